@@ -1,0 +1,1 @@
+"""The agent: session with the master, containers, detection, output."""

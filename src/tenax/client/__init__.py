@@ -1,0 +1,1 @@
+"""Speaks wire over HTTP; the Python SDK."""

@@ -1,0 +1,1 @@
+"""Experiment configuration: schema, defaults, merge, dialects, and errors that say where and what."""

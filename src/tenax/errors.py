@@ -1,0 +1,73 @@
+"""The one tree of errors. Standard library only, Python 3.9: tasks import it too.
+
+    TenaxError                 everything we raise on purpose
+    ├── UserError              the caller's: what was asked for cannot be; the message says what to do
+    │   ├── InvalidInput       malformed or out of range (400)
+    │   ├── NotFound           no such thing, or not for you to see (404)
+    │   ├── AlreadyExists      (409)
+    │   ├── NotAuthenticated   no credential, or one that is wrong or ended (401)
+    │   ├── Forbidden          known, and not allowed (403)
+    │   └── NotNow             legal, but not in the state that the thing is in (400)
+    ├── TryAgain               ours and passing: no database, shutting down, queue full (503 with Retry-After)
+    ├── Stale                  a guarded write met a newer version: reload and decide again
+    └── Impossible             our bug: an event that no state allows; nothing was changed; carries the story
+
+The docstring of a class is its default message.
+"""
+
+from __future__ import annotations
+
+from typing import Optional
+
+
+class TenaxError(Exception):
+    """Something went wrong in Tenax."""
+
+    def __init__(self, message: Optional[str] = None) -> None:
+        self.message = message if message is not None else (type(self).__doc__ or "").strip()
+        super().__init__(self.message)
+
+
+class UserError(TenaxError):
+    """The request cannot be fulfilled."""
+
+
+class InvalidInput(UserError):
+    """The input is not valid."""
+
+
+class NotFound(UserError):
+    """Not found."""
+
+
+class AlreadyExists(UserError):
+    """It exists already."""
+
+
+class NotAuthenticated(UserError):
+    """You are not logged in, or the session has ended: log in and try again."""
+
+
+class Forbidden(UserError):
+    """You are not allowed to do this."""
+
+
+class NotNow(UserError):
+    """This cannot be done in the present state."""
+
+
+class TryAgain(TenaxError):
+    """The service is not ready for this request: try again in a moment."""
+
+    def __init__(self, message: Optional[str] = None, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        #: Seconds after which a retry makes sense.
+        self.retry_after = retry_after
+
+
+class Stale(TenaxError):
+    """The row changed meanwhile: load it again and decide anew."""
+
+
+class Impossible(TenaxError):
+    """An event met a state that does not allow it."""

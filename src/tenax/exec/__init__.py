@@ -1,0 +1,1 @@
+"""What runs first inside a task: prepare, rendezvous, launch. Standard library only, Python 3.9."""

@@ -1,0 +1,1 @@
+"""Thin re-exports under the names that users of Determined know."""

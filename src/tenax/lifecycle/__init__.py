@@ -1,0 +1,1 @@
+"""What each thing becomes: experiment, trial, allocation, container, checkpoint; pure transitions over values."""

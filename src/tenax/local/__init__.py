@@ -1,0 +1,1 @@
+"""A whole cluster on this machine: the embedded PostgreSQL and the process that keeps the servers up."""

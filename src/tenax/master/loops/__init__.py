@@ -1,0 +1,1 @@
+"""The loops: each loads, decides, applies."""

@@ -1,0 +1,1 @@
+"""All SQL, one file per noun; nothing else in Tenax speaks SQL."""

@@ -1,0 +1,1 @@
+"""Who places allocations: our own agents, or another cluster's scheduler."""

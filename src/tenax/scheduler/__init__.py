@@ -1,0 +1,1 @@
+"""Who gets slots, whom to preempt, and why: pure decisions over a snapshot."""

@@ -1,0 +1,1 @@
+"""Which trials to make or stop: pure decisions over values; no clock, no I/O, no unseeded randomness."""

@@ -1,0 +1,1 @@
+"""Checkpoint storage: where the files of a checkpoint live."""

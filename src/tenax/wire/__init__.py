@@ -1,0 +1,1 @@
+"""What is said over HTTP and to agents: shapes only, no behaviour."""
