@@ -1,0 +1,93 @@
+"""The port that every runtime implements: starting containers, finding them again, ending them.
+
+The agent keeps no state of its own: what runs is in the runtime. Every method may be called again after the agent was
+killed at any instant. One kit of tests (``tests/kits/runtime_kit.py``) holds for all implementations.
+
+Concurrency: methods are coroutines of one event loop; calls for different containers may overlap, calls for one
+container are made one after another by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tenax.errors import TenaxError
+from tenax.wire.agents import ContainerSpec, Exit
+
+Stream = Literal["stdout", "stderr"]
+
+
+class StartFailed(TenaxError):
+    """The container could not be started."""
+
+    def __init__(self, message: str, *, platform: bool) -> None:
+        super().__init__(message)
+        #: True: the machine's fault (no disk, engine away); False: the request's (no such image or interpreter).
+        self.platform = platform
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What the agent adds to a spec before the start."""
+
+    #: DET_MASTER, DET_AGENT_ID, DET_SLOT_IDS, ports, device variables and so on.
+    env: Mapping[str, str]
+    #: uuids of the devices, for runtimes that hand them over (docker).
+    device_uuids: tuple[str, ...]
+    #: ``cpu``, ``cuda`` or ``rocm``.
+    device_kind: str
+    #: gzip-compressed tar of the model code, on the agent's disk; None for none.
+    context_archive: str | None
+    cluster_id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A container as the runtime finds it."""
+
+    container_id: str
+    cluster_id: str
+    generation: int
+    state: Literal["starting", "running", "exited"]
+    pid: int | None
+    exit: Exit | None
+    #: The spec it was started with; None if it cannot be read any more.
+    spec: ContainerSpec | None
+    #: Where its spool lies, as a path that the agent can read.
+    spool_directory: str
+
+
+class Runtime(Protocol):
+    """Starts and ends containers of one kind on this machine."""
+
+    name: str
+
+    async def start(self, spec: ContainerSpec, placement: Placement) -> None:
+        """Start it, or do nothing if it was started before (idempotent by container id). Raises StartFailed."""
+
+    async def find(self) -> list[Found]:
+        """All containers of this runtime on this machine, of whatever cluster, running or ended, not removed."""
+
+    async def changed(self) -> AsyncIterator[str]:
+        """Ids of containers whose state, output or spool may have changed; a hint to look, never the only sign."""
+
+    async def signal(self, container_id: str, number: int) -> None:
+        """Send a signal: SIGTERM to the main process, SIGKILL to all that belongs to it. Nothing if it has ended."""
+
+    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+        """Up to ``limit`` raw bytes from ``offset``; returns (offset of the first byte returned, bytes).
+
+        The first may lie beyond ``offset`` where older output was dropped at the cap. Empty: nothing more yet.
+        """
+
+    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+        """Output before ``offset`` is stored by the master and may be dropped here."""
+
+    async def remove(self, container_id: str) -> None:
+        """Kill what is left, and leave nothing: no process, no file. Idempotent."""
+
+    async def close(self) -> None:
+        """Let go of connections; containers run on."""

@@ -1,0 +1,193 @@
+"""What master and agent say to each other over one websocket, as JSON text frames.
+
+The agent dials ``GET /agents/session`` with ``Authorization: Bearer <credential>`` and says :class:`Hello` with its
+full state; the master answers :class:`Welcome`, then :class:`Wants` now and whenever they change. After that the agent
+sends :class:`Report` for what changed. Nothing is a command: wants are read from the database and repeated in full, so
+a lost message repairs itself, and **absence never kills**: a container ends only by a want that names it.
+
+Rules an agent keeps: it obeys wants of its own cluster id and generation only, with a revision not below the last one
+obeyed; a container of another cluster or generation is kept and reported. Rules a master keeps: reports of a session
+that is not the newest of that agent change nothing.
+
+The credential comes from ``POST /agents/join`` (:class:`JoinRequest`, :class:`JoinReply`), once, for the join token.
+Output travels beside the websocket: ``POST /agents/logs`` (see ``tenax.wire.logs``).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Union
+
+import msgspec
+
+PROTOCOL = 1
+
+ContainerState = Literal["pulling", "starting", "running", "exited"]
+
+
+class JoinRequest(msgspec.Struct, forbid_unknown_fields=False):
+    agent_id: str
+    token: str
+    #: Name of the pool it wants to be in; the master refuses one it does not have.
+    pool: str = "default"
+
+
+class JoinReply(msgspec.Struct):
+    credential: str
+    cluster_id: str
+
+
+class SlotInfo(msgspec.Struct, frozen=True):
+    id: int
+    #: ``cpu``, ``cuda`` or ``rocm``.
+    kind: str
+    name: str = ""
+    uuid: str = ""
+
+
+class Exit(msgspec.Struct, frozen=True):
+    """How a container ended."""
+
+    #: Exit code of the main process; None when it died of a signal or never ran.
+    code: int | None = None
+    signal: int | None = None
+    #: In words, for people: "out of memory", "killed by signal 9", "could not start: ...".
+    reason: str = ""
+    #: The platform caused it (machine rebooted, container lost, image missing...): never counted against max_restarts.
+    platform: bool = False
+    out_of_memory: bool = False
+    #: Empty when every record of the spool was acknowledged; else what was declared lost, in words.
+    spool_lost: str = ""
+
+
+class ContainerReport(msgspec.Struct, frozen=True):
+    container_id: str
+    cluster_id: str
+    generation: int
+    state: ContainerState
+    pid: int | None = None
+    #: Address at which the other members of its allocation reach it.
+    address: str = ""
+    exit: Exit | None = None
+
+
+class Hello(msgspec.Struct, tag="hello", tag_field="type"):
+    """First frame of a connection: the agent's full state."""
+
+    protocol: int
+    agent_version: str
+    hostname: str
+    #: ``process`` or ``docker``: what runs its containers by default.
+    runtime: str
+    slots: list[SlotInfo]
+    containers: list[ContainerReport]
+
+
+class Report(msgspec.Struct, tag="report", tag_field="type"):
+    """What changed since the last frame."""
+
+    containers: list[ContainerReport] = []
+    #: Containers of which nothing is left: no process, no directory.
+    gone: list[str] = []
+
+
+class Ping(msgspec.Struct, tag="ping", tag_field="type"):
+    """Sent when nothing else was said for a while."""
+
+
+FromAgent = Union[Hello, Report, Ping]
+
+
+class Mount(msgspec.Struct, frozen=True):
+    host_path: str
+    container_path: str
+    read_only: bool = False
+    propagation: str = "rprivate"
+
+
+class File(msgspec.Struct, frozen=True):
+    """A small file placed before the start; relative paths are under the run directory (``DET_RUN_DIR``)."""
+
+    path: str
+    content: str
+    mode: int = 0o600
+
+
+class ContainerSpec(msgspec.Struct, frozen=True):
+    """All that an agent needs to start one container; holds the task's own credentials and no other secret."""
+
+    container_id: str
+    allocation_id: str
+    task_id: str
+    rank: int
+    #: Number of members of the allocation.
+    members: int
+    slots: list[int]
+    #: ``{python}`` as the first word stands for the interpreter of the place where it runs.
+    argv: list[str]
+    #: Without what only the agent knows (DET_MASTER, DET_AGENT_ID, DET_SLOT_IDS, DET_RUN_DIR, ports, device variables).
+    env: dict[str, str]
+    #: Hash of the model code, to be unpacked into the work directory before the start; empty for none.
+    context_hash: str = ""
+    #: Image for the docker runtime, by kind of slot: cpu, cuda, rocm.
+    images: dict[str, str] = {}
+    force_pull: bool = False
+    mounts: list[Mount] = []
+    files: list[File] = []
+    shm_bytes: int = 0
+    #: uid:gid, None for the agent's own.
+    uid: int | None = None
+    gid: int | None = None
+    add_capabilities: list[str] = []
+    drop_capabilities: list[str] = []
+    devices: list[str] = []
+    #: Bytes of output kept per stream on the agent's disk while the master is away.
+    output_cap_bytes: int = 256 * 1024 * 1024
+
+
+class WantRun(msgspec.Struct, tag="run", tag_field="want", frozen=True):
+    container_id: str
+    #: None once the agent has reported this container: it has the spec.
+    spec: ContainerSpec | None = None
+
+
+class WantStop(msgspec.Struct, tag="stop", tag_field="want", frozen=True):
+    """End it: SIGTERM to the main process, SIGKILL to all of it after ``within_s`` (0: at once)."""
+
+    container_id: str
+    within_s: float
+
+
+class WantGone(msgspec.Struct, tag="gone", tag_field="want", frozen=True):
+    """Its exit is recorded: remove what is left (kill what runs) and report it gone."""
+
+    container_id: str
+
+
+Want = Union[WantRun, WantStop, WantGone]
+
+
+class Welcome(msgspec.Struct, tag="welcome", tag_field="type"):
+    cluster_id: str
+    generation: int
+    session: int
+    #: The agent says something at least this often.
+    heartbeat_s: float
+
+
+class Wants(msgspec.Struct, tag="wants", tag_field="type"):
+    cluster_id: str
+    generation: int
+    revision: int
+    #: Every container of this agent that is not gone.
+    containers: list[Want]
+
+
+class Refused(msgspec.Struct, tag="refused", tag_field="type"):
+    """Last frame before the master closes: what is wrong and what to do."""
+
+    message: str
+    #: False: trying again will not help.
+    retry: bool
+
+
+FromMaster = Union[Welcome, Wants, Refused]

@@ -1,0 +1,92 @@
+"""The spool: everything a task says to the master, written to a file first. Standard library only, Python 3.9.
+
+Each process of a task that speaks owns one append-only file ``$DET_RUN_DIR/spool/<stream>.jsonl``; ``<stream>`` is
+``<boot id's first 8>-<pid>-<start time in ticks>``, so no two processes share one. A line is one JSON object::
+
+    {"n": 1, "kind": "metrics", "at": 1790000000.25, "body": {...}}
+
+``n`` counts from 1 without gaps inside a stream. A last line without newline was torn by a crash and does not count.
+The process ships its lines in the background; beside the file stands ``<stream>.ack``, replaced atomically, with
+``{"n": 7, "offset": 1234}``: the last acknowledged line and the byte after it. After the end of the container the agent
+ships what is left; only then does the container count as exited.
+
+Shipping: ``POST /api/v1/allocations/{allocation_id}/spool?container_id=..&stream=..`` with the allocation token; the body is
+whole lines as they stand in the file, in order. Answer (200): ``{"acked": n, "refused": [{"n", "message", "fatal"}]}``:
+all lines up to ``acked`` are stored, already stored, or refused for good; a refused one is never sent again.
+503 with ``Retry-After``: ours, send again. The run is that of the token, never of the body.
+
+Kinds and bodies (numbers: NaN and infinities as the strings "NaN", "Infinity", "-Infinity"):
+
+====================  ==========================================================================================
+``run_start``         {"checkpointStorage": {...} or null}: the run has begun (idempotent)
+``metrics``           {"group", "stepsCompleted": int or null, "metrics": {...}, "batchMetrics": [...] or null,
+                      "reportTime": RFC 3339 or null}
+``progress``          {"progress": 0..1}
+``runner_state``      {"state": text}
+``checkpoint``        {"uuid", "stepsCompleted", "metadata": {...}, "resources": {path: bytes}, "storage": {...},
+                      "state": "COMPLETED"}
+``checkpoint_files``  {"uuid", "resources": {path: bytes}}: what is left after a (partial) delete
+``ack_preemption``    {}
+``early_exit``        {"reason": "EXITED_REASON_INVALID_HP"}
+====================  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional, TypedDict
+
+from tenax.jsonvalue import JsonObject
+
+#: Longest line that the master takes, in bytes.
+MAX_LINE_BYTES = 100 * 1024 * 1024
+#: Most bytes that a client puts in one POST, unless one line alone is longer.
+BATCH_BYTES = 1024 * 1024
+
+METRICS = "metrics"
+PROGRESS = "progress"
+RUNNER_STATE = "runner_state"
+RUN_START = "run_start"
+CHECKPOINT = "checkpoint"
+CHECKPOINT_FILES = "checkpoint_files"
+ACK_PREEMPTION = "ack_preemption"
+EARLY_EXIT = "early_exit"
+KINDS = (RUN_START, METRICS, PROGRESS, RUNNER_STATE, CHECKPOINT, CHECKPOINT_FILES, ACK_PREEMPTION, EARLY_EXIT)
+
+
+class Record(TypedDict):
+    """One line."""
+
+    n: int
+    kind: str
+    at: float
+    body: JsonObject
+
+
+class Refusal(TypedDict):
+    """A line that the master will never store, and why; ``fatal``: the task should end."""
+
+    n: int
+    message: str
+    fatal: bool
+
+
+class SpoolReply(TypedDict):
+    acked: int
+    refused: List[Refusal]
+
+
+class Ack(TypedDict):
+    """Content of ``<stream>.ack``."""
+
+    n: int
+    offset: int
+
+
+def ack_path(stream_path: str) -> str:
+    """``x.jsonl`` -> ``x.ack``."""
+    return stream_path[: -len(".jsonl")] + ".ack" if stream_path.endswith(".jsonl") else stream_path + ".ack"
+
+
+def stream_name(boot_id: str, pid: int, start_ticks: Optional[int]) -> str:
+    """The name of a process's stream; unique across reboots and recycled pids."""
+    return f"{boot_id[:8]}-{pid}-{start_ticks or 0}"
