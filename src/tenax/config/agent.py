@@ -1,0 +1,120 @@
+"""Settings of an agent: YAML file, environment ``TENAX_AGENT_*``, flags.
+
+The join token is read from a file or from the environment, never from a flag: arguments can be read by every user.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+
+from tenax.config.settings import Settings, load, state_directory
+from tenax.jsonvalue import Json
+
+
+class SlotType(str, Enum):
+    """Which devices become slots."""
+
+    #: CUDA, else ROCm, else CPU: the first that is there.
+    AUTO = "auto"
+    CUDA = "cuda"
+    ROCM = "rocm"
+    CPU = "cpu"
+    #: No slots: this agent takes only work that asks for none.
+    NONE = "none"
+
+
+class RuntimeKind(str, Enum):
+    """What runs containers on this agent."""
+
+    #: Docker where its engine answers, else plain processes.
+    AUTO = "auto"
+    PROCESS = "process"
+    DOCKER = "docker"
+
+
+class AgentTlsSettings(Settings):
+    """How an ``https`` master is trusted."""
+
+    #: CA or the master's own certificate (PEM); None: the system's store.
+    master_cert: Path | None = None
+    #: The name to expect in the certificate, where it differs from the address.
+    master_cert_name: str | None = None
+
+
+class AgentSettings(Settings):
+    """All settings of an agent process."""
+
+    master_url: str = "http://127.0.0.1:8080"
+    #: Where tasks reach the master, when that differs from where the agent does.
+    task_master_url: str | None = None
+    #: Unique in the cluster.
+    agent_id: str = Field(default_factory=socket.gethostname, min_length=1, pattern=r"^[A-Za-z0-9._-]+$")
+    pool: str = Field(default="default", min_length=1)
+    #: ``auto``: one per GPU, or one for all CPU cores; a number cuts a CPU agent into that many slots.
+    slots: Literal["auto"] | int = "auto"
+    slot_type: SlotType = SlotType.AUTO
+    #: Indices or identities of the GPUs to offer; empty: all that ``CUDA_VISIBLE_DEVICES`` and its like let through.
+    visible_gpus: tuple[str, ...] = ()
+    #: One directory per container of the process runtime, spools, the credential.
+    dir: Path = Field(default_factory=lambda: state_directory("agent"))
+    runtime: RuntimeKind = RuntimeKind.AUTO
+    #: Socket of the Docker Engine API (podman serves the same); None: ``DOCKER_HOST`` or the usual places.
+    docker_host: str | None = None
+    #: Interpreter of tasks in the process runtime; None: the agent's own.
+    python: Path | None = None
+    join_token_file: Path | None = None
+    #: Environment only (``TENAX_AGENT_JOIN_TOKEN``); for a file use ``join_token_file``.
+    join_token: SecretStr | None = None
+    tls: AgentTlsSettings = AgentTlsSettings()
+    labels: tuple[str, ...] = ()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("slots", mode="before")
+    @classmethod
+    def _auto_or_a_number(cls, value: object) -> object:
+        if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            return value
+        raise ValueError("write 'auto' or how many slots to offer: 0, 1, 2, ...")
+
+    @field_validator("visible_gpus", "labels", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        """``0,1`` as ``[0, 1]``: that is how the vendors' variables are written."""
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        if isinstance(value, int) and not isinstance(value, bool):
+            return (str(value),)
+        if isinstance(value, (list, tuple)):
+            return tuple(str(item) if isinstance(item, int) else item for item in value)
+        return value
+
+    @field_validator("master_url", "task_master_url")
+    @classmethod
+    def _with_scheme(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError(f"write the whole address: http://{value}, or https:// when the master has TLS")
+        return value.rstrip("/") if value is not None else None
+
+
+def load_agent_settings(
+    file: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Json] | None = None,
+) -> AgentSettings:
+    """The agent's settings. A flag whose value is None was not given. Raises `ConfigError`."""
+    return load(
+        AgentSettings,
+        what="agent's configuration",
+        prefix="TENAX_AGENT_",
+        file=file,
+        environ=os.environ if environ is None else environ,
+        flags=flags or {},
+    )

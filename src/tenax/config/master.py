@@ -1,0 +1,176 @@
+"""Settings of the master: YAML file, environment ``TENAX_MASTER_*``, flags.
+
+Sizes are bytes, durations are seconds. A secret is given as a file or an environment variable, never as a flag.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, model_validator
+
+from tenax.config.settings import Settings, load, state_directory
+from tenax.jsonvalue import Json
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+class FittingPolicy(str, Enum):
+    """Which of the agents that could take a container gets it."""
+
+    #: The one left with the fewest free slots: keeps whole machines free for big jobs.
+    BEST = "best"
+    #: The one left with the most free slots: spreads load.
+    WORST = "worst"
+
+
+class Role(str, Enum):
+    """What a master process does; one process does all of them by default."""
+
+    API = "api"
+    LOOPS = "loops"
+    PROXY = "proxy"
+
+
+class DatabaseSettings(Settings):
+    """Which PostgreSQL to use."""
+
+    #: ``postgresql://...`` of a session-mode connection; None: the embedded server under ``dir``.
+    url: SecretStr | None = None
+    #: Connections that one master process holds at most.
+    max_connections: int = Field(default=16, ge=4)
+
+
+class SchedulerSettings(Settings):
+    """How a pool orders and places its queue."""
+
+    type: Literal["priority"] = "priority"
+    #: Whether a more urgent job may take slots from less urgent ones.
+    preemption: bool = False
+    #: 1 (most urgent) to 99, for jobs that name none.
+    default_priority: int = Field(default=42, ge=1, le=99)
+    fitting_policy: FittingPolicy = FittingPolicy.BEST
+
+
+class PoolSettings(Settings):
+    """A named set of agents."""
+
+    name: str = Field(min_length=1)
+    description: str = ""
+    scheduler: SchedulerSettings = SchedulerSettings()
+    #: Containers without slots that one agent takes at a time.
+    max_aux_containers_per_agent: int = Field(default=100, ge=0)
+    #: How long a silent agent is waited for before its containers count as lost.
+    agent_reconnect_wait: float = Field(default=25.0, ge=0)
+    #: Laid over the master's own, field by field.
+    task_container_defaults: dict[str, object] = Field(default_factory=dict)
+
+
+class TlsSettings(Settings):
+    """Certificate and key (PEM files) of the master's port."""
+
+    cert: Path
+    key: Path
+
+
+class BudgetSettings(Settings):
+    """How much disk telemetry may take, and when it is refused so that state can still be written."""
+
+    log_bytes: int = Field(default=20 * GIB, ge=MIB)
+    metric_bytes: int = Field(default=20 * GIB, ge=MIB)
+    #: Below this much free disk logs are refused, below half of it metrics.
+    min_free_bytes: int = Field(default=2 * GIB, ge=0)
+
+
+class SecuritySettings(Settings):
+    """Who gets in."""
+
+    #: File with the token that agents join with; made at first start if it is not there. None: under ``dir``.
+    agent_join_token_file: Path | None = None
+    #: File with the password that the users ``admin`` and ``determined`` get at first start. None: a random one, kept
+    #: under ``dir`` in a file that only its owner can read.
+    initial_password_file: Path | None = None
+    #: Blank passwords; never from another machine.
+    allow_blank_passwords: bool = False
+    session_lifetime: float = Field(default=7 * 86400.0, gt=0)
+
+
+class LogSettings(Settings):
+    """What the master says about itself."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    #: None: colour when the output is a terminal.
+    color: bool | None = None
+    #: One JSON object per line, for machines that read it.
+    json_lines: bool = False
+
+
+class MasterSettings(Settings):
+    """All settings of a master process."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65535)
+    tls: TlsSettings | None = None
+    #: Embedded database, spooled uploads, generated secrets.
+    dir: Path = Field(default_factory=lambda: state_directory("master"))
+    db: DatabaseSettings = DatabaseSettings()
+    cluster_name: str = ""
+    roles: tuple[Role, ...] = (Role.API, Role.LOOPS, Role.PROXY)
+    pools: tuple[PoolSettings, ...] = (PoolSettings(name="default"),)
+    #: Pool of jobs that name none: with slots, and without.
+    default_compute_pool: str = "default"
+    default_aux_pool: str = "default"
+    #: As under ``checkpoint_storage`` of an experiment; None: each experiment must name one.
+    checkpoint_storage: dict[str, object] | None = None
+    #: As in Determined's master configuration: image, environment variables, mounts, ... of every task.
+    task_container_defaults: dict[str, object] = Field(default_factory=dict)
+    security: SecuritySettings = SecuritySettings()
+    budgets: BudgetSettings = BudgetSettings()
+    #: The largest code directory of an experiment, packed.
+    context_limit_bytes: int = Field(default=95 * MIB, gt=0)
+    #: The largest body of any request.
+    body_limit_bytes: int = Field(default=128 * MIB, gt=0)
+    #: How long a task may take to save and exit once it is asked to, unless its experiment says otherwise.
+    preemption_timeout: int = Field(default=3600, ge=0)
+    #: After how long a rendezvous or all-gather fails, naming who is missing.
+    rendezvous_timeout: float = Field(default=600.0, gt=0)
+    #: Days that task logs are kept; -1: for ever.
+    log_retention_days: int = Field(default=-1, ge=-1, le=32767)
+    log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _pools_hang_together(self) -> MasterSettings:
+        names = [pool.name for pool in self.pools]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two pools are called {', '.join(twice)}: give each its own name")
+        for kind, name in (("compute", self.default_compute_pool), ("aux", self.default_aux_pool)):
+            if name not in names:
+                raise ValueError(f"default_{kind}_pool is {name!r}, which is not among the pools: {', '.join(names)}")
+        return self
+
+    def pool(self, name: str) -> PoolSettings | None:
+        """The pool of that name, if there is one."""
+        return next((pool for pool in self.pools if pool.name == name), None)
+
+
+def load_master_settings(
+    file: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Json] | None = None,
+) -> MasterSettings:
+    """The master's settings. ``flags`` are dotted names (``db.url``); None values are ignored. Raises `ConfigError`."""
+    return load(
+        MasterSettings,
+        what="master's configuration",
+        prefix="TENAX_MASTER_",
+        file=file,
+        environ=os.environ if environ is None else environ,
+        flags=flags or {},
+    )

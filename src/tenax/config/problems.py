@@ -1,0 +1,100 @@
+"""What is wrong with a configuration: every problem found, each with its path, its line and what to do.
+
+Checks add to a `Report` and go on, so that a person mends a file in one round. Nothing here reads files.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tenax.errors import InvalidInput
+
+#: Where a value stands: keys and list positions from the root.
+Path = tuple["str | int", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong."""
+
+    #: As a person writes it: ``searcher.max_trials``, ``bind_mounts[1].host_path``; empty for the whole document.
+    path: str
+    #: Line of the value in the text (1, 2, ...), None where there was no text.
+    line: int | None
+    #: What is wrong and what to do.
+    message: str
+
+    def __str__(self) -> str:
+        where = self.path or "configuration"
+        return f"{where} (line {self.line}): {self.message}" if self.line is not None else f"{where}: {self.message}"
+
+
+class ConfigError(InvalidInput):
+    """The configuration is not valid."""
+
+    def __init__(self, problems: Iterable[Problem], *, what: str = "configuration") -> None:
+        #: All that was found, in the order of the text where lines are known.
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        head = f"The {what} has a problem:" if count == 1 else f"The {what} has {count} problems:"
+        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects problems of one document; owned by one check, not shared between threads."""
+
+    #: Line of each known path.
+    lines: Mapping[Path, int] = field(default_factory=dict)
+    found: list[Problem] = field(default_factory=list)
+
+    def add(self, path: Path, message: str) -> None:
+        """Note a problem at ``path``. The same problem twice is one."""
+        problem = Problem(spell(path), self.line_of(path), message)
+        if problem not in self.found:
+            self.found.append(problem)
+
+    def line_of(self, path: Path) -> int | None:
+        """The line of ``path``, or of the nearest thing around it that the text holds."""
+        for length in range(len(path), -1, -1):
+            line = self.lines.get(path[:length])
+            if line is not None and (length > 0 or not path):
+                return line
+        return None
+
+    def unknown_key(self, path: Path, key: str, legal: Iterable[str]) -> None:
+        """Note that ``key`` under ``path`` is none of ``legal``, with the legal name nearest to it."""
+        self.add((*path, key), f"unknown key {key!r}; {suggestion(key, legal)}")
+
+    def raise_if_any(self, *, what: str = "configuration") -> None:
+        """Raises `ConfigError` with all that was found, if anything was."""
+        if self.found:
+            raise ConfigError(sorted(self.found, key=lambda problem: problem.line or 0), what=what)
+
+
+def spell(path: Path) -> str:
+    """``("bind_mounts", 1, "host_path")`` as ``bind_mounts[1].host_path``."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
+    return text
+
+
+def nearest(word: str, legal: Iterable[str]) -> str | None:
+    """The legal name that ``word`` was probably meant to be, if one is near."""
+    matches = difflib.get_close_matches(word.lower(), list(legal), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def suggestion(word: str, legal: Iterable[str]) -> str:
+    """What to write instead of ``word``: the nearest legal name, or all of them."""
+    names = sorted(legal)
+    near = nearest(word, names)
+    if near is not None:
+        return f"did you mean {near!r}?"
+    return f"legal here: {', '.join(names)}" if names else "nothing can be set here"

@@ -1,0 +1,157 @@
+"""How the master and the agent get their settings: defaults, then a YAML file, then the environment, then flags.
+
+One loader over pydantic models instead of pydantic-settings: problems carry the line of the file and the nearest legal
+name, come all at once, and look like those of an experiment's configuration; and the start is 0.3 s shorter.
+A later source wins field by field; nested fields are written with two underscores in the environment (``..._DB__URL``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tenax.config.problems import ConfigError, Path, Problem, Report
+from tenax.config.text import read_object, read_scalar
+from tenax.jsonvalue import Json, JsonObject
+
+
+class Settings(BaseModel):
+    """Settings are values: frozen, and nothing that is not named here is accepted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+
+Model = TypeVar("Model", bound=Settings)
+
+
+def load(
+    model: type[Model],
+    *,
+    what: str,
+    prefix: str,
+    file: FilePath | None,
+    environ: Mapping[str, str],
+    flags: Mapping[str, Json],
+) -> Model:
+    """Settings of kind ``model`` from ``file``, ``environ`` (names with ``prefix``) and ``flags`` (later ones win).
+
+    A flag that is None is one that was not given. Raises `ConfigError` with all problems.
+    """
+    document: JsonObject = {}
+    lines: dict[Path, int] = {}
+    if file is not None:
+        document, lines = _read_file(file, what)
+    origins: dict[Path, str] = {}
+    for path, name, text in _from_environment(model, prefix, environ):
+        _put(document, path, read_scalar(text) if text else None)
+        origins[path] = f"environment variable {name}"
+    for key, value in flags.items():
+        if value is not None:
+            _put(document, tuple(key.split(".")), value)
+            origins[tuple(key.split("."))] = f"option --{key.replace('.', '-').replace('_', '-')}"
+    try:
+        return model.model_validate_json(json.dumps(_without_nulls(document)))
+    except ValidationError as error:
+        raise _told(error, model, lines, origins, what) from None
+
+
+def _read_file(file: FilePath, what: str) -> tuple[JsonObject, dict[Path, int]]:
+    try:
+        source = file.read_text(encoding="utf-8")
+    except OSError as error:
+        message = f"cannot read {file}: {error.strerror}; give the right path or leave the option out"
+        raise ConfigError([Problem("", None, message)], what=what) from None
+    except UnicodeDecodeError:
+        raise ConfigError([Problem("", None, f"{file} is not UTF-8 text")], what=what) from None
+    return read_object(source)
+
+
+def _from_environment(
+    model: type[BaseModel], prefix: str, environ: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Only names of fields are looked up: foreign variables with our prefix (service links) are not ours to refuse."""
+    for path in _leaves(model):
+        name = prefix + "__".join(path).upper()
+        if name in environ:
+            yield path, name, environ[name]
+
+
+def _leaves(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            for path in _leaves(inner):
+                yield (name, *path)
+        else:
+            yield (name,)
+
+
+def _put(document: JsonObject, path: tuple[str, ...], value: Json) -> None:
+    place = document
+    for step in path[:-1]:
+        inner = place.setdefault(step, {})
+        if not isinstance(inner, dict):
+            inner = place[step] = {}
+        place = inner
+    place[path[-1]] = value
+
+
+def _without_nulls(value: JsonObject) -> JsonObject:
+    """Null means "not set" here as everywhere in our configuration."""
+    kept: JsonObject = {}
+    for key, item in value.items():
+        if isinstance(item, dict):
+            kept[key] = _without_nulls(item)
+        elif item is not None:
+            kept[key] = item
+    return kept
+
+
+def _told(
+    error: ValidationError, model: type[BaseModel], lines: dict[Path, int], origins: dict[Path, str], what: str
+) -> ConfigError:
+    report = Report(lines)
+    for item in error.errors(include_url=False, include_context=False, include_input=False):
+        path: Path = tuple(item["loc"])
+        if item["type"] == "extra_forbidden":
+            report.unknown_key(path[:-1], str(path[-1]), _names_at(model, path[:-1]))
+            continue
+        origin = next((origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in origins), None)
+        message = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        message = message[:1].lower() + message[1:]
+        report.add(path, f"{message} (from the {origin})" if origin else message)
+    return ConfigError(report.found, what=what)
+
+
+def _names_at(model: type[BaseModel], path: Path) -> list[str]:
+    inner: type[BaseModel] = model
+    for step in path:
+        if isinstance(step, int):
+            continue
+        found = next(iter(_models_of(inner, step)), None)
+        if found is None:
+            return []
+        inner = found
+    return list(inner.model_fields)
+
+
+def _models_of(model: type[BaseModel], name: str) -> Iterator[type[BaseModel]]:
+    field = model.model_fields.get(name)
+    candidates: list[object] = [field.annotation] if field is not None else []
+    while candidates:
+        candidate = candidates.pop()
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            yield candidate
+        candidates.extend(getattr(candidate, "__args__", ()))
+
+
+def state_directory(part: str) -> FilePath:
+    """Where ``part`` keeps its files unless told otherwise: below ``XDG_STATE_HOME`` or ``~/.local/state``."""
+    base = os.environ.get("XDG_STATE_HOME")
+    root = FilePath(base) if base else FilePath.home() / ".local" / "state"
+    return root / "tenax" / part
