@@ -1,0 +1,88 @@
+"""The allocation's machine: one placement attempt of a task, and what its members make of it.
+
+Rules it keeps:
+
+- It is where its least advanced member is; TERMINATED when every member is.
+- The first member that fails ends the others: a gang lives or dies as one.
+- Daemon members end when all others have, without an error; they count as ordinary ones where they are alone.
+- Its ending is the first failure; else the platform's; else that of rank 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tenax.lifecycle.container import ORDER, Container, ContainerState, Ending, Want, raise_want
+
+
+class AllocationState(str, Enum):
+    PENDING = "PENDING"
+    ASSIGNED = "ASSIGNED"
+    PULLING = "PULLING"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    TERMINATING = "TERMINATING"
+    TERMINATED = "TERMINATED"
+
+
+class Preemption(str, Enum):
+    """How far the asking has come: save and leave."""
+
+    NONE = "NONE"
+    REQUESTED = "REQUESTED"
+    ACKNOWLEDGED = "ACKNOWLEDGED"
+
+
+_BY_MEMBER = {
+    ContainerState.ASSIGNED: AllocationState.ASSIGNED,
+    ContainerState.PULLING: AllocationState.PULLING,
+    ContainerState.STARTING: AllocationState.STARTING,
+    ContainerState.RUNNING: AllocationState.RUNNING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """What an allocation is after its members changed."""
+
+    state: AllocationState
+    #: The members, some of them now wanted to end.
+    containers: tuple[Container, ...]
+    #: Set when it is TERMINATED.
+    ending: Ending | None
+
+
+def after_members(containers: tuple[Container, ...]) -> Members:
+    """Where an allocation is, given its members (at least one), and which of them must end."""
+    if all(member.state is ContainerState.TERMINATED for member in containers):
+        return Members(AllocationState.TERMINATED, containers, gang_ending(containers))
+    ended = [member for member in containers if member.ending is not None]
+    broken = any(not member.ending.clean for member in ended if member.ending)
+    workers = [member for member in containers if not member.daemon] or list(containers)
+    done = all(member.state is ContainerState.TERMINATED for member in workers)
+    if broken or done:
+        containers = tuple(
+            member if member.state is ContainerState.TERMINATED else raise_want(member, Want.KILL)
+            for member in containers
+        )
+    live = [member for member in containers if member.state is not ContainerState.TERMINATED]
+    if any(member.want is not Want.RUN for member in live):
+        return Members(AllocationState.TERMINATING, containers, None)
+    least = min((member.state for member in live), key=ORDER.__getitem__)
+    return Members(_BY_MEMBER[least], containers, None)
+
+
+def gang_ending(containers: tuple[Container, ...]) -> Ending:
+    """How an allocation ended whose members all have: ``containers`` in rank order."""
+    endings = [member.ending or Ending(platform=True, reason="ended without a word") for member in containers]
+    for ending in endings:
+        if ending.failed:
+            return ending
+    for ending in endings:
+        if ending.platform:
+            return ending
+    for ending in endings:
+        if ending.asked:
+            return ending
+    return endings[0]

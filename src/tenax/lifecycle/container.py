@@ -1,0 +1,90 @@
+"""The container's machine: one member of an allocation on one agent.
+
+Rules it keeps:
+
+- It only moves forward: ASSIGNED, PULLING, STARTING, RUNNING, TERMINATED; an older report is stale and changes nothing.
+- TERMINATED is final, and always carries how it ended.
+- An exit that we asked for (STOP, KILL, GONE) carries no error, whatever code or signal came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class ContainerState(str, Enum):
+    ASSIGNED = "ASSIGNED"
+    PULLING = "PULLING"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    TERMINATED = "TERMINATED"
+
+
+class Want(str, Enum):
+    """What the agent is to make of a container; only ever raised."""
+
+    RUN = "RUN"
+    STOP = "STOP"
+    KILL = "KILL"
+    GONE = "GONE"
+
+
+#: Progress of a container, for "the least advanced member".
+ORDER = {state: place for place, state in enumerate(ContainerState)}
+WANT_ORDER = {want: place for place, want in enumerate(Want)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a container ended, as its agent (or the silence of its agent) tells."""
+
+    code: int | None = None
+    signal: int | None = None
+    #: In words.
+    reason: str = ""
+    #: The platform's failure, never the script's: not counted against ``max_restarts``.
+    platform: bool = False
+    #: We asked for it.
+    asked: bool = False
+
+    @property
+    def clean(self) -> bool:
+        """The main process returned 0 by itself."""
+        return self.code == 0 and not self.platform
+
+    @property
+    def failed(self) -> bool:
+        """The script's own failure."""
+        return not (self.clean or self.platform or self.asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A member, as far as its machine goes."""
+
+    container_id: str
+    state: ContainerState
+    want: Want
+    ending: Ending | None
+    #: Does not keep the allocation alive: ends when all others have.
+    daemon: bool = False
+
+
+def report(container: Container, state: ContainerState, ending: Ending | None) -> Container:
+    """The container after its agent reported ``state``; the same object if the report is old news."""
+    if ORDER[state] <= ORDER[container.state]:
+        return container
+    if state is ContainerState.TERMINATED:
+        final = ending or Ending(reason="its agent did not say how it ended", platform=True)
+        if container.want is not Want.RUN and not final.platform and not final.clean:
+            final = Ending(final.code, final.signal, final.reason, platform=False, asked=True)
+        return Container(container.container_id, state, container.want, final, container.daemon)
+    return Container(container.container_id, state, container.want, None, container.daemon)
+
+
+def raise_want(container: Container, want: Want) -> Container:
+    """The container with at least this want; the same object where that is so already, or where it has ended."""
+    if WANT_ORDER[want] <= WANT_ORDER[container.want]:
+        return container
+    return Container(container.container_id, container.state, want, container.ending, container.daemon)

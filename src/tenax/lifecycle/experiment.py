@@ -1,0 +1,103 @@
+"""The experiment's machine.
+
+Rules it keeps:
+
+- A user may pause, activate, cancel and kill. Cancel asks the trials to save and leave; kill does not ask.
+- A stopping experiment becomes terminal when none of its trials lives any more; never before.
+- What was asked is only ever raised: a kill over a cancel, never a cancel over a kill.
+- Cancel and kill on what is stopping or has ended already are no errors: there is nothing left to do.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tenax.errors import Impossible, NotNow
+
+
+class ExperimentState(str, Enum):
+    """As stored, and as Determined's client names them (with the prefix ``STATE_``)."""
+
+    ACTIVE = "ACTIVE"
+    PAUSED = "PAUSED"
+    STOPPING_COMPLETED = "STOPPING_COMPLETED"
+    STOPPING_CANCELED = "STOPPING_CANCELED"
+    STOPPING_KILLED = "STOPPING_KILLED"
+    STOPPING_ERROR = "STOPPING_ERROR"
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+    ERROR = "ERROR"
+    DELETING = "DELETING"
+    DELETE_FAILED = "DELETE_FAILED"
+
+
+class ExperimentEvent(str, Enum):
+    """What happens to an experiment."""
+
+    ACTIVATE = "activate"
+    PAUSE = "pause"
+    CANCEL = "cancel"
+    KILL = "kill"
+    #: The search is over: every trial it asked for has ended.
+    SEARCH_SUCCEEDED = "search_succeeded"
+    SEARCH_CANCELED = "search_canceled"
+    SEARCH_FAILED = "search_failed"
+    #: No trial lives any more.
+    TRIALS_ENDED = "trials_ended"
+    DELETE = "delete"
+    DELETE_FAILED = "delete_failed"
+
+
+_S = ExperimentState
+_E = ExperimentEvent
+
+RUNNING = (_S.ACTIVE, _S.PAUSED)
+STOPPING = (_S.STOPPING_COMPLETED, _S.STOPPING_CANCELED, _S.STOPPING_KILLED, _S.STOPPING_ERROR)
+ENDED = (_S.COMPLETED, _S.CANCELED, _S.ERROR)
+
+#: (state, event) -> state. An event that maps to its own state is already so: nothing to do.
+TRANSITIONS: dict[tuple[ExperimentState, ExperimentEvent], ExperimentState] = {
+    (_S.PAUSED, _E.ACTIVATE): _S.ACTIVE,
+    (_S.ACTIVE, _E.ACTIVATE): _S.ACTIVE,
+    (_S.ACTIVE, _E.PAUSE): _S.PAUSED,
+    (_S.PAUSED, _E.PAUSE): _S.PAUSED,
+    **{(state, _E.CANCEL): _S.STOPPING_CANCELED for state in RUNNING},
+    **{(state, _E.CANCEL): state for state in (*STOPPING, *ENDED)},
+    **{(state, _E.KILL): _S.STOPPING_KILLED for state in (*RUNNING, *STOPPING)},
+    **{(state, _E.KILL): state for state in ENDED},
+    **{(state, _E.SEARCH_SUCCEEDED): _S.STOPPING_COMPLETED for state in RUNNING},
+    **{(state, _E.SEARCH_CANCELED): _S.STOPPING_CANCELED for state in RUNNING},
+    **{(state, _E.SEARCH_FAILED): _S.STOPPING_ERROR for state in RUNNING},
+    (_S.STOPPING_COMPLETED, _E.TRIALS_ENDED): _S.COMPLETED,
+    (_S.STOPPING_CANCELED, _E.TRIALS_ENDED): _S.CANCELED,
+    (_S.STOPPING_KILLED, _E.TRIALS_ENDED): _S.CANCELED,
+    (_S.STOPPING_ERROR, _E.TRIALS_ENDED): _S.ERROR,
+    **{(state, _E.DELETE): _S.DELETING for state in (*ENDED, _S.DELETE_FAILED)},
+    (_S.DELETING, _E.DELETE): _S.DELETING,
+    (_S.DELETING, _E.DELETE_FAILED): _S.DELETE_FAILED,
+}
+
+_USERS_EVENTS = (_E.ACTIVATE, _E.PAUSE, _E.CANCEL, _E.KILL, _E.DELETE)
+
+
+def step(state: ExperimentState, event: ExperimentEvent) -> ExperimentState:
+    """The state after ``event``.
+
+    Raises NotNow, with what to do, where a user asked for what the state does not allow; Impossible for any other event
+    that the state does not know.
+    """
+    after = TRANSITIONS.get((state, event))
+    if after is not None:
+        return after
+    if event in _USERS_EVENTS:
+        raise NotNow(_refusal(state, event))
+    raise Impossible(f"an experiment that is {state.value} cannot meet {event.value}")
+
+
+def _refusal(state: ExperimentState, event: ExperimentEvent) -> str:
+    name = state.value.lower()
+    if event is _E.DELETE:
+        return f"the experiment is {name}; only one that has ended can be deleted: cancel or kill it first"
+    if state in ENDED:
+        return f"the experiment has ended ({name}) and cannot {event.value}; create a new one from it instead"
+    return f"the experiment is {name} and cannot {event.value} any more"

@@ -1,0 +1,133 @@
+"""What must be done for an experiment, given what it and its trials are: desired against existing.
+
+Rules it keeps:
+
+- Every action is safe to repeat: a second pass over the result finds nothing to do.
+- A trial that should run has exactly one open allocation; a trial that should not is asked to leave if it is ready,
+  and ended at once if it is not (there is nothing to save before its members have met).
+- A request that has not been placed is withdrawn, not asked.
+- An experiment ends when it is stopping and no trial of it lives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.experiment import STOPPING, ExperimentState
+from tenax.lifecycle.trial import Verdict, Wish, effective_wish, end_without_attempt
+
+#: Seconds that a script has to end after it reported invalid hyperparameters, or was told that a report ends it.
+LAST_WORDS_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAllocation:
+    """The open allocation of a trial."""
+
+    allocation_id: str
+    state: AllocationState
+    preemption: Preemption
+    #: Its members have met (or the only one runs).
+    ready: bool
+    #: Every member is wanted to end already.
+    ending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTrial:
+    """A trial that has not ended."""
+
+    trial_id: int
+    wish: Wish
+    invalid_hp: bool
+    fatal: str | None
+    allocation: OpenAllocation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Ask for slots: the trial's next attempt."""
+
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndTrial:
+    """A trial without an allocation has ended."""
+
+    trial_id: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Take back a request that was not placed."""
+
+    trial_id: int
+    allocation_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskToLeave:
+    """Signal the task to save and leave; after ``within_s`` (None: the configured time) its members are killed."""
+
+    allocation_id: str
+    reason: str
+    within_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End all members now."""
+
+    allocation_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndExperiment:
+    """No trial lives any more."""
+
+
+Action = Union[Request, EndTrial, Withdraw, AskToLeave, Kill, EndExperiment]
+
+_WORDS = {
+    Wish.PAUSE: "the experiment was paused",
+    Wish.STOP: "the search stopped this trial",
+    Wish.CANCEL: "canceled",
+    Wish.KILL: "killed",
+}
+
+
+def tend(state: ExperimentState, trials: tuple[LiveTrial, ...]) -> tuple[Action, ...]:
+    """The actions that bring an experiment in ``state`` with these live trials to what it should be."""
+    actions = tuple(action for trial in trials for action in _tend_trial(state, trial))
+    if state in STOPPING and not trials:
+        return (*actions, EndExperiment())
+    return actions
+
+
+def _tend_trial(state: ExperimentState, trial: LiveTrial) -> tuple[Action, ...]:
+    wish = effective_wish(trial.wish, state)
+    allocation = trial.allocation
+    if allocation is None:
+        verdict = end_without_attempt(wish, trial.invalid_hp, trial.fatal)
+        if verdict is not None:
+            return (EndTrial(trial.trial_id, verdict),)
+        return (Request(trial.trial_id),) if wish is Wish.RUN else ()
+    if wish is Wish.RUN and not trial.invalid_hp and trial.fatal is None:
+        return ()
+    reason = trial.fatal or ("invalid hyperparameters" if trial.invalid_hp else _WORDS[wish])
+    if allocation.state is AllocationState.PENDING:
+        return (Withdraw(trial.trial_id, allocation.allocation_id, reason),)
+    if allocation.ending:
+        return ()
+    if wish is Wish.KILL or not allocation.ready:
+        return (Kill(allocation.allocation_id, reason),)
+    if allocation.preemption is Preemption.NONE:
+        hurry = trial.fatal is not None or trial.invalid_hp
+        return (AskToLeave(allocation.allocation_id, reason, LAST_WORDS_S if hurry else None),)
+    return ()

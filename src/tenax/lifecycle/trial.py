@@ -1,0 +1,184 @@
+"""The trial's machine, and the ordered list that decides what an exit means.
+
+Rules it keeps:
+
+- A trial is ACTIVE until it is COMPLETED, CANCELED or ERROR; between two attempts it is still ACTIVE.
+- What it should become is the higher of its own wish and its experiment's, and is only ever raised (activate clears
+  pause); it is read when an exit is decided, so that a preemption that meets a Stop ends as the Stop.
+- Zero exit and the preemption acknowledged: it saved and left, it goes on later. Zero exit otherwise: it has finished.
+- Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from tenax.lifecycle.allocation import Preemption
+from tenax.lifecycle.container import Ending
+from tenax.lifecycle.experiment import ExperimentState
+
+
+class TrialState(str, Enum):
+    ACTIVE = "ACTIVE"
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+    ERROR = "ERROR"
+
+
+class Wish(str, Enum):
+    """What a trial should become, in rising order. PAUSE comes from the experiment alone."""
+
+    RUN = "RUN"
+    PAUSE = "PAUSE"
+    STOP = "STOP"
+    CANCEL = "CANCEL"
+    KILL = "KILL"
+
+
+WISH_ORDER = {wish: place for place, wish in enumerate(Wish)}
+
+_WISH_OF_EXPERIMENT = {
+    ExperimentState.ACTIVE: Wish.RUN,
+    ExperimentState.PAUSED: Wish.PAUSE,
+    ExperimentState.STOPPING_COMPLETED: Wish.STOP,
+    ExperimentState.STOPPING_CANCELED: Wish.CANCEL,
+    ExperimentState.STOPPING_ERROR: Wish.CANCEL,
+    ExperimentState.STOPPING_KILLED: Wish.KILL,
+}
+
+
+def effective_wish(own: Wish, experiment: ExperimentState) -> Wish:
+    """The higher of the trial's own wish and its experiment's. An ended experiment wishes KILL."""
+    return max(own, _WISH_OF_EXPERIMENT.get(experiment, Wish.KILL), key=WISH_ORDER.__getitem__)
+
+
+class ExitReason(str, Enum):
+    """Why a trial ended, as the search needs to know it."""
+
+    COMPLETED = "COMPLETED"
+    ERRORED = "ERRORED"
+    USER_CANCELED = "USER_CANCELED"
+    INVALID_HP = "INVALID_HP"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An allocation of a trial that has ended, and all that decides what comes of it."""
+
+    wish: Wish
+    ending: Ending
+    preemption: Preemption
+    restarts: int
+    max_restarts: int
+    #: The script said that its hyperparameters make no sense.
+    invalid_hp: bool = False
+    #: A report that ends the trial with this error.
+    fatal: str | None = None
+    #: A log policy matched that forbids another try; its name.
+    no_retry: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a trial becomes after an attempt."""
+
+    state: TrialState
+    restarts: int
+    #: In words, for people.
+    reason: str
+    #: For the search; None while the trial goes on.
+    exit: ExitReason | None
+
+
+def decide_exit(attempt: Attempt) -> Verdict:
+    """The first rule of :data:`RULES` that matches."""
+    for _, matches, verdict in RULES:
+        if matches(attempt):
+            return verdict(attempt)
+    raise AssertionError("the last rule matches everything")
+
+
+def end_without_attempt(wish: Wish, invalid_hp: bool, fatal: str | None) -> Verdict | None:
+    """What a trial becomes that holds no allocation; None while it should have one, or waits (paused)."""
+    if fatal is not None:
+        return Verdict(TrialState.ERROR, 0, fatal, ExitReason.ERRORED)
+    if wish in _TERMINAL_OF_WISH:
+        state, reason, exit_reason = _TERMINAL_OF_WISH[wish]
+        return Verdict(state, 0, reason, exit_reason)
+    if invalid_hp:
+        return Verdict(TrialState.COMPLETED, 0, _INVALID, ExitReason.INVALID_HP)
+    return None
+
+
+_INVALID = "the script reported that these hyperparameters are invalid"
+_TERMINAL_OF_WISH = {
+    Wish.STOP: (TrialState.COMPLETED, "stopped early by the search", ExitReason.COMPLETED),
+    Wish.CANCEL: (TrialState.CANCELED, "canceled", ExitReason.USER_CANCELED),
+    Wish.KILL: (TrialState.CANCELED, "killed", ExitReason.USER_CANCELED),
+}
+
+
+def _error(attempt: Attempt) -> Verdict:
+    return Verdict(TrialState.ERROR, attempt.restarts, attempt.ending.reason, ExitReason.ERRORED)
+
+
+def _fatal(attempt: Attempt) -> Verdict:
+    return Verdict(TrialState.ERROR, attempt.restarts, attempt.fatal or "", ExitReason.ERRORED)
+
+
+def _as_wished(attempt: Attempt) -> Verdict:
+    state, reason, exit_reason = _TERMINAL_OF_WISH[attempt.wish]
+    return Verdict(state, attempt.restarts, reason, exit_reason)
+
+
+def _invalid(attempt: Attempt) -> Verdict:
+    return Verdict(TrialState.COMPLETED, attempt.restarts, _INVALID, ExitReason.INVALID_HP)
+
+
+def _again_uncounted(attempt: Attempt) -> Verdict:
+    return Verdict(TrialState.ACTIVE, attempt.restarts, attempt.ending.reason, None)
+
+
+def _no_retry(attempt: Attempt) -> Verdict:
+    reason = f"{attempt.ending.reason}; the log policy {attempt.no_retry!r} forbids another try"
+    return Verdict(TrialState.ERROR, attempt.restarts + 1, reason, ExitReason.ERRORED)
+
+
+def _too_often(attempt: Attempt) -> Verdict:
+    tries = attempt.restarts + 1
+    reason = f"{attempt.ending.reason}; it failed {tries} times, and max_restarts is {attempt.max_restarts}"
+    return Verdict(TrialState.ERROR, tries, reason, ExitReason.ERRORED)
+
+
+def _again_counted(attempt: Attempt) -> Verdict:
+    return Verdict(TrialState.ACTIVE, attempt.restarts + 1, attempt.ending.reason, None)
+
+
+def _left(attempt: Attempt) -> Verdict:
+    return Verdict(TrialState.ACTIVE, attempt.restarts, "it saved and left when asked to", None)
+
+
+def _killed_late(attempt: Attempt) -> Verdict:
+    return Verdict(TrialState.ACTIVE, attempt.restarts, "it did not leave in time and was ended", None)
+
+
+def _finished(attempt: Attempt) -> Verdict:
+    return Verdict(TrialState.COMPLETED, attempt.restarts, "the script finished", ExitReason.COMPLETED)
+
+
+#: (what it says, when it holds, what follows): the first that holds decides.
+RULES: tuple[tuple[str, Callable[[Attempt], bool], Callable[[Attempt], Verdict]], ...] = (
+    ("a report ended it", lambda a: a.fatal is not None, _fatal),
+    ("asked to stop, and it failed by itself", lambda a: a.wish in _TERMINAL_OF_WISH and a.ending.failed, _error),
+    ("asked to stop", lambda a: a.wish in _TERMINAL_OF_WISH, _as_wished),
+    ("its hyperparameters are invalid", lambda a: a.invalid_hp, _invalid),
+    ("the platform failed", lambda a: a.ending.platform, _again_uncounted),
+    ("failed, and may not be tried again", lambda a: a.ending.failed and a.no_retry is not None, _no_retry),
+    ("failed too often", lambda a: a.ending.failed and a.restarts + 1 > a.max_restarts, _too_often),
+    ("failed", lambda a: a.ending.failed, _again_counted),
+    ("saved and left", lambda a: a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
+    ("ended by us, not asked to stop", lambda a: a.ending.asked, _killed_late),
+    ("finished", lambda a: True, _finished),
+)
