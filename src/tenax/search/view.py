@@ -1,0 +1,146 @@
+"""What a person sees of a running search: how far it is, what stands on its rungs, what a search would do.
+
+Rules:
+- Progress lies in [0, 1], never counts a replaced trial, and is 1 when the search has ended.
+- Everything here is computed from the state or the configuration alone; nothing is changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenax.ids import RequestId
+from tenax.search.brackets import plan_brackets
+from tenax.search.config import AdaptiveAsha, AsyncHalving, SearchConfig
+from tenax.search.journal import FAILED_VALUE, ExitReason
+from tenax.search.state import Bracket, State
+
+#: Until every trial has come to the bottom rung, the rest of their training counts as this share of the work.
+_ARRIVALS_WEIGHT = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class RungView:
+    """One rung of one bracket."""
+
+    bracket: int
+    rung: int
+    #: Where it lies, in units of the time metric.
+    units: int
+    #: Trials that have entered it.
+    count: int
+    #: The best of them and its metric as reported; None while no trial has a finite metric there.
+    best: RequestId | None
+    best_metric: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The counts of a search."""
+
+    max_trials: int
+    created: int
+    running: int
+    finished: int
+    failed: int
+    canceled: int
+    #: Trials that the search stopped, also those that reached the top rung.
+    stopped: int
+    replaced: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRow:
+    """``count`` trials train to ``units`` of the time metric; None: to their own end."""
+
+    count: int
+    units: int | None
+
+
+def progress(state: State, reported: Mapping[RequestId, float]) -> float:
+    """How far the search is, in [0, 1]; ``reported`` is the progress that trials told of themselves, where they did.
+
+    Without rungs: the mean over all ``max_trials``. With rungs: the mean over the brackets of the share of trials that
+    arrived at the bottom rung, and once all have, of the share that is over.
+    """
+    if state.shutdown is not None:
+        return 1.0
+    if any(bracket.rungs for bracket in state.brackets):
+        over = _over_by_bracket(state)
+        parts = [_bracket_progress(bracket, over[number]) for number, bracket in enumerate(state.brackets)]
+        return _unit(sum(parts) / len(parts))
+    told = sum(_unit(value) for trial, value in reported.items() if trial in state.trials and state.trials[trial].open)
+    return _unit((state.closed - state.replaced + told) / state.max_trials)
+
+
+def rungs(state: State) -> tuple[RungView, ...]:
+    """Every rung, brackets in order, bottom rung first."""
+    return tuple(
+        _rung_view(state, number, level)
+        for number, bracket in enumerate(state.brackets)
+        for level in range(len(bracket.rungs))
+    )
+
+
+def summary(state: State) -> Summary:
+    """The counts of the search as it stands."""
+    return Summary(
+        max_trials=state.max_trials,
+        created=len(state.trials),
+        running=len(state.trials) - state.closed,
+        finished=state.exits[ExitReason.FINISHED],
+        failed=state.exits[ExitReason.ERRORED] + state.exits[ExitReason.INVALID_HP] - state.replaced,
+        canceled=state.exits[ExitReason.USER_CANCELED],
+        stopped=state.stopped,
+        replaced=state.replaced,
+    )
+
+
+def preview(config: SearchConfig) -> tuple[PreviewRow, ...]:
+    """How many trials would train how long, if no trial failed; ascending in length."""
+    counts: dict[int | None, int] = {}
+    for plan in plan_brackets(config):
+        going = plan.max_trials
+        for units in plan.units[:-1]:
+            on = max(int(going / plan.divisor), 1)
+            counts[units] = counts.get(units, 0) + going - on
+            going = on
+        last = plan.units[-1] if plan.units else None
+        counts[last] = counts.get(last, 0) + going
+    return tuple(PreviewRow(count, units) for units, count in sorted(counts.items(), key=lambda item: item[0] or 0))
+
+
+def time_metric(config: SearchConfig) -> str | None:
+    """The name of the unit that rungs are counted in; None under methods without rungs."""
+    return config.method.time_metric if isinstance(config.method, (AsyncHalving, AdaptiveAsha)) else None
+
+
+def _rung_view(state: State, number: int, level: int) -> RungView:
+    rung = state.brackets[number].rungs[level]
+    best: RequestId | None = None
+    metric: float | None = None
+    if rung.values and rung.values[0] < FAILED_VALUE:
+        best = rung.trials[0]
+        metric = rung.values[0] if state.config.smaller_is_better else -rung.values[0]
+    return RungView(number, level, rung.units, len(rung.values), best, metric)
+
+
+def _over_by_bracket(state: State) -> list[int]:
+    over = [0] * len(state.brackets)
+    for trial in state.trials.values():
+        if trial.exit is not None and trial.replaced_by is None:
+            over[trial.bracket] += 1
+    return over
+
+
+def _bracket_progress(bracket: Bracket, over: int) -> float:
+    most = bracket.plan.max_trials
+    arrived = len(bracket.rungs[0].values) + bracket.skipped
+    share = arrived / (_ARRIVALS_WEIGHT * most)
+    return max(share, over / most) if arrived >= most else share
+
+
+def _unit(value: float) -> float:
+    return min(max(value, 0.0), 1.0) if math.isfinite(value) else 0.0
