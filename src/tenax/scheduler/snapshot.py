@@ -1,0 +1,144 @@
+"""What the scheduler looks at and what it answers: one pool, as values.
+
+Rules:
+- A snapshot is one pool at one instant: its rules, its agents, the jobs and the open requests of that pool.
+- A slot is in use until its container is reported gone; that is the agent's word (``Agent.in_use``), and covers what no
+  open request holds any more. A placed request's ``members`` say which of those slots are its own.
+- A plan is advice on that snapshot: what it places fits all at once, and applying it and planning again gives nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
+from tenax.resources import DeviceKind
+
+
+class AgentState(str, Enum):
+    """Whether an agent takes new work."""
+
+    ENABLED = "ENABLED"
+    #: What runs there may end; nothing new starts.
+    DRAINING = "DRAINING"
+    DISABLED = "DISABLED"
+    #: Not connected.
+    AWAY = "AWAY"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One agent of the pool."""
+
+    id: AgentId
+    #: Its devices, those disabled or missing left out.
+    slots: tuple[SlotId, ...]
+    #: Slots that a container holds, or that are not known to be free again.
+    in_use: frozenset[SlotId] = frozenset()
+    #: Places for requests of zero slots.
+    aux_places: int = 100
+    aux_in_use: int = 0
+    state: AgentState = AgentState.ENABLED
+    kind: DeviceKind = DeviceKind.CPU
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A line of the queue: what its requests have in common."""
+
+    id: JobId
+    #: 1 (most urgent) .. 99.
+    priority: int = 42
+    #: Order inside a priority: lower first (microseconds of the submission, unless moved).
+    queue_position: float = 0.0
+    #: Most slots that all its requests together may hold; None: no cap.
+    max_slots: int | None = None
+    #: Share under policies that share.
+    weight: float = 1.0
+
+
+class Phase(str, Enum):
+    """Where a request stands."""
+
+    PENDING = "PENDING"
+    PLACED = "PLACED"
+    #: Asked to leave, or ending: its slots will come free without further ado.
+    RELEASING = "RELEASING"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The part of an allocation on one agent; without slots it takes one auxiliary place."""
+
+    agent_id: AgentId
+    slots: tuple[SlotId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An open allocation: it asks for slots, or holds them."""
+
+    allocation_id: AllocationId
+    job_id: JobId
+    #: All or none; 0 asks for an auxiliary place.
+    slots: int
+    #: Orders requests of one job: earlier first. Any unit, the same for all.
+    requested_at: float = 0.0
+    preemptible: bool = True
+    single_node: bool = False
+    blocked_agents: frozenset[AgentId] = frozenset()
+    phase: Phase = Phase.PENDING
+    #: Where it is, rank by rank; empty while it is PENDING.
+    members: tuple[Member, ...] = ()
+
+
+class Fitting(str, Enum):
+    """Which of the agents that fit is taken."""
+
+    #: The one left with the least.
+    BEST = "best"
+    #: The emptiest one.
+    WORST = "worst"
+
+
+class PolicyName(str, Enum):
+    """The rule by which requests compete."""
+
+    PRIORITY = "priority"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRules:
+    """How one pool is scheduled."""
+
+    policy: PolicyName = PolicyName.PRIORITY
+    #: Whether running requests may be asked to leave for more urgent ones.
+    preemption: bool = False
+    fitting: Fitting = Fitting.BEST
+    #: Whether a gang may have members of unequal size, and share agents with others.
+    uneven_gangs: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One pool at one instant. Every request's job is in ``jobs``."""
+
+    pool: PoolName
+    agents: tuple[Agent, ...]
+    jobs: Mapping[JobId, Job]
+    requests: tuple[Request, ...]
+    rules: PoolRules = field(default_factory=PoolRules)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do now, and why the rest waits."""
+
+    #: Start these; members in order of rank, the chief first. In the order they were decided.
+    placements: Mapping[AllocationId, tuple[Member, ...]] = field(default_factory=dict)
+    #: Ask these to save and leave; the reason is for people.
+    preempt: Mapping[AllocationId, str] = field(default_factory=dict)
+    #: Every other pending request, with its reason for people.
+    waiting: Mapping[AllocationId, str] = field(default_factory=dict)
