@@ -1,0 +1,223 @@
+"""The files of an embedded PostgreSQL: data directory, password, socket directory. Standard library only.
+
+A data directory is made under another name and renamed when it is complete. No existing directory's mode is changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tenax.errors import UserError
+from tenax.local.accounts import Account, unreachable
+from tenax.local.binaries import Installation
+
+#: Name of the database and of its only role.
+NAME = "tenax"
+#: What the kernel allows for the path of a socket (108 with the final NUL on Linux, 104 on macOS).
+_SOCKET_PATH_BYTES = 107 if sys.platform == "linux" else 103
+_SOCKET_NAME = ".s.PGSQL.5432"
+
+
+class AlreadyRunning(UserError):
+    """Another process already runs the database of this directory."""
+
+
+class CannotServe(UserError):
+    """The database cannot be started."""
+
+
+def create(directory: Path, installation: Installation, account: Account | None, password: str, lock: int) -> None:
+    """Make ``directory/data`` with the database and its role NAME. Raises CannotServe with what the programs said.
+
+    The programs inherit ``lock``, so that one that outlives us keeps the next launcher out.
+    """
+    half = directory / "data.half"
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir(mode=0o700)
+    _give(half, account)
+    password_file = directory / "data.half.password"
+    try:
+        _write_secret(password_file, password)
+        _give(password_file, account)
+        _call([str(installation.program("initdb")), *_initdb_options(half, password_file)], account, lock)
+    finally:
+        password_file.unlink(missing_ok=True)
+    single = [str(installation.program("postgres")), "--single", "-D", str(half), "postgres"]
+    _call(single, account, lock, stdin=f"create database {NAME}\n")
+    half.rename(directory / "data")
+
+
+def _initdb_options(data: Path, password_file: Path) -> list[str]:
+    return [
+        f"--pgdata={data}",
+        f"--username={NAME}",
+        f"--pwfile={password_file}",
+        "--auth-local=scram-sha-256",
+        "--auth-host=scram-sha-256",
+        "--encoding=UTF8",
+        # The same order of text on every machine and after every upgrade of its C library.
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--no-instructions",
+    ]
+
+
+def major_of(data: Path) -> int:
+    """The major version of the PostgreSQL that made ``data``. Raises CannotServe."""
+    text = (data / "PG_VERSION").read_text().strip()
+    if not text.isdigit():
+        raise CannotServe(f"{data / 'PG_VERSION'} says {text!r}, which is no version: is {data} a database?")
+    return int(text)
+
+
+def password_of(directory: Path) -> str:
+    """The password in ``directory/password``, made when it is not there."""
+    path = directory / "password"
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_text().strip()
+    password = secrets.token_urlsafe(24)
+    new = directory / "password.new"
+    _write_secret(new, password)
+    new.rename(path)
+    return password
+
+
+def socket_directory(directory: Path, account: Account | None) -> Path:
+    """A directory for the server's socket that only the server's account (and root) can enter, with a short path.
+
+    Below ``directory`` when that is short enough; else below XDG_RUNTIME_DIR or /tmp, named by a hash of ``directory``.
+    """
+    place = directory / "socket"
+    if not _short_enough(place):
+        name = f"tenax-{hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]}"
+        bases = [Path(base) for base in (os.environ.get("XDG_RUNTIME_DIR"), "/tmp") if base]
+        place = next(base / name for base in bases if _fits(base, name, account))
+    uid = account.uid if account is not None else os.geteuid()
+    with contextlib.suppress(FileExistsError):
+        place.mkdir(mode=0o700)
+        _give(place, account)
+    found = place.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or stat.S_IMODE(found.st_mode) & 0o077:
+        raise CannotServe(
+            f"{place} is there already and is not a private directory of user number {uid}, so PostgreSQL will not "
+            "put its socket there: find out whose it is, and remove it."
+        )
+    return place
+
+
+def is_ready(data: Path, pid: int) -> bool:
+    """Whether the server ``pid`` takes connections, by the status that it keeps in its pid file."""
+    try:
+        lines = (data / "postmaster.pid").read_text(errors="replace").splitlines()
+    except OSError:
+        return False
+    return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
+
+
+def forget_dead_server(data: Path) -> None:
+    """Remove the pid file that a server left behind. Only for the holder of the server's lock.
+
+    The pid in it is no evidence: pids recur. Raises CannotServe when a server that somebody started by hand, without
+    our lock, is at work in ``data`` (found on Linux only).
+    """
+    if (pid := _pid_in(data)) is not None and pid in _processes_in(data):
+        raise CannotServe(
+            f"Process {pid} is a PostgreSQL server on {data} that was not started by Tenax: stop it with 'pg_ctl stop'."
+        )
+    (data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def end_orphans(data: Path) -> None:
+    """End processes of a server whose postmaster is dead; a query that only computes does not notice by itself."""
+    processes = _processes_in(data)
+    if _pid_in(data) in processes:
+        return
+    for pid in processes:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGQUIT)
+
+
+def tail(log: Path, limit: int = 2000) -> str:
+    """The end of a text file."""
+    try:
+        return log.read_bytes()[-limit:].decode(errors="replace").strip()
+    except OSError as error:
+        return f"(cannot be read: {error})"
+
+
+def environment() -> dict[str, str]:
+    """Of the programs: no PG* variable of ours may change what they do."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _pid_in(data: Path) -> int | None:
+    try:
+        first = (data / "postmaster.pid").read_text(errors="replace").split("\n", 1)[0].strip()
+    except OSError:
+        return None
+    return int(first) if first.isdigit() else None
+
+
+def _processes_in(data: Path) -> set[int]:
+    """Processes that work in ``data``, as every process of a server does; empty where there is no /proc."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(entry) == str(data):
+                found.add(int(entry.parent.name))
+    return found
+
+
+def _short_enough(place: Path) -> bool:
+    return len(os.fsencode(place / _SOCKET_NAME)) <= _SOCKET_PATH_BYTES
+
+
+def _fits(base: Path, name: str, account: Account | None) -> bool:
+    if not base.is_dir() or not os.access(base, os.W_OK | os.X_OK) or not _short_enough(base / name):
+        return False
+    return account is None or unreachable(account, base) is None
+
+
+def _write_secret(path: Path, secret: str) -> None:
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secret + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _give(path: Path, account: Account | None) -> None:
+    if account is not None:
+        os.chown(path, account.uid, account.gid)
+
+
+def _call(command: Sequence[str], account: Account | None, lock: int, stdin: str = "") -> None:
+    told = subprocess.run(
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env=environment(),
+        pass_fds=(lock,),
+        user=account.uid if account else None,
+        group=account.gid if account else None,
+        extra_groups=[] if account else None,
+    )
+    if told.returncode != 0:
+        raise CannotServe(
+            f"The database could not be made: {Path(command[0]).name} ended with {told.returncode}:\n"
+            + told.stderr.strip()
+        )
