@@ -7,7 +7,10 @@
     │   ├── AlreadyExists      (409)
     │   ├── NotAuthenticated   no credential, or one that is wrong or ended (401)
     │   ├── Forbidden          known, and not allowed (403)
-    │   └── NotNow             legal, but not in the state that the thing is in (400)
+    │   ├── NotNow             legal, but not in the state that the thing is in (400)
+    │   ├── TooLarge           more bytes than are taken (413)
+    │   ├── TooOften           asked again too soon (429 with Retry-After)
+    │   └── Unsupported        known, and not offered here (501)
     ├── TryAgain               ours and passing: no database, shutting down, queue full (503 with Retry-After)
     ├── Stale                  a guarded write met a newer version: reload and decide again
     └── Impossible             our bug: an event that no state allows; nothing was changed; carries the story
@@ -54,6 +57,23 @@ class Forbidden(UserError):
 
 class NotNow(UserError):
     """This cannot be done in the present state."""
+
+
+class TooLarge(UserError):
+    """This is more than is taken at once."""
+
+
+class TooOften(UserError):
+    """Too many attempts: wait a while and try again."""
+
+    def __init__(self, message: Optional[str] = None, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        #: Seconds after which it may be tried again.
+        self.retry_after = retry_after
+
+
+class Unsupported(UserError):
+    """This is not offered here."""
 
 
 class TryAgain(TenaxError):

@@ -1,0 +1,180 @@
+"""How errors look on the wire, once for all routes.
+
+``/api/v1``: ``{"error": {"code", "reason", "error", "message"}}`` with gRPC's number and name, as Determined's clients
+read it (``message`` is what its stream parser looks at). Other routes: ``{"message"}``.
+What is ours and passing is 503 with ``Retry-After``: the only answer that an unmodified client tries again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import asyncpg
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from tenax.errors import (
+    AlreadyExists,
+    Forbidden,
+    InvalidInput,
+    NotAuthenticated,
+    NotFound,
+    NotNow,
+    Stale,
+    TooLarge,
+    TooOften,
+    TryAgain,
+    Unsupported,
+    UserError,
+)
+from tenax.jsonvalue import JsonObject
+
+log = structlog.get_logger("tenax.http")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of error travels."""
+
+    status: int
+    code: int
+    reason: str
+
+
+INVALID = Kind(400, 3, "InvalidArgument")
+NOT_FOUND = Kind(404, 5, "NotFound")
+TOO_LARGE = Kind(413, 8, "ResourceExhausted")
+TOO_OFTEN = Kind(429, 8, "ResourceExhausted")
+INTERNAL = Kind(500, 13, "Internal")
+UNAVAILABLE = Kind(503, 14, "Unavailable")
+UNAUTHENTICATED = Kind(401, 16, "Unauthenticated")
+FORBIDDEN = Kind(403, 7, "PermissionDenied")
+UNIMPLEMENTED = Kind(501, 12, "Unimplemented")
+
+#: First match wins.
+KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
+    (InvalidInput, INVALID),
+    (NotFound, NOT_FOUND),
+    (AlreadyExists, Kind(409, 6, "AlreadyExists")),
+    (NotAuthenticated, UNAUTHENTICATED),
+    (Forbidden, FORBIDDEN),
+    (NotNow, Kind(400, 9, "FailedPrecondition")),
+    (TooLarge, TOO_LARGE),
+    (TooOften, TOO_OFTEN),
+    (Unsupported, UNIMPLEMENTED),
+    (UserError, INVALID),
+    (TryAgain, UNAVAILABLE),
+    # Someone else changed the row first: the same request again may well succeed.
+    (Stale, UNAVAILABLE),
+    # A value that fits the message but not the column, for example an id beyond 64 bits.
+    (asyncpg.DataError, INVALID),
+    (asyncpg.ProgramLimitExceededError, INVALID),
+    (asyncpg.PostgresConnectionError, UNAVAILABLE),
+    (asyncpg.OperatorInterventionError, UNAVAILABLE),
+    (asyncpg.InsufficientResourcesError, UNAVAILABLE),
+    (asyncpg.InterfaceError, UNAVAILABLE),
+    (asyncpg.DeadlockDetectedError, UNAVAILABLE),
+    (asyncpg.SerializationError, UNAVAILABLE),
+    (ConnectionError, UNAVAILABLE),
+    (asyncio.TimeoutError, UNAVAILABLE),
+)
+
+#: What the framework itself refuses, by status.
+BY_STATUS: dict[int, Kind] = {
+    400: INVALID,
+    401: UNAUTHENTICATED,
+    403: FORBIDDEN,
+    404: NOT_FOUND,
+    405: Kind(405, 12, "Unimplemented"),
+    413: TOO_LARGE,
+}
+
+
+def kind_of(error: BaseException) -> Kind:
+    """How ``error`` travels; `INTERNAL` for what nobody raised on purpose."""
+    if isinstance(error, HTTPException):
+        return BY_STATUS.get(error.status_code, Kind(error.status_code, 2, "Unknown"))
+    return next((kind for known, kind in KINDS if isinstance(error, known)), INTERNAL)
+
+
+def told(error: BaseException) -> str:
+    """What the caller is told; nothing of ours that they could not act upon."""
+    if isinstance(error, HTTPException):
+        return str(error.detail)
+    kind = kind_of(error)
+    if kind is INTERNAL:
+        return "the master met an error of its own; its log has the details"
+    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError | asyncio.TimeoutError):
+        return (
+            f"a value cannot be stored: {error}"
+            if kind is INVALID
+            else "the database cannot be reached at the moment: try again shortly"
+        )
+    return str(error)
+
+
+def error_body(path: str, kind: Kind, message: str) -> JsonObject:
+    """The body for a route at ``path``."""
+    if path.startswith("/api/v1"):
+        return {"error": {"code": kind.code, "reason": kind.reason, "error": message, "message": message}}
+    return {"message": message}
+
+
+def error_response(path: str, error: BaseException) -> JSONResponse:
+    """The answer of a route at ``path`` that ended in ``error``."""
+    kind = kind_of(error)
+    headers: dict[str, str] = {}
+    if kind in (UNAVAILABLE, TOO_OFTEN):
+        headers["Retry-After"] = str(max(1, math.ceil(getattr(error, "retry_after", 1.0))))
+    if kind is UNAUTHENTICATED:
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, HTTPException) and error.headers:
+        headers.update(error.headers)
+    return JSONResponse(error_body(path, kind, told(error)), status_code=kind.status, headers=headers)
+
+
+def stream_error(error: BaseException) -> JsonObject:
+    """The last line of a stream that broke off: an object for one line of NDJSON."""
+    kind = kind_of(error)
+    return {
+        "error": {
+            "grpcCode": kind.code,
+            "httpCode": kind.status,
+            "message": told(error),
+            "httpStatus": kind.reason,
+            "details": [],
+        }
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Answer in this form whatever a handler raises."""
+
+    async def answer(request: Request, error: Exception) -> JSONResponse:
+        return error_response(request.url.path, error)
+
+    async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        return error_response(request.url.path, InvalidInput(_problems(error.errors())))
+
+    app.add_exception_handler(RequestValidationError, answer_invalid)
+    app.add_exception_handler(HTTPException, answer)
+    for known, _ in KINDS:
+        assert issubclass(known, Exception)
+        app.add_exception_handler(known, answer)
+
+
+def _problems(errors: Iterable[object]) -> str:
+    told_ones = []
+    for item in errors:
+        assert isinstance(item, dict)
+        place = ".".join(str(step) for step in item["loc"] if step not in ("body", "query", "path"))
+        text = str(item["msg"]).removeprefix("Value error, ")
+        told_ones.append(f"{place}: {text}" if place else text)
+    return "; ".join(told_ones)

@@ -1,0 +1,168 @@
+"""Who is calling, and whether they may: said once, for every route.
+
+Rules it keeps:
+
+- a route without a declared policy is refused to everyone;
+- a credential is looked up by its sha256; where a request carries several, the task's header counts before
+  ``Authorization``, and the cookie only where there is neither;
+- a task acts as its owner, but never as an administrator;
+- a write by cookie needs an Origin that is our own: other sites can make a browser send the cookie;
+- whoever is inactive is nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from asyncpg import Connection
+from starlette.requests import HTTPConnection
+
+from tenax.errors import Forbidden, NotAuthenticated
+from tenax.master.api.routing import Allow
+from tenax.master.store import sessions
+from tenax.master.store.sessions import TaskOf
+from tenax.master.store.users import User
+from tenax.master.tokens import token_hash
+
+COOKIE = "auth"
+#: First letters of the tokens that `tenax.master.tokens` derives for allocations.
+ALLOCATION_PREFIX = "tnxa_"
+TASK_HEADER = "grpc-metadata-x-allocation-token"
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a request carried."""
+
+    token: str
+    by_cookie: bool = False
+
+    def __repr__(self) -> str:
+        return "Credential(...)"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is calling. Exactly one of ``user`` and ``agent_id`` is set."""
+
+    user: User | None = None
+    agent_id: str | None = None
+    #: The attempt whose token it is.
+    task: TaskOf | None = None
+    #: The session is a task's, or the credential is an attempt's.
+    is_task: bool = False
+    #: sha256 of the credential.
+    credential: bytes = b""
+
+    @property
+    def person(self) -> User:
+        """The user it acts for. Raises Forbidden for an agent."""
+        if self.user is None:
+            raise Forbidden("this is for users, and the credential is an agent's")
+        return self.user
+
+    @property
+    def attempt(self) -> TaskOf:
+        """The attempt it speaks for. Raises Forbidden for anyone else."""
+        if self.task is None:
+            raise Forbidden("this is for tasks: it needs the token of an allocation")
+        return self.task
+
+    @property
+    def agent(self) -> str:
+        """The agent it is. Raises Forbidden for anyone else."""
+        if self.agent_id is None:
+            raise Forbidden("this is for agents: it needs the credential of an agent")
+        return self.agent_id
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether it may do what only administrators may."""
+        return self.user is not None and self.user.admin and not self.is_task
+
+    def may_change(self, owner_id: int | None, what: str) -> None:
+        """Raises Forbidden unless the caller owns ``what`` or is an administrator."""
+        if self.is_admin or (owner_id is not None and self.person.id == owner_id):
+            return
+        raise Forbidden(f"{what} belongs to someone else: only its owner and administrators may change it")
+
+
+NOBODY = Caller()
+
+
+def credential_of(connection: HTTPConnection) -> Credential | None:
+    """The credential that a request carries, by the rules above."""
+    for header in (TASK_HEADER, "authorization"):
+        value = connection.headers.get(header)
+        if value is not None:
+            scheme, _, token = value.partition(" ")
+            return Credential(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+    token = _cookie(connection.headers.get("cookie"))
+    return Credential(token, by_cookie=True) if token else None
+
+
+async def identify(conn: Connection, credential: Credential, allow: Allow) -> Caller:
+    """Whose a credential is. Raises NotAuthenticated."""
+    hashed = token_hash(credential.token)
+    if allow is Allow.AGENT:
+        agent_id = await sessions.agent_of(conn, hashed)
+        if agent_id is None:
+            raise NotAuthenticated("the agent's credential is not known here: let it join again with the join token")
+        return Caller(agent_id=agent_id, credential=hashed)
+    if credential.token.startswith(ALLOCATION_PREFIX):
+        return await _task(conn, credential, hashed)
+    found = await sessions.user_of(conn, hashed)
+    if found is None or not found[0].active:
+        raise NotAuthenticated
+    user, allocation_id = found
+    return Caller(user=user, is_task=allocation_id is not None, credential=hashed)
+
+
+def check(caller: Caller, allow: Allow) -> None:
+    """Whether ``caller`` is of the kind that a route allows. Raises NotAuthenticated, Forbidden."""
+    if allow is Allow.PUBLIC:
+        return
+    if caller.user is None and caller.agent_id is None:
+        raise NotAuthenticated
+    if allow is Allow.USER:
+        _ = caller.person
+    elif allow is Allow.TASK:
+        _ = caller.attempt
+    elif allow is Allow.AGENT:
+        _ = caller.agent
+    elif not caller.is_admin:
+        raise Forbidden("only administrators may do this: log in as one")
+
+
+def check_origin(connection: HTTPConnection, credential: Credential) -> None:
+    """Raises Forbidden for a write, or a websocket, by cookie that another site caused."""
+    if not credential.by_cookie or connection.scope.get("method") in _READS:
+        return
+    origin = connection.headers.get("origin")
+    if origin is None or urlsplit(origin).netloc != connection.headers.get("host"):
+        raise Forbidden(
+            "a change by cookie must come from the master's own page: send the token as Authorization instead"
+        )
+
+
+async def _task(conn: Connection, credential: Credential, hashed: bytes) -> Caller:
+    task = await sessions.task_of(conn, hashed)
+    if task is None or credential.by_cookie or not task.owner.active:
+        raise NotAuthenticated("the task's credential has ended with its allocation")
+    return Caller(user=task.owner, task=task, is_task=True, credential=hashed)
+
+
+def _cookie(header: str | None) -> str | None:
+    if not header:
+        return None
+    cookie: SimpleCookie = SimpleCookie()
+    try:
+        cookie.load(header)
+    except CookieError:
+        return None
+    morsel: Mapping[str, object] | None = cookie.get(COOKIE)
+    return cookie[COOKIE].value if morsel is not None else None

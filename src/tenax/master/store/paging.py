@@ -1,0 +1,21 @@
+"""Which part of a list is wanted, and safe patterns for ``ilike``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``limit`` None: all that is left."""
+
+    offset: int = 0
+    limit: int | None = None
+
+
+def like(part: str | None) -> str | None:
+    """The pattern for what contains ``part`` literally; None where nothing is asked."""
+    if not part:
+        return None
+    escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"

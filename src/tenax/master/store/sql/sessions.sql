@@ -1,0 +1,33 @@
+-- name: create
+insert into user_sessions (user_id, token_hash, expires_at) values ($1, $2, now() + make_interval(secs => $3));
+
+-- name: delete
+delete from user_sessions where token_hash = $1 and allocation_id is null returning user_id;
+
+-- name: delete_of_user
+-- Of people; a task's session ends with its allocation.
+delete from user_sessions where user_id = $1 and allocation_id is null and token_hash is distinct from $2;
+
+-- name: delete_expired
+delete from user_sessions where expires_at < now();
+
+-- name: user_of
+-- A session of a person, or of a task as its owner.
+select s.allocation_id, u.id, u.username, u.display_name, u.admin, u.active, u.remote, u.password_hash,
+       u.agent_uid, u.agent_gid, u.agent_user, u.agent_group, u.modified_at, u.last_login_at
+from user_sessions s join users u on u.id = s.user_id
+where s.token_hash = $1 and s.expires_at > now();
+
+-- name: allocation_of
+select t.allocation_id, a.task_id, a.run_id, k.trial_id, tr.experiment_id,
+       u.id, u.username, u.display_name, u.admin, u.active, u.remote, u.password_hash,
+       u.agent_uid, u.agent_gid, u.agent_user, u.agent_group, u.modified_at, u.last_login_at
+from allocation_tokens t
+join allocations a on a.allocation_id = t.allocation_id
+join tasks k on k.task_id = a.task_id
+left join trials tr on tr.id = k.trial_id
+join users u on u.id = t.user_id
+where t.token_hash = $1;
+
+-- name: agent_of
+select agent_id from agents where credential_hash = $1;
