@@ -156,7 +156,7 @@ class State:
                 self._create(entry)
             case Stop(request_id):
                 trial = self.trial(request_id)
-                trial.stopped_at = trial.entered - 1
+                trial.stopped_at = max(trial.entered - 1, 0)
                 trial.steps.clear()
                 self.stopped += 1
             case Unrank(request_id):

@@ -1,0 +1,118 @@
+"""What a person sees: progress, rungs, counts, the words of a refusal."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenax.jsonvalue import Json
+from tenax.search.config import AdaptiveAsha, Random, SearchConfig, Single
+from tenax.search.journal import ExitReason
+from tenax.search.report import Reading, ReportRefused, read_report
+from tenax.search.view import preview, progress, rungs, summary
+from tests.search.build import Run, X, asha, live
+
+
+def test_progress_without_rungs_is_the_mean_over_all_trials() -> None:
+    """Closed trials count whole, running ones as they tell, those not made yet not at all."""
+    run = Run(SearchConfig(X, Random(4, 2), "loss"))
+    run.exit(0)
+    assert progress(run.state, {run.ids[0]: 0.3, run.ids[1]: 0.5, run.ids[2]: math.nan}) == pytest.approx(1.5 / 4)
+
+
+def test_progress_with_rungs_counts_arrivals() -> None:
+    """Arrivals at the bottom rung over 1.2 times the trials; all arrived: those that are over, when that is more."""
+    run = Run(asha(max_trials=4, concurrent=4))
+    run.report(0, 1, 0.5)
+    assert progress(run.state, {}) == pytest.approx(1 / 4.8)
+    for number in range(1, 4):
+        run.report(number, 1, 1.0)
+    assert progress(run.state, {}) == pytest.approx(4 / 4.8)
+    for number in range(1, 4):
+        run.exit(number)
+    assert progress(run.state, {}) == pytest.approx(4 / 4.8)
+    run.exit(0)
+    assert progress(run.state, {}) == 1.0
+
+
+@given(st.integers(0, 10**6), st.integers(0, 150), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_progress_lies_between_nothing_and_all(seed: int, facts: int, adaptive: bool) -> None:
+    """Progress never leaves [0, 1], and is 1 at the end."""
+    method = AdaptiveAsha("batches", 64, 20) if adaptive else Random(20)
+    run = Run(SearchConfig(X, method, "loss"), seed)
+    live(run, random.Random(seed), facts)
+    value = progress(run.state, dict.fromkeys(run.ids, 0.5))
+    assert 0 <= value <= 1
+    assert value == 1 or run.state.shutdown is None
+
+
+def test_rungs_show_the_best_as_reported() -> None:
+    """The best of a rung is shown with its metric unturned; failures and NaN are never the best."""
+    run = Run(asha(concurrent=3, smaller_is_better=False))
+    run.exit(0, ExitReason.ERRORED)
+    run.report(1, 1, math.nan)
+    assert [(rung.count, rung.best) for rung in rungs(run.state)] == [(2, None), (0, None), (0, None)]
+    run.report(2, 4, 0.75)
+    assert [(rung.units, rung.count, rung.best_metric) for rung in rungs(run.state)] == [
+        (1, 3, 0.75),
+        (4, 1, 0.75),
+        (16, 0, None),
+    ]
+
+
+def test_summary_counts() -> None:
+    """Made, running, and how the others ended."""
+    run = Run(asha(max_trials=6, concurrent=3))
+    run.report(0, 16, 0.1)
+    run.exit(0)
+    run.exit(1, ExitReason.ERRORED)
+    run.exit(2, ExitReason.INVALID_HP)
+    counts = summary(run.state)
+    assert (counts.created, counts.running, counts.finished, counts.failed) == (6, 3, 1, 1)
+    assert (counts.stopped, counts.replaced, counts.canceled, counts.max_trials) == (1, 1, 0, 6)
+
+
+def test_preview_of_an_adaptive_search() -> None:
+    """Golden values: 16 trials over 1000 batches."""
+    rows = preview(SearchConfig(X, AdaptiveAsha("batches", 1000, 16), "loss"))
+    assert [(row.count, row.units) for row in rows] == [(9, 62), (5, 250), (2, 1000)]
+    assert [(row.count, row.units) for row in preview(SearchConfig(X, Single(), "loss"))] == [(1, None)]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "told"),
+    [
+        ({"acc": 1.0, "batches": 3}, "'loss' in every validation report; what it holds is acc, batches"),
+        ({}, "it is empty"),
+        ({"loss": "high", "batches": 1}, "str 'high'"),
+        ({"loss": True, "batches": 1}, "bool 'True'"),
+        ({"loss": 0.1}, "searcher.time_metric"),
+        ({"loss": 0.1, "batches": "NaN"}, "'batches'"),
+    ],
+)
+def test_a_refusal_says_what_was_expected_and_what_came(metrics: dict[str, Json], told: str) -> None:
+    """Asynchronous halving cannot do without metric and time: the message helps the author of the script."""
+    with pytest.raises(ReportRefused) as refused:
+        read_report(asha(), metrics)
+    assert told in refused.value.message
+
+
+def test_special_numbers_are_numbers() -> None:
+    """NaN and infinities, as numbers or as the strings that carry them, are metrics."""
+    reading = read_report(asha(), {"loss": "NaN", "batches": 2.5})
+    assert reading is not None
+    assert math.isnan(reading.metric)
+    assert reading.time == 2.5
+    assert read_report(asha(), {"loss": "-Infinity", "batches": 1}) == Reading(-math.inf, 1.0)
+
+
+def test_other_methods_do_without() -> None:
+    """Where validations do not decide, a report without the metric is simply not the searcher's."""
+    config = SearchConfig(X, Single(), "loss")
+    assert read_report(config, {"acc": 1.0}) is None
+    assert read_report(config, {"loss": 1.0}) == Reading(1.0, 0.0)
