@@ -20,7 +20,10 @@ The docstring of a class is its default message.
 
 from __future__ import annotations
 
-from typing import Optional
+#: True for type checkers only: at run time `typing` costs a task 7 ms of its start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
 
 
 class TenaxError(Exception):

@@ -33,24 +33,44 @@ Kinds and bodies (numbers: NaN and infinities as the strings "NaN", "Infinity", 
 
 from __future__ import annotations
 
-from typing import List, Optional, TypedDict
+from typing import List, TypedDict
 
 from tenax.jsonvalue import JsonObject
+from tenax.wire.spool_names import (
+    ACK_PREEMPTION,
+    BATCH_BYTES,
+    CHECKPOINT,
+    CHECKPOINT_FILES,
+    EARLY_EXIT,
+    KINDS,
+    MAX_LINE_BYTES,
+    METRICS,
+    PROGRESS,
+    RUN_START,
+    RUNNER_STATE,
+    ack_path,
+    stream_name,
+)
 
-#: Longest line that the master takes, in bytes.
-MAX_LINE_BYTES = 100 * 1024 * 1024
-#: Most bytes that a client puts in one POST, unless one line alone is longer.
-BATCH_BYTES = 1024 * 1024
-
-METRICS = "metrics"
-PROGRESS = "progress"
-RUNNER_STATE = "runner_state"
-RUN_START = "run_start"
-CHECKPOINT = "checkpoint"
-CHECKPOINT_FILES = "checkpoint_files"
-ACK_PREEMPTION = "ack_preemption"
-EARLY_EXIT = "early_exit"
-KINDS = (RUN_START, METRICS, PROGRESS, RUNNER_STATE, CHECKPOINT, CHECKPOINT_FILES, ACK_PREEMPTION, EARLY_EXIT)
+__all__ = [
+    "ACK_PREEMPTION",
+    "BATCH_BYTES",
+    "CHECKPOINT",
+    "CHECKPOINT_FILES",
+    "EARLY_EXIT",
+    "KINDS",
+    "MAX_LINE_BYTES",
+    "METRICS",
+    "PROGRESS",
+    "RUNNER_STATE",
+    "RUN_START",
+    "Ack",
+    "Record",
+    "Refusal",
+    "SpoolReply",
+    "ack_path",
+    "stream_name",
+]
 
 
 class Record(TypedDict):
@@ -80,13 +100,3 @@ class Ack(TypedDict):
 
     n: int
     offset: int
-
-
-def ack_path(stream_path: str) -> str:
-    """``x.jsonl`` -> ``x.ack``."""
-    return stream_path[: -len(".jsonl")] + ".ack" if stream_path.endswith(".jsonl") else stream_path + ".ack"
-
-
-def stream_name(boot_id: str, pid: int, start_ticks: Optional[int]) -> str:
-    """The name of a process's stream; unique across reboots and recycled pids."""
-    return f"{boot_id[:8]}-{pid}-{start_ticks or 0}"

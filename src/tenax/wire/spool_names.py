@@ -1,0 +1,36 @@
+"""Names and limits of the spool, which every task loads at its start: no import here may cost anything.
+
+What they mean stands in ``tenax.wire.spool``, which gives them on. Standard library only, Python 3.9.
+"""
+
+from __future__ import annotations
+
+#: True for type checkers only: at run time `typing` costs a task 7 ms of its start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+#: Longest line that the master takes, in bytes.
+MAX_LINE_BYTES = 100 * 1024 * 1024
+#: Most bytes that a client puts in one POST, unless one line alone is longer.
+BATCH_BYTES = 1024 * 1024
+
+METRICS = "metrics"
+PROGRESS = "progress"
+RUNNER_STATE = "runner_state"
+RUN_START = "run_start"
+CHECKPOINT = "checkpoint"
+CHECKPOINT_FILES = "checkpoint_files"
+ACK_PREEMPTION = "ack_preemption"
+EARLY_EXIT = "early_exit"
+KINDS = (RUN_START, METRICS, PROGRESS, RUNNER_STATE, CHECKPOINT, CHECKPOINT_FILES, ACK_PREEMPTION, EARLY_EXIT)
+
+
+def ack_path(stream_path: str) -> str:
+    """``x.jsonl`` -> ``x.ack``."""
+    return stream_path[: -len(".jsonl")] + ".ack" if stream_path.endswith(".jsonl") else stream_path + ".ack"
+
+
+def stream_name(boot_id: str, pid: int, start_ticks: Optional[int]) -> str:
+    """The name of a process's stream; unique across reboots and recycled pids."""
+    return f"{boot_id[:8]}-{pid}-{start_ticks or 0}"
