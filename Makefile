@@ -1,0 +1,38 @@
+# Every target makes what it needs; nothing is expected but Python 3.11 or newer and pip.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: env test test-long check format bench bench-long demo clean
+
+env: $(READY)
+
+$(READY): pyproject.toml
+	$(PYTHON) tests/setup/environment.py --venv $(VENV)
+	@touch $(READY)
+
+test: env
+	$(BIN)/python tests/setup/system.py
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: env
+	$(BIN)/python tests/setup/system.py
+	$(BIN)/python -m pytest -m long --timeout 7200
+
+check: env
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+format: env
+	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples
+
+demo: env
+	$(BIN)/tenax demo $(if $(KEEP),--keep)
+
+clean:
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache build dist

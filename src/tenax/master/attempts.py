@@ -1,0 +1,127 @@
+"""What happens to a placement attempt: its members report, are ended, or are lost; and what comes of it.
+
+Each function is one event, applied inside the caller's transaction: load and lock (experiment, trial, allocation,
+members), decide (``tenax.lifecycle``), write. An event that is old news changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.lifecycle.allocation import AllocationState, after_members
+from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
+from tenax.lifecycle.trial import Attempt, effective_wish, decide_exit
+from tenax.master.store import allocations, containers, experiments, trials
+from tenax.master.store.allocations import Allocation, Owner
+from tenax.master.store.containers import Member
+from tenax.master.store.experiments import Experiment
+from tenax.master.store.trials import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """An allocation with all that an event of it may change."""
+
+    owner: Owner
+    experiment: Experiment | None
+    trial: Trial | None
+    allocation: Allocation
+    members: tuple[Member, ...]
+
+
+async def member_reported(
+    conn: Connection, container_id: str, state: ContainerState, ending: Ending | None, address: str
+) -> bool:
+    """A container's agent says where it is; False for a container that the database does not know."""
+    owner = await allocations.owner_of_container(conn, container_id)
+    if owner is None:
+        return False
+    locked = await _lock(conn, owner)
+    changed = {
+        member.container.container_id: report(member.container, state, ending)
+        for member in locked.members
+        if member.container.container_id == container_id
+    }
+    await _settle(conn, locked, changed, {container_id: address})
+    return True
+
+
+async def end_members(conn: Connection, allocation_id: str, want: Want) -> None:
+    """Want every member of an allocation to end (STOP, KILL); those that have ended stay as they are."""
+    owner = await allocations.owner(conn, allocation_id)
+    if owner is None:
+        return
+    locked = await _lock(conn, owner)
+    changed = {
+        member.container.container_id: raise_want(member.container, want)
+        for member in locked.members
+        if member.container.state is not ContainerState.TERMINATED
+    }
+    await _settle(conn, locked, changed, {})
+
+
+async def member_lost(conn: Connection, container_id: str, reason: str) -> None:
+    """A container's agent will not tell any more: it counts as ended by the platform's fault."""
+    await member_reported(conn, container_id, ContainerState.TERMINATED, Ending(reason=reason, platform=True), "")
+
+
+async def _lock(conn: Connection, owner: Owner) -> Locked:
+    experiment = None if owner.experiment_id is None else await experiments.lock(conn, owner.experiment_id)
+    trial = None if owner.trial_id is None else await trials.lock(conn, owner.trial_id)
+    allocation = await allocations.lock(conn, owner.allocation_id)
+    return Locked(owner, experiment, trial, allocation, await containers.lock_members(conn, owner.allocation_id))
+
+
+async def _settle(conn: Connection, locked: Locked, changed: dict[str, Container], addresses: dict[str, str]) -> None:
+    """Write what the members have become, and what their allocation and their trial become of it."""
+    before = {member.container.container_id: member for member in locked.members}
+    now = tuple(changed.get(name, member.container) for name, member in before.items())
+    if all(container is before[container.container_id].container for container in now):
+        return
+    outcome = after_members(now)
+    agents = []
+    for container in outcome.containers:
+        if container.state is ContainerState.TERMINATED:
+            container = raise_want(container, Want.GONE)
+        member = before[container.container_id]
+        if container != member.container:
+            await containers.save(conn, member, container, addresses.get(container.container_id, ""))
+        if container.want is not member.container.want:
+            agents.append(member.agent_id)
+    if locked.allocation.state is not AllocationState.TERMINATED:
+        await _allocation_moved(conn, locked, outcome.state, outcome.ending)
+    await containers.wants_changed(conn, agents)
+
+
+async def _allocation_moved(
+    conn: Connection, locked: Locked, state: AllocationState, ending: Ending | None
+) -> None:
+    alone = len(locked.members) == 1
+    ready = alone and state is AllocationState.RUNNING
+    reason = "" if ending is None else ending.reason
+    if state is not locked.allocation.state:
+        await allocations.set_state(conn, locked.allocation, state, reason=reason, ready=ready)
+    if ending is not None and locked.trial is not None and locked.experiment is not None:
+        await _attempt_ended(conn, locked, locked.experiment, locked.trial, ending)
+
+
+async def _attempt_ended(
+    conn: Connection, locked: Locked, experiment: Experiment, trial: Trial, ending: Ending
+) -> None:
+    if trial.state.value != "ACTIVE" or locked.allocation.run_id != trial.run_id:
+        return
+    plan = await experiments.plan(conn, experiment.id)
+    limit = plan.config.get("max_restarts")
+    attempt = Attempt(
+        wish=effective_wish(trial.wish, experiment.state),
+        ending=ending,
+        preemption=locked.allocation.preemption,
+        restarts=trial.restarts,
+        max_restarts=limit if isinstance(limit, int) else 5,
+        invalid_hp=trial.invalid_hp,
+        fatal=trial.fatal,
+    )
+    verdict = decide_exit(attempt)
+    await trials.conclude(conn, trial, verdict)

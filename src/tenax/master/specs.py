@@ -1,0 +1,162 @@
+"""What a container is told: its environment, files and mounts, made from rows. Pure.
+
+The names are Determined's (one contract, no second set): the unmodified client in a task finds what it looks for. The
+agent adds what only it knows: where the master is, its own name, slot numbers, ports, devices.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenax.jsonvalue import Json, JsonObject
+from tenax.wire.agents import ContainerSpec, Mount
+
+#: Where Determined's harness expects a ``shared_fs`` in a container.
+SHARED_FS_MOUNT = "/determined_shared_fs"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One container of a trial's attempt, and what its specification is made of."""
+
+    container_id: str
+    allocation_id: str
+    task_id: str
+    rank: int
+    members: int
+    slots: tuple[int, ...]
+    #: ``cpu``, ``cuda`` or ``rocm``: which of the per-device values hold.
+    device_kind: str
+    run_id: int
+    trial_id: int
+    experiment_id: int
+    hparams: JsonObject
+    trial_seed: int
+    config: JsonObject
+    context_hash: str
+    username: str
+    uid: int | None
+    gid: int | None
+    #: The checkpoint to go on from, or to start warm from (with 0 steps); None for neither.
+    checkpoint: str | None
+    steps_completed: int
+    session_token: str
+    user_token: str
+
+
+def trial_spec(member: Member) -> ContainerSpec:
+    """The specification of one member of a trial."""
+    environment = _object(member.config.get("environment"))
+    resources = _object(member.config.get("resources"))
+    capabilities_added = _strings(environment.get("add_capabilities"))
+    return ContainerSpec(
+        container_id=member.container_id,
+        allocation_id=member.allocation_id,
+        task_id=member.task_id,
+        rank=member.rank,
+        members=member.members,
+        slots=list(member.slots),
+        argv=["{python}", "-m", "tenax.exec.trial"],
+        env={**_task_environment(member), **_trial_environment(member), **_users_environment(member, environment)},
+        context_hash=member.context_hash,
+        images={kind: image for kind, image in _object(environment.get("image")).items() if isinstance(image, str)},
+        force_pull=environment.get("force_pull_image") is True,
+        mounts=_mounts(member.config),
+        shm_bytes=_integer(resources.get("shm_size")),
+        uid=member.uid,
+        gid=member.gid,
+        add_capabilities=capabilities_added,
+        drop_capabilities=_strings(environment.get("drop_capabilities")),
+        devices=_devices(resources),
+    )
+
+
+def _task_environment(member: Member) -> dict[str, str]:
+    return {
+        "DET_TASK_ID": member.task_id,
+        "DET_TASK_TYPE": "TRIAL",
+        "DET_ALLOCATION_ID": member.allocation_id,
+        "DET_RESOURCES_ID": member.container_id,
+        "DET_CONTAINER_ID": member.container_id,
+        "DET_RESOURCES_TYPE": "docker-container",
+        "DET_SESSION_TOKEN": member.session_token,
+        "DET_USER_TOKEN": member.user_token,
+        "DET_USER": member.username,
+        "DET_USE_TLS": "false",
+        "DET_SEGMENT_ENABLED": "false",
+        "DET_TASK_LOGGING_METADATA": json.dumps(
+            {"allocation_id": member.allocation_id, "task_id": member.task_id}, separators=(",", ":")
+        ),
+    }
+
+
+def _trial_environment(member: Member) -> dict[str, str]:
+    values = {
+        "DET_EXPERIMENT_ID": str(member.experiment_id),
+        "DET_TRIAL_ID": str(member.trial_id),
+        "DET_TRIAL_RUN_ID": str(member.run_id),
+        "DET_TRIAL_SEED": str(member.trial_seed),
+        "DET_EXPERIMENT_CONFIG": json.dumps(member.config, separators=(",", ":")),
+        "DET_HPARAMS": json.dumps(member.hparams, separators=(",", ":")),
+        "DET_STEPS_COMPLETED": str(member.steps_completed),
+    }
+    if member.checkpoint is not None:
+        values["DET_LATEST_CHECKPOINT"] = member.checkpoint
+    return values
+
+
+def _users_environment(member: Member, environment: JsonObject) -> dict[str, str]:
+    """``K=V`` lines for the kind of device, later ones over earlier ones; ``K`` alone is set to nothing."""
+    variables = environment.get("environment_variables")
+    lines = variables.get(member.device_kind) if isinstance(variables, dict) else variables
+    pairs = (line.partition("=") for line in _strings(lines))
+    return {name: value for name, _, value in pairs if name}
+
+
+def _mounts(config: JsonObject) -> list[Mount]:
+    mounts = []
+    bind_mounts = config.get("bind_mounts")
+    for entry in bind_mounts if isinstance(bind_mounts, list) else []:
+        bind = _object(entry)
+        mounts.append(
+            Mount(
+                str(bind.get("host_path", "")),
+                str(bind.get("container_path", "")),
+                bind.get("read_only") is True,
+                str(bind.get("propagation") or "rprivate"),
+            )
+        )
+    storage = _object(config.get("checkpoint_storage"))
+    if storage.get("type") == "shared_fs":
+        mounts.append(
+            Mount(
+                str(storage.get("host_path", "")),
+                SHARED_FS_MOUNT,
+                False,
+                str(storage.get("propagation") or "rprivate"),
+            )
+        )
+    return mounts
+
+
+def _devices(resources: JsonObject) -> list[str]:
+    devices = resources.get("devices")
+    lines = []
+    for entry in devices if isinstance(devices, list) else []:
+        device = _object(entry)
+        lines.append(f"{device.get('host_path')}:{device.get('container_path')}:{device.get('mode') or 'mrw'}")
+    return lines
+
+
+def _object(value: Json | Mapping[str, Json]) -> JsonObject:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _strings(value: Json) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _integer(value: Json) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

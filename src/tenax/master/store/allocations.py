@@ -1,0 +1,125 @@
+"""Rows of allocations: placement attempts of tasks, locked after their trial.
+
+Rules: one open allocation per task (a unique index says it too); what a task was asked and has acknowledged is only
+ever raised; a change of what an agent should run raises that agent's revision in the same transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound, Stale
+from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.master.store.queries import load
+from tenax.master.store.wakeups import notify
+
+Q = load("allocations")
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The narrow row."""
+
+    allocation_id: str
+    task_id: str
+    run_id: int
+    state: AllocationState
+    version: int
+    preemption: Preemption
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose an allocation is."""
+
+    allocation_id: str
+    task_id: str
+    trial_id: int | None
+    experiment_id: int | None
+
+
+async def owner(conn: Connection, allocation_id: str) -> Owner | None:
+    """Whose this allocation is; None if there is no such allocation."""
+    row = await conn.fetchrow(Q.owner, allocation_id)
+    return None if row is None else Owner(allocation_id, row["task_id"], row["trial_id"], row["experiment_id"])
+
+
+async def owner_of_container(conn: Connection, container_id: str) -> Owner | None:
+    """Whose allocation this container is a member of; None for a container that is not known."""
+    row = await conn.fetchrow(Q.owner_of_container, container_id)
+    if row is None:
+        return None
+    return Owner(row["allocation_id"], row["task_id"], row["trial_id"], row["experiment_id"])
+
+
+async def lock(conn: Connection, allocation_id: str) -> Allocation:
+    """The allocation, locked until the transaction ends. Raises NotFound."""
+    row = await conn.fetchrow(Q.lock, allocation_id)
+    if row is None:
+        raise NotFound(f"there is no allocation {allocation_id}")
+    return Allocation(
+        row["allocation_id"],
+        row["task_id"],
+        row["run_id"],
+        AllocationState(row["state"]),
+        row["version"],
+        Preemption(row["preemption"]),
+        row["ready"],
+    )
+
+
+async def set_state(
+    conn: Connection, allocation: Allocation, state: AllocationState, *, reason: str = "", ready: bool = False
+) -> None:
+    """Where a locked allocation is now. Raises Stale."""
+    done = await conn.fetchval(
+        Q.set_state, allocation.allocation_id, allocation.version, state.value, reason, ready or allocation.ready
+    )
+    if done is None:
+        raise Stale
+    if state is AllocationState.TERMINATED:
+        await conn.execute(Q.drop_task_session, allocation.allocation_id)
+        await conn.execute(Q.drop_wait, [allocation.allocation_id])
+    await notify(conn, "allocation", allocation.allocation_id)
+
+
+async def withdraw(conn: Connection, allocation_id: str, reason: str) -> bool:
+    """Take back a request that has not been placed; False if it has."""
+    if await conn.fetchval(Q.withdraw, allocation_id, reason) is None:
+        return False
+    await conn.execute(Q.drop_wait, [allocation_id])
+    await notify(conn, "scheduling", "")
+    return True
+
+
+async def ask_to_leave(conn: Connection, allocation_id: str, reason: str, within_s: float) -> bool:
+    """Signal the task to save and leave; False if it was asked before or has ended."""
+    if await conn.fetchval(Q.ask_to_leave, allocation_id, reason, within_s) is None:
+        return False
+    await notify(conn, "allocation", allocation_id)
+    return True
+
+
+async def acknowledge(conn: Connection, allocation_id: str) -> None:
+    """The task says that it will leave because it was asked to. Idempotent."""
+    await conn.fetchval(Q.acknowledge, allocation_id)
+
+
+async def set_ready(conn: Connection, allocation_id: str) -> None:
+    """All members have met. Idempotent."""
+    if await conn.fetchval(Q.set_ready, allocation_id) is not None:
+        await notify(conn, "allocation", allocation_id)
+
+
+async def overdue(conn: Connection) -> list[str]:
+    """Allocations that were asked to leave and whose time is over."""
+    return [row["allocation_id"] for row in await conn.fetch(Q.overdue)]
+
+
+async def next_deadline_s(conn: Connection) -> float | None:
+    """Seconds until the next deadline; None if none is set."""
+    value: float | None = await conn.fetchval(Q.next_deadline)
+    return value

@@ -1,0 +1,155 @@
+"""The way to PostgreSQL: a pool of connections, transactions, and which of its errors mean "try again".
+
+Rules:
+- Whatever is PostgreSQL's state and not the statement's fault (away, starting, shutting down, out of connections, a
+  deadlock, a full disk) is TryAgain, here and nowhere else. What was asked may have been done: every write can be repeated.
+- Connections of the pool carry no state from one use to the next: no session locks, no LISTEN, no settings.
+- ``json`` and ``jsonb`` are Python values on both sides. A number that JSON does not have is refused, never dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+
+import asyncpg
+import msgspec
+from asyncpg import Connection
+
+from tenax.errors import TryAgain
+from tenax.jsonvalue import Json
+
+#: A master that hangs inside a transaction loses it, and its locks, after this.
+_IDLE_IN_TRANSACTION_MS = 60_000
+#: How long one waits for a connection of the pool.
+_ACQUIRE_S = 30.0
+
+_PASSING = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+)
+
+
+class DatabaseAway(TryAgain):
+    """The database cannot be reached at the moment: try again shortly."""
+
+
+class DatabaseFull(TryAgain):
+    """The database's disk is full: make room, nothing can be stored meanwhile."""
+
+
+class Database:
+    """A pool of connections to one database. For one event loop."""
+
+    def __init__(self, pool: asyncpg.Pool, dsn: str, name: str) -> None:
+        self._pool = pool
+        self._dsn = dsn
+        self._name = name
+
+    @classmethod
+    async def open(cls, dsn: str, *, max_connections: int = 16, name: str = "tenax-master") -> Database:
+        """Connect. ``name`` is shown in pg_stat_activity. Raises TryAgain while the server cannot be reached."""
+        with translated():
+            pool = await asyncpg.create_pool(
+                dsn,
+                min_size=1,
+                max_size=max_connections,
+                max_inactive_connection_lifetime=300.0,
+                init=prepare,
+                reset=_nothing_to_reset,
+                server_settings=_server_settings(name),
+            )
+        return cls(pool, dsn, name)
+
+    async def close(self) -> None:
+        """Wait for the transactions under way, then disconnect; cut off what takes longer than ten seconds."""
+        try:
+            await asyncio.wait_for(self._pool.close(), 10.0)
+        except asyncio.TimeoutError:
+            self._pool.terminate()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """One transaction: committed when the block ends, rolled back when it raises. Raises TryAgain."""
+        with translated():
+            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn, conn.transaction():
+                yield conn
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection without a transaction around it: for reads of one statement. Raises TryAgain."""
+        with translated():
+            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
+                yield conn
+
+    async def dedicated(self) -> Connection:
+        """A connection outside the pool, for LISTEN and session locks; the caller closes it. Raises TryAgain."""
+        with translated():
+            conn = await asyncpg.connect(self._dsn, server_settings=_server_settings(f"{self._name}-listener"))
+            await prepare(conn)
+            return conn
+
+
+async def now(conn: Connection) -> datetime:
+    """The database's time; the same throughout a transaction."""
+    moment: datetime = await conn.fetchval("select now()")
+    return moment
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Errors of the driver that pass by themselves, as TryAgain."""
+    try:
+        yield
+    except asyncpg.DiskFullError as error:
+        raise DatabaseFull from error
+    except (*_PASSING, OSError, asyncio.TimeoutError) as error:
+        raise DatabaseAway from error
+    except asyncpg.InterfaceError as error:
+        if "clos" in str(error):
+            raise DatabaseAway from error
+        raise
+
+
+async def prepare(conn: Connection) -> None:
+    """What every connection of ours can: JSON as Python values."""
+    await conn.set_type_codec("json", schema="pg_catalog", format="binary", encoder=_encode, decoder=_decode)
+    await conn.set_type_codec("jsonb", schema="pg_catalog", format="binary", encoder=_encode_b, decoder=_decode_b)
+
+
+async def _nothing_to_reset(conn: Connection) -> None:
+    """Saves a round trip at each release; see the rules."""
+
+
+def _server_settings(name: str) -> dict[str, str]:
+    return {
+        "application_name": name,
+        "timezone": "UTC",
+        "idle_in_transaction_session_timeout": str(_IDLE_IN_TRANSACTION_MS),
+    }
+
+
+def _encode(value: Json) -> bytes:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _encode_b(value: Json) -> bytes:
+    # The first byte is the version of PostgreSQL's binary format of jsonb.
+    return b"\x01" + _encode(value)
+
+
+def _decode(data: bytes) -> Json:
+    value: Json = msgspec.json.decode(data)
+    return value
+
+
+def _decode_b(data: bytes) -> Json:
+    return _decode(data[1:])

@@ -1,0 +1,88 @@
+"""Rows of experiments: locked, changed by guarded writes, announced.
+
+Rules: the experiment's lock comes first (experiment, trial, allocation, container); a row changes only by a transition
+that ``tenax.lifecycle.experiment`` allows; each change is announced as ``experiment``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound, Stale
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState, step
+from tenax.master.store.queries import load
+from tenax.master.store.wakeups import notify
+
+Q = load("experiments")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The narrow row."""
+
+    id: int
+    state: ExperimentState
+    version: int
+    job_id: str
+    owner_id: int
+    unmanaged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an experiment was asked to be, as far as searching and placing it need to know."""
+
+    #: The resolved configuration document.
+    config: JsonObject
+    #: ``experiment_seed``.
+    seed: int
+    #: Hash of the model code; None for none.
+    context_hash: str | None
+    pool: str
+    priority: int
+
+
+async def lock(conn: Connection, experiment_id: int) -> Experiment:
+    """The experiment, locked until the transaction ends. Raises NotFound."""
+    row = await conn.fetchrow(Q.lock, experiment_id)
+    if row is None:
+        raise NotFound(f"there is no experiment {experiment_id}")
+    return Experiment(
+        row["id"], ExperimentState(row["state"]), row["version"], row["job_id"], row["owner_id"], row["unmanaged"]
+    )
+
+
+async def happen(
+    conn: Connection, experiment: Experiment, event: ExperimentEvent, reason: str = ""
+) -> ExperimentState:
+    """Let ``event`` happen to a locked experiment; its state after it. Raises NotNow, Impossible, Stale."""
+    after = step(experiment.state, event)
+    if after is experiment.state:
+        return after
+    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, reason) is None:
+        raise Stale
+    if after in ENDED:
+        await conn.execute(Q.end_job, experiment.job_id)
+    await notify(conn, "experiment", experiment.id)
+    return after
+
+
+async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reason: str = "") -> ExperimentState:
+    """A user's verb (activate, pause, cancel, kill, delete) on an experiment. Raises NotFound, NotNow."""
+    return await happen(conn, await lock(conn, experiment_id), event, reason)
+
+
+async def live_ids(conn: Connection) -> list[int]:
+    """Managed experiments that have not ended."""
+    return [row["id"] for row in await conn.fetch(Q.live_ids)]
+
+
+async def plan(conn: Connection, experiment_id: int) -> Plan:
+    """The documents of an experiment. Raises NotFound."""
+    row = await conn.fetchrow(Q.plan, experiment_id)
+    if row is None:
+        raise NotFound(f"there is no experiment {experiment_id}")
+    return Plan(row["config"], row["seed"], row["context_hash"], row["pool"], row["priority"])

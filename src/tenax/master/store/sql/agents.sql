@@ -1,0 +1,61 @@
+-- name: join
+insert into agents (agent_id, pool, credential_hash) values ($1, $2, $3)
+on conflict (agent_id) do update set credential_hash = excluded.credential_hash, pool = excluded.pool, version = agents.version + 1
+returning agent_id;
+
+-- name: by_credential
+select agent_id, pool, state from agents where credential_hash = $1;
+
+-- name: open_session
+update agents set session = session + 1 where agent_id = $1 returning session, revision;
+
+-- name: check_session
+select session from agents where agent_id = $1 for share;
+
+-- name: raise_revision
+update agents set revision = revision + 1 where agent_id = any($1::text[]) returning agent_id;
+
+-- name: revision
+select revision from agents where agent_id = $1;
+
+-- name: put_slot
+insert into agent_slots (agent_id, slot_id, kind, name, uuid) values ($1, $2, $3, $4, $5)
+on conflict (agent_id, slot_id) do update set kind = excluded.kind, name = excluded.name, uuid = excluded.uuid, present = true;
+
+-- name: drop_slots
+update agent_slots set present = false where agent_id = $1 and not slot_id = any($2::integer[]) and present;
+
+-- name: put_presence
+insert into agent_presence (agent_id, connected, hostname, address, runtime, agent_version, foreign_containers)
+values ($1, true, $2, $3, $4, $5, $6)
+on conflict (agent_id) do update
+set connected = true, last_seen_at = now(), hostname = excluded.hostname, address = excluded.address,
+    runtime = excluded.runtime, agent_version = excluded.agent_version, foreign_containers = excluded.foreign_containers;
+
+-- name: seen
+update agent_presence set last_seen_at = now(), connected = true where agent_id = $1;
+
+-- name: left
+-- Only the newest connection can say that the agent has left.
+update agent_presence p set connected = false, last_seen_at = now()
+from agents a where a.agent_id = $1 and p.agent_id = a.agent_id and a.session = $2;
+
+-- name: set_state
+update agents set state = $2, version = version + 1, revision = revision + 1 where agent_id = $1 returning agent_id;
+
+-- name: for_scheduling
+select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected,
+       coalesce((select json_agg(json_build_object('id', s.slot_id, 'kind', s.kind) order by s.slot_id)
+                 from agent_slots s where s.agent_id = a.agent_id and s.present and s.enabled), '[]'::json) as slots
+from agents a left join agent_presence p on p.agent_id = a.agent_id
+order by a.agent_id;
+
+-- name: silent
+-- Agents that hold containers and were not heard of for $1 seconds; $2: seconds for which this master has listened.
+select distinct a.agent_id
+from agents a join agent_presence p on p.agent_id = a.agent_id
+join containers c on c.agent_id = a.agent_id and c.state <> 'TERMINATED'
+where p.last_seen_at < now() - make_interval(secs => $1) and $2::float8 >= $1::float8;
+
+-- name: live_containers
+select container_id from containers where agent_id = $1 and state <> 'TERMINATED' order by allocation_id, rank;

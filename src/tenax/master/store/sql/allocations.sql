@@ -1,0 +1,106 @@
+-- name: request
+insert into allocations (allocation_id, task_id, run_id, slots, preemptible, single_node)
+values ($1, $2, $3, $4, $5, $6);
+
+-- name: lock
+select allocation_id, task_id, run_id, state, version, preemption, ready_at is not null as ready
+from allocations where allocation_id = $1 for update;
+
+-- name: owner_of_container
+select c.allocation_id, a.task_id, t.trial_id, tr.experiment_id
+from containers c
+join allocations a on a.allocation_id = c.allocation_id
+join tasks t on t.task_id = a.task_id
+left join trials tr on tr.id = t.trial_id
+where c.container_id = $1;
+
+-- name: owner
+select a.task_id, t.trial_id, tr.experiment_id
+from allocations a
+join tasks t on t.task_id = a.task_id
+left join trials tr on tr.id = t.trial_id
+where a.allocation_id = $1;
+
+-- name: set_state
+update allocations
+set state = $3, exit_reason = $4, version = version + 1,
+    ready_at = case when $5 then coalesce(ready_at, now()) else ready_at end,
+    ended_at = case when $3 = 'TERMINATED' then now() end
+where allocation_id = $1 and version = $2
+returning version;
+
+-- name: withdraw
+update allocations set state = 'TERMINATED', exit_reason = $2, ended_at = now(), version = version + 1
+where allocation_id = $1 and state = 'PENDING'
+returning task_id;
+
+-- name: ask_to_leave
+update allocations
+set preemption = 'REQUESTED', preemption_reason = $2, preemption_deadline = now() + make_interval(secs => $3), version = version + 1
+where allocation_id = $1 and preemption = 'NONE' and state not in ('PENDING', 'TERMINATED')
+returning allocation_id;
+
+-- name: acknowledge
+update allocations
+set preemption = 'ACKNOWLEDGED', preemption_deadline = coalesce(preemption_deadline, now() + interval '1 hour'), version = version + 1
+where allocation_id = $1 and preemption <> 'ACKNOWLEDGED' and state <> 'TERMINATED'
+returning allocation_id;
+
+-- name: set_ready
+update allocations set ready_at = now(), version = version + 1
+where allocation_id = $1 and ready_at is null and state <> 'TERMINATED'
+returning allocation_id;
+
+-- name: overdue
+select allocation_id from allocations
+where state not in ('PENDING', 'TERMINATED') and preemption_deadline < now()
+  and exists (select 1 from containers c where c.allocation_id = allocations.allocation_id
+              and c.state <> 'TERMINATED' and c.want = 'RUN');
+
+-- name: next_deadline
+-- Seconds until the next deadline.
+select extract(epoch from min(preemption_deadline) - now())::float8 from allocations
+where state not in ('PENDING', 'TERMINATED') and preemption_deadline is not null
+  and exists (select 1 from containers c where c.allocation_id = allocations.allocation_id
+              and c.state <> 'TERMINATED' and c.want = 'RUN');
+
+-- name: place
+update allocations set state = 'ASSIGNED', assigned_at = now(), version = version + 1
+where allocation_id = $1 and state = 'PENDING'
+returning run_id, task_id;
+
+-- name: put_token
+insert into allocation_tokens (token_hash, allocation_id, user_id) values ($1, $2, $3) on conflict do nothing;
+
+-- name: put_task_session
+insert into user_sessions (user_id, token_hash, allocation_id, expires_at) values ($1, $2, $3, 'infinity') on conflict do nothing;
+
+-- name: drop_task_session
+delete from user_sessions where allocation_id = $1;
+
+-- name: open_requests
+select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.preemption,
+       extract(epoch from a.requested_at)::float8 as requested_at,
+       j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots,
+       tr.run_id as trial_run_id
+from allocations a
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+left join trials tr on tr.id = t.trial_id
+where a.state <> 'TERMINATED';
+
+-- name: placements
+-- Containers that still hold slots or an auxiliary place, whatever became of their allocation.
+select c.container_id, c.allocation_id, c.agent_id, c.slots, c.want, c.state
+from containers c
+where c.gone_at is null;
+
+-- name: waits
+select allocation_id, reason from allocation_waits;
+
+-- name: put_wait
+insert into allocation_waits (allocation_id, reason) values ($1, $2)
+on conflict (allocation_id) do update set reason = excluded.reason;
+
+-- name: drop_wait
+delete from allocation_waits where allocation_id = any($1::text[]);

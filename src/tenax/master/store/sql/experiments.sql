@@ -1,0 +1,24 @@
+-- name: lock
+select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1 for update;
+
+-- name: set_state
+update experiments
+set state = $3, reason = $4, version = version + 1,
+    started_at = case when $3 = 'ACTIVE' then coalesce(started_at, now()) else started_at end,
+    ended_at = case when $3 in ('COMPLETED', 'CANCELED', 'ERROR') then coalesce(ended_at, now()) else ended_at end
+where id = $1 and version = $2
+returning version;
+
+-- name: end_job
+update jobs set ended_at = now(), version = version + 1 where job_id = $1 and ended_at is null;
+
+-- name: live_ids
+select id from experiments where ended_at is null and not unmanaged order by id;
+
+-- name: plan
+-- What the search and the placement of an experiment need of its documents.
+select d.config, d.seed, d.context_hash, j.pool, j.priority
+from experiment_documents d
+join experiments e on e.id = d.experiment_id
+join jobs j on j.job_id = e.job_id
+where d.experiment_id = $1;

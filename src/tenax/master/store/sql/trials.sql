@@ -1,0 +1,57 @@
+-- name: lock
+select id, experiment_id, request_id, task_id, state, wish, version, run_id, restarts, invalid_hp, fatal
+from trials where id = $1 for update;
+
+-- name: create
+insert into trials (experiment_id, request_id, journal_seq, task_id, hparams, seed, warm_start_checkpoint)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (experiment_id, journal_seq) do nothing
+returning id;
+
+-- name: create_task
+insert into tasks (task_id, kind, job_id, trial_id)
+select $1, 'TRIAL', job_id, $2 from experiments where id = $3;
+
+-- name: raise_wish
+update trials set wish = $2, version = version + 1
+where id = $1 and state = 'ACTIVE'
+  and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $2)
+returning id;
+
+-- name: raise_wish_by_request
+update trials set wish = $3, version = version + 1
+where experiment_id = $1 and request_id = $2 and state = 'ACTIVE'
+  and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $3)
+returning id;
+
+-- name: set_verdict
+update trials
+set state = $3, restarts = $4, reason = $5, version = version + 1,
+    ended_at = case when $3 = 'ACTIVE' then null else now() end
+where id = $1 and version = $2
+returning version;
+
+-- name: end_task
+update tasks set ended_at = now() where task_id = $1 and ended_at is null;
+
+-- name: put_fact
+-- The same fact twice is one fact.
+insert into search_inbox (experiment_id, trial_id, kind, at_key, fact)
+values ($1, $2, $3, $4, $5)
+on conflict (trial_id, kind, at_key) do nothing
+returning id;
+
+-- name: live_with_allocation
+select t.id, t.wish, t.invalid_hp, t.fatal,
+       a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
+       coalesce((select bool_and(c.want <> 'RUN' or c.state = 'TERMINATED')
+                 from containers c where c.allocation_id = a.allocation_id), false) as ending
+from trials t
+left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+where t.experiment_id = $1 and t.state = 'ACTIVE'
+order by t.id;
+
+-- name: next_run
+update trials set run_id = run_id + 1, version = version + 1
+where id = $1 and state = 'ACTIVE'
+returning run_id, task_id;

@@ -1,0 +1,159 @@
+"""Rows of trials: made once per decision, locked after their experiment, changed by guarded writes.
+
+Rules: a decision makes one trial however often it is applied; a wish is only ever raised; a fact for the search is put
+into the inbox in the transaction that changes what it tells of, and counts once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound, Stale
+from tenax.ids import ExperimentId, RequestId, allocation_id, trial_task_id
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.tending import LiveTrial, OpenAllocation
+from tenax.lifecycle.trial import TrialState, Verdict, Wish
+from tenax.master.store.queries import load
+from tenax.master.store.wakeups import notify
+from tenax.search.journal import Create, Exited, ExitReason, encode
+
+Q = load("trials")
+
+_SEARCH_REASON = {
+    "COMPLETED": ExitReason.FINISHED,
+    "ERRORED": ExitReason.ERRORED,
+    "USER_CANCELED": ExitReason.USER_CANCELED,
+    "INVALID_HP": ExitReason.INVALID_HP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The narrow row."""
+
+    id: int
+    experiment_id: int
+    request_id: RequestId
+    task_id: str
+    state: TrialState
+    wish: Wish
+    version: int
+    run_id: int
+    restarts: int
+    invalid_hp: bool
+    fatal: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What an attempt of a trial asks of the cluster."""
+
+    slots: int
+    single_node: bool
+
+
+async def lock(conn: Connection, trial_id: int) -> Trial:
+    """The trial, locked until the transaction ends; the caller holds its experiment's lock. Raises NotFound."""
+    row = await conn.fetchrow(Q.lock, trial_id)
+    if row is None:
+        raise NotFound(f"there is no trial {trial_id}")
+    return Trial(
+        row["id"],
+        row["experiment_id"],
+        RequestId(row["request_id"]),
+        row["task_id"],
+        TrialState(row["state"]),
+        Wish(row["wish"]),
+        row["version"],
+        row["run_id"],
+        row["restarts"],
+        row["invalid_hp"],
+        row["fatal"],
+    )
+
+
+async def create(
+    conn: Connection, experiment_id: int, seq: int, decision: Create, warm_start: str | None
+) -> int | None:
+    """The trial of a Create at journal place ``seq``; None if that decision made it before."""
+    task = trial_task_id(ExperimentId(experiment_id), decision.request_id)
+    trial_id: int | None = await conn.fetchval(
+        Q.create, experiment_id, decision.request_id, seq, task, decision.hparams, decision.seed, warm_start
+    )
+    if trial_id is not None:
+        await conn.execute(Q.create_task, task, trial_id, experiment_id)
+    return trial_id
+
+
+async def raise_wish(conn: Connection, trial_id: int, experiment_id: int, wish: Wish) -> None:
+    """Raise what a trial should become; nothing if it is so already or the trial has ended."""
+    if await conn.fetchval(Q.raise_wish, trial_id, wish.value) is not None:
+        await notify(conn, "experiment", experiment_id)
+
+
+async def stop_by_request(conn: Connection, experiment_id: int, request: RequestId) -> None:
+    """The search's Stop."""
+    await conn.fetchval(Q.raise_wish_by_request, experiment_id, request, Wish.STOP.value)
+
+
+async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
+    """The trials of an experiment that have not ended, with their open allocations."""
+    return tuple(
+        LiveTrial(
+            row["id"],
+            Wish(row["wish"]),
+            row["invalid_hp"],
+            row["fatal"],
+            None
+            if row["allocation_id"] is None
+            else OpenAllocation(
+                row["allocation_id"],
+                AllocationState(row["allocation_state"]),
+                Preemption(row["preemption"]),
+                row["ready"],
+                row["ending"],
+            ),
+        )
+        for row in await conn.fetch(Q.live_with_allocation, experiment_id)
+    )
+
+
+async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None:
+    """Ask for slots for the next attempt: the new allocation's id; None if the trial has ended meanwhile.
+
+    A second open allocation of the task breaks a unique index, and with it the transaction.
+    """
+    row = await conn.fetchrow(Q.next_run, trial_id)
+    if row is None:
+        return None
+    name = allocation_id(row["task_id"], row["run_id"])
+    await conn.execute(_REQUEST, name, row["task_id"], row["run_id"], size.slots, True, size.single_node)
+    await notify(conn, "scheduling", "")
+    return name
+
+
+async def conclude(conn: Connection, trial: Trial, verdict: Verdict) -> None:
+    """What a trial becomes after an attempt, or without one; tells the search when it has ended. Raises Stale."""
+    changed = await conn.fetchval(
+        Q.set_verdict, trial.id, trial.version, verdict.state.value, verdict.restarts, verdict.reason
+    )
+    if changed is None:
+        raise Stale
+    if verdict.exit is not None:
+        await conn.execute(Q.end_task, trial.task_id)
+        fact = Exited(trial.request_id, _SEARCH_REASON[verdict.exit.value])
+        await put_fact(conn, trial.experiment_id, trial.id, "exit", trial.run_id, encode(fact))
+    await notify(conn, "experiment", trial.experiment_id)
+
+
+async def put_fact(
+    conn: Connection, experiment_id: int, trial_id: int, kind: str, at_key: int, fact: JsonObject
+) -> bool:
+    """Put a fact into the search's inbox; False if it is there already. The caller announces ``experiment``."""
+    return await conn.fetchval(Q.put_fact, experiment_id, trial_id, kind, at_key, fact) is not None
+
+
+_REQUEST = load("allocations").request
