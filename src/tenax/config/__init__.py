@@ -1,1 +1,31 @@
-"""Experiment configuration: schema, defaults, merge, dialects, and errors that say where and what."""
+"""Experiment, master and agent configuration: schema, defaults, merge, dialects, and errors that say where and what.
+
+The names below are for experiments; settings of the servers are in `tenax.config.master` and `tenax.config.agent`.
+"""
+
+from __future__ import annotations
+
+from tenax.config.display import without_secrets
+from tenax.config.problems import ConfigError, Problem
+from tenax.config.resolve import (
+    Layers,
+    PoolLayer,
+    ResolvedExperiment,
+    Wishes,
+    parse_experiment,
+    stored_experiment,
+    wishes_of,
+)
+
+__all__ = [
+    "ConfigError",
+    "Layers",
+    "PoolLayer",
+    "Problem",
+    "ResolvedExperiment",
+    "Wishes",
+    "parse_experiment",
+    "stored_experiment",
+    "wishes_of",
+    "without_secrets",
+]

@@ -49,12 +49,26 @@ class Report:
     #: Line of each known path.
     lines: Mapping[Path, int] = field(default_factory=dict)
     found: list[Problem] = field(default_factory=list)
+    #: What was accepted and yet should be told: old spellings, settings without effect.
+    notices: list[str] = field(default_factory=list)
+    #: Where the document comes from when it is not the user's own text ("the template"); told with each problem.
+    origin: str | None = None
+    #: Paths with a problem of their own: what stands there does not count as missing as well.
+    refused: set[Path] = field(default_factory=set)
 
     def add(self, path: Path, message: str) -> None:
         """Note a problem at ``path``. The same problem twice is one."""
-        problem = Problem(spell(path), self.line_of(path), message)
+        self.refused.add(path)
+        told = f"{message} (in {self.origin})" if self.origin is not None else message
+        problem = Problem(spell(path), self.line_of(path), told)
         if problem not in self.found:
             self.found.append(problem)
+
+    def note(self, path: Path, message: str) -> None:
+        """Tell the user about ``path`` without refusing it."""
+        notice = f"{spell(path)}: {message}" if path else message
+        if notice not in self.notices:
+            self.notices.append(notice)
 
     def line_of(self, path: Path) -> int | None:
         """The line of ``path``, or of the nearest thing around it that the text holds."""
@@ -63,6 +77,12 @@ class Report:
             if line is not None and (length > 0 or not path):
                 return line
         return None
+
+    def missing(self, path: Path, name: str, hint: str = "") -> None:
+        """Note that ``name`` under ``path`` must be set, unless something that is wrong stands there."""
+        place = (*path, name)
+        if not any(refused[: len(place)] == place for refused in self.refused):
+            self.add(path, f"{name!r} must be set{': ' + hint if hint else ''}")
 
     def unknown_key(self, path: Path, key: str, legal: Iterable[str]) -> None:
         """Note that ``key`` under ``path`` is none of ``legal``, with the legal name nearest to it."""

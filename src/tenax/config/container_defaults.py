@@ -1,0 +1,159 @@
+"""``task_container_defaults``: what the master, and over it a pool, give to every task that does not say otherwise.
+
+A pool's are laid over the master's: maps unite, mounts and devices unite by their place in the container, variables and
+capabilities by name, arguments for Slurm and PBS stand one after the other (the pool's first). Then the part that an
+experiment's configuration knows becomes a layer below it; the rest is for whoever starts the container.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from tenax.config.pod_spec import POD_SPEC
+from tenax.config.problems import Path, Report
+from tenax.config.schema_environment import REGISTRY_AUTH, VARIABLE, RegistryAuth, per_device
+from tenax.config.schema_logs import PLAIN_LOG_POLICIES, LogPolicy
+from tenax.config.schema_resources import BIND_MOUNTS, DEVICES, SIZE, BindMount, Device
+from tenax.config.shapes import (
+    Flag,
+    Int,
+    ListOf,
+    Respelled,
+    Text,
+    high_then_low,
+    overridden_by,
+    without_nulls,
+)
+from tenax.config.structs import Struct
+from tenax.jsonvalue import Json, JsonObject
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Images:
+    """Without the built-in defaults, which are for whoever sets nothing at all."""
+
+    cpu: Annotated[str | None, Text(filled=True)] = None
+    cuda: Annotated[str | None, Text(filled=True)] = None
+    rocm: Annotated[str | None, Text(filled=True)] = None
+
+
+def _name_of(variable: Json) -> object:
+    return str(variable).partition("=")[0]
+
+
+_LIST = ListOf(VARIABLE, merge=overridden_by(_name_of))
+_CAPABILITIES = ListOf(Text(filled=True), merge=overridden_by(lambda capability: capability))
+_ARGUMENTS = ListOf(Text(), merge=high_then_low)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Variables:
+    cpu: Annotated[tuple[str, ...] | None, _LIST] = None
+    cuda: Annotated[tuple[str, ...] | None, _LIST] = None
+    rocm: Annotated[tuple[str, ...] | None, _LIST] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slurm:
+    slots_per_node: Annotated[int | None, Int(minimum=1)] = None
+    gpu_type: Annotated[str | None, Text()] = None
+    sbatch_args: Annotated[tuple[str, ...] | None, _ARGUMENTS] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pbs:
+    slots_per_node: Annotated[int | None, Int(minimum=1)] = None
+    pbsbatch_args: Annotated[tuple[str, ...] | None, _ARGUMENTS] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kubernetes:
+    max_slots_per_pod: Annotated[int | None, Int(minimum=0)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerDefaults:
+    """What a task gets that does not say otherwise."""
+
+    #: Shared memory.
+    shm_size_bytes: Annotated[int, SIZE] = 4 * GIB
+    network_mode: Annotated[str, Text(filled=True)] = "bridge"
+    dtrain_network_interface: Annotated[str | None, Text()] = None
+    nccl_port_range: Annotated[str | None, Text()] = None
+    gloo_port_range: Annotated[str | None, Text()] = None
+    cpu_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
+    gpu_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
+    checkpoint_gc_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
+    image: Annotated[_Images | None, Respelled(Struct(_Images), per_device)] = None
+    registry_auth: Annotated[RegistryAuth | None, REGISTRY_AUTH] = None
+    force_pull_image: Annotated[bool | None, Flag()] = None
+    environment_variables: Annotated[_Variables | None, Respelled(Struct(_Variables), per_device)] = None
+    add_capabilities: Annotated[tuple[str, ...] | None, _CAPABILITIES] = None
+    drop_capabilities: Annotated[tuple[str, ...] | None, _CAPABILITIES] = None
+    devices: Annotated[tuple[Device, ...] | None, DEVICES] = None
+    bind_mounts: Annotated[tuple[BindMount, ...] | None, BIND_MOUNTS] = None
+    work_dir: Annotated[str | None, Text()] = None
+    slurm: Annotated[_Slurm | None, Struct(_Slurm)] = None
+    pbs: Annotated[_Pbs | None, Struct(_Pbs)] = None
+    #: Shell lines sourced before the experiment's own ``startup-hook.sh``.
+    startup_hook: Annotated[str | None, Text()] = None
+    log_policies: Annotated[tuple[LogPolicy, ...] | None, PLAIN_LOG_POLICIES] = None
+    #: Seconds.
+    preemption_timeout: Annotated[int | None, Int(minimum=0)] = None
+    kubernetes: Annotated[_Kubernetes | None, Struct(_Kubernetes)] = None
+
+
+CONTAINER_DEFAULTS = Struct(ContainerDefaults)
+
+#: Where each setting goes in the layer for an experiment.
+_PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("image", ("environment", "image")),
+    ("registry_auth", ("environment", "registry_auth")),
+    ("force_pull_image", ("environment", "force_pull_image")),
+    ("environment_variables", ("environment", "environment_variables")),
+    ("add_capabilities", ("environment", "add_capabilities")),
+    ("drop_capabilities", ("environment", "drop_capabilities")),
+    ("shm_size_bytes", ("resources", "shm_size")),
+    ("devices", ("resources", "devices")),
+    ("bind_mounts", ("bind_mounts",)),
+    ("slurm", ("slurm",)),
+    ("pbs", ("pbs",)),
+    ("log_policies", ("log_policies",)),
+    ("preemption_timeout", ("preemption_timeout",)),
+)
+
+
+def merged(master: JsonObject | None, pool: JsonObject | None, report: Report) -> JsonObject:
+    """The pool's defaults over the master's, in today's spelling and not yet filled. Problems go to the report."""
+    low = _checked(master, ("task_container_defaults",), report)
+    high = _checked(pool, ("task_container_defaults",), report)
+    united = CONTAINER_DEFAULTS.merge(high, low)
+    assert isinstance(united, dict)
+    return united
+
+
+def as_layer(defaults: JsonObject, *, slots: int) -> JsonObject:
+    """What ``defaults`` (checked) mean for an experiment whose trials have ``slots`` slots."""
+    layer: JsonObject = {}
+    for name, place in _PLACES:
+        _put(layer, place, defaults.get(name, CONTAINER_DEFAULTS.defaults[name]))
+    _put(layer, ("environment", "pod_spec"), defaults.get("gpu_pod_spec" if slots > 0 else "cpu_pod_spec"))
+    return layer
+
+
+def _checked(document: JsonObject | None, at: Path, report: Report) -> JsonObject:
+    checked = CONTAINER_DEFAULTS.check(document or {}, at, report)
+    return without_nulls(checked) if isinstance(checked, dict) else {}
+
+
+def _put(layer: JsonObject, place: tuple[str, ...], value: Json) -> None:
+    if value is None:
+        return
+    for step in place[:-1]:
+        inner = layer.setdefault(step, {})
+        assert isinstance(inner, dict)
+        layer = inner
+    layer[place[-1]] = value

@@ -1,0 +1,141 @@
+"""``resources``, ``bind_mounts``, ``slurm`` and ``pbs``: what a trial is given to run with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from tenax.config.problems import Path, Report
+from tenax.config.shapes import Flag, Int, ListOf, Number, Respelled, Text, key, low_then_high, united_by
+from tenax.config.structs import Struct
+from tenax.jsonvalue import Json
+
+_SIZE = re.compile(r"^(\d+(?:\.\d+)?) ?(?:b|([kmgtp])(?:i?b)?)?$", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+PRIORITY = Int(minimum=1, maximum=99)
+
+
+def _bytes(value: Json, at: Path, report: Report) -> Json:
+    """``"1.5 gb"`` as 1610612736: units are powers of 1024."""
+    if not isinstance(value, str):
+        return value
+    match = _SIZE.match(value.strip())
+    if match is None:
+        report.add(at, f"{value!r} is not a size: write bytes, or a number with a unit such as '512 mb' or '1.5 GiB'")
+        return None
+    return int(float(match[1]) * 1024 ** _POWERS[(match[2] or "").lower()])
+
+
+SIZE = Respelled(Int(minimum=0), _bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A device file of the host, shown to the container."""
+
+    host_path: Annotated[str, Text(filled=True)]
+    container_path: Annotated[str, Text(filled=True)]
+    mode: Annotated[str, Text(filled=True)] = "mrw"
+
+
+def _device(value: Json, at: Path, report: Report) -> Json:
+    """``/host:/container[:mode]`` as a map."""
+    if not isinstance(value, str):
+        return value
+    parts = value.split(":")
+    if len(parts) not in (2, 3) or not all(parts):
+        report.add(at, f"{value!r} is not a device: write /host/path:/container/path or /host/path:/container/path:rwm")
+        return None
+    return dict(zip(("host_path", "container_path", "mode"), parts))
+
+
+DEVICE = Respelled(Struct(Device, atomic=True), _device)
+DEVICES = ListOf(DEVICE, merge=united_by(key("container_path")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindMount:
+    """A directory of the host, shown to the container."""
+
+    host_path: Annotated[str, Text(filled=True)]
+    #: Relative ones are below the working directory.
+    container_path: Annotated[str, Text(filled=True)]
+    read_only: Annotated[bool, Flag()] = False
+    propagation: Annotated[str, Text()] = "rprivate"
+
+
+def _mountable(value: Json, at: Path, report: Report) -> None:
+    assert isinstance(value, dict)
+    host, inside = value.get("host_path"), value.get("container_path")
+    if isinstance(host, str) and not host.startswith("/"):
+        report.add((*at, "host_path"), f"{host!r} must be an absolute path of the agent's machine")
+    if inside == ".":
+        report.add(
+            (*at, "container_path"), "the working directory itself cannot be mounted over: name a directory in it"
+        )
+
+
+BIND_MOUNT = Struct(BindMount, atomic=True, rule=_mountable)
+BIND_MOUNTS = ListOf(BIND_MOUNT, merge=united_by(key("container_path")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What one trial gets, and what the experiment may take."""
+
+    #: 0: no device, a place among the auxiliary containers.
+    slots_per_trial: Annotated[int, Int(minimum=0)] = 1
+    #: Most slots that all running trials together may hold.
+    max_slots: Annotated[int | None, Int(minimum=0)] = None
+    #: Share under fair share scheduling.
+    weight: Annotated[float, Number(minimum=0)] = 1
+    #: 1 (most urgent) to 99.
+    priority: Annotated[int | None, PRIORITY] = None
+    #: Empty: the default pool of the workspace or the cluster.
+    resource_pool: Annotated[str, Text()] = ""
+    #: Shared memory, bytes.
+    shm_size: Annotated[int | None, SIZE] = None
+    #: Whether all slots of a trial must be on one machine.
+    is_single_node: Annotated[bool | None, Flag()] = None
+    devices: Annotated[tuple[Device, ...], DEVICES] = ()
+    native_parallel: Annotated[bool, Flag()] = False
+
+
+def _can_start(value: Json, at: Path, report: Report) -> None:
+    assert isinstance(value, dict)
+    cap, slots = value.get("max_slots"), value.get("slots_per_trial")
+    if isinstance(cap, int) and isinstance(slots, int) and cap < slots:
+        message = (
+            f"max_slots is {cap} and each trial needs slots_per_trial = {slots}: none could ever start; raise max_slots"
+        )
+        report.add((*at, "max_slots"), message)
+
+
+#: ``slots`` is the name that notebooks and commands use; an experiment has ``slots_per_trial``.
+RESOURCES = Struct(
+    Resources,
+    ignored={"agent_label": Text(), "slots": Int(minimum=0)},
+    complete=_can_start,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slurm:
+    """How jobs are handed to Slurm."""
+
+    slots_per_node: Annotated[int | None, Int(minimum=1)] = None
+    gpu_type: Annotated[str | None, Text()] = None
+    sbatch_args: Annotated[tuple[str, ...] | None, ListOf(Text(), merge=low_then_high)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pbs:
+    """How jobs are handed to PBS."""
+
+    slots_per_node: Annotated[int | None, Int(minimum=1)] = None
+    pbsbatch_args: Annotated[tuple[str, ...] | None, ListOf(Text(), merge=low_then_high)] = None
+
+
+SLURM = Struct(Slurm)
+PBS = Struct(Pbs)
