@@ -1,0 +1,195 @@
+"""The directory that holds a local cluster, and who may use it. Standard library only, Python 3.9: the SDK reads it.
+
+    credentials.json    {"username", "password"}: written by the master at its first start, 0600
+    join-token          what agents join with, 0600
+    options.json        what ``tenax up`` was last told: a later ``up`` without options goes on with them
+    supervisor.json     what the supervising process says about itself and its servers, 0600
+    session.json        the local CLI's login, 0600
+    master.log agent.log supervisor.log    capped, 0600
+    postgres/ agent/ checkpoints/
+
+The supervising process holds ``lock`` as long as it lives, so the kernel tells whether a cluster is up, not a pid file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import stat
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from tenax.errors import UserError
+from tenax.jsonvalue import JsonObject
+
+#: Names the directory for every command of a shell.
+VARIABLE = "TENAX_DIR"
+#: As root the database runs as another account, which has no way into root's home.
+ROOTS_DEFAULT = Path("/var/lib/tenax")
+#: Whoever only looks whether the lock is held holds it for less than this.
+_GLANCE_S = 0.2
+
+
+class CannotServe(UserError):
+    """This directory cannot hold a cluster."""
+
+
+def default_root() -> Path:
+    """``$TENAX_DIR``, or ``~/.tenax`` (``/var/lib/tenax`` for root)."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named).expanduser().absolute()
+    return ROOTS_DEFAULT if os.geteuid() == 0 else Path.home() / ".tenax"
+
+
+@dataclass(frozen=True)
+class StateDir:
+    """Where things lie below ``root``; making one touches nothing."""
+
+    root: Path
+
+    @property
+    def credentials(self) -> Path:
+        return self.root / "credentials.json"
+
+    @property
+    def join_token(self) -> Path:
+        return self.root / "join-token"
+
+    @property
+    def options(self) -> Path:
+        return self.root / "options.json"
+
+    @property
+    def supervisor(self) -> Path:
+        return self.root / "supervisor.json"
+
+    @property
+    def session(self) -> Path:
+        return self.root / "session.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def postgres(self) -> Path:
+        return self.root / "postgres"
+
+    @property
+    def agent(self) -> Path:
+        return self.root / "agent"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.root / "checkpoints"
+
+    def log(self, name: str) -> Path:
+        """The log of ``master``, ``agent`` or ``supervisor``."""
+        return self.root / f"{name}.log"
+
+    def prepare(self) -> None:
+        """Make the directory, for its owner alone; changes no existing mode. Raises CannotServe, naming what is wrong."""
+        # As root the database's account passes through; what is secret inside has a mode of its own.
+        mode = 0o700 if os.geteuid() else 0o711
+        try:
+            self.root.mkdir(mode=mode, parents=True, exist_ok=True)
+        except FileExistsError:
+            raise CannotServe(f"{self.root} is a file: name a directory with --dir.") from None
+        except OSError as error:
+            raise CannotServe(f"{self.root} cannot be made: {error.strerror}. Name another place with --dir.") from None
+        self._refuse_what_cannot_serve()
+
+    def _refuse_what_cannot_serve(self) -> None:
+        found = self.root.stat()
+        if found.st_uid != os.geteuid():
+            raise CannotServe(
+                f"{self.root} belongs to user number {found.st_uid}, not to you: secrets are kept there. "
+                "Name a directory of yours with --dir."
+            )
+        if stat.S_IMODE(found.st_mode) & 0o022:
+            raise CannotServe(
+                f"Others may write to {self.root}, where secrets are kept: close it (chmod go-w {self.root}), "
+                "or name another directory with --dir."
+            )
+        if not self.options.exists() and any(entry.name != self.lock.name for entry in self.root.iterdir()):
+            raise CannotServe(
+                f"{self.root} holds files and is not a directory of Tenax: name a new or an empty one with --dir."
+            )
+        try:
+            with tempfile.TemporaryFile(dir=self.root) as probe:
+                fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CannotServe(
+                f"Files cannot be written and locked in {self.root}: {error.strerror}. "
+                "Name another directory with --dir."
+            ) from None
+
+    def take_lock(self) -> Optional[int]:
+        """A descriptor that holds the cluster's lock until it is closed everywhere; None: a cluster is up here."""
+        descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        until = time.monotonic() + _GLANCE_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return descriptor
+            except OSError:
+                if time.monotonic() > until:
+                    os.close(descriptor)
+                    return None
+                time.sleep(_GLANCE_S / 10)
+
+    def is_locked(self) -> bool:
+        """Whether a supervising process lives."""
+        try:
+            descriptor = os.open(self.lock, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            # Shared, so that two that look at once do not take each other for a cluster.
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+
+def read_json(path: Path) -> JsonObject:
+    """The object in a file of ours; empty when there is none, or none that can be read."""
+    with contextlib.suppress(OSError, ValueError):
+        value = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def write_json(path: Path, value: JsonObject) -> None:
+    """Replace a file of ours at once, for its owner alone."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump(value, file, indent=1)
+            file.write("\n")
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def text_of(value: JsonObject, key: str) -> str:
+    """A text from one of our files; empty when it is not there."""
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def number_of(value: JsonObject, key: str) -> int:
+    """A number from one of our files; 0 when it is not there."""
+    found = value.get(key)
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
