@@ -1,0 +1,5 @@
+"""Fixtures that every folder may use."""
+
+from __future__ import annotations
+
+pytest_plugins = ["tests.kits.database"]

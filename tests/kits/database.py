@@ -1,0 +1,83 @@
+"""Fixtures: one PostgreSQL per test session, and for each test a database of its own with the schema in it.
+
+``database`` is a `Database`; ``database_url`` is for tests that start processes. Both are a copy of one migrated
+template, made in some 50 ms. The server runs without fsync: a test is not about power cuts unless it makes its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tenax.local.postgres import EmbeddedPostgres
+from tenax.master.store.database import Database, prepare
+from tenax.master.store.migrate import migrate
+
+_FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB"}
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """The server; its own database ``tenax`` is empty."""
+    directory = Path(tempfile.gettempdir()) / f"tenax-tests-{uuid.uuid4().hex[:12]}"
+    server = EmbeddedPostgres(directory, settings=_FAST)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def template(postgres: EmbeddedPostgres) -> str:
+    """Name of a database with every migration applied and nothing in it."""
+    name = "migrated"
+    asyncio.run(_make_template(postgres.dsn, name))
+    return name
+
+
+@pytest.fixture
+async def database_url(postgres: EmbeddedPostgres, template: str) -> AsyncIterator[str]:
+    """Where a fresh database is."""
+    name = f"t_{uuid.uuid4().hex}"
+    admin = await asyncpg.connect(postgres.dsn)
+    try:
+        await admin.execute(f"create database {name} template {template}")
+        yield database_in(postgres.dsn, name)
+        await admin.execute(f"drop database {name} with (force)")
+    finally:
+        await admin.close()
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A pool on a fresh database."""
+    opened = await Database.open(database_url, max_connections=8)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+def database_in(dsn: str, name: str) -> str:
+    """The same server, another database."""
+    head, _, query = dsn.partition("?")
+    return f"{head.rpartition('/')[0]}/{name}?{query}"
+
+
+async def _make_template(dsn: str, name: str) -> None:
+    admin = await asyncpg.connect(dsn)
+    await admin.execute(f"create database {name}")
+    await admin.close()
+    conn = await asyncpg.connect(database_in(dsn, name))
+    await prepare(conn)
+    await migrate(conn, post=True)
+    await conn.close()

@@ -1,0 +1,104 @@
+"""The pool, its transactions, and what its errors become."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tenax.errors import TryAgain
+from tenax.local.postgres import EmbeddedPostgres
+from tenax.master.store.database import Database, now
+
+
+async def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
+    """What was written in a block that raises is not there."""
+
+    async def fail() -> None:
+        async with database.transaction() as conn:
+            await conn.execute("insert into contexts (hash, archive, size_bytes) values ($1, $2, 0)", "a" * 64, b"")
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        await fail()
+    async with database.connection() as conn:
+        assert await conn.fetchval("select count(*) from contexts") == 0
+
+
+async def test_json_goes_in_and_comes_out_as_values(database: Database) -> None:
+    """A document of every JSON type is the same after the round trip."""
+    document = {"a": [1, 2.5, None, True, "é\u2028"], "b": {"c": {}}, "big": 2**60}
+    async with database.connection() as conn:
+        assert await conn.fetchval("select $1::jsonb", document) == document
+        assert await conn.fetchval("select $1::json", document) == document
+
+
+async def test_a_number_that_json_lacks_is_refused(database: Database) -> None:
+    """NaN does not silently become null."""
+    async with database.connection() as conn:
+        with pytest.raises(asyncpg.DataError, match="JSON compliant"):
+            await conn.fetchval("select $1::jsonb", {"a": float("nan")})
+
+
+async def test_time_stands_still_inside_a_transaction(database: Database) -> None:
+    """``now`` is one value per transaction."""
+    async with database.transaction() as conn:
+        first = await now(conn)
+        await conn.execute("select pg_sleep(0.002)")
+        assert await now(conn) == first
+
+
+async def test_no_server_is_try_again(tmp_path: Path) -> None:
+    """A server that is not there is a passing trouble, not an error of the caller."""
+    with pytest.raises(TryAgain, match="cannot be reached"):
+        await Database.open(f"postgresql://x@/x?host={tmp_path}&port=5432")
+
+
+async def test_a_connection_cut_under_a_transaction_is_try_again(database: Database, database_url: str) -> None:
+    """A killed backend is TryAgain, and the pool works on afterwards."""
+
+    async def use_a_cut_connection() -> None:
+        async with database.transaction() as conn:
+            other = await asyncpg.connect(database_url)
+            await other.execute("select pg_terminate_backend($1)", conn.get_server_pid())
+            await other.close()
+            await conn.execute("select 1")
+
+    with pytest.raises(TryAgain):
+        await use_a_cut_connection()
+    async with database.connection() as conn:
+        assert await conn.fetchval("select 1") == 1
+
+
+async def test_a_deadlock_is_try_again(database: Database) -> None:
+    """Of two transactions that wait for each other, one is told to try again and the other goes on."""
+    async with database.transaction() as conn:
+        for loop in ("a", "b"):
+            await conn.execute("insert into leases values ($1, 1, 'x', now())", loop)
+    barrier = asyncio.Barrier(2)
+
+    async def both(first: str, second: str) -> str:
+        try:
+            async with database.transaction() as conn:
+                await conn.execute("select 1 from leases where loop = $1 for update", first)
+                await barrier.wait()
+                await conn.execute("select 1 from leases where loop = $1 for update", second)
+        except TryAgain:
+            return "again"
+        return "done"
+
+    assert sorted(await asyncio.gather(both("a", "b"), both("b", "a"))) == ["again", "done"]
+
+
+async def test_a_mistake_in_a_statement_stays_an_error(database: Database) -> None:
+    """Our own mistakes are not hidden as passing troubles."""
+    with pytest.raises(asyncpg.PostgresSyntaxError):
+        async with database.connection() as conn:
+            await conn.execute("selec 1")
+
+
+def test_the_session_has_one_server(postgres: EmbeddedPostgres) -> None:
+    """The server of the fixtures runs."""
+    assert postgres.pid is not None

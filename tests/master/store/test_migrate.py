@@ -1,0 +1,74 @@
+"""Migrations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from tenax.local.postgres import EmbeddedPostgres
+from tenax.master.store.migrate import Migration, MigrationChanged, migrate, shipped
+from tests.kits.database import database_in
+
+ONE = Migration("0001_pre_one", "create table one (x int); insert into one values (1)")
+POST = Migration("0002_post_two", "drop table one")
+THREE = Migration("0003_pre_three", "create table three (x int)")
+BROKEN = Migration("0004_pre_broken", "create table four (x int); select 1 / 0")
+
+
+@pytest.fixture
+async def empty(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
+    """A database without any table."""
+    admin = await asyncpg.connect(postgres.dsn)
+    await admin.execute("create database empty")
+    try:
+        yield database_in(postgres.dsn, "empty")
+    finally:
+        await admin.execute("drop database empty with (force)")
+        await admin.close()
+
+
+async def test_each_file_is_applied_once_and_post_ones_on_request(empty: str) -> None:
+    """A second run applies nothing; what is marked post waits until it is asked for."""
+    conn = await asyncpg.connect(empty)
+    assert await migrate(conn, migrations=[ONE, POST, THREE]) == [ONE.name, THREE.name]
+    assert await migrate(conn, migrations=[ONE, POST, THREE]) == []
+    assert await migrate(conn, migrations=[ONE, POST, THREE], post=True) == [POST.name]
+    await conn.close()
+
+
+async def test_a_file_that_fails_leaves_nothing_of_itself(empty: str) -> None:
+    """What stood before the failing statement is rolled back, what other files did stays."""
+    conn = await asyncpg.connect(empty)
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await migrate(conn, migrations=[ONE, BROKEN])
+    assert await conn.fetchval("select to_regclass('one')") is not None
+    assert await conn.fetchval("select to_regclass('four')") is None
+    await conn.close()
+
+
+async def test_an_edited_file_is_refused(empty: str) -> None:
+    """A migration that was applied may not change."""
+    conn = await asyncpg.connect(empty)
+    await migrate(conn, migrations=[ONE])
+    with pytest.raises(MigrationChanged, match="0001_pre_one"):
+        await migrate(conn, migrations=[Migration(ONE.name, ONE.sql + ";")])
+    await conn.close()
+
+
+async def test_two_masters_that_start_at_once_migrate_once(empty: str) -> None:
+    """Whatever the first applied, the second finds applied."""
+    first, second = await asyncpg.connect(empty), await asyncpg.connect(empty)
+    done = await asyncio.gather(migrate(first, migrations=[ONE, THREE]), migrate(second, migrations=[ONE, THREE]))
+    assert sorted(len(names) for names in done) == [0, 2]
+    await first.close()
+    await second.close()
+
+
+def test_the_names_of_migrations_say_when_they_run() -> None:
+    """Numbered without gaps, and each pre or post."""
+    names = [migration.name for migration in shipped()]
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+    assert all(name.split("_")[1] in ("pre", "post") for name in names)
