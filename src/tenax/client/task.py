@@ -1,0 +1,179 @@
+"""What a task says to its master, as itself: requests with the allocation's token. Standard library only, Python 3.9.
+
+``attempt`` is one try; ``call`` tries until ``patience`` seconds have passed. What comes out of a failure:
+
+- :class:`MasterAway` (try again): no connection, a broken one, 408, 425, 429 or any 5xx; carries how long to wait.
+- a :class:`tenax.errors.UserError` with the master's own words: 401, 403, 404, 409 and other 4xx.
+
+Every request of a task is harmless when sent twice, so all of them are retried. One client serves one thread at a time
+(a lock sees to it); threads that wait long (the preemption watcher, the shipper) have a :meth:`TaskClient.twin`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from tenax.client import quickjson
+from tenax.client.http1 import Connection, Response
+from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain, UserError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Optional
+
+    from tenax.jsonvalue import Json
+
+#: Seconds that a call goes on trying when the caller names no other patience.
+PATIENCE = 60.0
+#: 4xx answers that pass by themselves.
+_PASSING = (408, 425, 429)
+_PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+_KINDS: dict[int, type[UserError]] = {401: NotAuthenticated, 403: Forbidden, 404: NotFound, 409: AlreadyExists}
+
+
+class MasterAway(TryAgain):
+    """The master cannot be reached: try again in a moment."""
+
+
+class Backoff:
+    """Growing pauses with jitter, so that a thousand tasks do not come back in step."""
+
+    def __init__(self, first: float = 0.05, most: float = 3.0) -> None:
+        self._first = first
+        self._most = most
+        self._next = first
+
+    def reset(self) -> None:
+        self._next = self._first
+
+    def pause(self, at_least: float = 0.0) -> float:
+        """Seconds to wait now."""
+        base = self._next
+        self._next = min(self._most, base * 2)
+        jitter = 0.5 + os.urandom(1)[0] / 510.0
+        return max(at_least, base * jitter)
+
+
+class TaskClient:
+    """The master as a task sees it. ``cert_file`` and ``cert_name`` as in :class:`tenax.client.http1.Connection`."""
+
+    def __init__(self, master_url: str, token: str, *, cert_file: str = "", cert_name: str = "") -> None:
+        self.master_url = master_url
+        self._token = token
+        self._cert_file = cert_file
+        self._cert_name = cert_name
+        self._lock = threading.Lock()
+        self._connection = self._connect()
+
+    def twin(self) -> TaskClient:
+        """Another client for the same master, with a connection of its own."""
+        return TaskClient(self.master_url, self._token, cert_file=self._cert_file, cert_name=self._cert_name)
+
+    def attempt(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Optional[Mapping[str, object]] = None,
+        body: Optional[Mapping[str, object]] = None,
+        raw: Optional[bytes] = None,
+        timeout: float = 30.0,
+    ) -> Json:
+        """One request; the parsed answer. Raises MasterAway or a UserError."""
+        content = raw if raw is not None else (quickjson.dumps(body).encode() if body else b"")
+        headers = {"Grpc-Metadata-x-allocation-token": f"Bearer {self._token}"}
+        with self._lock:
+            try:
+                response = self._connection.request(method, path + query_string(query), content, headers, timeout)
+            except OSError as error:
+                raise MasterAway(f"the master at {self.master_url} cannot be reached: {error}") from error
+        return self._read(response)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Optional[Mapping[str, object]] = None,
+        body: Optional[Mapping[str, object]] = None,
+        timeout: float = 30.0,
+        patience: float = PATIENCE,
+    ) -> Json:
+        """As ``attempt``, again and again while the master is away. Raises MasterAway after ``patience`` seconds."""
+        deadline = time.monotonic() + patience
+        backoff = Backoff()
+        while True:
+            try:
+                return self.attempt(method, path, query=query, body=body, timeout=timeout)
+            except MasterAway as away:
+                pause = backoff.pause(away.retry_after)
+                if time.monotonic() + pause > deadline:
+                    raise
+                time.sleep(pause)
+
+    def abort(self) -> None:
+        """From another thread: end the request that is under way, if any, with MasterAway."""
+        self._connection.abort()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def forget(self) -> None:
+        """After a fork, in the child: leave the parent's connection alone and have one of our own when needed."""
+        self._lock = threading.Lock()
+        self._connection = self._connect()
+
+    def _connect(self) -> Connection:
+        return Connection(self.master_url, cert_file=self._cert_file, cert_name=self._cert_name)
+
+    def _read(self, response: Response) -> Json:
+        if response.status == 200:
+            if not response.body:
+                return None
+            try:
+                return quickjson.loads(response.body.decode("utf-8", "replace"))
+            except ValueError:
+                raise MasterAway(f"what answers at {self.master_url} is not a master: its answer is not JSON") from None
+        text = _message_of(response)
+        if response.status >= 500 or response.status in _PASSING:
+            raise MasterAway(
+                f"the master at {self.master_url} is not ready ({response.status}): {text}",
+                retry_after=_retry_after(response),
+            )
+        raise _KINDS.get(response.status, InvalidInput)(text)
+
+
+def query_string(query: Optional[Mapping[str, object]]) -> str:
+    """``{"a": 1, "b": None}`` -> ``?a=1``."""
+    pairs = [f"{name}={quote(str(value))}" for name, value in (query or {}).items() if value is not None]
+    return "?" + "&".join(pairs) if pairs else ""
+
+
+def quote(text: str) -> str:
+    """Percent-encode all but what a URL carries as it is (``urllib.parse`` would cost 2 ms to import)."""
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in text.encode())
+
+
+def _message_of(response: Response) -> str:
+    """The words of an error body in any of the master's shapes."""
+    text = response.body.decode("utf-8", "replace")
+    try:
+        document = quickjson.loads(text)
+    except ValueError:
+        document = None
+    if isinstance(document, dict):
+        error = document.get("error", document)
+        if isinstance(error, dict):
+            error = error.get("error") or error.get("message")
+        if isinstance(error, str) and error:
+            return error
+    return text[:500] or f"status {response.status}"
+
+
+def _retry_after(response: Response) -> float:
+    """Seconds that the master asks for; 0 where it names none."""
+    text = response.headers.get("retry-after", "")
+    return float(text) if text.replace(".", "", 1).isdigit() else 0.0
