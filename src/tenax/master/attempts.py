@@ -12,7 +12,7 @@ from asyncpg import Connection
 
 from tenax.lifecycle.allocation import AllocationState, after_members
 from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
-from tenax.lifecycle.trial import Attempt, effective_wish, decide_exit
+from tenax.lifecycle.trial import Attempt, decide_exit, effective_wish
 from tenax.master.store import allocations, containers, experiments, trials
 from tenax.master.store.allocations import Allocation, Owner
 from tenax.master.store.containers import Member
@@ -95,9 +95,7 @@ async def _settle(conn: Connection, locked: Locked, changed: dict[str, Container
     await containers.wants_changed(conn, agents)
 
 
-async def _allocation_moved(
-    conn: Connection, locked: Locked, state: AllocationState, ending: Ending | None
-) -> None:
+async def _allocation_moved(conn: Connection, locked: Locked, state: AllocationState, ending: Ending | None) -> None:
     alone = len(locked.members) == 1
     ready = alone and state is AllocationState.RUNNING
     reason = "" if ending is None else ending.reason

@@ -7,7 +7,7 @@ agent adds what only it knows: where the master is, its own name, slot numbers, 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tenax.jsonvalue import Json, JsonObject
@@ -42,11 +42,19 @@ class Member:
     #: The checkpoint to go on from, or to start warm from (with 0 steps); None for neither.
     checkpoint: str | None
     steps_completed: int
-    session_token: str
-    user_token: str
 
 
-def trial_spec(member: Member) -> ContainerSpec:
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The credentials of a task, and no other secret."""
+
+    #: ``DET_SESSION_TOKEN``.
+    session: str
+    #: ``DET_USER_TOKEN``.
+    user: str
+
+
+def trial_spec(member: Member, tokens: Callable[[str], Tokens]) -> ContainerSpec:
     """The specification of one member of a trial."""
     environment = _object(member.config.get("environment"))
     resources = _object(member.config.get("resources"))
@@ -59,7 +67,11 @@ def trial_spec(member: Member) -> ContainerSpec:
         members=member.members,
         slots=list(member.slots),
         argv=["{python}", "-m", "tenax.exec.trial"],
-        env={**_task_environment(member), **_trial_environment(member), **_users_environment(member, environment)},
+        env={
+            **_task_environment(member, tokens(member.allocation_id)),
+            **_trial_environment(member),
+            **_users_environment(member, environment),
+        },
         context_hash=member.context_hash,
         images={kind: image for kind, image in _object(environment.get("image")).items() if isinstance(image, str)},
         force_pull=environment.get("force_pull_image") is True,
@@ -73,7 +85,7 @@ def trial_spec(member: Member) -> ContainerSpec:
     )
 
 
-def _task_environment(member: Member) -> dict[str, str]:
+def _task_environment(member: Member, tokens: Tokens) -> dict[str, str]:
     return {
         "DET_TASK_ID": member.task_id,
         "DET_TASK_TYPE": "TRIAL",
@@ -81,8 +93,8 @@ def _task_environment(member: Member) -> dict[str, str]:
         "DET_RESOURCES_ID": member.container_id,
         "DET_CONTAINER_ID": member.container_id,
         "DET_RESOURCES_TYPE": "docker-container",
-        "DET_SESSION_TOKEN": member.session_token,
-        "DET_USER_TOKEN": member.user_token,
+        "DET_SESSION_TOKEN": tokens.session,
+        "DET_USER_TOKEN": tokens.user,
         "DET_USER": member.username,
         "DET_USE_TLS": "false",
         "DET_SEGMENT_ENABLED": "false",

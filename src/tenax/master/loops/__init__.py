@@ -1,1 +1,40 @@
 """The loops: each loads, decides, applies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+from tenax.config.master import MasterSettings
+from tenax.master.loops.loop import Loop, run
+from tenax.master.loops.rescuing import Rescuing
+from tenax.master.loops.scheduling import Scheduling
+from tenax.master.loops.searching import Searching
+from tenax.master.loops.tending import Tending
+from tenax.master.store.database import Database
+from tenax.master.store.wakeups import Listener
+
+
+def start(
+    database: Database, listener: Listener, settings: MasterSettings, secret: bytes
+) -> Callable[[], Awaitable[None]]:
+    """Start every loop as a task of the running event loop; the returned coroutine function ends them."""
+    patience = float(settings.preemption_timeout)
+    reconnect_wait_s = max(pool.agent_reconnect_wait for pool in settings.pools)
+    loops: tuple[Loop, ...] = (
+        Searching(),
+        Tending(patience),
+        Scheduling(settings.pools, secret, patience),
+        Rescuing(reconnect_wait_s),
+    )
+    tasks = [asyncio.create_task(run(loop, database, listener), name=f"loop {loop.name}") for loop in loops]
+
+    async def stop() -> None:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    return stop

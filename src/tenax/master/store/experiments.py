@@ -56,13 +56,14 @@ async def lock(conn: Connection, experiment_id: int) -> Experiment:
 
 
 async def happen(
-    conn: Connection, experiment: Experiment, event: ExperimentEvent, reason: str = ""
+    conn: Connection, experiment: Experiment, event: ExperimentEvent, reason: str = "", *, keep_reason: bool = False
 ) -> ExperimentState:
     """Let ``event`` happen to a locked experiment; its state after it. Raises NotNow, Impossible, Stale."""
     after = step(experiment.state, event)
     if after is experiment.state:
         return after
-    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, reason) is None:
+    words = None if keep_reason else reason
+    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, words) is None:
         raise Stale
     if after in ENDED:
         await conn.execute(Q.end_job, experiment.job_id)
@@ -73,6 +74,11 @@ async def happen(
 async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reason: str = "") -> ExperimentState:
     """A user's verb (activate, pause, cancel, kill, delete) on an experiment. Raises NotFound, NotNow."""
     return await happen(conn, await lock(conn, experiment_id), event, reason)
+
+
+async def announce(conn: Connection, experiment_id: int) -> None:
+    """Something of this experiment changed: look at it."""
+    await notify(conn, "experiment", experiment_id)
 
 
 async def live_ids(conn: Connection) -> list[int]:

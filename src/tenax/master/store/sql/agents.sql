@@ -9,8 +9,11 @@ select agent_id, pool, state from agents where credential_hash = $1;
 -- name: open_session
 update agents set session = session + 1 where agent_id = $1 returning session, revision;
 
--- name: check_session
-select session from agents where agent_id = $1 for share;
+-- name: current_session
+select session from agents where agent_id = $1;
+
+-- name: is_connected
+select connected and last_seen_at > now() - interval '30 seconds' from agent_presence where agent_id = $1;
 
 -- name: raise_revision
 update agents set revision = revision + 1 where agent_id = any($1::text[]) returning agent_id;

@@ -70,10 +70,18 @@ where allocation_id = $1 and state = 'PENDING'
 returning run_id, task_id;
 
 -- name: put_token
-insert into allocation_tokens (token_hash, allocation_id, user_id) values ($1, $2, $3) on conflict do nothing;
+insert into allocation_tokens (token_hash, allocation_id, user_id)
+select $1, a.allocation_id, j.owner_id
+from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
+where a.allocation_id = $2
+on conflict do nothing;
 
 -- name: put_task_session
-insert into user_sessions (user_id, token_hash, allocation_id, expires_at) values ($1, $2, $3, 'infinity') on conflict do nothing;
+insert into user_sessions (user_id, token_hash, allocation_id, expires_at)
+select j.owner_id, $1, a.allocation_id, 'infinity'
+from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
+where a.allocation_id = $2
+on conflict do nothing;
 
 -- name: drop_task_session
 delete from user_sessions where allocation_id = $1;
@@ -93,7 +101,8 @@ where a.state <> 'TERMINATED';
 -- Containers that still hold slots or an auxiliary place, whatever became of their allocation.
 select c.container_id, c.allocation_id, c.agent_id, c.slots, c.want, c.state
 from containers c
-where c.gone_at is null;
+where c.gone_at is null
+order by c.allocation_id, c.rank;
 
 -- name: waits
 select allocation_id, reason from allocation_waits;

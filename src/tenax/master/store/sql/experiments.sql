@@ -3,7 +3,7 @@ select id, state, version, job_id, owner_id, unmanaged from experiments where id
 
 -- name: set_state
 update experiments
-set state = $3, reason = $4, version = version + 1,
+set state = $3, reason = coalesce($4, reason), version = version + 1,
     started_at = case when $3 = 'ACTIVE' then coalesce(started_at, now()) else started_at end,
     ended_at = case when $3 in ('COMPLETED', 'CANCELED', 'ERROR') then coalesce(ended_at, now()) else ended_at end
 where id = $1 and version = $2

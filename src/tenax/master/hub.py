@@ -1,0 +1,262 @@
+"""The master's end of agents' connections: reports in, wants out.
+
+Rules:
+
+- Wants are read from the database on every wake-up and sent in full; nothing is promised in memory.
+- A connection has a number; one that is not its agent's newest is closed, and what it says changes nothing.
+- A container of this cluster and generation that the database does not know is wanted gone, by name; one of another
+  cluster or generation is left alone and shown to the operator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from tenax.errors import Forbidden, InvalidInput, NotFound, Stale, TryAgain
+from tenax.jsonvalue import Json
+from tenax.lifecycle.container import ContainerState, Ending
+from tenax.master import attempts, specs
+from tenax.master.store import agents, containers
+from tenax.master.store.database import Database
+from tenax.master.store.wakeups import Listener
+from tenax.master.tokens import allocation_token, task_session_token, token_hash
+from tenax.master.wanted import want_of
+from tenax.wire.agents import (
+    PROTOCOL,
+    ContainerReport,
+    FromAgent,
+    FromMaster,
+    Hello,
+    JoinReply,
+    JoinRequest,
+    Refused,
+    Report,
+    Want,
+    WantGone,
+    Wants,
+    Welcome,
+)
+
+log = structlog.get_logger("tenax.hub")
+
+HEARTBEAT_S = 5.0
+#: A connection on which nothing came for this long is taken for dead.
+_SILENCE_S = 4 * HEARTBEAT_S
+_TRIES = 5
+_decode = msgspec.json.Decoder(FromAgent).decode
+_encode = msgspec.json.Encoder().encode
+
+_STATES = {
+    "pulling": ContainerState.PULLING,
+    "starting": ContainerState.STARTING,
+    "running": ContainerState.RUNNING,
+    "exited": ContainerState.TERMINATED,
+}
+
+
+class Channel(Protocol):
+    """One connection, as text frames."""
+
+    async def send(self, frame: str) -> None:
+        """Raises ConnectionError when it has ended."""
+
+    async def receive(self) -> str:
+        """Raises ConnectionError when it has ended."""
+
+
+@dataclass(slots=True)
+class _Session:
+    agent_id: str
+    number: int
+    channel: Channel
+    #: Containers that the agent has, so that it needs no specification for them.
+    held: set[str] = field(default_factory=set)
+    #: Containers of ours that the database does not know.
+    unknown: set[str] = field(default_factory=set)
+    revision: int = -1
+
+
+class Hub:
+    """Serves agents. One per master process."""
+
+    def __init__(
+        self,
+        database: Database,
+        listener: Listener,
+        *,
+        cluster_id: str,
+        generation: int,
+        secret: bytes,
+        pools: tuple[str, ...],
+    ) -> None:
+        self._db = database
+        self._listener = listener
+        self._cluster_id = cluster_id
+        self._generation = generation
+        self._secret = secret
+        self._pools = pools
+
+    async def join(self, request: JoinRequest, join_token: str) -> JoinReply:
+        """Trade the join token for a credential bound to the agent's id.
+
+        Raises Forbidden, InvalidInput, AlreadyExists.
+        """
+        if not secrets.compare_digest(request.token.encode(), join_token.encode()):
+            raise Forbidden("the join token is wrong: use the one in the master's state directory (file join-token)")
+        if request.pool not in self._pools:
+            raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self._pools)}")
+        credential = "tnxg_" + secrets.token_urlsafe(32)
+        async with self._db.transaction() as conn:
+            await agents.join(conn, request.agent_id, request.pool, token_hash(credential))
+        log.info("agent joined", agent=request.agent_id, pool=request.pool)
+        return JoinReply(credential, self._cluster_id)
+
+    async def serve(self, channel: Channel, agent_id: str, address: str) -> None:
+        """Serve one connection of an agent whose credential was checked, until it ends."""
+        hello = await _first(channel)
+        if hello is None:
+            return
+        session = await self._open(channel, agent_id, address, hello)
+        log.info("agent connected", agent=agent_id, session=session.number, containers=len(hello.containers))
+        tasks = [asyncio.create_task(self._hear(session)), asyncio.create_task(self._tell(session))]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                with contextlib.suppress(ConnectionError, TryAgain, TimeoutError):
+                    task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with contextlib.suppress(TryAgain):
+                async with self._db.transaction() as conn:
+                    await agents.left(conn, agent_id, session.number)
+            log.info("agent disconnected", agent=agent_id, session=session.number)
+
+    async def _open(self, channel: Channel, agent_id: str, address: str, hello: Hello) -> _Session:
+        foreign = [report for report in hello.containers if not self._is_ours(report)]
+        shown: list[Json] = [{"container_id": r.container_id, "cluster_id": r.cluster_id} for r in foreign]
+        async with self._db.transaction() as conn:
+            number = await agents.open_session(conn, agent_id, hello, address, shown)
+        session = _Session(agent_id, number, channel)
+        await _say(channel, Welcome(self._cluster_id, self._generation, number, HEARTBEAT_S))
+        for report in hello.containers:
+            await self._take(session, report)
+        return session
+
+    async def _hear(self, session: _Session) -> None:
+        while True:
+            frame = await asyncio.wait_for(session.channel.receive(), _SILENCE_S)
+            message = _decode(frame)
+            async with self._db.transaction() as conn:
+                if not await agents.is_current(conn, session.agent_id, session.number):
+                    raise ConnectionError("a newer connection of this agent is open")
+                await agents.seen(conn, session.agent_id)
+            if isinstance(message, Report):
+                for report in message.containers:
+                    await self._take(session, report)
+                for container_id in message.gone:
+                    await self._gone(session, container_id)
+
+    async def _tell(self, session: _Session) -> None:
+        with self._listener.subscribe("agent", session.agent_id) as subscription:
+            while True:
+                await self._tell_once(session)
+                await subscription.wait()
+
+    async def _tell_once(self, session: _Session) -> None:
+        async with self._db.transaction() as conn:
+            if not await agents.is_current(conn, session.agent_id, session.number):
+                raise ConnectionError("a newer connection of this agent is open")
+            revision, rows = await agents.wanted(conn, session.agent_id)
+        if revision == session.revision and not session.unknown:
+            return
+        wants: list[Want] = [WantGone(name) for name in sorted(session.unknown)]
+        for row in rows:
+            known = row["container_id"] in session.held
+            wants.append(want_of(row, known, self._tokens))
+        await _say(session.channel, Wants(self._cluster_id, self._generation, revision, wants))
+        session.revision = revision
+
+    def _tokens(self, allocation_id: str) -> specs.Tokens:
+        return specs.Tokens(
+            allocation_token(self._secret, allocation_id), task_session_token(self._secret, allocation_id)
+        )
+
+    def _is_ours(self, report: ContainerReport) -> bool:
+        return report.cluster_id == self._cluster_id and report.generation == self._generation
+
+    async def _take(self, session: _Session, report: ContainerReport) -> None:
+        """Apply one container's report; a stale row is read again, a broken one is set aside with its story."""
+        if not self._is_ours(report):
+            return
+        session.held.add(report.container_id)
+        for _ in range(_TRIES):
+            try:
+                async with self._db.transaction() as conn:
+                    known = await attempts.member_reported(
+                        conn, report.container_id, _STATES[report.state], _ending(report), report.address
+                    )
+                if not known:
+                    session.unknown.add(report.container_id)
+                    session.revision = -1
+                    log.warning("unknown container", agent=session.agent_id, container=report.container_id)
+                return
+            except Stale:
+                continue
+            except TryAgain:
+                raise
+            except Exception:
+                log.exception("a report could not be applied", container=report.container_id, state=report.state)
+                return
+
+    async def _gone(self, session: _Session, container_id: str) -> None:
+        session.held.discard(container_id)
+        session.unknown.discard(container_id)
+        async with self._db.transaction() as conn:
+            await containers.gone(conn, container_id, session.agent_id)
+
+
+async def _first(channel: Channel) -> Hello | None:
+    try:
+        message = _decode(await asyncio.wait_for(channel.receive(), _SILENCE_S))
+    except (msgspec.DecodeError, TimeoutError):
+        message = None
+    if not isinstance(message, Hello):
+        await _say(channel, Refused("the first frame of a connection is a hello", retry=False))
+        return None
+    if message.protocol != PROTOCOL:
+        text = f"this master speaks protocol {PROTOCOL}, the agent {message.protocol}: upgrade the older one"
+        await _say(channel, Refused(text, retry=False))
+        return None
+    return message
+
+
+async def _say(channel: Channel, message: FromMaster) -> None:
+    await channel.send(_encode(message).decode())
+
+
+def _ending(report: ContainerReport) -> Ending | None:
+    if report.exit is None:
+        return None
+    told = report.exit
+    reason = told.reason or ("" if told.code == 0 else f"it ended with exit code {told.code}")
+    if told.spool_lost:
+        reason = f"{reason}; {told.spool_lost}" if reason else told.spool_lost
+    return Ending(told.code, told.signal, reason, told.platform)
+
+
+async def authenticate(database: Database, credential: str) -> str:
+    """The agent that a credential was given to. Raises NotFound where it was given to none."""
+    async with database.connection() as conn:
+        known = await agents.by_credential(conn, token_hash(credential))
+    if known is None:
+        raise NotFound("this credential is not, or no longer, an agent's: let the agent join again")
+    return known.agent_id

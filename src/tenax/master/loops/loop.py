@@ -1,0 +1,129 @@
+"""How a loop lives: it holds a lease, is woken, makes a pass, and survives what one object does to it.
+
+Rules:
+
+- A pass looks at what it was told of, or at everything after a (re)LISTEN; it never sleeps past its deadline or 30 s.
+- Every write transaction checks the lease first; a lost lease ends the pass, and the loop applies for it again.
+- One object that cannot be handled costs itself: it is tried again later, its story is in the log, the others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+import structlog
+from asyncpg import Connection
+
+from tenax.errors import Stale, TryAgain
+from tenax.master.store import leases
+from tenax.master.store.database import Database
+from tenax.master.store.leases import Lease, LeaseLost
+from tenax.master.store.wakeups import MAX_WAIT_S, Listener, Woken
+
+log = structlog.get_logger("tenax.loops")
+
+LEASE_S = 15.0
+#: A lease is renewed when this much of it has passed.
+_RENEW_S = 5.0
+#: How often another holder's lease is looked at.
+_APPLY_S = 1.0
+#: Tries of one object before it is left alone until something changes.
+TRIES = 3
+
+
+class Desk:
+    """What a pass works with: transactions that hold the loop's lease."""
+
+    def __init__(self, database: Database, lease: Lease) -> None:
+        self._database = database
+        self._lease = lease
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """A transaction that is rolled back if the lease is lost. Raises LeaseLost, TryAgain."""
+        async with self._database.transaction() as conn:
+            await self._lease.check(conn)
+            yield conn
+
+
+class Loop(Protocol):
+    """One loop: what wakes it, and what it does when woken."""
+
+    name: str
+    kind: str
+
+    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+        """Look and act; returns the seconds until it must look again, None for no deadline of its own."""
+
+
+async def run(loop: Loop, database: Database, listener: Listener) -> None:
+    """Run a loop until cancelled."""
+    while True:
+        try:
+            lease = await _apply(loop, database, listener)
+            await _hold(loop, database, listener, lease)
+        except LeaseLost:
+            log.warning("another master has taken over this loop", loop=loop.name)
+        except TryAgain as error:
+            log.warning("the database is away", loop=loop.name, reason=str(error.__cause__ or error))
+            await asyncio.sleep(0.2)
+
+
+async def each(ids: list[str], handle: Callable[[str], Awaitable[None]], *, loop: str) -> None:
+    """Handle objects one by one; a stale one is tried again, one that cannot be handled is left, its story logged."""
+    tries: Counter[str] = Counter()
+    waiting = list(ids)
+    while waiting:
+        name = waiting.pop(0)
+        tries[name] += 1
+        try:
+            await handle(name)
+        except LeaseLost:
+            raise
+        except Stale:
+            if tries[name] < TRIES:
+                waiting.append(name)
+        except TryAgain:
+            raise
+        except Exception:
+            log.exception("this object could not be handled", loop=loop, object=name)
+
+
+async def _apply(loop: Loop, database: Database, listener: Listener) -> Lease:
+    while True:
+        await listener.connected()
+        async with database.transaction() as conn:
+            lease = await leases.acquire(conn, loop.name, listener.holder, LEASE_S)
+        if lease is not None:
+            return lease
+        await asyncio.sleep(_APPLY_S)
+
+
+async def _hold(loop: Loop, database: Database, listener: Listener, lease: Lease) -> None:
+    desk = Desk(database, lease)
+    renewing = asyncio.create_task(_renew(database, lease))
+    try:
+        with listener.subscribe(loop.kind) as subscription:
+            woken = Woken(frozenset(), full=True)
+            while not renewing.done():
+                deadline = await loop.make_pass(desk, woken)
+                woken = await subscription.wait(MAX_WAIT_S if deadline is None else deadline)
+        renewing.result()
+    finally:
+        renewing.cancel()
+        with contextlib.suppress(asyncio.CancelledError, TryAgain, LeaseLost):
+            await renewing
+
+
+async def _renew(database: Database, lease: Lease) -> None:
+    """Keeps the lease while the process lives; ends with LeaseLost."""
+    while True:
+        await asyncio.sleep(_RENEW_S)
+        with contextlib.suppress(TryAgain):
+            async with database.transaction() as conn:
+                await leases.renew(conn, lease, LEASE_S)

@@ -1,0 +1,57 @@
+"""The rescuing loop: deadlines that passed, agents that fell silent; the same path as any other event.
+
+Silence counts only while someone could listen: an agent is given up when it was not heard for its pool's wait, counted
+from when this master began to listen.
+"""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+
+from tenax.lifecycle.container import Want
+from tenax.master import attempts
+from tenax.master.loops.loop import Desk, each
+from tenax.master.store import agents, allocations
+from tenax.master.store.wakeups import Woken
+
+log = structlog.get_logger("tenax.rescuing")
+
+#: How often agents are looked at when no deadline comes first.
+_LOOK_S = 5.0
+
+
+class Rescuing:
+    """Ends what overstayed, and gives up what is lost."""
+
+    name = "rescuing"
+    kind = "allocation"
+
+    def __init__(self, reconnect_wait_s: float) -> None:
+        self._wait_s = reconnect_wait_s
+        self._listening_since = time.monotonic()
+
+    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+        """Look at deadlines and silences."""
+        async with desk.transaction() as conn:
+            late = await allocations.overdue(conn)
+            silent = await agents.silent(conn, self._wait_s, time.monotonic() - self._listening_since)
+        await each(late, lambda name: self._end(desk, name), loop=self.name)
+        await each(silent, lambda name: self._give_up(desk, name), loop=self.name)
+        async with desk.transaction() as conn:
+            deadline = await allocations.next_deadline_s(conn)
+        return _LOOK_S if deadline is None else max(0.05, min(_LOOK_S, deadline))
+
+    async def _end(self, desk: Desk, allocation_id: str) -> None:
+        async with desk.transaction() as conn:
+            await attempts.end_members(conn, allocation_id, Want.KILL)
+
+    async def _give_up(self, desk: Desk, agent_id: str) -> None:
+        async with desk.transaction() as conn:
+            members = await agents.live_containers(conn, agent_id)
+        reason = f"node lost: the agent {agent_id} was not heard of for {self._wait_s:g} seconds"
+        log.warning("agent given up", agent=agent_id, containers=len(members))
+        for container_id in members:
+            async with desk.transaction() as conn:
+                await attempts.member_lost(conn, container_id, reason)

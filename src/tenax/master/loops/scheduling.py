@@ -1,0 +1,65 @@
+"""The scheduling loop: requests and slots, the scheduler's plan, placements and requests to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tenax.config.master import FittingPolicy, PoolSettings
+from tenax.ids import AllocationId
+from tenax.master.loops.loop import Desk, each
+from tenax.master.store import allocations, placements
+from tenax.master.store.placements import Credentials
+from tenax.master.store.wakeups import Woken
+from tenax.master.tokens import allocation_token, task_session_token, token_hash
+from tenax.scheduler import plan
+from tenax.scheduler.snapshot import Fitting, Member, PoolRules
+
+
+class Scheduling:
+    """Places what fits, asks what must leave, and says why the rest waits."""
+
+    name = "scheduling"
+    kind = "scheduling"
+
+    def __init__(self, pools: tuple[PoolSettings, ...], secret: bytes, preemption_timeout_s: float) -> None:
+        self._rules = {pool.name: rules(pool) for pool in pools}
+        self._aux_places = {pool.name: pool.max_aux_containers_per_agent for pool in pools}
+        self._secret = secret
+        self._timeout_s = preemption_timeout_s
+
+    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+        """Plan every pool, and carry the plan out."""
+        async with desk.transaction() as conn:
+            snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
+        waiting: dict[AllocationId, str] = {}
+        for snapshot in snapshots:
+            decided = plan(snapshot)
+            await self._place(desk, decided.placements)
+            await self._ask(desk, decided.preempt)
+            waiting.update(decided.waiting)
+        async with desk.transaction() as conn:
+            await placements.write_waits(conn, waiting)
+        return None
+
+    async def _place(self, desk: Desk, decided: Mapping[AllocationId, tuple[Member, ...]]) -> None:
+        async def handle(name: str) -> None:
+            credentials = Credentials(
+                token_hash(allocation_token(self._secret, name)), token_hash(task_session_token(self._secret, name))
+            )
+            async with desk.transaction() as conn:
+                await placements.place(conn, AllocationId(name), decided[AllocationId(name)], credentials)
+
+        await each(list(decided), handle, loop=self.name)
+
+    async def _ask(self, desk: Desk, decided: Mapping[AllocationId, str]) -> None:
+        async def handle(name: str) -> None:
+            async with desk.transaction() as conn:
+                await allocations.ask_to_leave(conn, name, decided[AllocationId(name)], self._timeout_s)
+
+        await each(list(decided), handle, loop=self.name)
+
+
+def rules(pool: PoolSettings) -> PoolRules:
+    """A pool's settings, as the scheduler takes them."""
+    fitting = Fitting.WORST if pool.scheduler.fitting_policy is FittingPolicy.WORST else Fitting.BEST
+    return PoolRules(preemption=pool.scheduler.preemption, fitting=fitting)

@@ -1,0 +1,144 @@
+"""The searching loop: facts from the inbox, decisions of the search, trials made or stopped; one transaction each.
+
+Rules: only this loop moves facts on; facts and decisions are written together, in one gapless order; the state of a
+search is a cache of its journal, thrown away whenever a transaction did not commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+from asyncpg import Connection
+
+from tenax.config.resolve import stored_experiment
+from tenax.errors import Impossible
+from tenax.lifecycle.experiment import RUNNING, ExperimentEvent, ExperimentState
+from tenax.master.loops.loop import Desk, each
+from tenax.master.store import experiments, searches, trials
+from tenax.master.store.wakeups import Woken, notify
+from tenax.search import searcher
+from tenax.search.config import SearchConfig
+from tenax.search.journal import Create, Entry, Shutdown, Started, Stop
+from tenax.search.state import State, fold
+
+log = structlog.get_logger("tenax.searching")
+
+
+@dataclass(slots=True)
+class _Cached:
+    """A search as of journal entry ``seq``."""
+
+    state: State
+    seq: int
+    warm_start: str | None
+
+
+class Searching:
+    """Steps every search that has something to do."""
+
+    name = "searching"
+    kind = "experiment"
+
+    def __init__(self) -> None:
+        self._cache: dict[int, _Cached] = {}
+
+    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+        """Step the searches that were named, or all that have something to do."""
+        ids = woken.ids
+        if woken.full or not ids:
+            async with desk.transaction() as conn:
+                ids = ids | {str(number) for number in await searches.dirty(conn)}
+        await each(sorted(ids, key=int), lambda name: self._step(desk, int(name)), loop=self.name)
+        return None
+
+    async def _step(self, desk: Desk, experiment_id: int) -> None:
+        # Taken out of the cache for the time of the transaction: what did not commit must not be remembered.
+        cached = self._cache.pop(experiment_id, None)
+        async with desk.transaction() as conn:
+            experiment = await experiments.lock(conn, experiment_id)
+            if experiment.state not in RUNNING or experiment.unmanaged:
+                return
+            cached = await self._load(conn, experiment_id, cached)
+            entries: list[Entry] = []
+            if cached is None:
+                cached, entries = await _begin(conn, experiment_id)
+            moved = await _take_in(conn, experiment_id, cached, entries)
+            if entries:
+                await _write(conn, experiment_id, cached, entries)
+                await _shut_down(conn, experiment, entries)
+            for inbox_id, seq in moved:
+                await searches.move(conn, inbox_id, seq)
+            if entries:
+                await notify(conn, "experiment", experiment_id)
+        if not any(isinstance(entry, Shutdown) for entry in entries):
+            self._cache[experiment_id] = cached
+
+    async def _load(self, conn: Connection, experiment_id: int, cached: _Cached | None) -> _Cached | None:
+        """The search as its journal has it; None when it has not begun."""
+        if cached is not None:
+            cached.seq, news = await searches.journal(conn, experiment_id, cached.seq)
+            for entry in news:
+                cached.state.apply(entry)
+            return cached
+        seq, entries = await searches.journal(conn, experiment_id, 0)
+        if not entries:
+            return None
+        config, warm_start = await _configuration(conn, experiment_id)
+        return _Cached(fold(config, entries), seq, warm_start)
+
+
+async def _configuration(conn: Connection, experiment_id: int) -> tuple[SearchConfig, str | None]:
+    plan = await experiments.plan(conn, experiment_id)
+    resolved = stored_experiment(plan.config)
+    return resolved.search, resolved.experiment.searcher.source_checkpoint_uuid
+
+
+async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[Entry]]:
+    config, warm_start = await _configuration(conn, experiment_id)
+    seed = (await experiments.plan(conn, experiment_id)).seed
+    state, decisions = searcher.start(config, seed)
+    return _Cached(state, 0, warm_start), [Started(seed), *decisions]
+
+
+async def _take_in(
+    conn: Connection, experiment_id: int, cached: _Cached, entries: list[Entry]
+) -> list[tuple[int, int]]:
+    """Let the search see what waits. Returns (inbox id, journal place) of each fact seen.
+
+    A fact that is no news (a validation after the Stop) leaves no entry; it is told by what stands there already.
+    """
+    moved = []
+    for waiting in await searches.waiting(conn, experiment_id):
+        if searcher.is_news(cached.state, waiting.fact):
+            entries.append(waiting.fact)
+            moved.append((waiting.id, cached.seq + len(entries)))
+            entries.extend(searcher.step(cached.state, waiting.fact))
+        else:
+            moved.append((waiting.id, cached.seq + len(entries)))
+    return moved
+
+
+async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries: list[Entry]) -> None:
+    await searches.append(conn, experiment_id, cached.seq + 1, entries)
+    for place, entry in enumerate(entries, cached.seq + 1):
+        match entry:
+            case Create():
+                await trials.create(conn, experiment_id, place, entry, cached.warm_start)
+            case Stop():
+                await trials.stop_by_request(conn, experiment_id, entry.request_id)
+    cached.seq += len(entries)
+
+
+async def _shut_down(conn: Connection, experiment: experiments.Experiment, entries: list[Entry]) -> None:
+    for entry in entries:
+        if isinstance(entry, Shutdown):
+            after = await experiments.happen(conn, experiment, _event(entry), entry.reason)
+            if after in (ExperimentState.ACTIVE, ExperimentState.PAUSED):
+                raise Impossible(f"experiment {experiment.id} goes on after its search has ended")
+
+
+def _event(shutdown: Shutdown) -> ExperimentEvent:
+    if shutdown.cancel:
+        return ExperimentEvent.SEARCH_CANCELED
+    return ExperimentEvent.SEARCH_FAILED if shutdown.failure else ExperimentEvent.SEARCH_SUCCEEDED

@@ -1,0 +1,74 @@
+"""The tending loop: what each experiment and its trials should be, against what they are, and what brings them there."""
+
+from __future__ import annotations
+
+from asyncpg import Connection
+
+from tenax.jsonvalue import Json, JsonObject
+from tenax.lifecycle import tending
+from tenax.lifecycle.container import Want
+from tenax.lifecycle.experiment import ENDED, ExperimentEvent
+from tenax.master import attempts
+from tenax.master.loops.loop import Desk, each
+from tenax.master.store import allocations, experiments, trials
+from tenax.master.store.experiments import Experiment
+from tenax.master.store.wakeups import Woken
+
+
+class Tending:
+    """Brings experiments and their trials to what they should be."""
+
+    name = "tending"
+    kind = "experiment"
+
+    def __init__(self, preemption_timeout_s: float) -> None:
+        self._timeout_s = preemption_timeout_s
+
+    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+        """Tend the experiments that were named, or all that live."""
+        ids = woken.ids
+        if woken.full or not ids:
+            async with desk.transaction() as conn:
+                ids = ids | {str(number) for number in await experiments.live_ids(conn)}
+        await each(sorted(ids, key=int), lambda name: self._tend(desk, int(name)), loop=self.name)
+        return None
+
+    async def _tend(self, desk: Desk, experiment_id: int) -> None:
+        async with desk.transaction() as conn:
+            experiment = await experiments.lock(conn, experiment_id)
+            if experiment.unmanaged or experiment.state in ENDED:
+                return
+            actions = tending.tend(experiment.state, await trials.live(conn, experiment_id))
+            if not actions:
+                return
+            plan = await experiments.plan(conn, experiment_id)
+            for action in actions:
+                await self._act(conn, experiment, plan.config, action)
+
+    async def _act(self, conn: Connection, experiment: Experiment, config: JsonObject, action: tending.Action) -> None:
+        match action:
+            case tending.Request(trial_id):
+                await trials.request_run(conn, trial_id, _size(config))
+            case tending.EndTrial(trial_id, verdict):
+                await trials.conclude(conn, await trials.lock(conn, trial_id), verdict)
+            case tending.Withdraw(_, allocation_id, reason):
+                await allocations.withdraw(conn, allocation_id, reason)
+                await experiments.announce(conn, experiment.id)
+            case tending.AskToLeave(allocation_id, reason, within_s):
+                await allocations.ask_to_leave(conn, allocation_id, reason, within_s or self._patience_s(config))
+            case tending.Kill(allocation_id, _):
+                await attempts.end_members(conn, allocation_id, Want.KILL)
+            case tending.EndExperiment():
+                await experiments.happen(conn, experiment, ExperimentEvent.TRIALS_ENDED, keep_reason=True)
+
+    def _patience_s(self, config: JsonObject) -> float:
+        """How long a task may take to save and leave."""
+        own = config.get("preemption_timeout")
+        return float(own) if isinstance(own, (int, float)) and not isinstance(own, bool) else self._timeout_s
+
+
+def _size(config: JsonObject) -> trials.Size:
+    resources = config.get("resources")
+    asked = resources if isinstance(resources, dict) else {}
+    slots: Json = asked.get("slots_per_trial")
+    return trials.Size(slots if isinstance(slots, int) else 1, asked.get("is_single_node") is True)

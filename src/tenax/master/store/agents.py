@@ -1,0 +1,94 @@
+"""Rows of agents: identity, slots, the revision of what they should run; and when they were last heard of.
+
+Rules: a credential is kept as its hash; writes of a connection that is not the agent's newest change nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.errors import AlreadyExists, NotFound
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.queries import load
+from tenax.master.store.wakeups import notify
+from tenax.wire.agents import Hello
+
+Q = load("agents")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An agent, as its credential names it."""
+
+    agent_id: str
+    pool: str
+    state: str
+
+
+async def join(conn: Connection, agent_id: str, pool: str, credential_hash: bytes) -> None:
+    """Bind a credential to an agent id. Raises AlreadyExists while another connection of that name is open."""
+    if await conn.fetchval(Q.is_connected, agent_id):
+        raise AlreadyExists(
+            f"an agent named {agent_id!r} is connected already: give this one another name (--agent-id), "
+            "or stop the other first"
+        )
+    await conn.execute(Q.join, agent_id, pool, credential_hash)
+
+
+async def by_credential(conn: Connection, credential_hash: bytes) -> Known | None:
+    """The agent that this credential was given to."""
+    row = await conn.fetchrow(Q.by_credential, credential_hash)
+    return None if row is None else Known(row["agent_id"], row["pool"], row["state"])
+
+
+async def open_session(conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]) -> int:
+    """A new connection: its number, from now on the only one that counts; its slots and presence as it says."""
+    row = await conn.fetchrow(Q.open_session, agent_id)
+    if row is None:
+        raise NotFound(f"there is no agent {agent_id}")
+    for slot in hello.slots:
+        await conn.execute(Q.put_slot, agent_id, slot.id, slot.kind, slot.name, slot.uuid)
+    await conn.execute(Q.drop_slots, agent_id, [slot.id for slot in hello.slots])
+    await conn.execute(Q.put_presence, agent_id, hello.hostname, address, hello.runtime, hello.agent_version, foreign)
+    await notify(conn, "agent", agent_id)
+    await notify(conn, "scheduling", "")
+    session: int = row["session"]
+    return session
+
+
+async def is_current(conn: Connection, agent_id: str, session: int) -> bool:
+    """Whether this connection is still the agent's newest."""
+    return bool(await conn.fetchval(Q.current_session, agent_id) == session)
+
+
+async def seen(conn: Connection, agent_id: str) -> None:
+    """It was heard of just now."""
+    await conn.execute(Q.seen, agent_id)
+
+
+async def left(conn: Connection, agent_id: str, session: int) -> None:
+    """Its connection has ended."""
+    await conn.execute(Q.left, agent_id, session)
+    await notify(conn, "scheduling", "")
+
+
+async def wanted(conn: Connection, agent_id: str) -> tuple[int, list[JsonObject]]:
+    """The revision of what an agent should run, and a row for each container of it that is not gone."""
+    revision: int = await conn.fetchval(Q.revision, agent_id)
+    rows = await conn.fetch(_WANTED, agent_id)
+    return revision, [dict(row) for row in rows]
+
+
+async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[str]:
+    """Agents with live containers, not heard of for ``wait_s`` while someone listened for ``listening_s``."""
+    return [row["agent_id"] for row in await conn.fetch(Q.silent, wait_s, listening_s)]
+
+
+async def live_containers(conn: Connection, agent_id: str) -> list[str]:
+    """Containers of an agent that have not ended."""
+    return [row["container_id"] for row in await conn.fetch(Q.live_containers, agent_id)]
+
+
+_WANTED = load("containers").wanted

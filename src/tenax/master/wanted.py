@@ -1,0 +1,59 @@
+"""From a row to what an agent is told of one container. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from tenax.jsonvalue import Json, JsonObject
+from tenax.lifecycle.container import Want
+from tenax.master import specs
+from tenax.wire import agents as wire
+
+#: Seconds between SIGTERM and SIGKILL of a container that is to stop.
+STOP_WITHIN_S = 30.0
+
+
+def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens]) -> wire.Want:
+    """What the agent should make of a container; ``known``: the agent has its specification."""
+    container_id = str(row["container_id"])
+    want = Want(str(row["want"]))
+    if want is Want.GONE:
+        return wire.WantGone(container_id)
+    if want is Want.KILL:
+        return wire.WantStop(container_id, 0.0)
+    if want is Want.STOP:
+        return wire.WantStop(container_id, STOP_WITHIN_S)
+    return wire.WantRun(container_id, None if known else specs.trial_spec(_member(row), tokens))
+
+
+def _member(row: JsonObject) -> specs.Member:
+    own = row["latest_checkpoint"]
+    warm = row["warm_start_checkpoint"]
+    return specs.Member(
+        container_id=str(row["container_id"]),
+        allocation_id=str(row["allocation_id"]),
+        task_id=str(row["task_id"]),
+        rank=_int(row["rank"]),
+        members=_int(row["members"]),
+        slots=tuple(_int(slot) for slot in cast("list[Json]", row["slots"])),
+        device_kind=str(row["device_kind"]),
+        run_id=_int(row["run_id"]),
+        trial_id=_int(row["trial_id"]),
+        experiment_id=_int(row["experiment_id"]),
+        hparams=cast(JsonObject, row["hparams"]),
+        trial_seed=_int(row["trial_seed"]),
+        config=cast(JsonObject, row["config"]),
+        context_hash=str(row["context_hash"] or ""),
+        username=str(row["username"]),
+        uid=None if row["agent_uid"] is None else _int(row["agent_uid"]),
+        gid=None if row["agent_gid"] is None else _int(row["agent_gid"]),
+        checkpoint=str(own) if own is not None else str(warm) if warm is not None else None,
+        steps_completed=_int(row["steps_completed"]),
+    )
+
+
+def _int(value: Json) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is not an integer")
+    return value
