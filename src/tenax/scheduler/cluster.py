@@ -1,0 +1,134 @@
+"""The free places of a pool, indexed: which agent has how much, found without looking at every agent.
+
+Rules:
+- Only agents that take new work are in it; a place on another agent is neither taken nor given back here.
+- Agents with the same numbers form a group; a request is matched with groups, and only then with one agent of a group.
+- Ties go to the agent nearest before the request on a ring of hashes, so that planning again chooses the same.
+- Mutable: one planning pass owns one. ``values`` compares it with one that is built anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from tenax.ids import AgentId, SlotId
+from tenax.scheduler.snapshot import Agent, AgentState, Member
+
+_RING = 1 << 64
+
+
+class Room(NamedTuple):
+    """What an agent has, and what of it is free."""
+
+    free: int
+    slots: int
+    aux_free: int
+    aux_places: int
+
+
+@lru_cache(maxsize=1 << 16)
+def place_on_ring(identity: str) -> int:
+    """The first eight bytes of the MD5 of a name, as a little-endian number."""
+    return int.from_bytes(hashlib.md5(identity.encode(), usedforsecurity=False).digest()[:8], "little")
+
+
+def distance(allocation: str, agent: str) -> int:
+    """How far behind a request an agent stands on the ring."""
+    return (place_on_ring(allocation) - place_on_ring(agent)) % _RING
+
+
+class Cluster:
+    """Free slots and auxiliary places of the agents that take new work."""
+
+    __slots__ = ("_aux_free", "_free", "_groups", "agents")
+
+    def __init__(self, agents: Iterable[Agent]) -> None:
+        #: Agents in the index.
+        self.agents: dict[AgentId, Agent] = {a.id: a for a in agents if a.state is AgentState.ENABLED}
+        self._free: dict[AgentId, set[SlotId]] = {}
+        self._aux_free: dict[AgentId, int] = {}
+        self._groups: dict[Room, list[tuple[int, AgentId]]] = {}
+        for agent in self.agents.values():
+            self._free[agent.id] = set(agent.slots) - agent.in_use
+            self._aux_free[agent.id] = agent.aux_places - agent.aux_in_use
+            self._groups.setdefault(self.room(agent.id), []).append((place_on_ring(agent.id), agent.id))
+        for ring in self._groups.values():
+            ring.sort()
+
+    def fork(self) -> Cluster:
+        """A copy that changes on its own."""
+        other = Cluster(())
+        other.agents = self.agents
+        other._free = {agent: set(free) for agent, free in self._free.items()}
+        other._aux_free = dict(self._aux_free)
+        other._groups = {room: list(ring) for room, ring in self._groups.items()}
+        return other
+
+    def room(self, agent_id: AgentId) -> Room:
+        """The numbers of one agent."""
+        agent = self.agents[agent_id]
+        return Room(len(self._free[agent_id]), len(agent.slots), self._aux_free[agent_id], agent.aux_places)
+
+    def rooms(self) -> Iterable[Room]:
+        """Every combination of numbers that some agent has."""
+        return self._groups.keys()
+
+    def nearest(self, room: Room, allocation: str, blocked: frozenset[AgentId]) -> Iterator[AgentId]:
+        """The agents with these numbers, nearest first, without the blocked ones."""
+        ring = self._groups[room]
+        start = bisect_right(ring, (place_on_ring(allocation), "\U0010ffff")) - 1
+        for step in range(len(ring)):
+            agent = ring[start - step][1]
+            if agent not in blocked:
+                yield agent
+
+    def count(self, room: Room) -> int:
+        """How many agents have these numbers."""
+        return len(self._groups[room])
+
+    def free_slots(self, agent_id: AgentId) -> frozenset[SlotId]:
+        """The free slots of one agent."""
+        return frozenset(self._free[agent_id])
+
+    def pick(self, agent_id: AgentId, count: int, rather_not: Cluster | None = None) -> Member:
+        """Name ``count`` free slots of an agent, lowest first; those free in ``rather_not`` only when it must be."""
+        spared = rather_not._free[agent_id] if rather_not is not None else set()
+        ordered = sorted(self._free[agent_id], key=lambda slot: (slot in spared, slot))
+        return Member(agent_id, tuple(sorted(ordered[:count])))
+
+    def take(self, member: Member) -> None:
+        """Occupy what a member holds; slots that are not free, and agents that are not here, are passed over."""
+        if member.agent_id in self.agents:
+            self._change(member, taken=True)
+
+    def give(self, member: Member) -> None:
+        """Free what a member holds; slots that the agent does not have any more stay away."""
+        if member.agent_id in self.agents:
+            self._change(member, taken=False)
+
+    def values(self) -> object:
+        """All of it as plain values, for comparison."""
+        return (
+            {agent: frozenset(free) for agent, free in self._free.items()},
+            dict(self._aux_free),
+            {room: tuple(ring) for room, ring in self._groups.items()},
+        )
+
+    def _change(self, member: Member, *, taken: bool) -> None:
+        agent_id = member.agent_id
+        entry = (place_on_ring(agent_id), agent_id)
+        ring = self._groups[self.room(agent_id)]
+        del ring[bisect_right(ring, entry) - 1]
+        if not ring:
+            del self._groups[self.room(agent_id)]
+        if not member.slots:
+            self._aux_free[agent_id] += -1 if taken else 1
+        elif taken:
+            self._free[agent_id].difference_update(member.slots)
+        else:
+            self._free[agent_id].update(set(member.slots) & set(self.agents[agent_id].slots))
+        insort(self._groups.setdefault(self.room(agent_id), []), entry)

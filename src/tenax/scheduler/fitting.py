@@ -1,0 +1,178 @@
+"""Where a request fits: one agent, else a gang of agents; and whether it could ever.
+
+Rules, the first that fits wins:
+1. One agent with enough free slots (an auxiliary place for a request of none), by score, ties by the ring of hashes.
+2. A gang on wholly unused agents of one size that divides the request, the largest such size.
+3. With uneven gangs: wholly unused agents, largest first, the last one used in part.
+4. With uneven gangs: any free slots, largest blocks first, so that a gang spans as few agents as can be.
+A request for one node, or for one slot, knows only the first. All members are found, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tenax.ids import AgentId
+from tenax.scheduler.cluster import Cluster, Room, distance
+from tenax.scheduler.snapshot import Agent, AgentState, Fitting, PoolRules, Request, Snapshot
+
+#: The agents of a fit with the slots taken on each, largest first.
+Fit = tuple[tuple[AgentId, int], ...]
+
+
+def find(request: Request, cluster: Cluster, rules: PoolRules) -> Fit | None:
+    """Where the request would go; None where it does not fit. Changes nothing."""
+    alone = on_one_agent(request, cluster, rules.fitting)
+    if alone is not None:
+        return ((alone, request.slots),)
+    if not may_be_gang(request):
+        return None
+    even = _even_gang(request, cluster)
+    if even is not None or not rules.uneven_gangs:
+        return even
+    return _uneven_gang(request, cluster, unused=True) or _uneven_gang(request, cluster, unused=False)
+
+
+def may_be_gang(request: Request) -> bool:
+    """Whether several agents may share the request."""
+    return request.slots > 1 and not request.single_node
+
+
+def viable(slots: int, room: Room) -> bool:
+    """Whether an agent with this room can take the whole of a request."""
+    return room.free >= slots if slots > 0 else room.aux_free > 0
+
+
+def score(fitting: Fitting, slots: int, room: Room) -> float:
+    """How well a request fits an agent, in [0, 1]; higher is taken first.
+
+    A request of no slots is scored by slots on an agent where some are used, else by auxiliary places: so that it
+    leaves idle agents whole.
+    """
+    by_slots = slots > 0 or room.free < room.slots
+    free, places = (room.free, room.slots) if by_slots else (room.aux_free, room.aux_places)
+    if places == 0:
+        return 0.0
+    return 1 / (1 + free) if fitting is Fitting.BEST else free / places
+
+
+def on_one_agent(request: Request, cluster: Cluster, fitting: Fitting) -> AgentId | None:
+    """The agent that takes the whole request best."""
+    ranked = sorted(
+        ((score(fitting, request.slots, room), room) for room in cluster.rooms() if viable(request.slots, room)),
+        reverse=True,
+    )
+    found: AgentId | None = None
+    best = -1.0
+    for value, room in ranked:
+        if found is not None and value < best:
+            break
+        agent = next(cluster.nearest(room, request.allocation_id, request.blocked_agents), None)
+        if agent is not None and (found is None or _nearer(request, agent, found)):
+            found, best = agent, value
+    return found
+
+
+def can_never_fit(
+    slots: int,
+    snapshot: Snapshot,
+    *,
+    single_node: bool = False,
+    blocked_agents: frozenset[AgentId] = frozenset(),
+    max_slots: int | None = None,
+) -> str | None:
+    """Why a request could not run in this pool even if it were empty, with the arithmetic; None when it could.
+
+    Agents that are away or draining count: they may come back. Disabled ones do not.
+    """
+    pool = snapshot.pool
+    if max_slots is not None and slots > max_slots:
+        return (
+            f"{_slots(slots)} can never run under a max_slots of {max_slots}: "
+            f"ask for at most {max_slots} slots per trial, or raise max_slots."
+        )
+    agents = [agent for agent in snapshot.agents if agent.state is not AgentState.DISABLED]
+    usable = [agent for agent in agents if agent.id not in blocked_agents]
+    if not usable:
+        return f"Pool {pool} has no agents{_excluded(agents, usable)}: start one there, or choose another pool."
+    if slots == 0:
+        if any(agent.aux_places > 0 for agent in usable):
+            return None
+        return f"No agent of pool {pool} takes tasks without slots: choose another pool."
+    return _too_many_slots(slots, snapshot, single_node, agents, usable)
+
+
+def _too_many_slots(
+    slots: int, snapshot: Snapshot, single_node: bool, agents: list[Agent], usable: list[Agent]
+) -> str | None:
+    sizes = sorted((len(agent.slots) for agent in usable), reverse=True)
+    total, largest = sum(sizes), sizes[0]
+    has = f"pool {snapshot.pool} has {_slots(total)} on {_agents(len(usable))}{_excluded(agents, usable)}"
+    if slots <= largest:
+        return None
+    if slots > total:
+        return f"{_slots(slots)} can never run here: {has}. Ask for at most {total} slots, or add agents."
+    if single_node:
+        return (
+            f"{_slots(slots)} on one node can never run here: {has}, the largest with {largest}. "
+            f"Ask for at most {largest} slots, or allow several nodes."
+        )
+    if snapshot.rules.uneven_gangs or any(
+        size and slots % size == 0 and slots // size <= sizes.count(size) for size in sizes
+    ):
+        return None
+    return (
+        f"{_slots(slots)} cannot be spread evenly over whole agents: {has}, in sizes {', '.join(map(str, sizes[:10]))}, "
+        "and this pool allows even gangs only. Ask for a multiple of an agent's slots, or allow uneven gangs."
+    )
+
+
+def _even_gang(request: Request, cluster: Cluster) -> Fit | None:
+    """Whole agents of one size, none of whose slots is used."""
+    sizes = {room.slots for room in cluster.rooms() if room.free == room.slots > 0 and request.slots % room.slots == 0}
+    for size in sorted(sizes, reverse=True):
+        rooms = [room for room in cluster.rooms() if room.free == room.slots == size]
+        count = request.slots // size
+        if sum(cluster.count(room) for room in rooms) < count:
+            continue
+        agents = _by_nearness(request, cluster, rooms)[:count]
+        if len(agents) == count:
+            return tuple((agent, size) for agent in agents)
+    return None
+
+
+def _uneven_gang(request: Request, cluster: Cluster, *, unused: bool) -> Fit | None:
+    """Free slots from the largest blocks down until the request is met."""
+    rooms = [room for room in cluster.rooms() if room.free > 0 and (not unused or room.free == room.slots)]
+    found: list[tuple[AgentId, int]] = []
+    missing = request.slots
+    for free in sorted({room.free for room in rooms}, reverse=True):
+        for agent in _by_nearness(request, cluster, [room for room in rooms if room.free == free]):
+            found.append((agent, min(free, missing)))
+            missing -= found[-1][1]
+            if missing == 0:
+                return tuple(found)
+    return None
+
+
+def _by_nearness(request: Request, cluster: Cluster, rooms: Iterable[Room]) -> list[AgentId]:
+    """The agents of several groups, nearest first, without the blocked ones."""
+    agents = [agent for room in rooms for agent in cluster.nearest(room, request.allocation_id, request.blocked_agents)]
+    return sorted(agents, key=lambda agent: (distance(request.allocation_id, agent), agent))
+
+
+def _nearer(request: Request, agent: AgentId, other: AgentId) -> bool:
+    return (distance(request.allocation_id, agent), agent) < (distance(request.allocation_id, other), other)
+
+
+def _slots(count: int) -> str:
+    return "1 slot" if count == 1 else f"{count} slots"
+
+
+def _agents(count: int) -> str:
+    return "1 agent" if count == 1 else f"{count} agents"
+
+
+def _excluded(agents: list[Agent], usable: list[Agent]) -> str:
+    excluded = len(agents) - len(usable)
+    return f", not counting {_agents(excluded)} that this request must not run on" if excluded else ""

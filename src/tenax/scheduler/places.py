@@ -1,0 +1,70 @@
+"""The places of a pool during one pass: what is free now, what will be, and what is kept for whom.
+
+Rules:
+- ``later`` holds all that ``now`` holds, and what is being released besides.
+- A request that does not fit now but fits later is kept its place: in slots that are being released where it can, else
+  in free ones, which nobody else then takes. So what is asked to leave leaves for somebody, and nobody asks twice.
+"""
+
+from __future__ import annotations
+
+from tenax.scheduler import fitting
+from tenax.scheduler.cluster import Cluster
+from tenax.scheduler.snapshot import Member, Phase, Request, Snapshot
+
+
+class Places:
+    """Free and coming places. Mutable; one pass owns one."""
+
+    __slots__ = ("_full", "_rules", "later", "now")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._rules = snapshot.rules
+        self.now = Cluster(snapshot.agents)
+        self.later = self.now.fork()
+        #: Kinds of request that did not fit now: places only go during a pass, so their like will not either.
+        self._full: set[tuple[int, bool]] = set()
+        for request in snapshot.requests:
+            if request.phase is Phase.RELEASING:
+                self.give_later(request)
+
+    def take_now(self, request: Request) -> tuple[Member, ...] | None:
+        """Take places that are free now; None where the request does not fit."""
+        kind = (request.slots, request.single_node)
+        if kind in self._full:
+            return None
+        fit = fitting.find(request, self.now, self._rules)
+        if fit is None:
+            if not request.blocked_agents:
+                self._full.add(kind)
+            return None
+        members = tuple(self.now.pick(agent, count) for agent, count in fit)
+        for member in members:
+            self.now.take(member)
+            self.later.take(member)
+        return members
+
+    def keep_later(self, request: Request) -> bool:
+        """Keep places that will be free for a request; False where it does not fit even then."""
+        fit = fitting.find(request, self.later, self._rules)
+        if fit is None:
+            return False
+        for agent, count in fit:
+            self._keep(self.later.pick(agent, count, rather_not=self.now))
+        return True
+
+    def give_later(self, request: Request) -> None:
+        """Count on what a request holds: it is being released."""
+        for member in request.members:
+            self.later.give(member)
+
+    def _keep(self, member: Member) -> None:
+        held = self.now.free_slots(member.agent_id)
+        self.later.take(member)
+        if not member.slots:
+            if self.now.room(member.agent_id).aux_free > self.later.room(member.agent_id).aux_free:
+                self.now.take(member)
+            return
+        taken = tuple(slot for slot in member.slots if slot in held)
+        if taken:
+            self.now.take(Member(member.agent_id, taken))

@@ -1,0 +1,39 @@
+"""What a policy is: the rule by which the requests of a pool compete.
+
+Rules:
+- A policy is a function of the snapshot, deterministic, and changes nothing.
+- What it answers keeps to ``Plan``: placements fit all at once, a gang whole or not at all; only preemptible requests
+  are asked to leave; every other pending request has a reason.
+- It uses the one fitting there is (``fitting``), so that what is placed never depends on who asks.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tenax.ids import JobId
+from tenax.scheduler.snapshot import Plan, Request, Snapshot
+
+
+class Policy(Protocol):
+    """One way to share a pool."""
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        """What to place, whom to ask to leave, and why the rest waits."""
+
+    def order(self, snapshot: Snapshot) -> tuple[Request, ...]:
+        """All requests in the order in which they come to their turn; for the queue that people see."""
+
+
+def queue_key(snapshot: Snapshot, request: Request) -> tuple[int, float, float, str]:
+    """The place of a request: priority, position of its job, time of asking, and its name to settle ties."""
+    job = snapshot.jobs[request.job_id]
+    return (job.priority, job.queue_position, request.requested_at, request.allocation_id)
+
+
+def jobs_ahead(order: tuple[Request, ...]) -> dict[JobId, int]:
+    """For each job, how many others have a request before its first one."""
+    ahead: dict[JobId, int] = {}
+    for request in order:
+        ahead.setdefault(request.job_id, len(ahead))
+    return ahead

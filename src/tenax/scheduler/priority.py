@@ -1,0 +1,158 @@
+"""The priority policy: more urgent requests first, and what they may take from others.
+
+Rules:
+- Requests with slots and those without compete apart: neither blocks the other.
+- The order is priority (1 first), then the queue position of the job, then the time of asking.
+- A request that does not fit leaves those of its own priority their chance. Less urgent ones start behind it only
+  where it can take their place back: in a pool with preemption, and if they can be preempted.
+- With preemption, running requests that are less urgent, or equally urgent with a job behind in the queue, are asked to
+  leave: the smallest set that helps, and none when what is being released suffices.
+- ``max_slots`` of a job binds: what would exceed it waits and blocks nobody; where it was lowered below what the job
+  holds, the newest of its requests that can be are asked to leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from tenax.ids import AllocationId, JobId
+from tenax.scheduler import reasons, victims
+from tenax.scheduler.places import Places
+from tenax.scheduler.policy import queue_key
+from tenax.scheduler.snapshot import Member, Phase, Plan, Request, Snapshot
+
+
+class Priority:
+    """The policy of pools whose scheduler is ``priority``."""
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        """One pass over the pool."""
+        turn = _Pass(snapshot)
+        turn.keep_to_caps()
+        pending = [request for request in self.order(snapshot) if request.phase is Phase.PENDING]
+        turn.serve([request for request in pending if request.slots > 0])
+        turn.serve([request for request in pending if request.slots == 0])
+        return turn.plan(pending)
+
+    def order(self, snapshot: Snapshot) -> tuple[Request, ...]:
+        """By priority, queue position and time of asking."""
+        return tuple(sorted(snapshot.requests, key=lambda request: queue_key(snapshot, request)))
+
+
+class _Pass:
+    """What one pass has decided so far."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.places = Places(snapshot)
+        self.placements: dict[AllocationId, tuple[Member, ...]] = {}
+        self.preempt: dict[AllocationId, str] = {}
+        self.causes: dict[AllocationId, reasons.Cause] = {}
+        self.slots_of_job: dict[JobId, int] = {}
+        for request in snapshot.requests:
+            if request.phase is not Phase.PENDING:
+                self._count(request)
+        #: Running requests that may be asked to leave, least important first, newest first.
+        self.candidates = sorted(
+            (r for r in snapshot.requests if r.phase is Phase.PLACED and r.preemptible),
+            key=lambda request: queue_key(snapshot, request),
+            reverse=True,
+        )
+        #: Needs for which no set of victims helped; less important requests have fewer to choose from.
+        self._helpless: set[tuple[int, bool]] = set()
+
+    def keep_to_caps(self) -> None:
+        """Ask the newest requests of a job to leave while it holds more slots than its cap allows."""
+        excess = {
+            job: held - cap
+            for job, held in self.slots_of_job.items()
+            if (cap := self.snapshot.jobs[job].max_slots) is not None and held > cap
+        }
+        if not excess:
+            return
+        for request in self.snapshot.requests:
+            if request.phase is Phase.RELEASING and request.job_id in excess:
+                excess[request.job_id] -= request.slots
+        for request in [r for r in self.candidates if r.slots > 0 and excess.get(r.job_id, 0) > 0]:
+            if excess[request.job_id] > 0:
+                excess[request.job_id] -= request.slots
+                cap = self.snapshot.jobs[request.job_id].max_slots
+                self._ask_to_leave(request, f"its job holds more slots than its max_slots of {cap}")
+
+    def serve(self, pending: list[Request]) -> None:
+        """Serve requests in order, priority by priority."""
+        blocker: Request | None = None
+        for _, group in groupby(pending, key=lambda request: self.snapshot.jobs[request.job_id].priority):
+            unplaced = [request for request in group if not self._serve_one(request, blocker)]
+            if unplaced and blocker is None:
+                blocker = unplaced[0]
+
+    def plan(self, pending: Iterable[Request]) -> Plan:
+        """What was decided, with a reason for each that waits."""
+        words = reasons.Words(self.snapshot, self.places.now)
+        waiting = {
+            request.allocation_id: words.of(request, self.causes[request.allocation_id])
+            for request in pending
+            if request.allocation_id not in self.placements
+        }
+        return Plan(self.placements, self.preempt, waiting)
+
+    def _serve_one(self, request: Request, blocker: Request | None) -> bool:
+        """Place a request or note why it waits; whether those behind it may go on as if it were not there."""
+        name = request.allocation_id
+        cap = self.snapshot.jobs[request.job_id].max_slots
+        if cap is not None and self.slots_of_job.get(request.job_id, 0) + request.slots > cap:
+            self.causes[name] = reasons.Capped(self.slots_of_job.get(request.job_id, 0), cap)
+            return True
+        if blocker is not None and not (self.snapshot.rules.preemption and request.preemptible):
+            self.causes[name] = reasons.Behind(blocker)
+            return False
+        members = self.places.take_now(request)
+        if members is not None:
+            self.placements[name] = members
+            self._count(request)
+            return True
+        if self.places.keep_later(request):
+            self.causes[name] = reasons.Releasing()
+            self._count(request)
+            return False
+        self.causes[name] = self._make_room(request) or reasons.NoRoom()
+        return False
+
+    def _make_room(self, request: Request) -> reasons.Cause | None:
+        """Ask others to leave for a request; None where nobody's leaving would help."""
+        need = (request.slots, request.single_node)
+        if not self.snapshot.rules.preemption or need in self._helpless:
+            return None
+        chosen = victims.choose(request, self.places.later, self._may_leave(request), self.snapshot.rules)
+        if not chosen:
+            if not request.blocked_agents:
+                self._helpless.add(need)
+            return None
+        for victim in chosen:
+            self._ask_to_leave(victim, reasons.why_preempted(self.snapshot, victim, request))
+        self.places.keep_later(request)
+        self._count(request)
+        return reasons.MakingRoom(len(chosen))
+
+    def _may_leave(self, request: Request) -> list[victims.Candidate]:
+        """Who may be asked to leave for a request, in the order of leaving."""
+        job = self.snapshot.jobs[request.job_id]
+        found: list[victims.Candidate] = []
+        for other in self.candidates:
+            theirs = self.snapshot.jobs[other.job_id]
+            if theirs.priority < job.priority:
+                break
+            behind = theirs.priority > job.priority or theirs.queue_position > job.queue_position
+            if behind and (other.slots > 0) == (request.slots > 0):
+                found.append(victims.Candidate(other, theirs.priority))
+        return found
+
+    def _ask_to_leave(self, request: Request, reason: str) -> None:
+        self.preempt[request.allocation_id] = reason
+        self.candidates.remove(request)
+        self.places.give_later(request)
+
+    def _count(self, request: Request) -> None:
+        self.slots_of_job[request.job_id] = self.slots_of_job.get(request.job_id, 0) + request.slots

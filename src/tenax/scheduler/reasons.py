@@ -1,0 +1,159 @@
+"""Why a request waits, and why a running one is asked to leave, in words.
+
+Rules:
+- A reason says what is missing, what there is, and who is ahead; it names numbers that the reader can check.
+- The same state gives the same words: what did not change need not be written again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from tenax.scheduler.cluster import Cluster
+from tenax.scheduler.fitting import can_never_fit
+from tenax.scheduler.snapshot import AgentState, Request, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoom:
+    """It does not fit, and nobody can be asked to leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """Its own job holds as much as it may."""
+
+    held: int
+    cap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A more urgent request does not fit, and could not take back the place that this one would take."""
+
+    blocker: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Releasing:
+    """It fits once what is being released is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakingRoom:
+    """Others were asked to leave for it."""
+
+    asked: int
+
+
+Cause = Union[NoRoom, Capped, Behind, Releasing, MakingRoom]
+
+
+class Words:
+    """Finds the words for one plan; asks in the order of the queue, since it counts who was ahead."""
+
+    def __init__(self, snapshot: Snapshot, now: Cluster) -> None:
+        self._snapshot = snapshot
+        self._now = now
+        self._more_urgent: dict[bool, int] = {True: 0, False: 0}
+        self._same: dict[bool, tuple[int, int]] = {True: (0, 0), False: (0, 0)}
+        self._supply = {True: self._slots_there_are(), False: self._places_there_are()}
+
+    def of(self, request: Request, cause: Cause) -> str:
+        """The reason of one waiting request."""
+        ahead = self._count(request)
+        what = _count(request.slots, "free slot") if request.slots else "a free place for a task without slots"
+        pool = self._snapshot.pool
+        match cause:
+            case Capped(held, cap):
+                return (
+                    f"waits for its own job: max_slots is {cap}, {_count(held, 'slot')} of it are in use or promised, "
+                    f"and this needs {request.slots}"
+                )
+            case Behind(blocker):
+                return self._behind(request, blocker)
+            case Releasing():
+                return f"waits for {what} in pool {pool}: they are being released"
+            case MakingRoom(asked):
+                return (
+                    f"waits for {what} in pool {pool}: {_count(asked, 'running request')} of less urgency "
+                    f"{'was' if asked == 1 else 'were'} asked to save and leave"
+                )
+            case NoRoom():
+                return self._no_room(request, what, ahead)
+
+    def _no_room(self, request: Request, what: str, ahead: str) -> str:
+        job = self._snapshot.jobs[request.job_id]
+        never = can_never_fit(
+            request.slots,
+            self._snapshot,
+            single_node=request.single_node,
+            blocked_agents=request.blocked_agents,
+            max_slots=job.max_slots,
+        )
+        if never is not None:
+            return f"cannot run as things are: {never}"
+        limits = ""
+        if request.slots > 1 and request.single_node:
+            limits = "; it must run on one agent"
+        if request.blocked_agents:
+            limits += f"; {_count(len(request.blocked_agents), 'agent')} excluded for it"
+        return f"waits for {what} in pool {self._snapshot.pool}: {self._supply[request.slots > 0]}{limits}{ahead}"
+
+    def _behind(self, request: Request, blocker: Request) -> str:
+        need = _count(blocker.slots, "slot") if blocker.slots else "a place"
+        job = self._snapshot.jobs[blocker.job_id]
+        why = "it cannot be preempted" if self._snapshot.rules.preemption else "this pool does not preempt"
+        return (
+            f"waits behind {blocker.allocation_id} (priority {job.priority}, needs {need}), which does not fit yet: "
+            f"less urgent requests do not start before it, since {why}"
+        )
+
+    def _count(self, request: Request) -> str:
+        """Who waits ahead of it, in words; and count it in for those behind."""
+        kind = request.slots > 0
+        priority = self._snapshot.jobs[request.job_id].priority
+        last, same = self._same[kind]
+        if priority != last:
+            self._more_urgent[kind] += same
+            same = 0
+        self._same[kind] = (priority, same + 1)
+        told = []
+        if self._more_urgent[kind]:
+            told.append(f"{_count(self._more_urgent[kind], 'request')} of higher priority")
+        if same:
+            told.append(f"{_count(same, 'request')} of the same priority")
+        waiting = self._more_urgent[kind] + same
+        return f"; {' and '.join(told)} {'is' if waiting == 1 else 'are'} ahead" if told else ""
+
+    def _slots_there_are(self) -> str:
+        free = [len(self._now.free_slots(agent)) for agent in self._now.agents]
+        total = sum(len(agent.slots) for agent in self._now.agents.values())
+        return (
+            f"{total - sum(free)} in use or promised, {sum(free)} free on {_count(len(free), 'agent')}, "
+            f"largest free block {max(free, default=0)}{self._closed()}"
+        )
+
+    def _places_there_are(self) -> str:
+        places = [agent.aux_places for agent in self._now.agents.values()]
+        return f"all {sum(places)} on {_count(len(places), 'agent')} are taken{self._closed()}"
+
+    def _closed(self) -> str:
+        """The agents that take no work, in words."""
+        words = {AgentState.AWAY: "not connected", AgentState.DRAINING: "draining", AgentState.DISABLED: "disabled"}
+        counts = {state: sum(1 for agent in self._snapshot.agents if agent.state is state) for state in words}
+        told = [f"{count} {words[state]}" for state, count in counts.items() if count]
+        return f" ({', '.join(told)})" if told else ""
+
+
+def why_preempted(snapshot: Snapshot, victim: Request, request: Request) -> str:
+    """The reason for a request that is asked to leave for another."""
+    mine, theirs = snapshot.jobs[victim.job_id].priority, snapshot.jobs[request.job_id].priority
+    need = _count(request.slots, "slot") if request.slots else "a place"
+    rank = f"of priority {theirs}, ahead of this one's {mine}" if theirs < mine else "earlier in the queue"
+    return f"makes room for {request.allocation_id}, which is {rank} and needs {need}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
