@@ -7,17 +7,18 @@ What is ours and passing is 503 with ``Retry-After``: the only answer that an un
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import asyncpg
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.websockets import WebSocket
 
 from tenax.errors import (
     AlreadyExists,
@@ -75,14 +76,6 @@ KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
     # A value that fits the message but not the column, for example an id beyond 64 bits.
     (asyncpg.DataError, INVALID),
     (asyncpg.ProgramLimitExceededError, INVALID),
-    (asyncpg.PostgresConnectionError, UNAVAILABLE),
-    (asyncpg.OperatorInterventionError, UNAVAILABLE),
-    (asyncpg.InsufficientResourcesError, UNAVAILABLE),
-    (asyncpg.InterfaceError, UNAVAILABLE),
-    (asyncpg.DeadlockDetectedError, UNAVAILABLE),
-    (asyncpg.SerializationError, UNAVAILABLE),
-    (ConnectionError, UNAVAILABLE),
-    (asyncio.TimeoutError, UNAVAILABLE),
 )
 
 #: What the framework itself refuses, by status.
@@ -110,12 +103,8 @@ def told(error: BaseException) -> str:
     kind = kind_of(error)
     if kind is INTERNAL:
         return "the master met an error of its own; its log has the details"
-    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError | asyncio.TimeoutError):
-        return (
-            f"a value cannot be stored: {error}"
-            if kind is INVALID
-            else "the database cannot be reached at the moment: try again shortly"
-        )
+    if isinstance(error, asyncpg.PostgresError | asyncpg.DataError):
+        return f"a value cannot be stored: {error}"
     return str(error)
 
 
@@ -156,10 +145,13 @@ def stream_error(error: BaseException) -> JsonObject:
 def install(app: FastAPI) -> None:
     """Answer in this form whatever a handler raises."""
 
-    async def answer(request: Request, error: Exception) -> JSONResponse:
-        return error_response(request.url.path, error)
+    async def answer(connection: HTTPConnection, error: Exception) -> Response:
+        response = error_response(connection.url.path, error)
+        if isinstance(connection, WebSocket):
+            await connection.send_denial_response(response)
+        return response
 
-    async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
+    async def answer_invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         return error_response(request.url.path, InvalidInput(_problems(error.errors())))
 

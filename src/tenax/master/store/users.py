@@ -114,6 +114,11 @@ async def logged_in(conn: Connection, user_id: int) -> None:
     await conn.execute(Q.logged_in, user_id)
 
 
+async def none_yet(conn: Connection) -> bool:
+    """Whether the database is new."""
+    return not await conn.fetchval(Q.count)
+
+
 async def create_first(conn: Connection, names: Mapping[str, bool], password_hash: str | None) -> bool:
     """Make the first users (name -> administrator) if there are none; whether they were made. In a transaction."""
     await conn.execute(Q.lock_table)

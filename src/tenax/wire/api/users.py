@@ -8,7 +8,7 @@ from enum import Enum
 from tenax.wire.api.message import Message, Pagination, Timestamp
 
 #: Put before a password before it is hashed by the client, so that what travels is of no use elsewhere.
-PASSWORD_SALT = "GubPEmmotfiK9TMD6Zdw"
+PASSWORD_SALT = "GubPEmmotfiK9TMD6Zdw"  # noqa: S105
 
 
 def hashed_password(password: str) -> str:

@@ -1,0 +1,63 @@
+"""The application: every declared route, behind one door.
+
+What a route needs is declared beside its handler (`tenax.master.api.routing`); here all of them are put together, in
+the order of `ROUTES`. Nothing is registered in any other way, and a test walks what came out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fastapi import Depends, FastAPI
+
+from tenax.master.api import auth, errors, system
+from tenax.master.api.deps import authorize
+from tenax.master.api.edge import Edge
+from tenax.master.api.route import WireRoute
+from tenax.master.api.routing import Routes
+from tenax.master.context import Master
+
+#: All routes of the master; the first that matches a path answers.
+ROUTES: tuple[Routes, ...] = (system.routes, auth.routes)
+
+
+def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:
+    """The ASGI application of ``master``."""
+    app = FastAPI(
+        title="Tenax",
+        lifespan=_lifespan,
+        dependencies=[Depends(authorize)],
+        # The contract is a declared route of its own, with a policy like any other.
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    app.state.master = master
+    app.router.route_class = WireRoute
+    for noun in routes:
+        _register(app, noun)
+    errors.install(app)
+    app.add_middleware(Edge, body_limit=master.settings.body_limit_bytes)
+    return app
+
+
+def _register(app: FastAPI, noun: Routes) -> None:
+    for route in noun.declared:
+        if route.method == "WEBSOCKET":
+            app.router.add_api_websocket_route(route.path, route.handler, name=route.operation)
+        else:
+            app.router.add_api_route(
+                route.path,
+                route.handler,
+                methods=[route.method],
+                operation_id=route.operation,
+                name=route.operation,
+                tags=[noun.tag],
+                **route.options,  # type: ignore[arg-type]
+            )
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async with AsyncExitStack():
+        yield

@@ -1,0 +1,29 @@
+"""What every route and loop of one master process shares."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from tenax.config.master import MasterSettings
+from tenax.master.passwords import Passwords
+from tenax.master.store.cluster import Cluster
+from tenax.master.store.database import Database
+from tenax.master.store.wakeups import Listener
+from tenax.master.throttle import Throttle
+
+
+@dataclass(slots=True)
+class Master:
+    """One per process. Owned by the process's event loop."""
+
+    settings: MasterSettings
+    db: Database
+    listener: Listener
+    cluster: Cluster
+    #: Of this process, new at each start.
+    master_id: str
+    #: Set when the process is asked to end: every stream and long poll waits on it, too.
+    shutdown: asyncio.Event = field(default_factory=asyncio.Event)
+    passwords: Passwords = field(default_factory=Passwords)
+    throttle: Throttle = field(default_factory=Throttle)
