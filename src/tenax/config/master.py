@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from enum import Enum
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Literal
 
 from pydantic import Field, SecretStr, model_validator
 
+from tenax.config.container_defaults import CONTAINER_DEFAULTS
+from tenax.config.problems import Path, Report
+from tenax.config.schema_storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -74,8 +77,8 @@ class PoolSettings(Settings):
 class TlsSettings(Settings):
     """Certificate and key (PEM files) of the master's port."""
 
-    cert: Path
-    key: Path
+    cert: FilePath
+    key: FilePath
 
 
 class BudgetSettings(Settings):
@@ -91,10 +94,10 @@ class SecuritySettings(Settings):
     """Who gets in."""
 
     #: File with the token that agents join with; made at first start if it is not there. None: under ``dir``.
-    agent_join_token_file: Path | None = None
+    agent_join_token_file: FilePath | None = None
     #: File with the password that the users ``admin`` and ``determined`` get at first start. None: a random one, kept
     #: under ``dir`` in a file that only its owner can read.
-    initial_password_file: Path | None = None
+    initial_password_file: FilePath | None = None
     #: Blank passwords; never from another machine.
     allow_blank_passwords: bool = False
     session_lifetime: float = Field(default=7 * 86400.0, gt=0)
@@ -117,7 +120,7 @@ class MasterSettings(Settings):
     port: int = Field(default=8080, ge=0, le=65535)
     tls: TlsSettings | None = None
     #: Embedded database, spooled uploads, generated secrets.
-    dir: Path = Field(default_factory=lambda: state_directory("master"))
+    dir: FilePath = Field(default_factory=lambda: state_directory("master"))
     db: DatabaseSettings = DatabaseSettings()
     cluster_name: str = ""
     roles: tuple[Role, ...] = (Role.API, Role.LOOPS, Role.PROXY)
@@ -160,7 +163,7 @@ class MasterSettings(Settings):
 
 
 def load_master_settings(
-    file: Path | None = None,
+    file: FilePath | None = None,
     *,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Json] | None = None,
@@ -173,4 +176,19 @@ def load_master_settings(
         file=file,
         environ=os.environ if environ is None else environ,
         flags=flags or {},
+        also=_check_documents,
     )
+
+
+def _check_documents(document: JsonObject, report: Report) -> None:
+    """What would otherwise fail each experiment later: storage and defaults that no experiment could take."""
+    storage = document.get("checkpoint_storage")
+    if storage is not None:
+        at: Path = ("checkpoint_storage",)
+        CHECKPOINT_STORAGE.finish(CHECKPOINT_STORAGE.fill(CHECKPOINT_STORAGE.check(storage, at, report)), at, report)
+    CONTAINER_DEFAULTS.check(document.get("task_container_defaults") or {}, ("task_container_defaults",), report)
+    pools = document.get("pools")
+    for index, pool in enumerate(pools if isinstance(pools, list) else []):
+        if isinstance(pool, dict):
+            defaults = pool.get("task_container_defaults") or {}
+            CONTAINER_DEFAULTS.check(defaults, ("pools", index, "task_container_defaults"), report)

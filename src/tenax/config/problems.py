@@ -107,7 +107,8 @@ def spell(path: Path) -> str:
 
 def nearest(word: str, legal: Iterable[str]) -> str | None:
     """The legal name that ``word`` was probably meant to be, if one is near."""
-    matches = difflib.get_close_matches(word.lower(), list(legal), n=1, cutoff=0.6)
+    cutoff = 0.6 if len(word) > 3 else 0.5
+    matches = difflib.get_close_matches(word.lower(), list(legal), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 
@@ -118,3 +119,11 @@ def suggestion(word: str, legal: Iterable[str]) -> str:
     if near is not None:
         return f"did you mean {near!r}?"
     return f"legal here: {', '.join(names)}" if names else "nothing can be set here"
+
+
+def not_one_of(word: str, legal: Iterable[str]) -> str:
+    """What to say of a value that is none of ``legal`` (in their own order)."""
+    names = list(legal)
+    near = nearest(word, names)
+    hint = f"; did you mean {near!r}?" if near is not None else ""
+    return f"{word!r} is not one of {', '.join(names)}{hint}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path as FilePath
-from typing import TypeVar
+from types import UnionType
+from typing import TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from tenax.config.problems import ConfigError, Path, Problem, Report
 from tenax.config.text import read_object, read_scalar
@@ -37,10 +38,12 @@ def load(
     file: FilePath | None,
     environ: Mapping[str, str],
     flags: Mapping[str, Json],
+    also: Callable[[JsonObject, Report], None] | None = None,
 ) -> Model:
     """Settings of kind ``model`` from ``file``, ``environ`` (names with ``prefix``) and ``flags`` (later ones win).
 
-    A flag that is None is one that was not given. Raises `ConfigError` with all problems.
+    A flag that is None is one that was not given. ``also`` checks what the model leaves open, on the united document.
+    Raises `ConfigError` with all problems.
     """
     document: JsonObject = {}
     lines: dict[Path, int] = {}
@@ -48,16 +51,22 @@ def load(
         document, lines = _read_file(file, what)
     origins: dict[Path, str] = {}
     for path, name, text in _from_environment(model, prefix, environ):
-        _put(document, path, read_scalar(text) if text else None)
+        _put(document, path, text)
         origins[path] = f"environment variable {name}"
     for key, value in flags.items():
         if value is not None:
             _put(document, tuple(key.split(".")), value)
             origins[tuple(key.split("."))] = f"option --{key.replace('.', '-').replace('_', '-')}"
+    document = _without_nulls(document)
+    report = Report(lines)
+    if also is not None:
+        also(document, report)
     try:
-        return model.model_validate_json(json.dumps(_without_nulls(document)))
+        settings = model.model_validate_json(json.dumps(document))
     except ValidationError as error:
-        raise _told(error, model, lines, origins, what) from None
+        _tell(error, model, origins, report)
+    report.raise_if_any(what=what)
+    return settings
 
 
 def _read_file(file: FilePath, what: str) -> tuple[JsonObject, dict[Path, int]]:
@@ -73,22 +82,25 @@ def _read_file(file: FilePath, what: str) -> tuple[JsonObject, dict[Path, int]]:
 
 def _from_environment(
     model: type[BaseModel], prefix: str, environ: Mapping[str, str]
-) -> Iterator[tuple[tuple[str, ...], str, str]]:
+) -> Iterator[tuple[tuple[str, ...], str, Json]]:
     """Only names of fields are looked up: foreign variables with our prefix (service links) are not ours to refuse."""
-    for path in _leaves(model):
+    for path, is_text in _leaves(model):
         name = prefix + "__".join(path).upper()
-        if name in environ:
-            yield path, name, environ[name]
+        if environ.get(name):
+            yield path, name, environ[name] if is_text else read_scalar(environ[name])
 
 
-def _leaves(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+def _leaves(model: type[BaseModel]) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Each setting, and whether it is text: then ``0123`` is four characters and not a number."""
     for name, field in model.model_fields.items():
-        inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            for path in _leaves(inner):
-                yield (name, *path)
-        else:
-            yield (name,)
+        is_union = get_origin(field.annotation) in (Union, UnionType)
+        kinds = [field.annotation, *(get_args(field.annotation) if is_union else ())]
+        inner = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if inner is not None:
+            for path, is_text in _leaves(inner):
+                yield (name, *path), is_text
+        if inner is None or inner is not field.annotation:
+            yield (name,), any(kind in (str, SecretStr, FilePath) for kind in kinds)
 
 
 def _put(document: JsonObject, path: tuple[str, ...], value: Json) -> None:
@@ -112,10 +124,7 @@ def _without_nulls(value: JsonObject) -> JsonObject:
     return kept
 
 
-def _told(
-    error: ValidationError, model: type[BaseModel], lines: dict[Path, int], origins: dict[Path, str], what: str
-) -> ConfigError:
-    report = Report(lines)
+def _tell(error: ValidationError, model: type[BaseModel], origins: dict[Path, str], report: Report) -> None:
     for item in error.errors(include_url=False, include_context=False, include_input=False):
         path: Path = tuple(item["loc"])
         if item["type"] == "extra_forbidden":
@@ -125,7 +134,6 @@ def _told(
         message = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         message = message[:1].lower() + message[1:]
         report.add(path, f"{message} (from the {origin})" if origin else message)
-    return ConfigError(report.found, what=what)
 
 
 def _names_at(model: type[BaseModel], path: Path) -> list[str]:

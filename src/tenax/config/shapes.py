@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from tenax.config.problems import Path, Report, suggestion
+from tenax.config.problems import Path, Report, not_one_of
 from tenax.config.text import kind
 from tenax.jsonvalue import Json
 
@@ -156,7 +156,7 @@ class OneOf(Shape):
         if not isinstance(value, str):
             return _expect(False, value, f"one of {', '.join(legal)}", at, report)
         if value not in legal:
-            report.add(at, f"{value!r} is not one of {', '.join(legal)}; {suggestion(value, legal)}")
+            report.add(at, not_one_of(value, legal))
             return None
         return value
 

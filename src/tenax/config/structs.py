@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Generic, TypeVar, get_type_hints
 
-from tenax.config.problems import Path, Report, suggestion
+from tenax.config.problems import Path, Report, not_one_of
 from tenax.config.shapes import Rule, Shape, without_nulls
 from tenax.config.text import kind
 from tenax.jsonvalue import Json, JsonObject
@@ -201,7 +201,7 @@ class Tagged(Shape):
         if isinstance(tag, str) and tag in self._gone:
             report.add(at, self._gone[tag])
         elif isinstance(tag, str):
-            report.add(at, f"{tag!r} is not one of {legal}; {suggestion(tag, self.variants)}")
+            report.add(at, not_one_of(tag, self.variants))
         else:
             report.add(at, f"one of {legal} is expected, and this is {kind(tag)}")
 

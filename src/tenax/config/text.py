@@ -20,6 +20,7 @@ from tenax.jsonvalue import Json, JsonObject
 #: Limits that no honest configuration meets; they keep a hostile one from filling memory or the stack.
 MAX_DEPTH = 64
 MAX_VALUES = 200_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ def read(source: str) -> Text:
     """The value of YAML or JSON text. Raises `ConfigError` naming the line where it breaks."""
     try:
         node = _Loader(source).get_single_node()
+    except RecursionError:
+        raise ConfigError([Problem("", None, f"nested deeper than {MAX_DEPTH} levels")]) from None
     except yaml.MarkedYAMLError as error:
         raise ConfigError([_broken(error)]) from None
     except yaml.YAMLError as error:
@@ -146,7 +149,7 @@ class _Reader:
             if not isinstance(key_node, ScalarNode):
                 self.report.add(path, f"line {key_node.start_mark.line + 1}: a key must be plain text")
                 continue
-            key = str(key_node.value)
+            key = self._text(str(key_node.value), path)
             if key in own:
                 first = self.lines.get((*path, key))
                 self.report.add(
@@ -168,9 +171,19 @@ class _Reader:
         if tag == "float":
             return self._float(text, path)
         if tag in ("str", "!"):
-            return text
+            return self._text(text, path)
         self.report.add(path, f"the tag {full_tag!r} is not understood: write plain values")
         return None
+
+    def _text(self, text: str, path: Path) -> str:
+        """JSON writes what lies beyond 16 bits as two escapes, which YAML reads as two halves of a character."""
+        if text.isascii() or not _SURROGATE.search(text):
+            return text
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self.report.add(path, "holds half of a character (a lone surrogate), which nothing can carry: remove it")
+            return ""
 
     def _float(self, text: str, path: Path) -> Json:
         plain = text.lower().replace(".inf", "inf").replace(".nan", "nan")

@@ -1,0 +1,349 @@
+"""A submitted configuration over its layers: order, completeness, translation, and what is refused."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tenax.config import ConfigError, Layers, PoolLayer, parse_experiment, stored_experiment, wishes_of, without_secrets
+from tenax.config.resolve import ResolvedExperiment
+from tenax.config.schema_searcher import END_OF_LIFE
+from tenax.config.schema_storage import S3, SharedFs
+from tenax.jsonvalue import JsonObject
+from tenax.search import config as search
+
+STORAGE: JsonObject = {"type": "directory", "container_path": "/checkpoints"}
+SMALL = """
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss}
+"""
+
+
+def resolve(text: str | JsonObject, *, seed: int = 7, managed: bool = True, **layers: object) -> ResolvedExperiment:
+    given = Layers(**{"master_checkpoint_storage": STORAGE, **layers})  # type: ignore[arg-type]  # by name in each test
+    return parse_experiment(text, rng=random.Random(seed), layers=given, managed=managed)
+
+
+def problems(text: str | JsonObject, **layers: object) -> dict[str, str]:
+    """Path to message of all that is wrong; with its line where there is one."""
+    with pytest.raises(ConfigError) as caught:
+        resolve(text, **layers)
+    return {
+        problem.path + (f":{problem.line}" if problem.line else ""): problem.message
+        for problem in caught.value.problems
+    }
+
+
+def test_layers_in_order() -> None:
+    """The user's text wins over the template, that over the pool, that over the master, that over the schema."""
+    found = resolve(
+        SMALL + "max_restarts: 1\n",
+        template={"max_restarts": 2, "debug": True, "environment": {"environment_variables": ["A=template"]}},
+        task_container_defaults={
+            "environment_variables": ["A=master", "B=master"],
+            "image": {"cpu": "master"},
+            "preemption_timeout": 10,
+        },
+        pool=PoolLayer(
+            name="big",
+            default_priority=30,
+            task_container_defaults={"image": {"cpu": "pool"}, "preemption_timeout": 20},
+        ),
+    ).experiment
+    assert found.max_restarts == 1
+    assert found.debug is True
+    assert found.environment.environment_variables.cpu == ("A=master", "B=master", "A=template")
+    assert found.environment.image.cpu == "pool"
+    assert found.preemption_timeout == 20
+    assert found.resources.priority == 30
+    assert found.resources.resource_pool == "big"
+    assert found.resources.shm_size == 4 << 30
+    assert found.checkpoint_policy == "best"
+
+
+def test_storage_of_workspace_and_master() -> None:
+    """The workspace's storage hides the master's; a user's of another kind takes only what all kinds share."""
+    workspace: JsonObject = {"type": "s3", "bucket": "team", "secret_key": "s", "save_trial_best": 4}
+    assert resolve(SMALL, workspace_checkpoint_storage=workspace).experiment.checkpoint_storage == S3(
+        bucket="team", secret_key="s", save_trial_best=4
+    )
+    own = SMALL + "checkpoint_storage: {type: shared_fs, host_path: /data, storage_path: mine}\n"
+    storage = resolve(own, workspace_checkpoint_storage=workspace).experiment.checkpoint_storage
+    assert storage == SharedFs(host_path="/data", storage_path="mine", save_trial_best=4)
+    assert storage.directory() == "/data/mine"
+
+
+def test_storage_without_its_kind_takes_the_kind_below() -> None:
+    """A user may set one field of the cluster's storage; one that its kind does not have is refused with its line."""
+    own = SMALL + "checkpoint_storage:\n  prefix: mine\n"
+    layer: JsonObject = {"type": "s3", "bucket": "team"}
+    assert resolve(own, master_checkpoint_storage=layer).experiment.checkpoint_storage == S3(
+        bucket="team", prefix="mine"
+    )
+    found = problems(own)
+    assert found == {
+        "checkpoint_storage.prefix:5": "unknown key 'prefix'; "
+        "legal here: container_path, save_experiment_best, save_trial_best, save_trial_latest"
+    }
+
+
+def test_drawn_values_come_from_the_generator() -> None:
+    """Name and seed are drawn from what was given, the same each time, and only where the user gave none."""
+    first, again, other = resolve(SMALL), resolve(SMALL), resolve(SMALL, seed=8)
+    assert (first.name, first.seed) == (again.name, again.seed) != (other.name, other.seed)
+    assert len(first.name.split("-")) == 3
+    assert 0 <= first.seed < 1 << 31
+    given = resolve(SMALL + "name: mine\nreproducibility: {experiment_seed: 4294967295}\n")
+    assert (given.name, given.seed) == ("mine", 4294967295)
+
+
+def test_search_as_values() -> None:
+    """The search gets frozen values: the space sorted at every level, and the method with its defaults."""
+    found = resolve(
+        SMALL.replace("single", "adaptive_asha, time_metric: batches, max_time: 1000, max_trials: 16, mode: aggressive")
+        + "hyperparameters: {b: {y: [1], x: {type: int, minval: 1, maxval: 2}}, a: 1e-3}\n"
+    )
+    assert found.search == search.SearchConfig(
+        hyperparameters=search.Map(
+            {"a": search.Const(0.001), "b": search.Map({"x": search.Int(1, 2), "y": search.Const([1])})}
+        ),
+        method=search.AdaptiveAsha("batches", 1000, 16, search.Mode.AGGRESSIVE),
+        metric="loss",
+    )
+
+
+@pytest.mark.parametrize(
+    ("searcher", "method"),
+    [
+        ("name: single", search.Single()),
+        ("name: random, max_trials: 5", search.Random(5)),
+        ("name: random, max_trials: 5, max_concurrent_trials: 0", search.Random(5, 0)),
+        ("name: grid, max_concurrent_trials: 3", search.Grid(3)),
+        (
+            "name: async_halving, max_trials: 5, num_rungs: 2, time_metric: epochs, max_time: 9, divisor: 3",
+            search.AsyncHalving("epochs", 9, 5, 2, 3.0),
+        ),
+    ],
+)
+def test_methods(searcher: str, method: search.Method) -> None:
+    """Each searcher becomes the method of its name."""
+    assert resolve(SMALL.replace("name: single", searcher)).search.method == method
+
+
+@pytest.mark.parametrize(
+    ("length", "metric", "time", "told"),
+    [("{epochs: 9}", "epochs", 9, 1), ("{records: 64}", "records", 64, 1), ("300", "batches", 300, 2)],
+)
+def test_older_dialect(length: str, metric: str, time: int, told: int) -> None:
+    """ASHA with ``max_length`` runs, and the user is told as what it was taken."""
+    text = SMALL.replace("single", f"adaptive_asha, max_trials: 4, max_length: {length}")
+    found = resolve(text)
+    assert isinstance(found.search.method, search.AdaptiveAsha)
+    assert (found.search.method.time_metric, found.search.method.max_time) == (metric, time)
+    assert len(found.notices) == told
+    assert f"time_metric: {metric}, max_time: {time}" in found.notices[0]
+    assert found.document["searcher"]["max_length"] == (time if told == 2 else {metric: time})  # type: ignore[index, call-overload]
+    assert resolve(found.document).notices == found.notices[told:], "once translated, there is nothing to tell"
+
+
+def test_both_dialects_at_once() -> None:
+    """What is written in today's terms wins over ``max_length``, and that is told."""
+    text = SMALL.replace(
+        "single", "async_halving, num_rungs: 2, max_trials: 4, max_length: {batches: 5}, time_metric: t, max_time: 7"
+    )
+    found = resolve(text)
+    assert isinstance(found.search.method, search.AsyncHalving)
+    assert (found.search.method.time_metric, found.search.method.max_time) == ("t", 7)
+    assert found.notices == ("searcher.max_length: has no effect beside time_metric 't' and max_time 7",)
+
+
+@pytest.mark.parametrize("name", ["single", "random, max_trials: 2", "grid"])
+def test_length_of_searchers_that_stop_nothing(name: str) -> None:
+    """Under the other searchers ``max_length`` is passed on and told to end nothing."""
+    found = resolve(SMALL.replace("single", f"{name}, max_length: {{batches: 5}}"))
+    assert found.document["searcher"]["max_length"] == {"batches": 5}  # type: ignore[index, call-overload]
+    assert found.notices[0].startswith("searcher.max_length: ends no trial any more")
+
+
+def test_settings_without_effect_are_told() -> None:
+    """What is accepted and ignored is said."""
+    found = resolve(
+        SMALL.replace("python3 train.py", "model_def:Trial")
+        + "resources: {agent_label: a}\nsecurity: {kerberos: {config_file: x}}\n"
+        + "environment: {image: {gpu: old}}\nhyperparameters: {lr: {type: dubble, minval: 0, maxval: 1}}\n"
+    )
+    assert [notice.split(":")[0] for notice in found.notices] == [
+        "resources.agent_label",
+        "security",
+        "environment.image.gpu",
+        "hyperparameters.lr",
+        "entrypoint",
+    ]
+    assert "did you mean 'double'?" in found.notices[3]
+    assert found.experiment.environment.image.cuda == "old"
+
+
+def test_all_problems_at_once() -> None:
+    """Unknown keys, wrong types, missing and contradicting values are all told, each with path and line."""
+    text = """\
+nmae: digits
+searcher:
+  name: random
+  metric: 3
+  max_trials: 0
+hyperparameters:
+  lr: {type: log, minval: -1, maxval: -4, base: 10, basee: 10}
+resources: {slots_per_trial: 4, max_slots: 3}
+bind_mounts:
+- {host_path: foo}
+workspace: lab
+"""
+    found = problems(text, template="sercher: {}\n")
+    assert found == {
+        "nmae:1": "unknown key 'nmae'; did you mean 'name'?",
+        ":1": "'entrypoint' must be set: the command that runs the training, such as 'python3 train.py'",
+        "sercher:1": "unknown key 'sercher'; did you mean 'searcher'? (in the template)",
+        "searcher.metric:4": "a string is expected, and this is the number 3",
+        "searcher.max_trials:5": "0 is too small: at least 1",
+        "hyperparameters.lr.basee:7": "unknown key 'basee'; did you mean 'base'?",
+        "hyperparameters.lr:7": "minval (-1) must be below maxval (-4)",
+        "resources.max_slots:8": "max_slots is 3 and each trial needs slots_per_trial = 4: "
+        "none could ever start; raise max_slots",
+        "bind_mounts[0].host_path:10": "'foo' must be an absolute path of the agent's machine",
+        "bind_mounts[0]:10": "'container_path' must be set",
+        "workspace:11": "workspace and project go together: set both, or neither for Uncategorized",
+    }
+
+
+def test_problem_in_words() -> None:
+    """The whole message counts the problems and gives each a line of its own."""
+    with pytest.raises(ConfigError) as caught:
+        resolve(SMALL + "debugg: true\n")
+    assert str(caught.value) == (
+        "The configuration has a problem:\n  debugg (line 4): unknown key 'debugg'; did you mean 'debug'?"
+    )
+
+
+@pytest.mark.parametrize("name", sorted(END_OF_LIFE))
+def test_searchers_of_the_past(name: str) -> None:
+    """A searcher that is gone is refused, with what to use instead."""
+    extra = {
+        "sync_halving": ", num_rungs: 2, budget: 3",
+        "adaptive": ", budget: 3",
+        "adaptive_simple": ", max_trials: 2",
+    }
+    found = problems(SMALL.replace("single", name + extra.get(name, "")))
+    assert found == {"searcher.name:3": f"the searcher {name!r} is no longer there: {END_OF_LIFE[name]}"}
+
+
+def test_unknown_searcher() -> None:
+    """A searcher that never was is refused with the nearest; one long gone with what to use."""
+    assert "did you mean 'random'?" in problems(SMALL.replace("single", "radom"))["searcher.name:3"]
+    assert "use adaptive_asha or random" in problems(SMALL.replace("single", "pbt"))["searcher.name:3"]
+
+
+def test_asha_needs_its_time() -> None:
+    """ASHA in today's terms needs both the time metric and its end."""
+    text = SMALL.replace("single", "adaptive_asha, max_trials: 4")
+    assert problems(text)["searcher:3"].startswith("time_metric and max_time must be set")
+    assert problems(text.replace("loss", "loss, max_time: 5"))["searcher:3"].startswith("time_metric must be set")
+
+
+def test_grid_needs_counts() -> None:
+    """Every range of a grid needs a count, also in lists, and with the searcher in another layer."""
+    ranges = (
+        "hyperparameters:\n  a: {b: {type: int, minval: 1, maxval: 9}}\n"
+        "  c: [1, {type: log, base: 2, minval: 0, maxval: 1}]\n  d: {type: double, minval: 0, maxval: 1, count: 3}\n"
+    )
+    message = "a grid search needs to know how many points to take here: set count"
+    expected = {"hyperparameters.a.b:5": message, "hyperparameters.c[1]:6": message}
+    assert problems(SMALL.replace("single", "grid") + ranges) == expected
+    assert problems("entrypoint: x\n\n\n" + ranges, template="searcher: {name: grid, metric: loss}") == expected
+
+
+def test_unmanaged_needs_no_entrypoint() -> None:
+    """Only what we run needs a command."""
+    text = "searcher: {name: single, metric: loss}\n"
+    assert resolve(text, managed=False).experiment.entrypoint is None
+    assert list(problems(text)) == [":1"]
+
+
+def test_slots_is_not_slots_per_trial() -> None:
+    """The name that notebooks use is refused with the right one."""
+    assert "slots_per_trial" in problems(SMALL + "resources: {slots: 2}\n")["resources.slots:4"]
+
+
+def test_storage_must_be_somewhere() -> None:
+    """Without storage in any layer an experiment is refused."""
+    assert "'checkpoint_storage' must be set" in problems(SMALL, master_checkpoint_storage=None)[":2"]
+
+
+def test_problem_of_the_cluster() -> None:
+    """What is wrong in the cluster's defaults is told as theirs."""
+    found = problems(SMALL, task_container_defaults={"imagee": "x"})
+    assert found["task_container_defaults.imagee"].endswith("(in the cluster's defaults; tell its operator)")
+
+
+def test_resolved_is_fixed() -> None:
+    """A resolved document resolves to itself, whatever is drawn, and reads back to the same values."""
+    found = resolve(SMALL + "hyperparameters: {a: null, b: {c: [1]}}\n", pool=PoolLayer(name="p", default_priority=3))
+    assert resolve(found.document, seed=99).document == found.document
+    assert stored_experiment(found.document) == found
+
+
+def test_wishes() -> None:
+    """What layers depend on is known before they are loaded."""
+    found = wishes_of(
+        "workspace: w\nproject: p\nresources: {slots_per_trial: 0}\n", template="resources: {resource_pool: q}"
+    )
+    assert (found.workspace, found.project, found.resource_pool, found.slots_per_trial) == ("w", "p", "q", 0)
+    with pytest.raises(ConfigError):
+        wishes_of("workspace: 3")
+
+
+def test_pod_spec_of_the_kind_of_work() -> None:
+    """A task with slots gets the pod for GPUs, one without that for CPUs, both below the user's."""
+    defaults: JsonObject = {"cpu_pod_spec": {"kind": "cpu"}, "gpu_pod_spec": {"kind": "gpu", "spec": {"a": 1}}}
+    gpu = resolve(SMALL + "environment: {pod_spec: {spec: {b: 2}}}\n", task_container_defaults=defaults)
+    assert gpu.experiment.environment.pod_spec == {"kind": "gpu", "spec": {"a": 1, "b": 2}}
+    cpu = resolve(SMALL + "resources: {slots_per_trial: 0}\n", task_container_defaults=defaults)
+    assert cpu.experiment.environment.pod_spec == {"kind": "cpu"}
+
+
+def test_pod_lists_unite_by_name() -> None:
+    """Containers, volumes and variables of a pod unite by name, other lists are replaced."""
+    found = resolve(
+        SMALL
+        + "environment: {pod_spec: {spec: {containers: [{name: a, env: [{name: X, value: 1}], args: [u]}], t: [2]}}}\n",
+        task_container_defaults={
+            "gpu_pod_spec": {
+                "spec": {
+                    "containers": [{"name": "b"}, {"name": "a", "env": [{"name": "Y"}], "args": ["v"]}],
+                    "t": [1],
+                }
+            }
+        },
+    )
+    assert found.experiment.environment.pod_spec == {
+        "spec": {
+            "containers": [
+                {"name": "b"},
+                {"name": "a", "env": [{"name": "Y"}, {"name": "X", "value": 1}], "args": ["u"]},
+            ],
+            "t": [2],
+        }
+    }
+
+
+def test_secrets_are_blanked() -> None:
+    """What is shown holds no secret, and the document itself stays whole."""
+    found = resolve(
+        SMALL + "environment: {registry_auth: {username: u, password: hush}}\ndata: {secrets: {a: hush}, b: open}\n",
+        master_checkpoint_storage={"type": "s3", "bucket": "b", "access_key": "hush", "secret_key": "hush"},
+    )
+    assert "hush" not in str(without_secrets(found.document))
+    assert "'open'" in str(without_secrets(found.document))
+    assert str(found.document).count("hush") == 4
+    assert without_secrets({"data": {"secrets": ["hush"]}}) == {"data": {"secrets": "********"}}
+    assert "hush" not in repr(found.experiment.environment)
