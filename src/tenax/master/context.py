@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from tenax.config.master import MasterSettings
+from tenax.master.hub import Hub
 from tenax.master.passwords import Passwords
 from tenax.master.store.cluster import Cluster
 from tenax.master.store.database import Database
@@ -27,3 +28,9 @@ class Master:
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
     throttle: Throttle = field(default_factory=Throttle)
+    #: Serves the agents.
+    hub: Hub = field(init=False)
+
+    def __post_init__(self) -> None:
+        pools = tuple(pool.name for pool in self.settings.pools)
+        self.hub = Hub(self.db, self.listener, self.cluster, pools)

@@ -19,11 +19,12 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from tenax.errors import Forbidden, InvalidInput, NotFound, Stale, TryAgain
+from tenax.errors import Forbidden, InvalidInput, Stale, TryAgain
 from tenax.jsonvalue import Json
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master import attempts, specs
 from tenax.master.store import agents, containers
+from tenax.master.store.cluster import Cluster
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Listener
 from tenax.master.tokens import allocation_token, task_session_token, token_hash
@@ -86,21 +87,12 @@ class _Session:
 class Hub:
     """Serves agents. One per master process."""
 
-    def __init__(
-        self,
-        database: Database,
-        listener: Listener,
-        *,
-        cluster_id: str,
-        generation: int,
-        secret: bytes,
-        pools: tuple[str, ...],
-    ) -> None:
+    def __init__(self, database: Database, listener: Listener, cluster: Cluster, pools: tuple[str, ...]) -> None:
         self._db = database
         self._listener = listener
-        self._cluster_id = cluster_id
-        self._generation = generation
-        self._secret = secret
+        self._cluster_id = cluster.cluster_id
+        self._generation = cluster.generation
+        self._secret = cluster.secret
         self._pools = pools
 
     async def join(self, request: JoinRequest, join_token: str) -> JoinReply:
@@ -118,18 +110,18 @@ class Hub:
         log.info("agent joined", agent=request.agent_id, pool=request.pool)
         return JoinReply(credential, self._cluster_id)
 
-    async def serve(self, channel: Channel, agent_id: str, address: str) -> None:
-        """Serve one connection of an agent whose credential was checked, until it ends."""
+    async def serve(self, channel: Channel, agent_id: str, address: str, shutdown: asyncio.Event) -> None:
+        """Serve one connection of an agent whose credential was checked, until it ends or ``shutdown`` is set."""
         hello = await _first(channel)
         if hello is None:
             return
         session = await self._open(channel, agent_id, address, hello)
         log.info("agent connected", agent=agent_id, session=session.number, containers=len(hello.containers))
-        tasks = [asyncio.create_task(self._hear(session)), asyncio.create_task(self._tell(session))]
+        tasks = [asyncio.ensure_future(work) for work in (self._hear(session), self._tell(session), shutdown.wait())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                with contextlib.suppress(ConnectionError, TryAgain, TimeoutError):
+                with contextlib.suppress(ConnectionError, TryAgain, TimeoutError, msgspec.DecodeError):
                     task.result()
         finally:
             for task in tasks:
@@ -251,12 +243,3 @@ def _ending(report: ContainerReport) -> Ending | None:
     if told.spool_lost:
         reason = f"{reason}; {told.spool_lost}" if reason else told.spool_lost
     return Ending(told.code, told.signal, reason, told.platform)
-
-
-async def authenticate(database: Database, credential: str) -> str:
-    """The agent that a credential was given to. Raises NotFound where it was given to none."""
-    async with database.connection() as conn:
-        known = await agents.by_credential(conn, token_hash(credential))
-    if known is None:
-        raise NotFound("this credential is not, or no longer, an agent's: let the agent join again")
-    return known.agent_id
