@@ -3,14 +3,16 @@
 Rules, the first that fits wins:
 1. One agent with enough free slots (an auxiliary place for a request of none), by score, ties by the ring of hashes.
 2. A gang on wholly unused agents of one size that divides the request, the largest such size.
-3. With uneven gangs: wholly unused agents, largest first, the last one used in part.
-4. With uneven gangs: any free slots, largest blocks first, so that a gang spans as few agents as can be.
+3. With uneven gangs: wholly unused agents, largest first, each used whole.
+4. With uneven gangs: any free slots, largest blocks first, so that a gang spans few agents.
 A request for one node, or for one slot, knows only the first. All members are found, or none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from itertools import islice
 
 from tenax.ids import AgentId
 from tenax.scheduler.cluster import Cluster, Room, distance
@@ -30,7 +32,7 @@ def find(request: Request, cluster: Cluster, rules: PoolRules) -> Fit | None:
     even = _even_gang(request, cluster)
     if even is not None or not rules.uneven_gangs:
         return even
-    return _uneven_gang(request, cluster, unused=True) or _uneven_gang(request, cluster, unused=False)
+    return _whole_agents(request, cluster) or _free_blocks(request, cluster)
 
 
 def may_be_gang(request: Request) -> bool:
@@ -122,7 +124,7 @@ def _too_many_slots(
     ):
         return None
     return (
-        f"{_slots(slots)} cannot be spread evenly over whole agents: {has}, in sizes {', '.join(map(str, sizes[:10]))}, "
+        f"{_slots(slots)} cannot be spread evenly over whole agents: {has}, in sizes {', '.join(map(str, sizes[:9]))}, "
         "and this pool allows even gangs only. Ask for a multiple of an agent's slots, or allow uneven gangs."
     )
 
@@ -135,19 +137,33 @@ def _even_gang(request: Request, cluster: Cluster) -> Fit | None:
         count = request.slots // size
         if sum(cluster.count(room) for room in rooms) < count:
             continue
-        agents = _by_nearness(request, cluster, rooms)[:count]
+        agents = list(islice(_by_nearness(request, cluster, rooms), count))
         if len(agents) == count:
             return tuple((agent, size) for agent in agents)
     return None
 
 
-def _uneven_gang(request: Request, cluster: Cluster, *, unused: bool) -> Fit | None:
-    """Free slots from the largest blocks down until the request is met."""
-    rooms = [room for room in cluster.rooms() if room.free > 0 and (not unused or room.free == room.slots)]
+def _whole_agents(request: Request, cluster: Cluster) -> Fit | None:
+    """Unused agents, each used whole, largest first, that meet the request exactly."""
+    rooms = [room for room in cluster.rooms() if room.free == room.slots > 0]
     found: list[tuple[AgentId, int]] = []
     missing = request.slots
-    for free in sorted({room.free for room in rooms}, reverse=True):
-        for agent in _by_nearness(request, cluster, [room for room in rooms if room.free == free]):
+    for size in sorted({room.slots for room in rooms}, reverse=True):
+        if size > missing:
+            continue
+        ring = _by_nearness(request, cluster, [room for room in rooms if room.slots == size])
+        agents = list(islice(ring, missing // size))
+        found += [(agent, size) for agent in agents]
+        missing -= size * len(agents)
+    return tuple(found) if missing == 0 else None
+
+
+def _free_blocks(request: Request, cluster: Cluster) -> Fit | None:
+    """Free slots from the largest blocks down until the request is met; the last block is used in part."""
+    found: list[tuple[AgentId, int]] = []
+    missing = request.slots
+    for free in sorted({room.free for room in cluster.rooms()} - {0}, reverse=True):
+        for agent in _by_nearness(request, cluster, [room for room in cluster.rooms() if room.free == free]):
             found.append((agent, min(free, missing)))
             missing -= found[-1][1]
             if missing == 0:
@@ -155,10 +171,10 @@ def _uneven_gang(request: Request, cluster: Cluster, *, unused: bool) -> Fit | N
     return None
 
 
-def _by_nearness(request: Request, cluster: Cluster, rooms: Iterable[Room]) -> list[AgentId]:
+def _by_nearness(request: Request, cluster: Cluster, rooms: Iterable[Room]) -> Iterator[AgentId]:
     """The agents of several groups, nearest first, without the blocked ones."""
-    agents = [agent for room in rooms for agent in cluster.nearest(room, request.allocation_id, request.blocked_agents)]
-    return sorted(agents, key=lambda agent: (distance(request.allocation_id, agent), agent))
+    rings = [cluster.nearest(room, request.allocation_id, request.blocked_agents) for room in rooms]
+    return merge(*rings, key=lambda agent: (distance(request.allocation_id, agent), agent))
 
 
 def _nearer(request: Request, agent: AgentId, other: AgentId) -> bool:

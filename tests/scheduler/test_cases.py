@@ -1,0 +1,191 @@
+"""Every case of the shared case files on fitting and on the priority policy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tenax.ids import AllocationId, JobId
+from tenax.scheduler import fitting
+from tenax.scheduler.cluster import Cluster, Room, distance, place_on_ring
+from tenax.scheduler.plan import queue
+from tenax.scheduler.snapshot import Fitting, Phase, PoolRules, Request
+from tests import cases, departures
+from tests.scheduler.build import Pool, agent, request
+
+
+def collect(file: str, part: str) -> list[Any]:
+    """The cases of one part of a file as parameters; none where the files are not there."""
+    document = cases.load(file)
+    if document is None:
+        return []
+    part_cases = document[part]
+    assert isinstance(part_cases, list)
+    return [pytest.param(case, id=str(case["id"])) for case in part_cases]
+
+
+def of(file: str, part: str) -> pytest.MarkDecorator:
+    """Run a test on every case of one part of a file."""
+    return pytest.mark.parametrize("case", collect(file, part))
+
+
+def an_agent(case: Any) -> Any:
+    """An agent of a case file."""
+    return agent(
+        case["id"],
+        case["slots"],
+        case.get("slots_used", 0),
+        aux_places=case.get("max_zero_slot_containers", 0),
+        aux_in_use=case.get("zero_slot_containers", 0),
+    )
+
+
+def a_request(task: Any) -> Request:
+    """A task of a case file."""
+    blocked = task.get("blocked_nodes", ())
+    return request(task["id"], task["slots"], blocked=blocked, single_node=task.get("single_agent", False))
+
+
+def found(case: Any, asked: Request, agents: list[Any]) -> list[dict[str, Any]]:
+    """What fitting answers, in the form of the case files."""
+    uneven = case.get("allow_heterogeneous_fits", False)
+    pool_rules = PoolRules(fitting=Fitting(case["fitting_policy"]), uneven_gangs=uneven)
+    fit = fitting.find(asked, Cluster(agents), pool_rules)
+    return [{"agent": name, "slots": slots} for name, slots in fit or ()]
+
+
+@of("fitting", "find_fits")
+def test_first_fit(case: Any) -> None:
+    """A request goes to the agent that fits best."""
+    fit = found(case, a_request(case["task"]), [an_agent(one) for one in case["agents"]])
+    assert fit[0]["agent"] == case["expect_first_agent"]
+
+
+@of("fitting", "derived_find_fits")
+def test_fit(case: Any) -> None:
+    """A request gets all its members, or none."""
+    fit = found(case, a_request(case["task"]), [an_agent(one) for one in case["agents"]])
+    assert fit == case["expect"]
+
+
+@of("fitting", "dedicated_fits")
+def test_gang(case: Any) -> None:
+    """A gang is found on whole agents of one size, else of unequal sizes where that is allowed."""
+    agents = [agent(f"agent{number}", slots) for number, slots in enumerate(case["agent_slots"])]
+    fit = found(case, request("task", case["slots"]), agents)
+    if "expect_num_agents" in case:
+        assert len(fit) == case["expect_num_agents"]
+    else:
+        assert sorted(one["agent"] for one in fit) == [f"agent{number}" for number in case["expect_agent_indexes"]]
+    assert sum(one["slots"] for one in fit) in (0, case["slots"])
+
+
+@of("fitting", "blocked_nodes")
+def test_blocked_agents(case: Any) -> None:
+    """A request is never placed on an agent that it excludes."""
+    fit = found(case, a_request(case["task"]), [an_agent(one) for one in case["agents"]])
+    assert [one["agent"] for one in fit] == case["expect_agents"]
+
+
+@of("fitting", "is_viable")
+def test_viable(case: Any) -> None:
+    """An agent is viable when it has the free slots."""
+    cluster = Cluster([an_agent(case["agent"])])
+    assert fitting.viable(case["slots_needed"], cluster.room(case["agent"]["id"])) is case["expect"]
+
+
+@of("fitting", "scores")
+def test_score(case: Any) -> None:
+    """An agent's score under best and worst fit."""
+    room = Cluster([an_agent(case["agent"])]).room(case["agent"]["id"])
+    assert isinstance(room, Room)
+    assert fitting.score(Fitting(case["fitting_policy"]), case["slots_needed"], room) == pytest.approx(
+        case["expect_score"]
+    )
+
+
+@of("fitting", "hash_distance")
+def test_distance(case: Any) -> None:
+    """Ties are settled by a distance of hashes, modulo 2**64."""
+    assert place_on_ring(case["allocation_id"]) == int(case["md5_le64_allocation"])
+    assert place_on_ring(case["agent_id"]) == int(case["md5_le64_agent"])
+    assert distance(case["allocation_id"], case["agent_id"]) == int(case["expect_distance_u64"])
+
+
+def pool_of(case: Any) -> Pool:
+    """The pool of a case of the priority policy."""
+    pool = Pool([an_agent(one) for one in case["agents"]], PoolRules(preemption=case["preemption"], uneven_gangs=False))
+    for group in case["groups"]:
+        pool.job(group["id"], group["priority"], 0.0, max_slots=group.get("max_slots"))
+    add(pool, case["tasks"])
+    return pool
+
+
+def add(pool: Pool, tasks: list[Any]) -> None:
+    """Add tasks of a case, running or waiting."""
+    for task in tasks:
+        assert task.get("occupies_devices", True)
+        more = {"preemptible": task.get("preemptible", True), "blocked": task.get("blocked_nodes", ())}
+        if "allocated_on" in task:
+            pool.run(task["id"], task["slots"], task["allocated_on"], task["group"], **more)
+        else:
+            pool.ask(task["id"], task["slots"], task["group"], **more)
+
+
+@of("priority", "cases")
+def test_priority(case: Any) -> None:
+    """Passes over a pool start and stop what they should."""
+    listed = departures.departure("priority", case["id"])
+    steps = listed.expect if listed is not None else case["steps"]
+    assert isinstance(steps, list)
+    pool = pool_of(case)
+    last = pool.plan()
+    for step in steps:
+        match step["op"]:
+            case "schedule":
+                last = pool.plan()
+                assert set(last.placements) == set(step["expect"]["allocate"])
+                assert set(last.preempt) == set(step["expect"].get("release", ()))
+            case "apply_last_allocations":
+                pool.apply(last)
+            case "add_tasks":
+                add(pool, step["tasks"])
+            case "remove_tasks":
+                for name in step["ids"]:
+                    pool.end(name)
+            case "set_queue_positions":
+                for name, position in step["positions"].items():
+                    pool.jobs[JobId(name)] = replace(pool.jobs[JobId(name)], queue_position=position)
+            case "expect_empty_slots_per_agent":
+                free = [len(one.slots) - len(one.in_use) for one in pool.agents.values()]
+                assert free == [step["value"]] * len(free)
+            case other:
+                raise AssertionError(f"unknown step {other}")
+
+
+@of("priority", "ordering")
+def test_order(case: Any) -> None:
+    """Requests stand by priority, then by time of asking; those without slots apart."""
+    pool = Pool([])
+    for group in case["groups"]:
+        pool.job(group["id"], group["priority"], 0.0)
+    for task in case["tasks"]:
+        pool.ask(task["id"], task["slots"], task["group"], requested_at=task["submitted_at"])
+
+    def names(slotted: bool, phase: Phase, priority: str) -> list[str]:
+        return [
+            one.allocation_id
+            for one in queue(pool.snapshot)
+            if (one.slots > 0) == slotted and one.phase is phase and pool.jobs[one.job_id].priority == int(priority)
+        ]
+
+    for priority, expected in case["expect_pending_zero_slot"].items():
+        assert names(False, Phase.PENDING, priority) == expected
+    for priority, expected in case["expect_pending_slot"].items():
+        assert names(True, Phase.PENDING, priority) == expected
+    name = AllocationId(case["after_allocating"])
+    pool.requests[name] = replace(pool.requests[name], phase=Phase.PLACED)
+    for priority, expected in case["expect_scheduled_slot"].items():
+        assert names(True, Phase.PLACED, priority) == expected

@@ -1,0 +1,281 @@
+"""What holds for every pool: named properties of plans, on random pools."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenax.ids import AgentId, JobId, SlotId
+from tenax.scheduler import fitting, victims
+from tenax.scheduler.cluster import Cluster
+from tenax.scheduler.snapshot import Agent, AgentState, Fitting, Job, Phase, PoolRules, Request
+from tests.scheduler.build import Pool, agent, request
+
+pool_rules = st.builds(
+    PoolRules,
+    preemption=st.booleans(),
+    fitting=st.sampled_from(list(Fitting)),
+    uneven_gangs=st.booleans(),
+)
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> Pool:
+    """A pool with some agents, jobs and requests, some of them running or being released."""
+    agents = [
+        agent(f"a{n}", draw(st.integers(0, 4)), aux_places=draw(st.integers(0, 2)))
+        for n in range(draw(st.integers(1, 4)))
+    ]
+    pool = Pool(agents, draw(pool_rules))
+    for number in range(draw(st.integers(1, 4))):
+        cap = draw(st.one_of(st.none(), st.integers(1, 6)))
+        pool.job(f"j{number}", draw(st.sampled_from([10, 42, 42, 90])), float(draw(st.integers(0, 3))), max_slots=cap)
+    for number in range(draw(st.integers(1, 8))):
+        job = f"j{draw(st.integers(0, len(pool.jobs) - 1))}"
+        pool.ask(
+            f"r{number}",
+            draw(st.integers(0, 6)),
+            job,
+            preemptible=draw(st.booleans()),
+            single_node=draw(st.booleans()),
+            blocked=draw(st.sets(st.sampled_from([one.id for one in agents]), max_size=1)),
+        )
+        if draw(st.booleans()):
+            uncapped = {name: replace(one, max_slots=None) for name, one in pool.jobs.items()}
+            capped, pool.jobs = pool.jobs, uncapped
+            pool.apply(replace(pool.plan(), preempt={}))
+            pool.jobs = capped
+    for name, held in list(pool.requests.items()):
+        if held.phase is Phase.PLACED and draw(st.integers(0, 4)) == 0:
+            pool.requests[name] = replace(held, phase=Phase.RELEASING)
+    for name, one in list(pool.agents.items()):
+        if draw(st.integers(0, 7)) == 0:
+            pool.agents[name] = replace(one, state=draw(st.sampled_from(list(AgentState))))
+    return pool
+
+
+@given(pools())
+@settings(deadline=None)
+def test_no_slot_is_given_twice_and_no_gang_in_part(pool: Pool) -> None:
+    """Placements take free slots of agents that take work, each once, and a request gets exactly what it asked."""
+    free = {one.id: set(one.slots) - one.in_use for one in pool.agents.values()}
+    aux = {one.id: one.aux_places - one.aux_in_use for one in pool.agents.values()}
+    for name, members in pool.plan().placements.items():
+        asked = pool.requests[name]
+        assert asked.phase is Phase.PENDING
+        assert sum(len(member.slots) for member in members) == asked.slots
+        assert len({member.agent_id for member in members}) == len(members) == 1 or not asked.single_node
+        for member in members:
+            assert pool.agents[member.agent_id].state is AgentState.ENABLED
+            assert member.agent_id not in asked.blocked_agents
+            assert set(member.slots) <= free[member.agent_id]
+            free[member.agent_id] -= set(member.slots)
+            aux[member.agent_id] -= 0 if asked.slots else 1
+            assert aux[member.agent_id] >= 0 or asked.slots
+
+
+@given(pools())
+@settings(deadline=None)
+def test_every_pending_request_is_placed_or_told_why_not(pool: Pool) -> None:
+    """Placed and waiting together are all that was pending, and each reason has words."""
+    decided = pool.plan()
+    pending = {name for name, one in pool.requests.items() if one.phase is Phase.PENDING}
+    assert set(decided.placements) | set(decided.waiting) == pending
+    assert not set(decided.placements) & set(decided.waiting)
+    assert all(len(reason.split()) >= 4 for reason in decided.waiting.values())
+
+
+@given(pools())
+@settings(deadline=None)
+def test_only_preemptible_running_requests_are_asked_to_leave(pool: Pool) -> None:
+    """Nobody is asked who cannot be, who does not run, or who was asked; and without preemption only for a cap."""
+    decided = pool.plan()
+    for name, reason in decided.preempt.items():
+        asked = pool.requests[name]
+        assert asked.preemptible
+        assert asked.phase is Phase.PLACED
+        assert pool.rules.preemption or "max_slots" in reason
+
+
+@given(pools())
+@settings(deadline=None)
+def test_nothing_new_when_nothing_changed(pool: Pool) -> None:
+    """A plan that was applied leaves nothing to start and nobody to ask; what waits still waits."""
+    decided = pool.plan()
+    pool.apply(decided)
+    again = pool.plan()
+    assert not again.placements
+    assert not again.preempt
+    assert set(again.waiting) == set(decided.waiting)
+    assert pool.plan() == again
+
+
+@given(pools())
+@settings(deadline=None)
+def test_a_plan_does_not_depend_on_the_order_of_its_input(pool: Pool) -> None:
+    """Agents and requests in another order give the same plan."""
+    snapshot = pool.snapshot
+    turned = replace(snapshot, agents=snapshot.agents[::-1], requests=snapshot.requests[::-1])
+    from tenax.scheduler.plan import plan
+
+    assert plan(turned) == plan(snapshot)
+
+
+@given(pools())
+@settings(deadline=None)
+def test_max_slots_binds(pool: Pool) -> None:
+    """Nothing is started that would bring a job over its cap."""
+    decided = pool.plan()
+    for job in pool.jobs.values():
+        held = sum(one.slots for one in pool.requests.values() if one.job_id == job.id and one.members)
+        new = sum(pool.requests[name].slots for name in decided.placements if pool.requests[name].job_id == job.id)
+        assert new == 0 or job.max_slots is None or held + new <= job.max_slots
+
+
+@given(pools())
+@settings(deadline=None)
+def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
+    """A less urgent request starts before one that waits for room only where it can be preempted for it."""
+    decided = pool.plan()
+    for name in decided.placements:
+        started = pool.requests[name]
+        for other, reason in decided.waiting.items():
+            waits = pool.requests[other]
+            more_urgent = pool.jobs[waits.job_id].priority < pool.jobs[started.job_id].priority
+            if more_urgent and (waits.slots > 0) == (started.slots > 0) and "its own job" not in reason:
+                assert pool.rules.preemption
+                assert started.preemptible
+
+
+@given(pools())
+@settings(deadline=None)
+def test_there_is_no_preemption_loop(pool: Pool) -> None:
+    """Those who were asked leave and ask again: soon nothing moves, and nobody pushed out a more urgent one."""
+    for one in list(pool.agents.values()):
+        pool.agents[one.id] = replace(one, state=AgentState.ENABLED)
+    for _ in range(3 * len(pool.requests) + 3):
+        decided = pool.plan()
+        pool.apply(decided)
+        leaving = [name for name, one in pool.requests.items() if one.phase is Phase.RELEASING]
+        if not decided.placements and not leaving:
+            return
+        for name in leaving:
+            ended = pool.end(name)
+            pool.requests[name] = replace(ended, phase=Phase.PENDING, members=())
+    raise AssertionError(f"still moving: {pool.placed()}")
+
+
+@given(pools())
+@settings(deadline=None)
+def test_an_index_that_changed_is_one_built_anew(pool: Pool) -> None:
+    """Taking and giving leaves the index as building it from the agents would."""
+    cluster = Cluster(pool.agents.values())
+    before = cluster.values()
+    placements = [member for members in pool.plan().placements.values() for member in members]
+    for member in placements:
+        cluster.take(member)
+    pool.apply(replace(pool.plan(), preempt={}))
+    assert cluster.values() == Cluster(pool.agents.values()).values()
+    for member in placements:
+        cluster.give(member)
+    assert cluster.values() == before
+
+
+sizes = st.lists(st.integers(0, 8), min_size=1, max_size=4)
+
+
+@given(sizes, st.integers(0, 12), st.booleans(), st.booleans(), st.sets(st.integers(0, 3), max_size=2))
+@settings(deadline=None)
+def test_what_can_never_fit_is_what_does_not_fit_an_empty_pool(
+    slots: list[int], asked: int, single: bool, uneven: bool, blocked: set[int]
+) -> None:
+    """A request is refused exactly when it would not fit with nothing else running."""
+    pool = Pool([agent(f"a{number}", count) for number, count in enumerate(slots)], PoolRules(uneven_gangs=uneven))
+    names = frozenset(AgentId(f"a{number}") for number in blocked)
+    one = request("r", asked, single_node=single, blocked=names)
+    refusal = fitting.can_never_fit(asked, pool.snapshot, single_node=single, blocked_agents=names)
+    fits = fitting.find(one, Cluster(pool.agents.values()), pool.rules) is not None
+    assert (refusal is None) == fits
+
+
+@st.composite
+def contests(draw: st.DrawFn) -> tuple[Cluster, list[victims.Candidate], Request, PoolRules]:
+    """A full pool, those who may be asked to leave in order, and a request that does not fit."""
+    counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    free = [(AgentId(f"a{number}"), slot) for number, count in enumerate(counts) for slot in range(count)]
+    agents = [Agent(AgentId(f"a{n}"), tuple(map(SlotId, range(count)))) for n, count in enumerate(counts)]
+    cluster = Cluster(agents)
+    pool = Pool(agents, PoolRules(uneven_gangs=draw(st.booleans())))
+    candidates: list[victims.Candidate] = []
+    for number in range(draw(st.integers(1, 6))):
+        placed = request(f"v{number}", draw(st.integers(1, 3)), single_node=draw(st.booleans()))
+        fit = fitting.find(placed, cluster, pool.rules)
+        if fit is None:
+            continue
+        members = tuple(cluster.pick(name, count) for name, count in fit)
+        for member in members:
+            cluster.take(member)
+        held = replace(placed, members=members, phase=Phase.PLACED)
+        if draw(st.integers(0, 5)) > 0:
+            candidates.append(victims.Candidate(held, draw(st.sampled_from([50, 60, 70]))))
+    candidates.sort(key=lambda candidate: -candidate.priority)
+    blocked = draw(st.sets(st.sampled_from([one.id for one in agents]), max_size=1))
+    asking = request("asking", draw(st.integers(1, len(free))), single_node=draw(st.booleans()), blocked=blocked)
+    return cluster, candidates, asking, pool.rules
+
+
+def fits_without(
+    cluster: Cluster, leaving: tuple[victims.Candidate, ...], asking: Request, some_rules: PoolRules
+) -> bool:
+    """Whether a request fits once these are gone."""
+    after = cluster.fork()
+    for candidate in leaving:
+        for member in candidate.request.members:
+            after.give(member)
+    return fitting.find(asking, after, some_rules) is not None
+
+
+@given(contests())
+@settings(deadline=None, max_examples=300)
+def test_victims_are_the_smallest_set_of_the_least_important(
+    contest: tuple[Cluster, list[victims.Candidate], Request, PoolRules],
+) -> None:
+    """Compared with all subsets: it helps, touches no priority it need not, and no smaller set would do.
+
+    Only for even gangs on several agents, where the search is not exhaustive, smaller means: none could be spared.
+    """
+    cluster, candidates, asking, some_rules = contest
+    if fitting.find(asking, cluster, some_rules) is not None:
+        return
+    chosen = victims.choose(asking, cluster, candidates, some_rules)
+    helping = [
+        subset
+        for count in range(1, len(candidates) + 1)
+        for subset in combinations(candidates, count)
+        if fits_without(cluster, subset, asking, some_rules)
+    ]
+    assert bool(chosen) == bool(helping)
+    if not helping:
+        return
+    taken = tuple(candidate for candidate in candidates if candidate.request in chosen)
+    assert taken in helping
+    least = max(min(candidate.priority for candidate in subset) for subset in helping)
+    assert min(candidate.priority for candidate in taken) == least
+    rivals = [subset for subset in helping if min(candidate.priority for candidate in subset) >= least]
+    if fitting.may_be_gang(asking) and not some_rules.uneven_gangs:
+        assert not any(set(subset) < set(taken) for subset in combinations(taken, len(taken) - 1) if subset in rivals)
+    else:
+        assert len(taken) == min(map(len, rivals))
+
+
+@given(st.integers(1, 99), st.integers(0, 6))
+def test_equal_requests_go_in_order_of_asking(priority: int, count: int) -> None:
+    """Of requests that differ only in when they asked, the earlier ones start."""
+    pool = Pool([agent("a", 3)])
+    pool.jobs[JobId("j")] = Job(JobId("j"), priority)
+    for number in range(count):
+        pool.ask(f"r{number}", 1, "j")
+    assert list(pool.plan().placements) == [f"r{number}" for number in range(min(count, 3))]
