@@ -6,8 +6,7 @@ the order of `ROUTES`. Nothing is registered in any other way, and a test walks 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterable
 
 from fastapi import Depends, FastAPI
 
@@ -26,7 +25,6 @@ def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:
     """The ASGI application of ``master``."""
     app = FastAPI(
         title="Tenax",
-        lifespan=_lifespan,
         dependencies=[Depends(authorize)],
         # The contract is a declared route of its own, with a policy like any other.
         openapi_url=None,
@@ -55,9 +53,3 @@ def _register(app: FastAPI, noun: Routes) -> None:
                 tags=[noun.tag],
                 **route.options,  # type: ignore[arg-type]
             )
-
-
-@asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    async with AsyncExitStack():
-        yield

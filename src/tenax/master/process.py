@@ -1,0 +1,210 @@
+"""The life of a master process: bind, connect, migrate, serve, end.
+
+Rules it keeps:
+
+- the port is bound first: whoever has it already is told at once, and no database is touched;
+- a database that is away is waited for, with a line in the log; nothing is given up after a number of tries;
+- SIGTERM and SIGINT set the shutdown event, which every stream and long poll waits on; what has not ended after a grace
+  time is cut off. A second signal ends the process at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TypeVar
+
+import structlog
+import uvicorn
+
+from tenax.config.master import MasterSettings, Role
+from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
+from tenax.master import loops
+from tenax.master.app import create_app
+from tenax.master.bootstrap import bootstrap
+from tenax.master.context import Master
+from tenax.master.passwords import Passwords
+from tenax.master.store.database import Database
+from tenax.master.store.migrate import migrate
+from tenax.master.store.wakeups import Listener
+
+log = structlog.get_logger("tenax.master")
+T = TypeVar("T")
+
+#: Requests get this long to end, loops the same; both together stay under three seconds.
+GRACE_S = 1.5
+_RETRY_S = (0.1, 0.3, 1.0, 2.0)
+
+
+class PortTaken(UserError):
+    """The port is in use."""
+
+
+class AskedToEnd(TenaxError):
+    """The master was asked to end before it could serve."""
+
+
+async def serve(settings: MasterSettings) -> None:
+    """Run a master until it is asked to end. Raises PortTaken, InvalidInput, UserError of the database's content."""
+    url = settings.db.url
+    if url is None:
+        raise InvalidInput(
+            "no database is configured: start the whole cluster with `tenax up`, which brings its own, or set db.url "
+            "(TENAX_MASTER_DB__URL) to a PostgreSQL of yours"
+        )
+    listening = bind(settings.host, settings.port)
+    shutdown = asyncio.Event()
+    try:
+        with contextlib.suppress(AskedToEnd), _signals(shutdown) as cut_off:
+            db = await _patiently(
+                lambda: Database.open(url.get_secret_value(), max_connections=settings.db.max_connections), shutdown
+            )
+            try:
+                async with running(settings, db, shutdown) as master:
+                    await _answer(master, listening, cut_off)
+            finally:
+                await db.close()
+    finally:
+        listening.close()
+
+
+@asynccontextmanager
+async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Event) -> AsyncIterator[Master]:
+    """A master on a database: migrated, with its first users, listening for wake-ups. Raises UserError."""
+    passwords = Passwords()
+    await _patiently(lambda: _migrate(db), shutdown)
+    cluster = await _patiently(lambda: bootstrap(db, settings, passwords), shutdown)
+    listener = Listener(db)
+    listening = asyncio.create_task(listener.run(), name="listener")
+    try:
+        yield Master(settings, db, listener, cluster, uuid.uuid4().hex, shutdown=shutdown, passwords=passwords)
+    finally:
+        listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await listening
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises PortTaken, InvalidInput."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise InvalidInput(
+            f"cannot listen on {host!r}: {error.strerror}; set host to an address of this machine"
+        ) from None
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortTaken(
+                f"port {port} on {host} is in use, perhaps by another master: end that one, or choose another port "
+                "with --port"
+            ) from None
+        raise InvalidInput(f"cannot listen on {host}:{port}: {error.strerror}; choose another host or port") from None
+    listening.setblocking(False)
+    return listening
+
+
+async def _answer(master: Master, listening: socket.socket, cut_off: asyncio.Event) -> None:
+    settings = master.settings
+    tls = settings.tls
+    config = uvicorn.Config(
+        create_app(master),
+        log_config=None,
+        access_log=False,
+        ws="websockets-sansio",
+        # A client's address is what the socket says: addresses decide what a blank password may do.
+        proxy_headers=False,
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=GRACE_S,  # type: ignore[arg-type]
+        ws_max_size=settings.body_limit_bytes,
+        ssl_certfile=None if tls is None else str(tls.cert),
+        ssl_keyfile=None if tls is None else str(tls.key),
+    )
+    server = _Server(config)
+    stop_loops: Callable[[], Awaitable[None]] | None = None
+    if Role.LOOPS in settings.roles:
+        stop_loops = loops.start(master.db, master.listener, settings, master.cluster.secret)
+    watching = asyncio.create_task(_relay(master.shutdown, cut_off, server))
+    host, port = listening.getsockname()[:2]
+    log.info("serving", host=host, port=port, cluster=master.cluster.cluster_id, tls=tls is not None)
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        watching.cancel()
+        master.shutdown.set()
+        if stop_loops is not None:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(stop_loops(), GRACE_S)
+    log.info("ended")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: they would send the signal on after the end, and spoil the exit status."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _relay(shutdown: asyncio.Event, cut_off: asyncio.Event, server: uvicorn.Server) -> None:
+    await shutdown.wait()
+    server.should_exit = True
+    await cut_off.wait()
+    server.force_exit = True
+
+
+@contextmanager
+def _signals(shutdown: asyncio.Event) -> Iterator[asyncio.Event]:
+    cut_off = asyncio.Event()
+
+    def asked(name: str) -> None:
+        if shutdown.is_set():
+            cut_off.set()
+        else:
+            log.info("asked to end", signal=name)
+            shutdown.set()
+
+    loop = asyncio.get_running_loop()
+    ours = (signal.SIGTERM, signal.SIGINT)
+    for number in ours:
+        loop.add_signal_handler(number, asked, number.name)
+    try:
+        yield cut_off
+    finally:
+        for number in ours:
+            loop.remove_signal_handler(number)
+
+
+async def _migrate(db: Database) -> None:
+    conn = await db.dedicated()
+    try:
+        for name in await migrate(conn):
+            log.info("migrated the database", step=name)
+    finally:
+        await conn.close()
+
+
+async def _patiently(attempt: Callable[[], Awaitable[T]], shutdown: asyncio.Event) -> T:
+    """Try until it works. Raises AskedToEnd when the process was asked to end meanwhile."""
+    tries = 0
+    while not shutdown.is_set():
+        try:
+            return await attempt()
+        except TryAgain as error:
+            log.warning("the database cannot be reached; trying again", reason=str(error.__cause__ or error))
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(shutdown.wait(), _RETRY_S[min(tries, len(_RETRY_S) - 1)])
+            tries += 1
+    raise AskedToEnd
