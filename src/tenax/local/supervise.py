@@ -101,7 +101,7 @@ class Supervisor:
         self._bell = _Bell()
 
     def run(self) -> None:
-        """Until SIGTERM or SIGINT. Raises UserError, with nothing left running, when a vital service does not come up."""
+        """Until SIGTERM or SIGINT. Raises UserError, all ended, when a vital service does not come up."""
         with self._bell:
             try:
                 self._start_all()

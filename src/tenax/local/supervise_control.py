@@ -1,4 +1,4 @@
-"""Starting, looking at and stopping the supervising process of a directory: for ``tenax up``, ``status`` and ``down``."""
+"""Starting, looking at and stopping the supervisor of a directory: what ``tenax up``, ``status`` and ``down`` do."""
 
 from __future__ import annotations
 

@@ -1,0 +1,178 @@
+"""Checkpoints as values, and how they are fetched."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import tarfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Dict, Optional, Union, cast
+
+from tenax.client import reading
+from tenax.client.session import BrokenStream, Session, at
+from tenax.errors import AlreadyExists, InvalidInput, NotFound
+from tenax.jsonvalue import JsonObject
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Files that a trial saved at some step."""
+
+    uuid: str
+    state: str
+    #: What the script said about it; ``steps_completed`` is always there.
+    metadata: JsonObject
+    #: Size in bytes of each file, by path; directories end in a slash.
+    resources: Dict[str, int]
+    trial_id: int
+    experiment_id: int
+    hparams: JsonObject
+    #: The searcher's metric at its step, where it was reported.
+    searcher_metric: Optional[float]
+    reported: Optional[datetime.datetime]
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session) -> Checkpoint:
+        """From an answer of the master."""
+        training = reading.record(value, "training")
+        resources = reading.record(value, "resources")
+        return Checkpoint(
+            uuid=reading.text(value, "uuid"),
+            state=reading.state(value),
+            metadata=reading.record(value, "metadata"),
+            resources={name: reading.integer(resources, name) for name in resources},
+            trial_id=reading.integer(training, "trialId"),
+            experiment_id=reading.integer(training, "experimentId"),
+            hparams=reading.record(training, "hparams"),
+            searcher_metric=reading.real(training.get("searcherMetric")),
+            reported=reading.moment(value, "reportTime"),
+            raw=value,
+            session=session,
+        )
+
+    @property
+    def steps(self) -> int:
+        return reading.integer(self.metadata, "steps_completed")
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(self.resources.values())
+
+    @property
+    def storage(self) -> JsonObject:
+        """``checkpoint_storage`` of its experiment."""
+        config = reading.record(reading.record(self.raw, "training"), "experimentConfig")
+        return reading.record(config, "checkpoint_storage")
+
+    def path(self) -> Optional[Path]:
+        """Where it lies, if this machine sees that directory."""
+        base = storage_directory(self.storage)
+        here = base / self.uuid if base is not None else None
+        return here if here is not None and here.is_dir() else None
+
+    def reload(self) -> Checkpoint:
+        """The checkpoint as it is now."""
+        return get_checkpoint(self.session, self.uuid)
+
+    def delete(self) -> None:
+        """Ask for its files to be deleted; the record of it stays."""
+        self.session.call("DELETE", "/api/v1/checkpoints", body={"checkpointUuids": [self.uuid]})
+
+    def download(self, to: Union[str, Path, None] = None) -> Path:
+        """Fetch its files into a new directory (``checkpoints/<uuid>`` below the current one); returns it.
+
+        Copied where this machine sees the storage, else through the master. Raises AlreadyExists, NotFound.
+        """
+        target = Path(to) if to is not None else Path("checkpoints") / self.uuid
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise AlreadyExists(f"{target} is there already: name another directory, or remove it.")
+        if self.state == "DELETED":
+            raise NotFound(f"The files of checkpoint {self.uuid} were deleted.")
+        half = target.with_name(f".{target.name}.part")
+        shutil.rmtree(half, ignore_errors=True)
+        try:
+            source = self.path()
+            if source is not None:
+                shutil.copytree(source, half)
+            else:
+                self._through_master(half)
+            if target.exists():
+                target.rmdir()
+            half.replace(target)
+        except BaseException:
+            shutil.rmtree(half, ignore_errors=True)
+            raise
+        return target
+
+    def _through_master(self, into: Path) -> None:
+        import httpx2
+
+        into.mkdir(parents=True)
+        path = at("/checkpoints/{}", self.uuid)
+        try:
+            with self.session.stream("GET", path, accept="application/gzip") as response:
+                with tarfile.open(fileobj=cast("IO[bytes]", _Pieces(response)), mode="r|gz") as archive:
+                    for member in archive:
+                        _extract(archive, member, into)
+        except (httpx2.TransportError, tarfile.TarError, EOFError) as error:
+            raise BrokenStream(f"The download of checkpoint {self.uuid} broke off: {error}. Try again.") from None
+
+
+class _Pieces:
+    """A streaming answer as a file that tarfile can read."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._pieces = response.iter_raw()
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; empty at the end."""
+        while len(self._rest) < size:
+            piece = next(self._pieces, b"")
+            if not piece:
+                break
+            self._rest += piece
+        found, self._rest = self._rest[:size], self._rest[size:]
+        return found
+
+
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
+    """Files and directories alone, and none outside: the archive comes from another machine."""
+    target = (into / member.name).resolve()
+    if into.resolve() not in (target, *target.parents):
+        raise InvalidInput(f"The archive holds {member.name!r}, which lies outside of it: it was not unpacked.")
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+    elif member.isfile():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source = archive.extractfile(member)
+        with open(target, "wb") as file:
+            if source is not None:
+                shutil.copyfileobj(source, file)
+
+
+def storage_directory(storage: JsonObject) -> Optional[Path]:
+    """The directory that holds checkpoints, for the kinds of storage that are one; None for object stores."""
+    kind = reading.text(storage, "type")
+    if kind == "directory":
+        named = reading.text(storage, "container_path")
+        return Path(named) if named else None
+    if kind == "shared_fs":
+        base, below = reading.text(storage, "host_path"), reading.text(storage, "storage_path")
+        # An absolute storage_path replaces the base, as joining does.
+        return Path(base) / below if base else None
+    return None
+
+
+def get_checkpoint(session: Session, uuid: str) -> Checkpoint:
+    """The checkpoint of that uuid. Raises NotFound."""
+    answer = session.get(at("/api/v1/checkpoints/{}", uuid))
+    return Checkpoint.read(reading.record(answer, "checkpoint"), session)

@@ -1,0 +1,116 @@
+"""The door of the SDK: one object that stands for a master.
+
+The address and the login are found as the command line finds them; see `tenax.client.address` and `tenax.client.login`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import List, Optional, Sequence, Type, Union
+
+from tenax.client.agents import Agent, list_agents
+from tenax.client.checkpoints import Checkpoint, get_checkpoint
+from tenax.client.context import read_context
+from tenax.client.experiments import Experiment, create_experiment, get_experiment, list_experiments
+from tenax.client.session import Session
+from tenax.client.trials import Trial, get_trial
+from tenax.client.users import User, whoami
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import JsonObject
+
+
+class Client:
+    """A master, as one user. Not thread-safe: make one per thread.
+
+    Methods raise the errors of `tenax.errors`, and `tenax.client.Unreachable` when nothing answers.
+    """
+
+    def __init__(
+        self,
+        master: Optional[str] = None,
+        *,
+        user: Optional[str] = None,
+        password: Optional[str] = None,
+        token: Optional[str] = None,
+        certificate: Optional[str] = None,
+    ) -> None:
+        self.session = Session(master, user=user, token=token, certificate=certificate)
+        if password is not None:
+            if user is None:
+                raise InvalidInput("A password belongs to a user: give both.")
+            self.session.log_in(user, password, remember=False)
+
+    def create_experiment(
+        self,
+        config: Union[str, Path, JsonObject],
+        code: Union[str, Path, None] = None,
+        *,
+        includes: Sequence[Union[str, Path]] = (),
+        activate: bool = True,
+        project_id: Optional[int] = None,
+    ) -> Experiment:
+        """Submit an experiment: ``config`` is the path of a YAML file or the document itself, ``code`` a directory.
+
+        Raises InvalidInput with every problem that was found, by path and line.
+        """
+        text = _config_text(config)
+        files = read_context(Path(code), [Path(one) for one in includes]) if code is not None else []
+        experiment, _ = create_experiment(self.session, text, files, activate=activate, project_id=project_id)
+        return experiment
+
+    def experiment(self, number: int) -> Experiment:
+        """Raises NotFound."""
+        return get_experiment(self.session, number)
+
+    def experiments(
+        self,
+        *,
+        users: Sequence[str] = (),
+        states: Sequence[str] = (),
+        archived: Optional[bool] = False,
+        limit: Optional[int] = None,
+    ) -> List[Experiment]:
+        """The newest first."""
+        return list_experiments(self.session, users=users, states=states, archived=archived, limit=limit)
+
+    def trial(self, number: int) -> Trial:
+        """Raises NotFound."""
+        return get_trial(self.session, number)
+
+    def checkpoint(self, uuid: str) -> Checkpoint:
+        """Raises NotFound."""
+        return get_checkpoint(self.session, uuid)
+
+    def agents(self) -> List[Agent]:
+        """The agents that are connected, with their slots."""
+        return list_agents(self.session)
+
+    def whoami(self) -> User:
+        """Who is logged in."""
+        return whoami(self.session)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self.session.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+
+def _config_text(config: Union[str, Path, JsonObject]) -> str:
+    if isinstance(config, dict):
+        import json
+
+        return json.dumps(config)
+    try:
+        return Path(config).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidInput(f"{config} does not exist: name the YAML file of the experiment.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{config} cannot be read: {error}.") from None

@@ -1,0 +1,168 @@
+"""Code on its way to the master: which files of a directory go along, and how they are packed.
+
+``.detignore`` in the directory's root leaves files out, in the syntax of ``.gitignore``. Some are never taken
+(`NEVER`). Links are followed, as a copy would.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Sequence, Tuple
+
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import JsonObject
+
+IGNORE_FILE = ".detignore"
+#: Sum of the file sizes; the message that carries them is a third larger.
+LIMIT_BYTES = 95 * 1024 * 1024
+#: In the syntax of ``.gitignore``: what no task needs, and what would end up in the database for ever.
+NEVER = (
+    "__pycache__/",
+    "*.py[cod]",
+    "*$py.class",
+    ".git/",
+    ".hg/",
+    ".svn/",
+    ".terraform/",
+    "terraform.tfstate*",
+    "terraform_data/",
+    ".idea/",
+    ".vscode/",
+    ".ipynb_checkpoints/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    ".DS_Store",
+    "/determined_shared_fs",
+)
+_REGULAR, _DIRECTORY = 48, 53
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file or a directory that goes along."""
+
+    #: Below the root of the code, with slashes.
+    path: str
+    source: Path
+    size: int
+    is_directory: bool
+
+
+def read_context(root: Path, includes: Sequence[Path] = (), limit: int = LIMIT_BYTES) -> List[JsonObject]:
+    """The files below ``root`` and ``includes`` (each under its own name), as the master takes them.
+
+    Raises InvalidInput when there is no such directory, when two would have one name, and when they are too large.
+    """
+    items = collect(root, includes)
+    total = sum(item.size for item in items)
+    if total > limit:
+        raise InvalidInput(_too_large(root, items, total, limit))
+    return [_packed(item) for item in items]
+
+
+def collect(root: Path, includes: Sequence[Path] = ()) -> List[Item]:
+    """What would go along, directories before what they hold."""
+    if not root.is_dir():
+        there = "is a file" if root.exists() else "does not exist"
+        raise InvalidInput(f"{root} {there}: name the directory that holds the code.")
+    ignored = _ignored(root)
+    items = list(_walk(root, "", ignored, ()))
+    for include in includes:
+        if not include.exists():
+            raise InvalidInput(f"{include} does not exist: --include takes files and directories.")
+        items.extend(_included(include, ignored))
+    seen: Dict[str, Path] = {}
+    for item in items:
+        if item.path in seen and not item.is_directory:
+            raise InvalidInput(f"{seen[item.path]} and {item.source} would both be {item.path}: rename one of them.")
+        seen[item.path] = item.source
+    return items
+
+
+def _ignored(root: Path) -> Callable[[str], bool]:
+    import pathspec
+
+    lines: List[str] = []
+    own = root / IGNORE_FILE
+    if own.is_file():
+        try:
+            lines = own.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"{own} cannot be read: {error}.") from None
+    try:
+        return pathspec.GitIgnoreSpec.from_lines([*lines, *NEVER]).match_file
+    except ValueError as error:
+        raise InvalidInput(f"A pattern in {own} is not valid: {error}.") from None
+
+
+def _walk(directory: Path, prefix: str, ignored: Callable[[str], bool], above: Tuple[str, ...]) -> Iterator[Item]:
+    real = os.path.realpath(directory)
+    if real in above:
+        raise InvalidInput(
+            f"{directory} is a link to a directory that holds it: remove it, or name it in {IGNORE_FILE}."
+        )
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except OSError as error:
+        raise InvalidInput(f"{directory} cannot be read: {error.strerror}. Name it in {IGNORE_FILE}.") from None
+    for entry in entries:
+        path = prefix + entry.name
+        source = Path(entry.path)
+        if entry.is_dir():
+            if not ignored(path + "/"):
+                yield Item(path, source, 0, True)
+                yield from _walk(source, path + "/", ignored, (*above, real))
+        elif entry.is_file() and not ignored(path):
+            yield Item(path, source, entry.stat().st_size, False)
+
+
+def _included(include: Path, ignored: Callable[[str], bool]) -> Iterator[Item]:
+    name = include.resolve().name
+    if include.is_dir():
+        yield Item(name, include, 0, True)
+        yield from _walk(include, name + "/", ignored, ())
+    else:
+        yield Item(name, include, include.stat().st_size, False)
+
+
+def _packed(item: Item) -> JsonObject:
+    try:
+        found = item.source.stat()
+        content = b"" if item.is_directory else item.source.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{item.source} cannot be read: {error.strerror}. Name it in {IGNORE_FILE}.") from None
+    kind = stat.S_IFDIR if item.is_directory else stat.S_IFREG
+    return {
+        "path": item.path,
+        "type": _DIRECTORY if item.is_directory else _REGULAR,
+        "content": base64.b64encode(content).decode("ascii"),
+        "mtime": str(int(found.st_mtime)),
+        "mode": kind | stat.S_IMODE(found.st_mode),
+        "uid": 0,
+        "gid": 0,
+    }
+
+
+def _too_large(root: Path, items: Sequence[Item], total: int, limit: int) -> str:
+    sizes: Dict[str, int] = {}
+    for item in items:
+        if not item.is_directory:
+            top, slash, _ = item.path.partition("/")
+            sizes[top + slash] = sizes.get(top + slash, 0) + item.size
+    biggest = sorted(sizes.items(), key=lambda pair: -pair[1])[:_NAMED]
+    listed = "\n".join(f"  {_mib(size):>10}  {name}" for name, size in biggest)
+    return (
+        f"The code in {root} is too large: {_mib(total)}, and at most {_mib(limit)} can be sent. The biggest parts:\n"
+        f"{listed}\nName what the task does not need in {root / IGNORE_FILE} (the syntax is that of .gitignore), "
+        "and keep data outside of the code: mount it, or let the script download it."
+    )
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB"

@@ -1,0 +1,234 @@
+"""Experiments as values, with what can be asked about them and done to them.
+
+A value is what the master said at one moment; `Experiment.reload` asks again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from dataclasses import dataclass, field
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+
+from tenax.client import reading
+from tenax.client.checkpoints import Checkpoint
+from tenax.client.session import Query, Session, Unreachable, at
+from tenax.client.trials import FOLLOW_S, LogLine, Trial, pages, read_logs
+from tenax.errors import NotFound, TryAgain
+from tenax.jsonvalue import JsonObject
+
+#: An experiment in one of these stays in it.
+ENDED = ("COMPLETED", "CANCELED", "ERROR")
+#: What ends an experiment, or lets it go on.
+VERBS = ("activate", "pause", "cancel", "kill", "archive", "unarchive")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A configuration and its search."""
+
+    id: int
+    name: str
+    description: str
+    state: str
+    owner: str
+    #: 0 to 1; None before anything is known.
+    progress: Optional[float]
+    searcher: str
+    metric: str
+    smaller_is_better: bool
+    trial_count: int
+    best_metric: Optional[float]
+    best_trial_id: int
+    pool: str
+    labels: Tuple[str, ...]
+    archived: bool
+    started: Optional[datetime.datetime]
+    ended: Optional[datetime.datetime]
+    #: Why it waits, or how it ended, where that is not plain.
+    reason: str
+    #: The whole configuration, with every default.
+    config: JsonObject = field(repr=False, compare=False)
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session) -> Experiment:
+        """From an answer of the master."""
+        config = reading.record(value, "config")
+        searcher = reading.record(config, "searcher")
+        return Experiment(
+            id=reading.integer(value, "id"),
+            name=reading.text(value, "name"),
+            description=reading.text(value, "description"),
+            state=reading.state(value),
+            owner=reading.text(value, "username"),
+            progress=reading.real(value.get("progress")),
+            searcher=reading.text(value, "searcherType") or reading.text(searcher, "name"),
+            metric=reading.text(value, "searcherMetric") or reading.text(searcher, "metric"),
+            smaller_is_better=searcher.get("smaller_is_better") is not False,
+            trial_count=reading.integer(value, "numTrials"),
+            best_metric=reading.real(value.get("bestTrialSearcherMetric")),
+            best_trial_id=reading.integer(value, "bestTrialId"),
+            pool=reading.text(value, "resourcePool"),
+            labels=tuple(reading.texts(value, "labels")),
+            archived=reading.flag(value, "archived"),
+            started=reading.moment(value, "startTime"),
+            ended=reading.moment(value, "endTime"),
+            reason=reading.text(value, "reason"),
+            config=config,
+            raw=value,
+            session=session,
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in ENDED
+
+    def reload(self) -> Experiment:
+        """The experiment as it is now."""
+        return get_experiment(self.session, self.id)
+
+    def wait(self, *, interval: float = 1.0, seen: Optional[Callable[[Experiment], None]] = None) -> Experiment:
+        """The experiment once it has ended; ``seen`` is shown every state on the way.
+
+        A master that is away is waited for. Raises Unreachable when it stays away for ten minutes.
+        """
+        until = time.monotonic() + FOLLOW_S
+        current = self
+        while True:
+            try:
+                current = self.reload()
+                until = time.monotonic() + FOLLOW_S
+            except (Unreachable, TryAgain):
+                if time.monotonic() > until:
+                    raise
+            if seen is not None:
+                seen(current)
+            if current.has_ended:
+                return current
+            time.sleep(interval)
+
+    def activate(self) -> None:
+        """Let it go on."""
+        self.do("activate")
+
+    def pause(self) -> None:
+        """Every trial saves and leaves its slots, until it is activated."""
+        self.do("pause")
+
+    def cancel(self) -> None:
+        """Every trial saves, and the experiment ends."""
+        self.do("cancel")
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.do("kill")
+
+    def do(self, verb: str) -> None:
+        """One of VERBS."""
+        self.session.post(at("/api/v1/experiments/{}/{}", self.id, verb))
+
+    def delete(self) -> None:
+        """Delete it with its metrics, logs and checkpoints; it must have ended."""
+        self.session.call("DELETE", at("/api/v1/experiments/{}", self.id))
+
+    def trials(self) -> List[Trial]:
+        """Its trials in the order of their making."""
+        path = at("/api/v1/experiments/{}/trials", self.id)
+        query: Query = {"sortBy": "SORT_BY_ID", "orderBy": "ORDER_BY_ASC"}
+        return [Trial.read(value, self.session) for value in pages(self.session, path, "trials", query)]
+
+    def checkpoints(self, limit: Optional[int] = None) -> List[Checkpoint]:
+        """Its checkpoints, the best by the searcher's metric first, then those without one."""
+        path = at("/api/v1/experiments/{}/checkpoints", self.id)
+        found = [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints")]
+        sign = 1.0 if self.smaller_is_better else -1.0
+        found.sort(key=lambda one: (one.searcher_metric is None, sign * (one.searcher_metric or 0.0), -one.steps))
+        return found[:limit]
+
+    def best_checkpoint(self) -> Checkpoint:
+        """The checkpoint with the best value of the searcher's metric. Raises NotFound when there is none."""
+        for checkpoint in self.checkpoints():
+            if checkpoint.searcher_metric is not None and checkpoint.state in ("COMPLETED", "PARTIALLY_DELETED"):
+                return checkpoint
+        raise NotFound(f"Experiment {self.id} has no checkpoint with a value of {self.metric} yet.")
+
+    def logs(self, *, follow: bool = False, tail: Optional[int] = None) -> Iterator[LogLine]:
+        """The output of its first trial. Raises NotFound before there is one."""
+        trials = self.trials()
+        if not trials:
+            raise NotFound(f"Experiment {self.id} has no trial yet.")
+        return trials[0].logs(follow=follow, tail=tail)
+
+
+def get_experiment(session: Session, number: int) -> Experiment:
+    """Experiment ``number``. Raises NotFound."""
+    answer = session.get(at("/api/v1/experiments/{}", number))
+    return Experiment.read(_whole(answer), session)
+
+
+def list_experiments(
+    session: Session,
+    *,
+    users: Sequence[str] = (),
+    states: Sequence[str] = (),
+    archived: Optional[bool] = False,
+    limit: Optional[int] = None,
+) -> List[Experiment]:
+    """Experiments, the newest first; ``archived`` None: both kinds."""
+    query: Query = {
+        "users": list(users),
+        "states": [f"STATE_{state}" for state in states],
+        "archived": archived,
+        "sortBy": "SORT_BY_ID",
+        "orderBy": "ORDER_BY_DESC",
+    }
+    found: List[Experiment] = []
+    for value in pages(session, "/api/v1/experiments", "experiments", query, size=min(limit or 200, 200)):
+        if limit is not None and len(found) >= limit:
+            break
+        found.append(Experiment.read(value, session))
+    return found
+
+
+def create_experiment(
+    session: Session,
+    config: str,
+    files: List[JsonObject],
+    *,
+    activate: bool = True,
+    project_id: Optional[int] = None,
+    validate_only: bool = False,
+) -> Tuple[Experiment, List[str]]:
+    """Submit YAML text and code (see `tenax.client.context`); the experiment and what the master remarks."""
+    body: JsonObject = {
+        "config": config,
+        "modelDefinition": list(files),
+        "activate": activate,
+        "projectId": project_id,
+        "validateOnly": validate_only,
+    }
+    answer = session.call("POST", "/api/v1/experiments", body=body, once=True)
+    remarks = [_REMARKS.get(word, word) for word in reading.texts(answer, "warnings")]
+    return Experiment.read(_whole(answer), session), remarks + reading.texts(answer, "notices")
+
+
+_REMARKS = {
+    "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED": (
+        "It asks for more slots than the pool has now: it waits until there are more."
+    )
+}
+
+
+def _whole(answer: JsonObject) -> JsonObject:
+    """The configuration stands beside the experiment in some answers."""
+    value = dict(reading.record(answer, "experiment"))
+    beside = reading.record(answer, "config")
+    if beside and not reading.record(value, "config"):
+        value["config"] = beside
+    return value
+
+
+__all__ = ["ENDED", "VERBS", "Experiment", "create_experiment", "get_experiment", "list_experiments", "read_logs"]

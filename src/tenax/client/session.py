@@ -1,0 +1,328 @@
+"""One conversation with a master: requests, streams, logins, and errors as the errors of ours that they are.
+
+Not thread-safe. What was refused because the master is not ready is tried again for a while; what may have been done
+is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from urllib.parse import quote
+
+from tenax.client.address import local_cluster_at, master_url
+from tenax.client.login import Credentials, hashed_password
+from tenax.client.tokens import TokenStore
+from tenax.errors import (
+    AlreadyExists,
+    Forbidden,
+    InvalidInput,
+    NotAuthenticated,
+    NotFound,
+    TenaxError,
+    TryAgain,
+    UserError,
+)
+from tenax.jsonvalue import Json, JsonObject
+from tenax.local.state_dir import read_json, text_of
+
+if TYPE_CHECKING:
+    import httpx2
+
+QueryValue = Union[None, bool, int, float, str, Sequence[str], Sequence[int]]
+Query = Mapping[str, QueryValue]
+
+#: A connection is made in this time or not at all.
+CONNECT_S = 10.0
+#: Between two pieces of an answer; uploads of large contexts are digested before the first.
+READ_S = 300.0
+#: How long a master that is not ready is tried again.
+PATIENCE_S = 10.0
+
+_KINDS: Dict[int, Type[TenaxError]] = {
+    400: InvalidInput,
+    401: NotAuthenticated,
+    403: Forbidden,
+    404: NotFound,
+    409: AlreadyExists,
+    413: InvalidInput,
+    503: TryAgain,
+}
+
+
+class Unreachable(TenaxError):
+    """Nothing answers at the master's address."""
+
+
+class BrokenStream(TenaxError):
+    """The master stopped in the middle of an answer."""
+
+
+class MasterFailed(TenaxError):
+    """The master met an error of its own."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    path: str
+    body: Optional[JsonObject] = None
+    query: Optional[Query] = None
+    accept: str = "application/json"
+    #: Between two pieces of the answer; None: as long as it takes.
+    read_s: Optional[float] = READ_S
+    anonymous: bool = False
+    once: bool = False
+
+
+class Session:
+    """HTTP to one master, as one user.
+
+    ``url``: see `tenax.client.address`; ``user`` and ``token``: see `tenax.client.login`; ``certificate``: a PEM file,
+    or ``noverify``; ``patience``: seconds that a master that is away or not ready is waited for.
+    """
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        *,
+        user: Optional[str] = None,
+        token: Optional[str] = None,
+        certificate: Optional[str] = None,
+        patience: float = PATIENCE_S,
+        store: Optional[TokenStore] = None,
+    ) -> None:
+        self.url = master_url(url)
+        self.store = store if store is not None else TokenStore()
+        self._credentials = Credentials(self.url, user=user, token=token, store=self.store)
+        self._certificate = certificate or os.environ.get("DET_MASTER_CERT_FILE") or self._local_certificate()
+        self._patience = patience
+        self._opened: Optional[httpx2.Client] = None
+
+    def get(self, path: str, query: Optional[Query] = None) -> JsonObject:
+        """The object at ``path``. Raises the errors of `tenax.errors`, Unreachable, MasterFailed."""
+        return self.call("GET", path, query=query)
+
+    def post(self, path: str, body: Optional[JsonObject] = None) -> JsonObject:
+        """Send ``body``; the object that comes back."""
+        return self.call("POST", path, body=body)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Optional[JsonObject] = None,
+        query: Optional[Query] = None,
+        once: bool = False,
+    ) -> JsonObject:
+        """One request and its answer, an object. ``once``: to do it twice would be worse than not at all."""
+        return self._object(_Request(method, path, body=body, query=query, once=once))
+
+    def lines(self, path: str, query: Optional[Query] = None) -> Iterator[JsonObject]:
+        """The results of a streaming answer as they come. Raises BrokenStream when it ends before its time."""
+        import httpx2
+
+        with self.stream("GET", path, query=query) as response:
+            try:
+                for line in response.iter_lines():
+                    value = _json(line.encode()) if line.strip() else None
+                    if not isinstance(value, dict):
+                        continue
+                    if "error" in value:
+                        raise BrokenStream(_told(value) or "the master broke off")
+                    result = value.get("result")
+                    if isinstance(result, dict):
+                        yield result
+            except httpx2.TransportError as error:
+                raise BrokenStream(f"The connection to {self.url} broke off: {error}") from None
+
+    @contextmanager
+    def stream(
+        self, method: str, path: str, *, query: Optional[Query] = None, accept: str = "*/*"
+    ) -> Iterator[httpx2.Response]:
+        """An answer whose body is read piece by piece."""
+        response = self._send(_Request(method, path, query=query, accept=accept, read_s=None))
+        try:
+            yield response
+        finally:
+            response.close()
+
+    def log_in(self, user: str, password: str, *, remember: bool = True) -> str:
+        """Trade name and password for a token, and remember it for this master. Raises NotAuthenticated."""
+        token = self._ask_for_token(user, hashed_password(password))
+        if remember:
+            self.store.put(self.url, user, token)
+        self._credentials = Credentials(self.url, user=user, token=token, store=self.store)
+        return token
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def _object(self, request: _Request) -> JsonObject:
+        response = self._send(request)
+        try:
+            value = _json(response.read())
+        finally:
+            response.close()
+        return value if isinstance(value, dict) else {}
+
+    def _send(self, request: _Request) -> httpx2.Response:
+        headers = {"Accept": request.accept}
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
+        while True:
+            if not request.anonymous:
+                headers["Authorization"] = f"Bearer {self._credentials.token(self._ask_for_token)}"
+            response = self._until_ready(request, headers)
+            if response.status_code == 401 and not request.anonymous and self._credentials.refused():
+                response.close()
+                continue
+            if response.status_code != 200:
+                raise self._failure(response)
+            return response
+
+    def _until_ready(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
+        import httpx2
+
+        until = time.monotonic() + self._patience
+        pause = 0.2
+        while True:
+            late = time.monotonic() + pause > until
+            try:
+                response = self._attempt(request, headers)
+                if response.status_code != 503 or request.once or late:
+                    return response
+                response.close()
+            except httpx2.ConnectError as error:
+                if late or _is_about_trust(error):
+                    raise self._unreachable(error) from None
+            except httpx2.TransportError as error:
+                # It may have been done: only what changes nothing is asked again.
+                if late or request.method != "GET":
+                    raise self._unreachable(error) from None
+            time.sleep(pause)
+            pause = min(2.0, pause * 2)
+
+    def _attempt(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
+        import httpx2
+
+        client = self._client()
+        built = client.build_request(
+            request.method,
+            self.url + request.path,
+            content=json.dumps(request.body).encode() if request.body is not None else None,
+            params=_parameters(request.query),
+            headers=headers,
+            timeout=httpx2.Timeout(READ_S, connect=CONNECT_S, read=request.read_s),
+        )
+        return client.send(built, stream=True)
+
+    def _client(self) -> httpx2.Client:
+        if self._opened is None:
+            import httpx2
+
+            self._opened = httpx2.Client(verify=self._trust(), follow_redirects=False, trust_env=True)
+        return self._opened
+
+    def _trust(self) -> Union[bool, ssl.SSLContext]:
+        if not self._certificate:
+            return True
+        if self._certificate == "noverify":
+            return False
+        try:
+            return ssl.create_default_context(cafile=self._certificate)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidInput(f"The certificate file {self._certificate} cannot be read: {error}.") from None
+
+    def _local_certificate(self) -> str:
+        state = local_cluster_at(self.url)
+        return text_of(read_json(state.supervisor), "certificate") if state is not None else ""
+
+    def _ask_for_token(self, user: str, hashed: str) -> str:
+        body: JsonObject = {"username": user, "password": hashed, "isHashed": True}
+        try:
+            answer = self._object(_Request("POST", "/api/v1/auth/login", body=body, anonymous=True))
+        except NotAuthenticated:
+            raise NotAuthenticated(f"Wrong name or password for {user!r} at {self.url}.") from None
+        return text_of(answer, "token")
+
+    def _failure(self, response: httpx2.Response) -> TenaxError:
+        body = response.read()
+        response.close()
+        value = _json(body)
+        told = _told(value) if isinstance(value, dict) else body[:500].decode("utf-8", "replace").strip()
+        if response.status_code == 401:
+            return NotAuthenticated(f"Your session at {self.url} has ended: tenax user login.")
+        kind = _KINDS.get(response.status_code)
+        if kind is not None:
+            return kind(told or None)
+        if 400 <= response.status_code < 500:
+            return UserError(told or f"The master refused it with status {response.status_code}.")
+        return MasterFailed(told or f"The master answered with status {response.status_code}.")
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        reason = str(error) or type(error).__name__
+        if _is_about_trust(error):
+            hint = "Name its certificate with DET_MASTER_CERT_FILE (or `noverify` for none)."
+        elif local_cluster_at(self.url) is not None or self.url.startswith(("http://127.", "http://localhost")):
+            hint = "Is the cluster up? tenax status; tenax up."
+        else:
+            hint = "Check the address (--master, DET_MASTER) and the network."
+        return Unreachable(f"No master answers at {self.url} ({reason}). {hint}")
+
+
+def at(template: str, *parts: Union[str, int]) -> str:
+    """A path whose ``{}`` are filled with escaped parts."""
+    return template.format(*(quote(str(part), safe="") for part in parts))
+
+
+def _parameters(query: Optional[Query]) -> List[Tuple[str, Union[str, int, float, bool, None]]]:
+    pairs: List[Tuple[str, Union[str, int, float, bool, None]]] = []
+    for name, value in (query or {}).items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            pairs.append((name, "true" if value else "false"))
+        elif isinstance(value, (int, float, str)):
+            pairs.append((name, str(value)))
+        else:
+            pairs.extend((name, str(item)) for item in value)
+    return pairs
+
+
+def _json(text: bytes) -> Json:
+    try:
+        value: Json = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return value
+
+
+def _told(value: JsonObject) -> str:
+    """The message of an error body, of either kind of route."""
+    error = value.get("error")
+    inner = error if isinstance(error, dict) else value
+    return text_of(inner, "error") or text_of(inner, "message")
+
+
+def _is_about_trust(error: BaseException) -> bool:
+    text = str(error)
+    return "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text

@@ -1,0 +1,68 @@
+"""Logins that are remembered: one file per person, readable by its owner alone. Standard library only.
+
+``~/.config/tenax/auth.json``: ``{"v": 1, "masters": {<address>: {"user": <who>, "tokens": {<user>: <token>}}}}``.
+Two programs that log in at the same time may lose one of the two logins, never the file.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Dict, Optional, Tuple
+
+from tenax.jsonvalue import JsonObject
+from tenax.local.state_dir import read_json, text_of, write_json
+
+
+def default_path() -> Path:
+    """Below ``XDG_CONFIG_HOME`` or ``~/.config``."""
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "tenax" / "auth.json"
+
+
+class TokenStore:
+    """The file; every method reads it anew."""
+
+    def __init__(self, path: Optional[Path] = None) -> None:
+        self._path = path if path is not None else default_path()
+
+    def get(self, url: str, user: Optional[str] = None) -> Optional[Tuple[str, str]]:
+        """(user, token) at that master: of ``user``, or of whoever logged in last."""
+        entry = self._entry(url)
+        name = user or text_of(entry, "user")
+        token = self._tokens(entry).get(name)
+        return (name, token) if name and token else None
+
+    def put(self, url: str, user: str, token: str) -> None:
+        """Remember a login, which becomes the one that is used."""
+        entry = self._entry(url)
+        self._write(url, user, {**self._tokens(entry), user: token})
+
+    def drop(self, url: str, user: str) -> None:
+        """Forget a login; nothing if it is not there."""
+        entry = self._entry(url)
+        tokens = self._tokens(entry)
+        if tokens.pop(user, None) is not None:
+            active = text_of(entry, "user")
+            self._write(url, active if active in tokens else next(iter(tokens), ""), tokens)
+
+    def _entry(self, url: str) -> JsonObject:
+        masters = read_json(self._path).get("masters")
+        entry = masters.get(url) if isinstance(masters, dict) else None
+        return entry if isinstance(entry, dict) else {}
+
+    @staticmethod
+    def _tokens(entry: JsonObject) -> Dict[str, str]:
+        found = entry.get("tokens")
+        pairs = found.items() if isinstance(found, dict) else ()
+        return {name: token for name, token in pairs if isinstance(token, str)}
+
+    def _write(self, url: str, user: str, tokens: Dict[str, str]) -> None:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        document = read_json(self._path)
+        known = document.get("masters")
+        masters: JsonObject = dict(known) if isinstance(known, dict) else {}
+        masters[url] = {"user": user, "tokens": dict(tokens)}
+        if not tokens:
+            del masters[url]
+        write_json(self._path, {"v": 1, "masters": masters})

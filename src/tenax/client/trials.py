@@ -1,0 +1,242 @@
+"""Trials as values, with what can be asked about them and done to them.
+
+A value is what the master said at one moment; `Trial.reload` asks again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional
+
+from tenax.client import reading
+from tenax.client.session import BrokenStream, Query, Session, Unreachable, at
+from tenax.errors import TryAgain
+from tenax.jsonvalue import Json, JsonObject
+
+if TYPE_CHECKING:
+    from tenax.client.checkpoints import Checkpoint
+
+#: A trial in one of these stays in it.
+ENDED = ("COMPLETED", "CANCELED", "ERROR")
+#: How long a log that is followed survives a master that is away.
+FOLLOW_S = 600.0
+#: Lines of several machines arrive out of order by less than this, and by less than so many lines.
+_OVERLAP = datetime.timedelta(seconds=30)
+_REMEMBERED = 50_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """Metrics of one group at one step."""
+
+    trial_id: int
+    run_id: int
+    #: ``training``, ``validation`` or a name of the user's.
+    group: str
+    steps: int
+    #: By name; numbers as a rule.
+    metrics: JsonObject
+    time: Optional[datetime.datetime] = None
+
+    @staticmethod
+    def read(value: JsonObject) -> Report:
+        """From a line of a stream of metrics."""
+        inner = reading.record(value, "metrics")
+        named = reading.record(inner, "avg_metrics") or reading.record(inner, "validation_metrics")
+        return Report(
+            trial_id=reading.integer(value, "trialId"),
+            run_id=reading.integer(value, "trialRunId"),
+            group=reading.text(value, "group"),
+            steps=reading.integer(value, "totalBatches"),
+            metrics=named or reading.record(inner, "avgMetrics"),
+            time=reading.moment(value, "endTime"),
+        )
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of a task's output, or of what master and agent say about it."""
+
+    id: str
+    #: As it is shown: time, container, rank and the line.
+    message: str
+    #: The line alone; empty from masters that do not say it.
+    log: str
+    time: Optional[datetime.datetime]
+    level: str
+    rank: Optional[int]
+
+    @staticmethod
+    def read(value: JsonObject) -> LogLine:
+        """From a line of a stream of logs."""
+        level = reading.text(value, "level")
+        return LogLine(
+            id=reading.text(value, "id"),
+            message=reading.text(value, "message").rstrip("\n"),
+            log=reading.text(value, "log").rstrip("\n"),
+            time=reading.moment(value, "timestamp"),
+            level=level[len("LOG_LEVEL_") :] if level.startswith("LOG_LEVEL_") else level,
+            rank=reading.integer(value, "rankId") if value.get("rankId") is not None else None,
+        )
+
+
+@dataclass(frozen=True)
+class Validation:
+    """A validation report as a trial shows it."""
+
+    steps: int
+    metrics: Dict[str, float]
+
+    @staticmethod
+    def read(value: JsonObject) -> Optional[Validation]:
+        """From a trial's best or latest validation; None when it has none."""
+        if not value:
+            return None
+        named = reading.record(reading.record(value, "metrics"), "avgMetrics")
+        return Validation(reading.integer(value, "totalBatches"), reading.numbers(named))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One sample of hyperparameters."""
+
+    id: int
+    experiment_id: int
+    state: str
+    hparams: JsonObject
+    steps: int
+    restarts: int
+    best_validation: Optional[Validation]
+    latest_validation: Optional[Validation]
+    #: The searcher's metric at the best validation.
+    searcher_metric: Optional[float]
+    best_checkpoint_uuid: str
+    task_id: str
+    started: Optional[datetime.datetime]
+    ended: Optional[datetime.datetime]
+    #: Why it waits, or how it ended, where that is not plain.
+    reason: str
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session) -> Trial:
+        """From an answer of the master."""
+        return Trial(
+            id=reading.integer(value, "id"),
+            experiment_id=reading.integer(value, "experimentId"),
+            state=reading.state(value),
+            hparams=reading.record(value, "hparams"),
+            steps=reading.integer(value, "totalBatchesProcessed"),
+            restarts=reading.integer(value, "restarts"),
+            best_validation=Validation.read(reading.record(value, "bestValidation")),
+            latest_validation=Validation.read(reading.record(value, "latestValidation")),
+            searcher_metric=reading.real(value.get("searcherMetricValue")),
+            best_checkpoint_uuid=reading.text(reading.record(value, "bestCheckpoint"), "uuid"),
+            task_id=reading.text(value, "taskId"),
+            started=reading.moment(value, "startTime"),
+            ended=reading.moment(value, "endTime"),
+            reason=reading.text(value, "reason"),
+            raw=value,
+            session=session,
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in ENDED
+
+    def reload(self) -> Trial:
+        """The trial as it is now."""
+        return get_trial(self.session, self.id)
+
+    def kill(self) -> None:
+        """End it at once; the search goes on."""
+        self.session.post(at("/api/v1/trials/{}/kill", self.id))
+
+    def checkpoints(self) -> List[Checkpoint]:
+        """Its checkpoints, the newest first."""
+        from tenax.client.checkpoints import Checkpoint
+
+        path = at("/api/v1/trials/{}/checkpoints", self.id)
+        return [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints")]
+
+    def metrics(self, group: str = "") -> Iterator[Report]:
+        """Its reports in the order of their steps, of one group or of all."""
+        query: Query = {"trialIds": [self.id], "group": group}
+        for value in self.session.lines("/api/v1/trials/metrics/trial_metrics", query):
+            for report in reading.records(value, "metrics"):
+                yield Report.read(report)
+
+    def logs(
+        self, *, follow: bool = False, head: Optional[int] = None, tail: Optional[int] = None, search: str = ""
+    ) -> Iterator[LogLine]:
+        """Its output, the oldest line first; ``follow`` goes on until the trial has ended."""
+        return read_logs(self.session, at("/api/v1/trials/{}/logs", self.id), follow, head, tail, search)
+
+
+def get_trial(session: Session, number: int) -> Trial:
+    """Trial ``number``. Raises NotFound."""
+    return Trial.read(reading.record(session.get(at("/api/v1/trials/{}", number)), "trial"), session)
+
+
+def read_logs(
+    session: Session, path: str, follow: bool, head: Optional[int], tail: Optional[int], search: str
+) -> Iterator[LogLine]:
+    """Lines of a log; one that is followed survives a master that is away for a while."""
+    query: Dict[str, Json] = {"searchText": search or None}
+    if tail is not None and not follow:
+        newest = [LogLine.read(value) for value in session.lines(path, _query(query, limit=tail, newest=True))]
+        yield from reversed(newest)
+    elif follow:
+        yield from _followed(session, path, query)
+    else:
+        for value in session.lines(path, _query(query, limit=head)):
+            yield LogLine.read(value)
+
+
+def _query(base: Dict[str, Json], *, limit: Optional[int] = None, newest: bool = False) -> Query:
+    order = "ORDER_BY_DESC" if newest else None
+    search = base["searchText"]
+    return {"searchText": search if isinstance(search, str) else None, "limit": limit, "orderBy": order}
+
+
+def _followed(session: Session, path: str, base: Dict[str, Json]) -> Iterator[LogLine]:
+    """After a break it goes on a little before the last line, and leaves out what was shown: ids never change."""
+    shown: Dict[str, None] = {}
+    after = ""
+    until = time.monotonic() + FOLLOW_S
+    while True:
+        try:
+            for value in session.lines(path, {**_query(base), "follow": True, "timestampAfter": after or None}):
+                line = LogLine.read(value)
+                if line.id and line.id in shown:
+                    continue
+                shown[line.id] = None
+                if len(shown) > _REMEMBERED:
+                    del shown[next(iter(shown))]
+                after = (line.time - _OVERLAP).isoformat() if line.time is not None else after
+                until = time.monotonic() + FOLLOW_S
+                yield line
+            return
+        except (BrokenStream, Unreachable, TryAgain):
+            if time.monotonic() > until:
+                raise
+            time.sleep(1.0)
+
+
+def pages(
+    session: Session, path: str, key: str, query: Optional[Query] = None, size: int = 200
+) -> Iterator[JsonObject]:
+    """All objects of a list that comes in pages."""
+    offset = 0
+    while True:
+        answer = session.get(path, {**(query or {}), "limit": size, "offset": offset})
+        found = reading.records(answer, key)
+        yield from found
+        page = reading.record(answer, "pagination")
+        offset = reading.integer(page, "endIndex")
+        if not found or offset >= reading.integer(page, "total"):
+            return
