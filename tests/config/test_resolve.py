@@ -347,3 +347,16 @@ def test_secrets_are_blanked() -> None:
     assert str(found.document).count("hush") == 4
     assert without_secrets({"data": {"secrets": ["hush"]}}) == {"data": {"secrets": "********"}}
     assert "hush" not in repr(found.experiment.environment)
+
+
+def test_documents_do_not_share() -> None:
+    """Whoever changes one resolved document changes no other, and no default."""
+    first = resolve(SMALL).document
+    for value in first.values():
+        if isinstance(value, dict):
+            value.clear()
+        if isinstance(value, list):
+            value.append("changed")
+    assert resolve(SMALL).document["data"] == {}
+    assert resolve(SMALL).document["labels"] == []
+    assert resolve(SMALL).document["min_validation_period"] == {"batches": 0}

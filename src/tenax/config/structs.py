@@ -14,6 +14,7 @@ set in the end::
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Mapping
 from enum import Enum
@@ -82,7 +83,7 @@ class Struct(Shape, Generic[Value]):
         for name, shape in self.shapes.items():
             item = given.get(name)
             if item is None and not (shape.keeps_null and name in given):
-                item = self.defaults.get(name)
+                item = copy.deepcopy(self.defaults.get(name))  # who changes a document must not change the schema
             filled[name] = item if item is None else shape.fill(item)
         return filled
 
