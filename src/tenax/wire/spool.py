@@ -10,9 +10,10 @@ The process ships its lines in the background; beside the file stands ``<stream>
 ``{"n": 7, "offset": 1234}``: the last acknowledged line and the byte after it. After the end of the container the agent
 ships what is left; only then does the container count as exited.
 
-Shipping: ``POST /api/v1/allocations/{allocation_id}/spool?container_id=..&stream=..`` with the allocation token; the body is
-whole lines as they stand in the file, in order. Answer (200): ``{"acked": n, "refused": [{"n", "message", "fatal"}]}``:
-all lines up to ``acked`` are stored, already stored, or refused for good; a refused one is never sent again.
+Shipping: ``POST /api/v1/allocations/{allocation_id}/spool?container_id=..&stream=..`` with the allocation token; the
+body is whole lines as they stand in the file, in order. Answer (200):
+``{"acked": n, "refused": [{"n", "message", "fatal"}]}``: all lines up to ``acked`` are stored, already stored, or
+refused for good; a refused one is never sent again.
 503 with ``Retry-After``: ours, send again. The run is that of the token, never of the body.
 
 Kinds and bodies (numbers: NaN and infinities as the strings "NaN", "Infinity", "-Infinity"):

@@ -1,0 +1,285 @@
+"""Reports of this process on their way to the master: written to a file at once, shipped by a thread.
+
+``report`` writes a line (a few microseconds, no network) and returns. What was written survives the death of the
+process by ``kill -9``: the agent ships what is left after the container's end. The thread sends lines in order, in
+groups, as long as the process lives; with the master away it tries again with growing pauses, and reports go on.
+
+At the end ``close`` waits until all is with the master, so that a refusal can still fail the script:
+
+- master answers: milliseconds;
+- master away: up to ``DET_REPORT_WAIT`` seconds (600), then one line says that the agent sends the rest;
+- the script is failing anyway: at most :data:`FAILING_WAIT` seconds.
+
+A refused report is an error of the script: it is raised by the next report (which is recorded all the same), or by
+``close``. A fatal one (the master ends the trial for it) is raised by every call from then on, and by
+``should_preempt``.
+
+Thread-safe. After a fork the child has a stream of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from time import monotonic
+
+from tenax.client.task import Backoff, MasterAway, TaskClient
+from tenax.core.spoolfile import Batch, SpoolFile
+from tenax.errors import NotNow, TenaxError, UserError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from tenax.jsonvalue import Json
+
+#: Seconds between two sendings while nothing urgent waits: a training loop is not to share its core with the shipper.
+GROUP_SECONDS = 0.1
+#: Seconds that a script which is failing waits for its reports; the agent ships the rest.
+FAILING_WAIT = 5.0
+#: Seconds of waiting after which a person is told what is waited for.
+_SAY_AFTER = 5.0
+
+
+class ReportRefused(UserError):
+    """The master refused a report."""
+
+    def __init__(self, message: str, *, fatal: bool = False) -> None:
+        super().__init__(message)
+        #: The trial ends for it.
+        self.fatal = fatal
+
+
+class Spool:
+    """The stream of this process. ``client`` None: off the cluster, lines are kept in the file and sent nowhere."""
+
+    def __init__(self, file: SpoolFile, client: Optional[TaskClient], allocation_id: str, container_id: str) -> None:
+        self._file = file
+        self._client = client
+        self._target = f"/api/v1/allocations/{allocation_id}/spool"
+        self._container_id = container_id
+        self._reset()
+        if client is not None:
+            _spools.append(self)
+
+    def _reset(self) -> None:
+        self._changed = threading.Condition(threading.Lock())
+        self._thread: Optional[threading.Thread] = None
+        #: The shipper waits for a line (or for an urgent one): ``report`` has to wake it.
+        self._idle = False
+        self._spacing = False
+        self._urgent_n = 0
+        self._hurry = False
+        self._closing = False
+        self._refusal: Optional[ReportRefused] = None
+        self._broken: Optional[TenaxError] = None
+
+    @property
+    def path(self) -> str:
+        return self._file.path
+
+    def report(self, kind: str, body: str, *, urgent: bool = False, durable: bool = False) -> int:
+        """Write a record down and return its number in this stream; ``body`` is JSON on one line.
+
+        ``urgent``: somebody waits for it, send it now. ``durable``: it outlives a power cut.
+        Raises SpoolWriteFailed when the disk does not take it, ReportRefused for an earlier report.
+        """
+        with self._changed:
+            if self._closing:
+                raise NotNow("the context of core.init() is closed: report inside its with-block")
+            n = self._file.append(kind, body, durable)
+            if urgent:
+                self._urgent_n = n
+            if self._idle and (urgent or not self._spacing):
+                self._idle = False
+                self._changed.notify_all()
+            elif self._thread is None and self._client is not None:
+                self._start()
+        if self._refusal is not None:
+            self.check()
+        return n
+
+    def check(self, fatal_only: bool = False) -> None:
+        """Raise what the master refused; a refusal that is not fatal is raised once."""
+        refusal = self._refusal
+        if refusal is None or (fatal_only and not refusal.fatal):
+            return
+        if not refusal.fatal:
+            self._refusal = None
+        raise refusal
+
+    def wait(self, n: int, seconds: float) -> bool:
+        """Wait until the master has line ``n``; False: not within ``seconds``."""
+        if self._client is None:
+            return True
+        deadline = monotonic() + seconds
+        with self._changed:
+            self._hurry = True
+            self._changed.notify_all()
+            while self._file.acked_n < n and self._broken is None:
+                left = deadline - monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            self._hurry = False
+            return self._file.acked_n >= n
+
+    def close(self, *, failing: bool = False) -> None:
+        """Wait as the module's docstring says, stop the thread, and raise a refusal unless the script is failing."""
+        thread = self._thread
+        if self._client is not None and thread is not None:
+            self._drain(min(report_wait(), FAILING_WAIT) if failing else report_wait())
+            with self._changed:
+                self._closing = True
+                self._changed.notify_all()
+            self._client.abort()
+            thread.join(2.0)
+        with self._changed:
+            self._file.close()
+            self._closing = True
+        if self in _spools:
+            _spools.remove(self)
+        if not failing:
+            self.check()
+
+    def _drain(self, seconds: float) -> None:
+        assert self._client is not None
+        last = self._file.written_n
+        if self.wait(last, min(seconds, _SAY_AFTER)):
+            return
+        waiting = last - self._file.acked_n
+        master = self._client.master_url
+        if self._broken is None and seconds > _SAY_AFTER:
+            say(f"waiting up to {seconds:.0f} s for the master at {master} to take {waiting} reports")
+            if self.wait(last, seconds - _SAY_AFTER):
+                return
+        why = f": {self._broken}" if self._broken is not None else ""
+        say(
+            f"{last - self._file.acked_n} reports are not with the master at {master}{why}. "
+            f"They stay in {self._file.path}; the agent sends them after the end of this task."
+        )
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._ship, name="tenax-shipper", daemon=True)
+        self._thread.start()
+
+    def _ship(self) -> None:
+        """The thread: send, take the answer in, again; pause while the master is away."""
+        backoff = Backoff()
+        after = monotonic() + GROUP_SECONDS
+        while True:
+            batch = self._next_batch(after)
+            if batch is None:
+                return
+            try:
+                moved = self._take_in(batch, self._send(batch))
+            except MasterAway as away:
+                self._pause(backoff.pause(away.retry_after))
+                continue
+            except TenaxError as error:
+                self._give_up(error)
+                return
+            if moved:
+                backoff.reset()
+                after = monotonic() + GROUP_SECONDS
+            else:
+                self._pause(backoff.pause())
+
+    def _next_batch(self, not_before: float) -> Optional[Batch]:
+        """Wait for lines, and for company to the first; None: closing."""
+        file = self._file
+        with self._changed:
+            while not self._closing:
+                if file.written_n > file.acked_n:
+                    left = not_before - monotonic()
+                    if left <= 0 or self._hurry or self._urgent_n > file.acked_n:
+                        return file.next_batch()
+                    self._idle = self._spacing = True
+                    self._changed.wait(left)
+                else:
+                    self._idle, self._spacing = True, False
+                    self._changed.wait()
+                self._idle = False
+            return None
+
+    def _send(self, batch: Batch) -> Json:
+        assert self._client is not None
+        query = {"container_id": self._container_id, "stream": self._file.name}
+        return self._client.attempt("POST", self._target, query=query, raw=batch.data)
+
+    def _take_in(self, batch: Batch, reply: Json) -> bool:
+        """Note what the master has and what it refused; False: it has nothing more than before."""
+        if not isinstance(reply, dict) or not isinstance(reply.get("acked"), int):
+            raise MasterAway("the master's answer to a report is not understood")
+        acked = reply["acked"]
+        assert isinstance(acked, int)
+        with self._changed:
+            refused = reply.get("refused")
+            for refusal in refused if isinstance(refused, list) else ():
+                if isinstance(refusal, dict):
+                    self._note_refusal(str(refusal.get("message", "")), bool(refusal.get("fatal")))
+            lines = min(acked - batch.first + 1, batch.lines)
+            if lines > 0:
+                self._file.acknowledge(lines, batch.bytes_of(lines))
+            elif lines < 0:
+                self._file.rewind()
+            self._changed.notify_all()
+            return lines > 0
+
+    def _note_refusal(self, message: str, fatal: bool) -> None:
+        """The first refusal counts, but a fatal one always."""
+        if self._refusal is None or (fatal and not self._refusal.fatal):
+            self._refusal = ReportRefused(f"the master refused a report: {message}", fatal=fatal)
+
+    def _pause(self, seconds: float) -> None:
+        deadline = monotonic() + seconds
+        with self._changed:
+            hurried = self._hurry
+            while not self._closing and self._hurry == hurried:
+                left = deadline - monotonic()
+                if left <= 0:
+                    return
+                self._changed.wait(left)
+
+    def _give_up(self, error: TenaxError) -> None:
+        """The master will never take reports of this task (its token has ended, or it is unknown)."""
+        with self._changed:
+            self._broken = error
+            self._refusal = ReportRefused(f"the master takes no more reports of this task: {error}", fatal=True)
+            self._changed.notify_all()
+
+    def forget(self) -> None:
+        """After a fork, in the child."""
+        if self._client is not None:
+            self._client.forget()
+        self._file.forget()
+        self._reset()
+
+
+def report_wait() -> float:
+    """Seconds that the end of a script waits for a master that is away: ``DET_REPORT_WAIT``, 600."""
+    text = os.environ.get("DET_REPORT_WAIT", "")
+    try:
+        return max(0.0, float(text)) if text else 600.0
+    except ValueError:
+        say(f"DET_REPORT_WAIT is not a number of seconds: {text!r}; 600 is used")
+        return 600.0
+
+
+def say(message: str) -> None:
+    """A line to the person who reads the task's log."""
+    sys.stderr.write(f"tenax: {message}\n")
+    sys.stderr.flush()
+
+
+_spools: list[Spool] = []
+
+
+def _after_fork_in_child() -> None:
+    for spool in _spools:
+        spool.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,193 @@
+"""Checkpoints as directories of a file system: ``shared_fs`` and ``directory``. Standard library only, Python 3.9.
+
+``<base>/<id>/`` is a checkpoint. What is being staged lies in ``<base>/.<id>.partial/`` and becomes the checkpoint by
+one rename, after all of it was flushed to the disk.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager, suppress
+
+from tenax.storage.files import copy_file, matching, select, sync_path, sync_tree, walk_files, write_file
+from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage, StorageFailed, checked_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Optional
+
+    from tenax.jsonvalue import JsonObject
+    from tenax.storage.port import Files, Selector
+
+
+class DirectoryStorage(Storage):
+    """Checkpoints under ``base``.
+
+    ``root`` must exist (it is mounted, or made by an operator); below it, ``base`` is made when needed. ``identity`` is
+    the configuration that names the place; ``label`` names it for people.
+    """
+
+    def __init__(self, base: str, *, root: Optional[str] = None, identity: JsonObject, label: str) -> None:
+        self.base = base
+        self._root = root
+        self._identity = identity
+        self._label = label
+
+    def identity(self) -> JsonObject:
+        return self._identity
+
+    def validate(self) -> None:
+        probe = os.path.join(self.base, f".check-{os.urandom(8).hex()}")
+        content = b"Written to see whether checkpoints can be stored here; may be deleted.\n"
+        with self._explained("be written"):
+            self._make_base()
+            try:
+                with open(probe, "wb") as file:
+                    file.write(content)
+                with open(probe, "rb") as file:
+                    if file.read() != content:
+                        raise OSError(errno.EIO, "what was written is not what is read back")
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(probe)
+
+    def stage(self, storage_id: str, source: str, paths: Iterable[str]) -> None:
+        partial = self._partial(storage_id)
+        touched = {partial}
+        with self._explained("be written"):
+            self._make_base()
+            os.makedirs(partial, exist_ok=True)
+            for path in paths:
+                target = os.path.join(partial, _inside(path))
+                if path.endswith("/"):
+                    os.makedirs(target, exist_ok=True)
+                    continue
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                copy_file(os.path.join(source, path), target)
+                touched.add(os.path.dirname(target))
+            for directory in touched:
+                sync_path(directory)
+
+    def stage_bytes(self, storage_id: str, path: str, data: bytes) -> None:
+        target = os.path.join(self._partial(storage_id), _inside(path))
+        with self._explained("be written"):
+            self._make_base()
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            write_file(target, data)
+
+    def stage_directory(self, storage_id: str) -> Optional[str]:
+        partial = self._partial(storage_id)
+        with self._explained("be written"):
+            self._make_base()
+            os.makedirs(partial, exist_ok=True)
+        return partial
+
+    def staged(self, storage_id: str) -> Optional[Files]:
+        with self._explained("be written"):
+            return sync_tree(self._partial(storage_id))
+
+    def commit(self, storage_id: str) -> None:
+        partial, final = self._partial(storage_id), self._final(storage_id)
+        with self._explained("be written"):
+            if os.path.isdir(final) and not os.path.exists(partial):
+                return
+            sync_tree(partial)
+            os.rename(partial, final)
+            sync_path(self.base)
+
+    def abandon(self, storage_id: str) -> None:
+        _remove_tree(self._partial(storage_id))
+
+    def direct_path(self, storage_id: str) -> Optional[str]:
+        final = self._final(storage_id)
+        if not os.path.isdir(final):
+            raise CheckpointMissing(f"there is no checkpoint {storage_id} in {self._label} (looked for {final})")
+        return final
+
+    def list_files(self, storage_id: str) -> Files:
+        path = self.direct_path(storage_id)
+        assert path is not None
+        with self._explained("be read"):
+            return walk_files(path)
+
+    def download(self, storage_id: str, target: str, selector: Optional[Selector] = None) -> None:
+        files = self.list_files(storage_id)
+        wanted = select(files, selector) if selector is not None else files
+        os.makedirs(target, exist_ok=True)
+        for path in wanted:
+            place = os.path.join(target, path)
+            if path.endswith("/"):
+                os.makedirs(place, exist_ok=True)
+            else:
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                copy_file(os.path.join(self._final(storage_id), path), place)
+
+    def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
+        final = self._final(storage_id)
+        with self._explained("be changed"):
+            if not os.path.isdir(final):
+                return {}
+            files = walk_files(final)
+            doomed = set(files) if tuple(globs) == EVERYTHING else matching(files, globs)
+            left = {path: size for path, size in files.items() if path not in doomed}
+            if not any(not path.endswith("/") for path in left):
+                _remove_tree(final)
+                return {}
+            for path in sorted(doomed, reverse=True):  # what lies in a directory before the directory
+                _remove_one(os.path.join(final, path))
+            return left
+
+    def _final(self, storage_id: str) -> str:
+        return os.path.join(self.base, checked_id(storage_id))
+
+    def _partial(self, storage_id: str) -> str:
+        return os.path.join(self.base, f".{checked_id(storage_id)}.partial")
+
+    def _make_base(self) -> None:
+        if self._root is not None and not os.path.isdir(self._root):
+            raise FileNotFoundError(errno.ENOENT, "it does not exist there")
+        os.makedirs(self.base, exist_ok=True)
+
+    @contextmanager
+    def _explained(self, verb: str) -> Iterator[None]:
+        """Turn an error of the file system into words that say where, who and what to do."""
+        try:
+            yield
+        except OSError as error:
+            place = "" if self.base in self._label else f" (at {self.base})"
+            raise StorageFailed(
+                f"checkpoint storage {self._label}{place} cannot {verb} on {os.uname().nodename} as uid {os.getuid()}: "
+                f"{error.strerror or error}. {_advice(error)}"
+            ) from error
+
+
+def _advice(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return "Make room there, or choose another checkpoint_storage."
+    if error.errno == errno.ENOENT:
+        return "Make or mount it on every machine, or choose another checkpoint_storage."
+    return "Let that user write there, or choose another checkpoint_storage."
+
+
+def _inside(path: str) -> str:
+    """A path relative to a checkpoint, or StorageFailed if it leads out of it."""
+    if path.startswith("/") or ".." in path.split("/"):
+        raise StorageFailed(f"{path!r} is not a path inside a checkpoint")
+    return path
+
+
+def _remove_tree(path: str) -> None:
+    import shutil
+
+    with suppress(FileNotFoundError):
+        shutil.rmtree(path)
+
+
+def _remove_one(path: str) -> None:
+    with suppress(FileNotFoundError):
+        if os.path.isdir(path) and not os.path.islink(path.rstrip("/")):
+            os.rmdir(path)
+        else:
+            os.unlink(path.rstrip("/"))

@@ -1,0 +1,92 @@
+"""The port that every checkpoint storage implements. Standard library only, Python 3.9.
+
+A checkpoint is a set of files under an id. It comes into being in two steps, so that a crash at any instant leaves
+either all of it or something that nobody takes for a checkpoint:
+
+1. files are staged, by several processes at once if need be (``stage``, ``stage_bytes``, or written straight into
+   ``stage_directory``);
+2. one process calls ``commit``. After it has returned the checkpoint is there, whole, and outlives a power cut.
+
+Paths inside a checkpoint use ``/``; a directory's ends in ``/`` and has 0 bytes. Every method may be called again after
+a crash. No method is bound to a thread. Failures raise StorageFailed with the place and what to do; an id that is not
+there raises CheckpointMissing. One kit of tests (``tests/kits/storage_kit.py``) holds for all implementations.
+"""
+
+from __future__ import annotations
+
+from tenax.errors import NotFound, UserError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Dict, Optional, Protocol
+
+    from tenax.jsonvalue import JsonObject
+
+    #: Path in the checkpoint -> bytes.
+    Files = Dict[str, int]
+    #: Which paths to take; asked for files and, with a slash at the end, for directories.
+    Selector = Callable[[str], bool]
+else:
+    Protocol = object
+
+#: Matches everything in a checkpoint.
+EVERYTHING = ("**/*",)
+
+
+class StorageFailed(UserError):
+    """The checkpoint storage does not work."""
+
+
+class CheckpointMissing(NotFound):
+    """There is no such checkpoint in the storage."""
+
+
+class Storage(Protocol):
+    """One place where checkpoints live."""
+
+    def identity(self) -> JsonObject:
+        """The part of ``checkpoint_storage`` that says where this is: no credentials, no policies."""
+
+    def validate(self) -> None:
+        """Write, read back and delete something small. Raises StorageFailed."""
+
+    def stage(self, storage_id: str, source: str, paths: Iterable[str]) -> None:
+        """Copy ``paths``, relative to the directory ``source``, into the checkpoint to be."""
+
+    def stage_bytes(self, storage_id: str, path: str, data: bytes) -> None:
+        """Put one small file into the checkpoint to be."""
+
+    def stage_directory(self, storage_id: str) -> Optional[str]:
+        """A directory in which files may be written instead of staged; None: this storage has none."""
+
+    def staged(self, storage_id: str) -> Optional[Files]:
+        """What lies in ``stage_directory``, flushed to the disk by this machine; None where there is none."""
+
+    def commit(self, storage_id: str) -> None:
+        """All is staged: make it the checkpoint. Done already: nothing."""
+
+    def abandon(self, storage_id: str) -> None:
+        """Throw away what was staged and not committed."""
+
+    def direct_path(self, storage_id: str) -> Optional[str]:
+        """The checkpoint as a directory to read in place; None: it must be downloaded. Raises CheckpointMissing."""
+
+    def list_files(self, storage_id: str) -> Files:
+        """All files and directories. Raises CheckpointMissing."""
+
+    def download(self, storage_id: str, target: str, selector: Optional[Selector] = None) -> None:
+        """Copy into the directory ``target``, made if need be. Raises CheckpointMissing."""
+
+    def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
+        """Delete what matches (``**`` crosses directories; a matched directory goes whole); returns what is left.
+
+        What is gone already is no error. Without a file left the checkpoint is gone.
+        """
+
+
+def checked_id(storage_id: str) -> str:
+    """The id itself, or StorageFailed if it could be a path out of the storage."""
+    if not storage_id or storage_id.startswith(".") or "/" in storage_id or "\\" in storage_id or "\0" in storage_id:
+        raise StorageFailed(f"{storage_id!r} is not the id of a checkpoint (a UUID is expected)")
+    return storage_id
