@@ -1,0 +1,111 @@
+"""A cluster in virtual time: the real scheduler and the real search, everything around them as values.
+
+Time goes from event to event. A run works for a while, and is over; one that is asked to leave saves first, and what it
+has done so far is kept. Slots that are given twice fail at once (``Pool.place``).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tenax.ids import AllocationId
+from tenax.scheduler.snapshot import Agent, Phase, PoolRules
+from tests.scheduler.build import Pool
+
+
+@dataclass
+class Work:
+    """What a request has to do before it is over, in units of virtual time."""
+
+    left: float
+    since: float = 0.0
+    starts: int = 0
+    preemptions: int = 0
+    ended_at: float | None = None
+    #: Raised with each placement and release, so that events of an earlier placement are recognised as stale.
+    epoch: int = 0
+
+
+class Cluster:
+    """Events, a pool, and the work of each request."""
+
+    def __init__(self, agents: list[Agent], rules: PoolRules, saving: float = 1.0) -> None:
+        self.pool = Pool(agents, rules)
+        self.now = 0.0
+        self.saving = saving
+        self.work: dict[AllocationId, Work] = {}
+        self.busy = 0.0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._number = 0
+
+    def at(self, time: float, do: Callable[[], None]) -> None:
+        """Do something at a time."""
+        self._number += 1
+        heapq.heappush(self._events, (time, self._number, do))
+
+    def submit(self, time: float, name: str, slots: int, duration: float, job: str, **changes: object) -> None:
+        """A request that comes at a time and has ``duration`` to work."""
+
+        def arrive() -> None:
+            self.pool.ask(name, slots, job, requested_at=self.now, **changes)
+            self.work[AllocationId(name)] = Work(duration)
+
+        self.at(time, arrive)
+
+    def run(self, limit: int = 100_000) -> None:
+        """Live until nothing happens any more; more than ``limit`` events are a loop."""
+        for _ in range(limit):
+            if not self._events:
+                return
+            time, _, do = heapq.heappop(self._events)
+            self.now = time
+            do()
+            while self._events and self._events[0][0] == time:
+                heapq.heappop(self._events)[2]()
+            self._schedule()
+        raise AssertionError(f"no end after {limit} events at time {self.now}")
+
+    def _schedule(self) -> None:
+        decided = self.pool.plan()
+        self.pool.apply(decided)
+        for name in decided.preempt:
+            self._interrupt(name)
+        for name in decided.placements:
+            self._begin(name)
+
+    def _begin(self, name: AllocationId) -> None:
+        work = self.work[name]
+        work.since = self.now
+        work.starts += 1
+        work.epoch += 1
+        self.at(self.now + work.left, self._once(work, lambda: self._finish(name)))
+
+    def _finish(self, name: AllocationId) -> None:
+        work = self.work[name]
+        self.busy += (self.now - work.since) * self.pool.requests[name].slots
+        work.left, work.ended_at = 0.0, self.now
+        self.pool.end(name)
+
+    def _interrupt(self, name: AllocationId) -> None:
+        work = self.work[name]
+        work.left -= self.now - work.since
+        work.preemptions += 1
+        work.epoch += 1
+        self.busy += (self.now - work.since) * self.pool.requests[name].slots
+        self.at(self.now + self.saving, self._once(work, lambda: self._requeue(name)))
+
+    def _requeue(self, name: AllocationId) -> None:
+        ended = self.pool.end(name)
+        self.pool.requests[name] = replace(ended, phase=Phase.PENDING, members=())
+
+    def _once(self, work: Work, do: Callable[[], None]) -> Callable[[], None]:
+        """Only while the work is where it was when this was asked for."""
+        epoch = work.epoch
+
+        def guarded() -> None:
+            if work.epoch == epoch:
+                do()
+
+        return guarded
