@@ -1,0 +1,151 @@
+"""What an exit means: the ordered list."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.lifecycle.allocation import Preemption
+from tenax.lifecycle.container import Ending
+from tenax.lifecycle.experiment import ExperimentState
+from tenax.lifecycle.trial import (
+    Attempt,
+    ExitReason,
+    TrialState,
+    Verdict,
+    Wish,
+    decide_exit,
+    effective_wish,
+    end_without_attempt,
+)
+
+CLEAN = Ending(code=0)
+FAILED = Ending(code=1, reason="your code raised ValueError")
+LOST = Ending(platform=True, reason="node lost")
+ENDED_BY_US = Ending(signal=9, asked=True)
+PLAIN = Attempt(Wish.RUN, CLEAN, Preemption.NONE, restarts=0, max_restarts=5)
+
+
+def verdict(**changes: object) -> Verdict:
+    return decide_exit(replace(PLAIN, **changes))  # type: ignore[arg-type]
+
+
+def test_a_clean_exit_is_the_end() -> None:
+    """Zero without an acknowledged preemption: the script has finished."""
+    assert verdict().state is TrialState.COMPLETED
+    assert verdict(preemption=Preemption.REQUESTED).exit is ExitReason.COMPLETED
+
+
+def test_a_clean_exit_after_an_acknowledged_preemption_goes_on_later() -> None:
+    """It saved and left: the trial lives, no restart is counted."""
+    after = verdict(preemption=Preemption.ACKNOWLEDGED)
+    assert (after.state, after.restarts, after.exit) == (TrialState.ACTIVE, 0, None)
+
+
+@pytest.mark.parametrize("restarts", range(6))
+def test_failures_are_counted_until_the_limit_is_passed(restarts: int) -> None:
+    """With max_restarts 5 a trial is tried six times."""
+    after = verdict(ending=FAILED, restarts=restarts)
+    assert after.restarts == restarts + 1
+    assert after.state is (TrialState.ERROR if restarts == 5 else TrialState.ACTIVE)
+
+
+def test_the_last_failure_says_how_often_and_why() -> None:
+    """The reason holds the script's own words and the limit."""
+    reason = verdict(ending=FAILED, max_restarts=0).reason
+    assert "ValueError" in reason
+    assert "max_restarts is 0" in reason
+
+
+@given(st.integers(0, 100))
+def test_the_platforms_failures_never_count(restarts: int) -> None:
+    """However often nodes are lost, the trial goes on."""
+    after = verdict(ending=LOST, restarts=restarts, max_restarts=0)
+    assert (after.state, after.restarts) == (TrialState.ACTIVE, restarts)
+
+
+def test_a_preemption_that_meets_a_stop_ends_as_the_stop() -> None:
+    """The wish is read when the exit is decided."""
+    after = verdict(wish=Wish.STOP, preemption=Preemption.ACKNOWLEDGED)
+    assert (after.state, after.exit) == (TrialState.COMPLETED, ExitReason.COMPLETED)
+
+
+@pytest.mark.parametrize(
+    ("wish", "state"),
+    [(Wish.STOP, TrialState.COMPLETED), (Wish.CANCEL, TrialState.CANCELED), (Wish.KILL, TrialState.CANCELED)],
+)
+def test_what_was_asked_to_stop_ends_so_unless_it_failed_by_itself(wish: Wish, state: TrialState) -> None:
+    """Our own kill is no error; the script's own failure is."""
+    assert verdict(wish=wish).state is state
+    assert verdict(wish=wish, ending=ENDED_BY_US).state is state
+    assert verdict(wish=wish, ending=LOST).state is state
+    assert verdict(wish=wish, ending=FAILED).state is TrialState.ERROR
+
+
+def test_invalid_hyperparameters_reach_the_search() -> None:
+    """The search hears INVALID_HP, and the trial is not tried again, also if it was ended late."""
+    for ending in (CLEAN, ENDED_BY_US, FAILED, LOST):
+        assert verdict(invalid_hp=True, ending=ending).exit is ExitReason.INVALID_HP
+
+
+def test_a_fatal_report_ends_a_trial_without_another_try() -> None:
+    """Whatever else is true, the text of the report is the reason."""
+    after = verdict(fatal="no metric 'accuracy'", ending=CLEAN, wish=Wish.STOP)
+    assert (after.state, after.reason) == (TrialState.ERROR, "no metric 'accuracy'")
+
+
+def test_a_task_ended_for_staying_too_long_runs_again() -> None:
+    """A preemption that was not answered in time costs no restart."""
+    after = verdict(ending=ENDED_BY_US, preemption=Preemption.REQUESTED)
+    assert (after.state, after.restarts) == (TrialState.ACTIVE, 0)
+
+
+@given(
+    st.builds(
+        Attempt,
+        wish=st.sampled_from(Wish),
+        ending=st.builds(
+            Ending,
+            code=st.sampled_from([None, 0, 1, 137]),
+            signal=st.sampled_from([None, 9, 15]),
+            platform=st.booleans(),
+            asked=st.booleans(),
+        ),
+        preemption=st.sampled_from(Preemption),
+        restarts=st.integers(0, 7),
+        max_restarts=st.integers(0, 7),
+        invalid_hp=st.booleans(),
+        fatal=st.none() | st.just("fatal"),
+        no_retry=st.none() | st.just("policy"),
+    )
+)
+def test_every_exit_is_decided_and_the_search_hears_of_every_end(attempt: Attempt) -> None:
+    """A verdict is an end with a fact for the search, or another try without one."""
+    after = decide_exit(attempt)
+    assert (after.state is TrialState.ACTIVE) == (after.exit is None)
+    assert after.restarts in (attempt.restarts, attempt.restarts + 1)
+    assert (
+        after.state is not TrialState.ACTIVE
+        or after.restarts <= attempt.max_restarts
+        or attempt.restarts > attempt.max_restarts
+    )
+
+
+def test_a_trial_wishes_the_higher_of_its_own_and_its_experiments() -> None:
+    """A stop of the search outlives a pause, and a kill outlives a stop."""
+    assert effective_wish(Wish.STOP, ExperimentState.PAUSED) is Wish.STOP
+    assert effective_wish(Wish.STOP, ExperimentState.STOPPING_KILLED) is Wish.KILL
+    assert effective_wish(Wish.RUN, ExperimentState.PAUSED) is Wish.PAUSE
+    assert effective_wish(Wish.RUN, ExperimentState.ACTIVE) is Wish.RUN
+
+
+def test_a_trial_without_an_attempt_ends_as_wished_or_waits() -> None:
+    """Between two attempts nothing has to be asked."""
+    assert end_without_attempt(Wish.RUN, False, None) is None
+    assert end_without_attempt(Wish.PAUSE, False, None) is None
+    stopped = end_without_attempt(Wish.STOP, False, None)
+    assert stopped is not None
+    assert stopped.state is TrialState.COMPLETED

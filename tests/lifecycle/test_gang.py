@@ -1,0 +1,84 @@
+"""Members of an allocation, and what the whole becomes of them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.lifecycle.allocation import AllocationState, after_members
+from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
+
+C, W = ContainerState, Want
+
+
+def member(
+    name: str, state: C = C.RUNNING, *, want: W = W.RUN, ending: Ending | None = None, daemon: bool = False
+) -> Container:
+    return Container(name, state, want, ending, daemon)
+
+
+def test_it_is_where_its_least_advanced_member_is() -> None:
+    """One that still starts holds the whole back."""
+    assert after_members((member("a"), member("b", C.STARTING))).state is AllocationState.STARTING
+    assert after_members((member("a"), member("b"))).state is AllocationState.RUNNING
+
+
+def test_the_first_failure_ends_the_others_and_is_the_ending() -> None:
+    """A gang dies as one, and its reason is the one that broke first."""
+    broken = member("a", C.TERMINATED, ending=Ending(code=3, reason="code 3"))
+    outcome = after_members((member("b"), broken))
+    assert outcome.state is AllocationState.TERMINATING
+    assert outcome.containers[0].want is W.KILL
+    ended = report(outcome.containers[0], C.TERMINATED, Ending(signal=9))
+    final = after_members((ended, broken))
+    assert final.state is AllocationState.TERMINATED
+    assert final.ending == Ending(code=3, reason="code 3")
+
+
+def test_one_member_that_finished_leaves_the_others_running() -> None:
+    """A clean exit ends nobody else, as long as a worker is left."""
+    done = member("a", C.TERMINATED, ending=Ending(code=0))
+    outcome = after_members((done, member("b")))
+    assert outcome.containers[1].want is W.RUN
+    assert outcome.ending is None
+
+
+def test_daemons_end_when_all_others_have() -> None:
+    """They do not keep the allocation alive, and their end is no error."""
+    done = member("a", C.TERMINATED, ending=Ending(code=0))
+    outcome = after_members((done, member("d", daemon=True)))
+    assert outcome.containers[1].want is W.KILL
+    ended = report(outcome.containers[1], C.TERMINATED, Ending(signal=9))
+    final = after_members((done, ended)).ending
+    assert final is not None
+    assert not final.failed
+
+
+def test_an_exit_that_we_asked_for_is_no_error() -> None:
+    """Whatever signal it died of."""
+    ended = report(raise_want(member("a"), W.KILL), C.TERMINATED, Ending(signal=9, reason="killed by signal 9"))
+    assert ended.ending is not None
+    assert ended.ending.asked
+    assert not ended.ending.failed
+
+
+def test_old_news_changes_nothing() -> None:
+    """A report of an earlier state, or a second ending, leaves the very same object."""
+    running = member("a")
+    assert report(running, C.STARTING, None) is running
+    ended = report(running, C.TERMINATED, Ending(code=0))
+    assert report(ended, C.TERMINATED, Ending(code=1)) is ended
+    assert raise_want(raise_want(running, W.KILL), W.STOP).want is W.KILL
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(list(C)), st.sampled_from([0, 1])), max_size=30))
+def test_a_gang_always_reaches_its_end(reports: list[tuple[int, C, int]]) -> None:
+    """Whatever is reported in whatever order, then all end: the allocation is TERMINATED once, and has an ending."""
+    members = tuple(member(name, C.ASSIGNED) for name in "abc")
+    for place, state, code in [*reports, *((n, C.TERMINATED, 0) for n in range(3))]:
+        ending = Ending(code=code) if state is C.TERMINATED else None
+        changed = report(members[place], state, ending)
+        outcome = after_members((*members[:place], changed, *members[place + 1 :]))
+        assert (outcome.state is AllocationState.TERMINATED) == (outcome.ending is not None)
+        members = outcome.containers
+    assert all(each.ending is not None for each in members)

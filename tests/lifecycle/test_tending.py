@@ -1,0 +1,109 @@
+"""What must be done for an experiment, against what it and its trials are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.experiment import ENDED, ExperimentState
+from tenax.lifecycle.tending import (
+    AskToLeave,
+    EndExperiment,
+    EndTrial,
+    Kill,
+    LiveTrial,
+    OpenAllocation,
+    Request,
+    Withdraw,
+    tend,
+)
+from tenax.lifecycle.trial import Wish
+
+S, A = ExperimentState, AllocationState
+
+
+def running(ready: bool = True, preemption: Preemption = Preemption.NONE, ending: bool = False) -> OpenAllocation:
+    return OpenAllocation("1.x.1", A.RUNNING, preemption, ready, ending)
+
+
+PENDING = OpenAllocation("1.x.1", A.PENDING, Preemption.NONE, False, False)
+
+
+def trial(allocation: OpenAllocation | None, wish: Wish = Wish.RUN) -> LiveTrial:
+    return LiveTrial(7, wish, invalid_hp=False, fatal=None, allocation=allocation)
+
+
+def test_a_trial_that_should_run_asks_for_slots_once() -> None:
+    """Without an allocation it requests one; with one there is nothing to do."""
+    assert tend(S.ACTIVE, (trial(None),)) == (Request(7),)
+    assert tend(S.ACTIVE, (trial(PENDING),)) == ()
+    assert tend(S.ACTIVE, (trial(running()),)) == ()
+
+
+def test_pause_asks_what_runs_and_withdraws_what_waits() -> None:
+    """A paused experiment keeps no slots and loses no step."""
+    (asked,) = tend(S.PAUSED, (trial(running()),))
+    assert isinstance(asked, AskToLeave)
+    assert asked.within_s is None
+    assert isinstance(tend(S.PAUSED, (trial(PENDING),))[0], Withdraw)
+    assert tend(S.PAUSED, (trial(None),)) == ()
+
+
+def test_what_is_not_ready_is_ended_at_once() -> None:
+    """A gang whose members have not met has nothing to save."""
+    assert isinstance(tend(S.PAUSED, (trial(running(ready=False)),))[0], Kill)
+
+
+def test_a_stop_of_the_search_reaches_the_script() -> None:
+    """The same signal as a preemption."""
+    (asked,) = tend(S.ACTIVE, (trial(running(), Wish.STOP),))
+    assert isinstance(asked, AskToLeave)
+
+
+def test_kill_does_not_ask() -> None:
+    """Not even what was asked before."""
+    assert isinstance(tend(S.STOPPING_KILLED, (trial(running(preemption=Preemption.REQUESTED)),))[0], Kill)
+    assert tend(S.STOPPING_KILLED, (trial(running(ending=True)),)) == ()
+
+
+def test_an_experiment_ends_when_it_is_stopping_and_no_trial_lives() -> None:
+    """Never before."""
+    assert tend(S.STOPPING_COMPLETED, ()) == (EndExperiment(),)
+    assert tend(S.ACTIVE, ()) == ()
+    assert isinstance(tend(S.STOPPING_CANCELED, (trial(None),))[0], EndTrial)
+
+
+def test_invalid_hyperparameters_hurry() -> None:
+    """The script gets its last words, not the time that a checkpoint may take."""
+    (asked,) = tend(S.ACTIVE, (LiveTrial(7, Wish.RUN, True, None, running()),))
+    assert isinstance(asked, AskToLeave)
+    assert asked.within_s == pytest.approx(10.0)
+
+
+@given(
+    st.sampled_from([state for state in S if state not in (*ENDED, S.DELETING, S.DELETE_FAILED)]),
+    st.sampled_from([Wish.RUN, Wish.STOP, Wish.CANCEL, Wish.KILL]),
+    st.booleans(),
+    st.none() | st.just("fatal"),
+    st.none()
+    | st.builds(
+        OpenAllocation,
+        st.just("1.x.1"),
+        st.sampled_from([state for state in A if state is not A.TERMINATED]),
+        st.sampled_from(Preemption),
+        st.booleans(),
+        st.booleans(),
+    ),
+)
+def test_a_trial_never_gets_a_second_allocation(
+    state: S, wish: Wish, invalid: bool, fatal: str | None, allocation: OpenAllocation | None
+) -> None:
+    """And at most one thing is done to it in a pass."""
+    actions = tend(state, (LiveTrial(7, wish, invalid, fatal, allocation),))
+    assert len(actions) <= 1
+    if any(isinstance(action, Request) for action in actions):
+        assert allocation is None
+        assert state is S.ACTIVE
+        assert wish is Wish.RUN
