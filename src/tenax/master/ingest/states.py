@@ -1,0 +1,76 @@
+"""What a task says besides metrics: one function per kind, for the spool and for Determined's own routes alike.
+
+Rules:
+- Whoever speaks is the attempt of the token. What an attempt that is not its trial's current one says changes no state;
+  its checkpoints are kept, superseded.
+- Each may be said twice and has then happened once.
+Each runs inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from asyncpg import Connection
+
+from tenax.errors import InvalidInput, NotNow
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store import allocations, checkpoints, telemetry
+from tenax.master.store.checkpoints import Checkpoint, Reporter
+from tenax.master.store.sessions import TaskOf
+from tenax.master.store.wakeups import notify
+
+#: Keys of a checkpoint storage that are credentials or policies, and not where it is.
+_NOT_THE_PLACE = re.compile(r"^save_|secret|password|key_id$|access_key|connection_string|credential|token")
+_INVALID_HP = "EXITED_REASON_INVALID_HP"
+
+
+async def run_started(conn: Connection, task: TaskOf, checkpoint_storage: Mapping[str, Json] | None) -> int | None:
+    """A run has begun; returns the number of its checkpoint storage, the same for the same place."""
+    if checkpoint_storage is None:
+        return None
+    place: JsonObject = {name: value for name, value in checkpoint_storage.items() if not _NOT_THE_PLACE.search(name)}
+    return await checkpoints.storage_backend(conn, place)
+
+
+async def progress_reported(conn: Connection, task: TaskOf, progress: float) -> None:
+    """How far the script says it is. Raises InvalidInput outside 0..1."""
+    if not 0.0 <= progress <= 1.0:
+        raise InvalidInput(f"progress is {progress}, and must be between 0 and 1")
+    if task.trial_id is not None:
+        await telemetry.set_progress(conn, task.trial_id, task.run_id, progress)
+
+
+async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> None:
+    """What the script is doing: "training", "validating", any word."""
+    if task.trial_id is not None:
+        await telemetry.set_runner_state(conn, task.trial_id, task.run_id, state[:200])
+
+
+async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoints.Report) -> None:
+    """A checkpoint is complete. Raises InvalidInput, NotNow (the uuid is another task's, or was deleted)."""
+    reporter = Reporter(task.task_id, task.allocation_id, task.trial_id, task.run_id if task.trial_id else None)
+    await checkpoints.upsert(conn, reporter, report)
+    if task.experiment_id is not None:
+        await notify(conn, "checkpoint", task.experiment_id)
+
+
+async def checkpoint_files_left(conn: Connection, uuid: str, resources: dict[str, int]) -> Checkpoint:
+    """What is left of a checkpoint after a (partial) delete. Raises NotFound."""
+    return await checkpoints.set_files(conn, uuid, resources)
+
+
+async def preemption_acknowledged(conn: Connection, task: TaskOf) -> None:
+    """The task will leave because it was asked to: its exit with 0 then means "resume me", not "finished"."""
+    await allocations.acknowledge(conn, task.allocation_id)
+
+
+async def exited_early(conn: Connection, task: TaskOf, reason: str) -> None:
+    """The script gives up these hyperparameters. Raises InvalidInput for any other reason."""
+    if reason != _INVALID_HP:
+        raise InvalidInput(f"{reason!r} is no reason for an early exit: {_INVALID_HP} is the only one")
+    if task.trial_id is None:
+        raise NotNow("only a trial has hyperparameters to give up")
+    if await telemetry.set_invalid_hp(conn, task.trial_id, task.run_id):
+        await notify(conn, "experiment", task.experiment_id or "")
