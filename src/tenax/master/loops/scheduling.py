@@ -11,7 +11,7 @@ from tenax.master.store import allocations, placements
 from tenax.master.store.placements import Credentials
 from tenax.master.store.wakeups import Woken
 from tenax.master.tokens import allocation_token, task_session_token, token_hash
-from tenax.scheduler import plan
+from tenax.scheduler.plan import plan
 from tenax.scheduler.snapshot import Fitting, Member, PoolRules
 
 

@@ -1,0 +1,103 @@
+"""An agent that only pretends: it speaks the protocol to the real hub, and a script in the test plays the containers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from tenax.wire.agents import (
+    PROTOCOL,
+    ContainerReport,
+    ContainerSpec,
+    ContainerState,
+    Exit,
+    FromMaster,
+    Hello,
+    Report,
+    SlotInfo,
+    WantGone,
+    WantRun,
+    Wants,
+    WantStop,
+    Welcome,
+)
+
+_decode = msgspec.json.Decoder(FromMaster).decode
+_encode = msgspec.json.Encoder().encode
+
+#: Plays one container: returns its exit code. Cancelled when the container is killed.
+Script = Callable[[ContainerSpec], Awaitable[int]]
+
+
+class PretendAgent:
+    """Use ``channel`` as the hub's end; run ``run`` as a task."""
+
+    def __init__(self, slots: int, script: Script) -> None:
+        self.channel = _Pipe()
+        self._slots = slots
+        self._script = script
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._states: dict[str, ContainerReport] = {}
+        self._cluster = ("", 0)
+        #: Every container that was started, in order.
+        self.started: list[ContainerSpec] = []
+
+    async def run(self) -> None:
+        """Say hello, then obey wants until the master closes."""
+        slots = [SlotInfo(n, "cpu", "pretended") for n in range(self._slots)]
+        hello = Hello(PROTOCOL, "test", "pretend", "process", slots, list(self._states.values()))
+        self._say(hello)
+        while True:
+            message = _decode(await self.channel.to_agent.get())
+            if isinstance(message, Welcome):
+                self._cluster = (message.cluster_id, message.generation)
+            elif isinstance(message, Wants):
+                self._obey(message)
+
+    def _obey(self, wants: Wants) -> None:
+        for want in wants.containers:
+            name = want.container_id
+            if isinstance(want, WantRun) and want.spec is not None and name not in self._states:
+                self.started.append(want.spec)
+                self._report(name, "starting")
+                self._tasks[name] = asyncio.create_task(self._play(want.spec))
+            elif isinstance(want, WantStop) and name in self._tasks:
+                self._tasks[name].cancel()
+            elif isinstance(want, WantGone):
+                if name in self._tasks:
+                    self._tasks[name].cancel()
+                self._states.pop(name, None)
+                self._say(Report(gone=[name]))
+
+    async def _play(self, spec: ContainerSpec) -> None:
+        self._report(spec.container_id, "running")
+        try:
+            ended = Exit(code=await self._script(spec))
+        except asyncio.CancelledError:
+            ended = Exit(signal=9, reason="killed by signal 9")
+        self._report(spec.container_id, "exited", ended)
+
+    def _report(self, name: str, state: ContainerState, ended: Exit | None = None) -> None:
+        cluster_id, generation = self._cluster
+        report = ContainerReport(name, cluster_id, generation, state, pid=1, address="127.0.0.1", exit=ended)
+        self._states[name] = report
+        self._say(Report(containers=[report]))
+
+    def _say(self, message: Hello | Report) -> None:
+        self.channel.to_master.put_nowait(_encode(message).decode())
+
+
+class _Pipe:
+    """Two queues for a websocket."""
+
+    def __init__(self) -> None:
+        self.to_agent: asyncio.Queue[str] = asyncio.Queue()
+        self.to_master: asyncio.Queue[str] = asyncio.Queue()
+
+    async def send(self, frame: str) -> None:
+        self.to_agent.put_nowait(frame)
+
+    async def receive(self) -> str:
+        return await self.to_master.get()
