@@ -1,4 +1,4 @@
-"""An agent that only pretends: it speaks the protocol to the real hub, and a script in the test plays the containers."""
+"""An agent that only pretends: it speaks the protocol to the real hub, and a script of the test plays containers."""
 
 from __future__ import annotations
 
