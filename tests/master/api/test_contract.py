@@ -1,0 +1,232 @@
+"""What holds for every route, whatever it does: policies, spellings, error bodies, the published contract."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+from fastapi.routing import APIRoute, APIWebSocketRoute
+
+from tenax.master.api.edge import to_snake
+from tenax.master.api.routing import Allow, Declared, Routes, allowed
+from tenax.master.app import ROUTES, create_app
+from tests.kits.api import Api, Client
+from tests.master.api.authorization import POLICIES
+
+DECLARED = [route for noun in ROUTES for route in noun.declared]
+
+#: Whom a policy lets in, of those who have no token of a task or an agent.
+MAY = {
+    Allow.PUBLIC: {Allow.PUBLIC, Allow.USER, Allow.ADMIN},
+    Allow.USER: {Allow.USER, Allow.ADMIN},
+    Allow.ADMIN: {Allow.ADMIN},
+    Allow.TASK: set(),
+    Allow.AGENT: set(),
+}
+MALFORMED = (
+    *(b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b'{"a":"\\u0000"}', b'{"a":"\\ud800"}', b"[" * 100_000, b"1e400"),
+    *(b'{"user":3,"config":7,"username":[]}', b'{"username":"x","password":{},"limit":"x","isHashed":"perhaps"}'),
+)
+
+
+def _path(route: Declared) -> str:
+    return route.path.replace("{", "").replace("}", "").replace(":path", "")
+
+
+def test_every_route_of_the_application_has_a_policy(api: Api) -> None:
+    """Nothing is served that was not declared with one."""
+    for route in api.app.routes:
+        assert isinstance(route, APIRoute | APIWebSocketRoute), f"{route} was not declared"
+        assert allowed(route.endpoint) is not None, f"{route.path} has no policy"
+
+
+def test_the_policies_are_the_table(api: Api) -> None:
+    """Who may call what is written down twice: in the declaration and in the table; they agree."""
+    assert {route.operation: route.allow for route in DECLARED} == POLICIES
+
+
+def test_operations_and_results_are_stable_names() -> None:
+    """Each operation id stands once; each handler says what it gives back."""
+    names = [route.operation for route in DECLARED]
+    assert len(names) == len(set(names))
+    for route in DECLARED:
+        annotated = inspect.signature(route.handler).return_annotation is not inspect.Signature.empty
+        assert annotated or "response_model" in route.options, route.operation
+
+
+async def test_a_route_without_a_policy_is_refused_to_administrators_too(api: Api) -> None:
+    """Default deny, at run time."""
+    app = create_app(api.master)
+
+    async def forgotten() -> dict[str, str]:
+        return {"secret": "x"}
+
+    app.router.add_api_route("/api/v1/forgotten", forgotten)
+    token = (await api.nobody.post("/api/v1/auth/login", {"username": "admin", "password": api.password})).json()[
+        "token"
+    ]
+    client = Client(app, {"Authorization": f"Bearer {token}"})
+    assert (await client.get("/api/v1/forgotten")).status_code == 403
+    await client.close()
+
+
+async def test_each_route_lets_in_only_whom_its_policy_names(api: Api) -> None:
+    """Nobody and callers of the wrong kind get 401 or 403, before their body is even read."""
+    callers = {Allow.PUBLIC: api.nobody, Allow.USER: api.user, Allow.ADMIN: api.admin}
+    wrong = []
+    for route in DECLARED:
+        for kind, client in callers.items():
+            if route.method == "WEBSOCKET" or kind in MAY[route.allow]:
+                continue
+            reply = await client.ask(route.method, _path(route), b"{ not even JSON")
+            expected = 401 if kind is Allow.PUBLIC or route.allow is Allow.AGENT else 403
+            if reply.status_code != expected:
+                wrong.append((route.operation, kind, reply.status_code, reply.text))
+    assert not wrong
+
+
+async def test_a_malformed_body_is_never_our_error(api: Api) -> None:
+    """Whatever comes in, the answer is a refusal that says why, or a success; never 500."""
+    wrong = []
+    for route in DECLARED:
+        if route.method not in ("POST", "PUT", "PATCH") or Allow.ADMIN not in MAY[route.allow]:
+            continue
+        for body in MALFORMED:
+            reply = await api.admin.ask(route.method, _path(route), body)
+            told = reply.json()
+            if reply.status_code == 401:
+                api.admin = await api.login("admin", api.password)
+            elif reply.status_code >= 500 and reply.status_code != 501:
+                wrong.append((route.operation, body[:20], reply.text))
+            elif reply.status_code >= 400:
+                assert told["error"]["error"] if route.path.startswith("/api/v1") else told["message"]
+    assert not wrong
+
+
+@pytest.mark.parametrize("content_type", ["", "application/x-www-form-urlencoded", "text/plain"])
+async def test_a_body_is_json_whatever_its_content_type_says(api: Api, content_type: str) -> None:
+    """Clients send none, or the wrong one."""
+    headers = {"Content-Type": content_type} if content_type else {}
+    body = json.dumps({"username": "admin", "password": api.password}).encode()
+    assert (await api.client(headers).ask("POST", "/api/v1/auth/login", body)).status_code == 200
+
+
+async def test_both_spellings_of_fields_and_parameters_are_read(api: Api) -> None:
+    """Camel case and snake case mean the same, in bodies and in queries; null is absent."""
+    for body in ({"displayName": "A", "username": None}, {"display_name": "A"}):
+        reply = await api.user.patch("/api/v1/users/2", body)
+        assert reply.json()["user"]["displayName"] == "A", reply.text
+    for query in ({"sortBy": "SORT_BY_USER_NAME"}, {"sort_by": "SORT_BY_USER_NAME"}):
+        users = (await api.user.get("/api/v1/users", **query, limit=1)).json()["users"]
+        assert users[0]["username"] == "admin"
+
+
+@pytest.mark.parametrize(
+    ("camel", "snake"),
+    [
+        ("limit", "limit"),
+        ("orderBy", "order_by"),
+        ("experimentIdFilter.notIn", "experiment_id_filter.not_in"),
+        ("container_id", "container_id"),
+        ("b64Tgz", "b64_tgz"),
+    ],
+)
+def test_parameters_are_renamed_to_snake_case(camel: str, snake: str) -> None:
+    """Names that are in snake case already stay."""
+    assert to_snake(camel) == snake
+
+
+async def test_error_bodies_are_those_that_clients_parse(api: Api) -> None:
+    """gRPC's number and name under /api/v1, a message elsewhere."""
+    reply = await api.user.get("/api/v1/users/99")
+    assert reply.status_code == 404
+    assert reply.json()["error"].items() >= {"code": 5, "reason": "NotFound", "error": "there is no user 99"}.items()
+    assert (await api.user.get("/nowhere")).json() == {"message": "Not Found"}
+    beyond = await api.user.get("/api/v1/users/99999999999999999999999")
+    assert beyond.status_code == 400
+
+
+async def test_a_write_by_cookie_needs_our_own_origin(api: Api) -> None:
+    """A browser sends the cookie for any site; only our own page may change things with it."""
+    login = await api.nobody.post("/api/v1/auth/login", {"username": "admin", "password": api.password})
+    cookie = {"Cookie": f"auth={login.json()['token']}"}
+    assert (await api.client(cookie).get("/api/v1/me")).status_code == 200
+    for origin in ({}, {"Origin": "http://evil"}, {"Origin": "null"}):
+        assert (await api.client(cookie | origin).patch("/api/v1/users/1", {"displayName": "x"})).status_code == 403
+    ours = await api.client(cookie | {"Origin": "http://master"}).patch("/api/v1/users/1", {"displayName": "x"})
+    assert ours.status_code == 200
+
+
+async def test_authorization_counts_before_the_cookie(api: Api) -> None:
+    """A wrong header is not rescued by a right cookie."""
+    login = await api.nobody.post("/api/v1/auth/login", {"username": "admin", "password": api.password})
+    headers = {"Cookie": f"auth={login.json()['token']}", "Authorization": "Bearer wrong"}
+    assert (await api.client(headers).get("/api/v1/me")).status_code == 401
+
+
+async def test_a_body_over_the_limit_is_refused(api: Api) -> None:
+    """With its size declared or not; the answer says how much is taken."""
+    app = create_app(
+        api.master.__class__(
+            api.master.settings.model_copy(update={"body_limit_bytes": 1000}),
+            api.master.db,
+            api.master.listener,
+            api.master.cluster,
+            "m",
+            passwords=api.master.passwords,
+        )
+    )
+    client = Client(app)
+
+    async def pieces() -> object:
+        for _ in range(20):
+            yield b" " * 100
+
+    declared = await client.ask("POST", "/api/v1/auth/login", b" " * 2000)
+    streamed = await client._http.post("/api/v1/auth/login", content=pieces())
+    await client.close()
+    assert declared.status_code == streamed.status_code == 413
+    assert "MiB" in declared.json()["error"]["error"]
+
+
+async def test_the_contract_is_published(api: Api) -> None:
+    """OpenAPI names every operation once, with camel-case parameters, and says who may call it."""
+    document = (await api.nobody.get("/api/v1/openapi.json")).json()
+    operations = {op["operationId"]: op for path in document["paths"].values() for op in path.values()}
+    assert set(operations) == {route.operation for route in DECLARED if route.method != "WEBSOCKET"}
+    assert operations["PatchUser"]["x-allow"] == "user"
+    assert "/api/v1/users/{userId}" in document["paths"]
+    assert {"sortBy", "orderBy"} <= {p["name"] for p in operations["GetUsers"]["parameters"]}
+    assert "422" not in operations["PatchUser"]["responses"]
+
+
+async def test_anyone_may_ask_who_answers(api: Api) -> None:
+    """/info is what every client asks first."""
+    info = (await api.nobody.get("/info")).json()
+    assert info["version"] == "0.38.1"
+    assert info["cluster_id"] == api.master.cluster.cluster_id
+    assert info["telemetry"]["enabled"] is False
+    assert (await api.nobody.get("/health")).json()["database"] == "up"
+    assert (await api.nobody.get("/api/v1/master")).json()["clusterId"] == info["cluster_id"]
+
+
+async def test_requests_are_counted_by_route(api: Api) -> None:
+    """The label is the route's pattern, never the path with its ids."""
+    await api.user.get("/api/v1/users/1")
+    text = (await api.nobody.get("/metrics")).text
+    assert 'tenax_http_requests_total{method="GET",route="/api/v1/users/{user_id}",status="200"}' in text
+    assert "/api/v1/users/1" not in text
+
+
+def test_routes_keep_their_order() -> None:
+    """The first that matches answers, so declarations are kept as they stand."""
+    routes = Routes("x")
+
+    @routes.get("/a", "A", allow=Allow.PUBLIC)
+    async def a() -> None: ...
+
+    @routes.get("/{b}", "B", allow=Allow.USER)
+    async def b() -> None: ...
+
+    assert [(route.path, route.allow) for route in routes.declared] == [("/a", Allow.PUBLIC), ("/{b}", Allow.USER)]

@@ -1,0 +1,188 @@
+"""Users, passwords and logins, asked of the real application."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+from tenax.config.master import MasterSettings, SecuritySettings
+from tenax.master.bootstrap import CREDENTIALS_FILE, bootstrap
+from tenax.master.passwords import Passwords
+from tenax.wire.api.users import hashed_password
+from tests.kits.api import CHEAP, Api
+
+
+async def test_the_first_users_share_a_random_password_that_only_the_owner_can_read(api: Api) -> None:
+    """The file under the state directory is 0600, names the administrator, and its password works for both users."""
+    path = api.master.settings.dir / CREDENTIALS_FILE
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    told = json.loads(path.read_text())
+    assert told["username"] == "admin"
+    assert len(told["password"]) >= 20
+    for name in ("admin", "determined"):
+        client = await api.login(name, told["password"])
+        assert (await client.get("/api/v1/me")).json()["user"]["username"] == name
+
+
+async def test_a_second_start_changes_nothing(api: Api) -> None:
+    """Users are made once; a restarted master keeps cluster id and passwords."""
+    cluster = await bootstrap(api.master.db, api.master.settings, Passwords(CHEAP))
+    assert cluster == api.master.cluster
+    await api.login("admin", api.password)
+
+
+async def test_login_takes_the_hash_that_clients_send(api: Api) -> None:
+    """A client that hashes and one that does not get in with the same password."""
+    body = {"username": "admin", "password": hashed_password(api.password), "isHashed": True}
+    reply = await api.nobody.post("/api/v1/auth/login", body)
+    assert reply.status_code == 200
+    assert reply.cookies["auth"] == reply.json()["token"]
+    assert reply.json()["user"]["admin"] is True
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"username": "admin", "password": "wrong"}, 401),
+        ({"username": "admin", "password": ""}, 401),
+        ({"username": "nobody", "password": "x"}, 401),
+        ({"username": "", "password": "x"}, 400),
+        ({}, 400),
+    ],
+)
+async def test_a_wrong_login_is_refused(api: Api, body: dict[str, str], status: int) -> None:
+    """Unknown names and wrong passwords get the same answer."""
+    reply = await api.nobody.post("/api/v1/auth/login", body)
+    assert reply.status_code == status
+    assert set(reply.json()) == {"error"}
+
+
+async def test_logout_ends_the_session(api: Api) -> None:
+    """The token is of no use afterwards; other sessions of the same user are."""
+    other = await api.login("admin", api.password)
+    assert (await api.admin.post("/api/v1/auth/logout")).status_code == 200
+    assert (await api.admin.get("/api/v1/me")).status_code == 401
+    assert (await other.get("/api/v1/me")).status_code == 200
+
+
+async def test_an_expired_session_is_nobodys(api: Api) -> None:
+    """A session past its end counts as none."""
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update user_sessions set expires_at = now() - interval '1 second'")
+    assert (await api.admin.get("/api/v1/me")).status_code == 401
+
+
+async def test_failed_logins_make_the_next_one_wait(api: Api) -> None:
+    """After some failures even the right password waits, and is told how long; another address does not."""
+    for _ in range(5):
+        assert (await api.nobody.post("/api/v1/auth/login", {"username": "admin", "password": "no"})).status_code == 401
+    right = {"username": "admin", "password": api.password}
+    reply = await api.nobody.post("/api/v1/auth/login", right)
+    assert reply.status_code == 429
+    assert int(reply.headers["retry-after"]) >= 1
+    assert (await api.client(host="10.0.0.9").post("/api/v1/auth/login", right)).status_code == 200
+
+
+class TestBlankPasswords:
+    """Blank passwords, which only an explicit setting allows."""
+
+    @pytest.fixture
+    def master_settings(self, master_settings: MasterSettings) -> MasterSettings:
+        return master_settings.model_copy(update={"security": SecuritySettings(allow_blank_passwords=True)})
+
+    async def test_blank_works_on_the_masters_machine_only(self, api: Api) -> None:
+        """From another machine, or through a proxy, the login is refused with what to do."""
+        blank = {"username": "determined", "password": ""}
+        assert (await api.nobody.post("/api/v1/auth/login", blank)).status_code == 200
+        for client in (api.client(host="192.0.2.1"), api.client({"X-Forwarded-For": "192.0.2.1"})):
+            reply = await client.post("/api/v1/auth/login", blank)
+            assert reply.status_code == 403
+            assert "set a password" in reply.json()["error"]["error"]
+
+
+async def test_a_blank_password_is_refused_without_the_setting(api: Api) -> None:
+    """Neither a new user nor a change of password can make one."""
+    made = await api.admin.post("/api/v1/users", {"user": {"username": "eve", "admin": False, "active": True}})
+    assert made.status_code == 400
+    changed = await api.admin.patch("/api/v1/users/2", {"password": "", "isHashed": True})
+    assert changed.status_code == 400
+
+
+async def test_an_administrator_makes_users(api: Api) -> None:
+    """The new user logs in; the same name in other capitals is taken."""
+    body = {"user": {"username": "Eve", "admin": False, "active": True}, "password": "s3cret", "isHashed": False}
+    made = await api.admin.post("/api/v1/users", body)
+    assert made.status_code == 200
+    assert made.json()["user"] | {"modifiedAt": ""} == {
+        "id": 3,
+        "username": "Eve",
+        "admin": False,
+        "active": True,
+        "displayName": "",
+        "agentUserGroup": None,
+        "modifiedAt": "",
+        "lastAuthAt": None,
+        "remote": False,
+    }
+    await api.login("Eve", "s3cret")
+    body["user"] = {"username": "eve"}
+    assert (await api.admin.post("/api/v1/users", body)).status_code == 409
+    assert (await api.user.post("/api/v1/users", body)).status_code == 403
+
+
+async def test_a_user_changes_only_their_own_name_and_password(api: Api) -> None:
+    """A changed password ends the other sessions of that user, not the one that changed it."""
+    other = await api.login("determined", api.password)
+    reply = await api.user.patch("/api/v1/users/2", {"displayName": "Dee", "password": "n3w-password"})
+    assert reply.json()["user"]["displayName"] == "Dee"
+    assert (await other.get("/api/v1/me")).status_code == 401
+    assert (await api.user.get("/api/v1/me")).status_code == 200
+    await api.login("determined", "n3w-password")
+    assert (await api.user.patch("/api/v1/users/2", {"admin": True})).status_code == 403
+    assert (await api.user.patch("/api/v1/users/1", {"displayName": "x"})).status_code == 403
+
+
+async def test_a_user_who_is_not_active_is_out(api: Api) -> None:
+    """Deactivating ends the sessions and refuses the next login."""
+    assert (await api.admin.patch("/api/v1/users/2", {"active": False})).status_code == 200
+    assert (await api.user.get("/api/v1/me")).status_code == 401
+    reply = await api.nobody.post("/api/v1/auth/login", {"username": "determined", "password": api.password})
+    assert reply.status_code == 403
+
+
+async def test_the_last_administrator_stays_one(api: Api) -> None:
+    """Taking the right from the only administrator is refused and changes nothing."""
+    for change in ({"admin": False}, {"active": False}):
+        assert (await api.admin.patch("/api/v1/users/1", change)).status_code == 400
+    assert (await api.admin.get("/api/v1/me")).json()["user"]["admin"] is True
+
+
+async def test_remote_users_log_in_elsewhere(api: Api) -> None:
+    """A remote user has no password here; made local again with a password, it works."""
+    made = await api.admin.post("/api/v1/users", {"user": {"username": "rem", "remote": True}})
+    user_id = made.json()["user"]["id"]
+    blank = {"username": "rem", "password": ""}
+    assert (await api.nobody.post("/api/v1/auth/login", blank)).status_code == 401
+    refused = await api.admin.patch(f"/api/v1/users/{user_id}", {"password": "x"})
+    assert "Cannot set password" in refused.json()["error"]["error"]
+    local = await api.admin.patch(f"/api/v1/users/{user_id}", {"remote": False, "password": "pass-word"})
+    assert local.json()["user"]["remote"] is False
+    await api.login("rem", "pass-word")
+
+
+async def test_the_list_of_users_is_filtered_sorted_and_paged(api: Api) -> None:
+    """Filters and order as asked; the pagination leads through the list."""
+    for name in ("ann", "bob", "cid"):
+        body = {"user": {"username": name, "active": name != "bob"}, "password": "s3cret!"}
+        assert (await api.admin.post("/api/v1/users", body)).status_code == 200
+    query = {"orderBy": "ORDER_BY_DESC", "sortBy": "SORT_BY_USER_NAME", "active": "true"}
+    reply = (await api.user.get("/api/v1/users", **query, limit=2)).json()
+    assert [user["username"] for user in reply["users"]] == ["determined", "cid"]
+    assert reply["pagination"] == {"offset": 0, "limit": 2, "startIndex": 0, "endIndex": 2, "total": 4}
+    rest = (await api.user.get("/api/v1/users", **query, offset=2)).json()
+    assert [user["username"] for user in rest["users"]] == ["ann", "admin"]
+    named = (await api.user.get("/api/v1/users", name="B")).json()
+    assert [user["username"] for user in named["users"]] == ["bob"]
+    assert (await api.user.get("/api/v1/users", offset=99)).status_code == 400
