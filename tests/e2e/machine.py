@@ -1,0 +1,162 @@
+"""A whole cluster as its user starts it, and what a test needs to look at it, break it, and count what is left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from tenax.client.connect import Client
+from tenax.client.experiments import Experiment
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[2]
+TENAX = Path(sys.executable).parent / "tenax"
+#: Services of a local cluster, by the names in ``supervisor.json``.
+SERVERS = ("postgres", "master", "agent")
+
+
+class Machine:
+    """A cluster in a directory of its own, on a free port."""
+
+    def __init__(
+        self, directory: Path, *, slots: int = 2, runtime: str = "process", options: tuple[str, ...] = ()
+    ) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self._options = ("--slots", str(slots), "--runtime", runtime, *options)
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))},
+            "TENAX_DIR": str(directory),
+            "XDG_CONFIG_HOME": str(directory.parent / "config"),
+        }
+
+    def tenax(self, *arguments: str, check: bool = True, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        """Run the command line against this cluster."""
+        return subprocess.run(
+            [str(TENAX), *arguments],
+            env=self.environment,
+            cwd=self.directory.parent,
+            capture_output=True,
+            text=True,
+            check=check,
+            timeout=timeout,
+        )
+
+    def up(self) -> None:
+        """``tenax up``, as often as needed after a fault."""
+        done = self.tenax("up", "--dir", str(self.directory), "--port", str(self.port), *self._options, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr + self.logs()
+
+    def down(self) -> None:
+        """``tenax down``, with the tasks."""
+        self.tenax("down", "--dir", str(self.directory), "--kill-tasks", check=False)
+
+    def client(self) -> Client:
+        """Logged in as the first administrator."""
+        told = json.loads((self.directory / "credentials.json").read_text())
+        url = f"http://127.0.0.1:{self.port}"
+        return Client(url, user=told["username"], password=told["password"])
+
+    def pid(self, server: str) -> int | None:
+        """Process id of ``supervisor``, ``postgres``, ``master`` or ``agent``; None while it is not up."""
+        document = json.loads((self.directory / "supervisor.json").read_text())
+        if server == "supervisor":
+            return int(document["pid"])
+        pid = document["services"].get(server, {}).get("pid")
+        return int(pid) if pid else None
+
+    def kill(self, server: str) -> None:
+        """``kill -9``; waits until there is one to kill."""
+        pid = wait_for(lambda: self.pid(server), f"a running {server}")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    def task_processes(self) -> list[int]:
+        """Every process of a task of this cluster."""
+        return [pid for pid, environment in processes() if str(self.directory).encode() in environment]
+
+    def containers(self) -> list[str]:
+        """Directories of containers that are left."""
+        directory = self.directory / "agent" / "containers"
+        return sorted(entry.name for entry in directory.iterdir()) if directory.is_dir() else []
+
+    def logs(self) -> str:
+        """The end of every server's log, for a failure's message."""
+        texts = [f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}" for log in self.directory.glob("*.log")]
+        return "\n".join(texts)
+
+
+@contextlib.contextmanager
+def machine(directory: Path, **options: object) -> Iterator[Machine]:
+    """A cluster that is up, and is taken down in the end, whatever happened to it."""
+    place = Machine(directory / "cluster", **options)  # type: ignore[arg-type]
+    place.up()
+    try:
+        yield place
+    finally:
+        place.down()
+        for pid in place.task_processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(place.directory, ignore_errors=True)
+
+
+def processes() -> Iterator[tuple[int, bytes]]:
+    """Every process of this machine that carries a container's identity, with its environment."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                environment = (entry / "environ").read_bytes()
+                if b"DET_CONTAINER_ID=" in environment:
+                    yield int(entry.name), environment
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(look: Callable[[], T | None], what: str, seconds: float = 60.0) -> T:
+    """The first thing that ``look`` finds. Raises AssertionError when there is none after ``seconds``."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"waited {seconds:g} s in vain for {what}")
+
+
+def outlast(place: Machine, number: int, seconds: float = 120.0) -> Experiment:
+    """The experiment once it has ended, however often the master was away meanwhile."""
+
+    def look() -> Experiment | None:
+        with contextlib.suppress(Exception), place.client() as client:
+            experiment = client.experiment(number)
+            return experiment if experiment.has_ended else None
+        return None
+
+    try:
+        return wait_for(look, f"the end of experiment {number}", seconds)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{place.logs()}") from None
+
+
+def pick(seed: int, low: float, high: float) -> float:
+    """A seeded instant."""
+    return random.Random(seed).uniform(low, high)

@@ -1,0 +1,197 @@
+"""Nothing is lost: each part is killed at a seeded random instant of a search, which ends as if it had not been.
+
+`make test` kills each part once; `make test-long` ten times.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.stored import stored_rows
+
+from tenax.client.experiments import Experiment
+from tenax.jsonvalue import JsonObject
+from tests.e2e import books
+from tests.e2e.machine import Machine, machine, outlast, pick, wait_for
+
+SCRIPT = Path(__file__).parent / "faults"
+TRIALS = 8
+
+
+def search(book: Path, *, pause: float = 0.02) -> JsonObject:
+    """Eight trials, each of at least 50 training reports before its first validation."""
+    return {
+        "name": "faults",
+        "entrypoint": "python3 train.py",
+        "hyperparameters": {
+            "x": {"type": "double", "minval": 1, "maxval": 2},
+            "book": str(book),
+            "steps": 50,
+            "epochs": 4,
+            "pause": pause,
+        },
+        "searcher": {
+            "name": "adaptive_asha",
+            "metric": "loss",
+            "time_metric": "epochs",
+            "max_time": 4,
+            "max_trials": TRIALS,
+            "max_concurrent_trials": 4,
+        },
+        "resources": {"slots_per_trial": 1},
+        "max_restarts": 5,
+    }
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """One cluster for all faults: each has to leave it as it was."""
+    with machine(tmp_path_factory.mktemp("faults")) as up:
+        yield up
+
+
+Fault = Callable[[Machine], None]
+
+
+def kill_server(name: str) -> Fault:
+    return lambda place: place.kill(name)
+
+
+def kill_master_and_agent(place: Machine) -> None:
+    place.kill("master")
+    place.kill("agent")
+
+
+def kill_supervisor(place: Machine) -> None:
+    """Nobody is left to start it again but the user."""
+    place.kill("supervisor")
+    place.up()
+
+
+def power_cut(place: Machine) -> None:
+    """Everything at once, the tasks too."""
+    pids = [place.pid(name) for name in ("supervisor", "postgres", "master", "agent")] + place.task_processes()
+    for pid in filter(None, pids):
+        _kill(pid)
+    place.up()
+
+
+def kill_training(place: Machine) -> None:
+    """The process that trains, not what supervises it."""
+
+    def training() -> list[int]:
+        return [
+            pid for pid in place.task_processes() if b"train.py" in _command(pid) and b"sh" not in _command(pid)[:3]
+        ]
+
+    _kill(wait_for(training, "a training process")[0])
+
+
+#: name: (what is done, whether training processes must not notice)
+FAULTS: dict[str, tuple[Fault, bool]] = {
+    "master": (kill_server("master"), True),
+    "agent": (kill_server("agent"), True),
+    "master and agent": (kill_master_and_agent, True),
+    "postgres": (kill_server("postgres"), True),
+    "supervisor": (kill_supervisor, True),
+    "training": (kill_training, False),
+    "power cut": (power_cut, False),
+}
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_loses_nothing(place: Machine, tmp_path: Path, fault: str) -> None:
+    """One kill of each part, in a running search."""
+    suffer(place, tmp_path, fault, seed=0)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("seed", range(1, 11))
+@pytest.mark.parametrize("fault", FAULTS)
+def test_ten_faults_lose_nothing(place: Machine, tmp_path: Path, fault: str, seed: int) -> None:
+    """Each part ten times, at other instants."""
+    suffer(place, tmp_path, fault, seed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_a_master_that_is_away_for_two_minutes_loses_nothing(place: Machine, tmp_path: Path) -> None:
+    """Scripts report, finish and are preempted meanwhile; all of it arrives when the master is back."""
+    away(place, tmp_path, seconds=120.0)
+
+
+@pytest.mark.timeout(200)
+def test_a_master_that_is_away_for_a_while_loses_nothing(place: Machine, tmp_path: Path) -> None:
+    """The same for as long as the running trials take to finish."""
+    away(place, tmp_path, seconds=8.0)
+
+
+def suffer(place: Machine, directory: Path, fault: str, seed: int) -> None:
+    """Run a search, let the fault happen at a seeded instant, and hold the end against the books."""
+    strike, training_is_spared = FAULTS[fault]
+    number = submit(place, directory)
+    wait_for(lambda: books.read(directory), "the first trial")
+    time.sleep(pick(seed * 100 + sorted(FAULTS).index(fault), 0.0, 6.0))
+    strike(place)
+    hold_to_account(place, directory, outlast(place, number), one_run_each=training_is_spared)
+
+
+def away(place: Machine, directory: Path, seconds: float) -> None:
+    """The master is stopped (it neither serves nor dies) while two trials run and one search pauses."""
+    number = submit(place, directory)
+    wait_for(lambda: len(books.read(directory)) >= 2 or None, "two trials")
+    with place.client() as client:
+        client.experiment(number).pause()
+    pid = place.pid("master")
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    _kill(pid)
+    with place.client() as client:
+        client.experiment(number).activate()
+    hold_to_account(place, directory, outlast(place, number), one_run_each=False)
+
+
+def submit(place: Machine, directory: Path) -> int:
+    """A search whose scripts keep their books in ``directory``."""
+    with place.client() as client:
+        return client.create_experiment(search(directory), SCRIPT).id
+
+
+def hold_to_account(place: Machine, directory: Path, experiment: Experiment, *, one_run_each: bool) -> None:
+    """Exactly the trials asked for, every report once, nothing left over."""
+    assert experiment.state == "COMPLETED", place.logs()
+    kept = books.read(directory)
+    with place.client() as client:
+        trials = client.experiment(experiment.id).trials()
+    assert len(trials) == TRIALS
+    assert {trial.state for trial in trials} == {"COMPLETED"}
+    assert {book.trial_id for book in kept} == {trial.id for trial in trials}
+    assert all(len(book.starts) == 1 for book in kept), "a run was started twice"
+    if one_run_each:
+        assert [book.run_id for book in kept] == [1] * TRIALS, "a training process was started again"
+        assert {trial.restarts for trial in trials} == {0}
+    assert not books.compare(kept, stored_rows(place, [trial.id for trial in trials]))
+    wait_for(lambda: not place.containers() or None, f"the end of {place.containers()}")
+    wait_for(lambda: not place.task_processes() or None, "the end of every process of a task")
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
