@@ -360,3 +360,32 @@ def test_documents_do_not_share() -> None:
     assert resolve(SMALL).document["data"] == {}
     assert resolve(SMALL).document["labels"] == []
     assert resolve(SMALL).document["min_validation_period"] == {"batches": 0}
+
+
+ASHA = "adaptive_asha, time_metric: t, max_trials: 4, max_time: 9"
+
+
+@pytest.mark.parametrize(
+    ("searcher", "path"),
+    [
+        ("random, max_trials: 10000000", "searcher.max_trials:3"),
+        (ASHA + ", divisor: 1e300", "searcher.divisor:3"),
+        (ASHA + ", max_rungs: 1000000", "searcher.max_rungs:3"),
+        (ASHA + ", bracket_rungs: [2000]", "searcher.bracket_rungs[0]:3"),
+        (ASHA.replace("9", "1" + "0" * 400), "searcher.max_time:3"),
+        ("adaptive_asha, max_trials: 4, max_length: {batches: 0}", "searcher.max_length:3"),
+        ("async_halving, num_rungs: 600, max_trials: 4, time_metric: t, max_time: 9", "searcher.num_rungs:3"),
+    ],
+)
+def test_searches_that_no_master_survives(searcher: str, path: str) -> None:
+    """Numbers that would overflow or exhaust memory when the search starts are refused when it is submitted."""
+    assert path in problems(SMALL.replace("single", searcher))
+
+
+def test_grids_that_no_master_survives() -> None:
+    """A grid is counted before it is made."""
+    axes = "".join(f"  a{n}: {{type: double, minval: 0, maxval: 1, count: 1000}}\n" for n in range(2))
+    grid = SMALL.replace("single", "grid") + "hyperparameters:\n" + axes
+    assert resolve(grid)
+    more = grid + "  b: {type: categorical, vals: [1, 2]}\n  c: {type: int, minval: 1, maxval: 3, count: 900}\n"
+    assert problems(more)["hyperparameters:4"].startswith("the grid has 6000000 points")

@@ -49,6 +49,9 @@ def _searcher(searcher: JsonObject, report: Report) -> JsonObject:
         return searcher
     if time_metric is not None or max_time is not None:
         return searcher
+    if count < 1:
+        report.add((*_AT, "max_length"), f"{count} is too small: at least 1, or set time_metric and max_time")
+        return searcher
     message = f"is the spelling of before 0.38, and was taken as time_metric: {unit}, max_time: {count}"
     report.note((*_AT, "max_length"), f"{message}; each validation report must hold {unit!r} as a number")
     if not isinstance(searcher.get("max_length"), dict):

@@ -10,6 +10,8 @@ from tenax.config.shapes import AnyOf, Int
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
+#: The largest whole number that a float holds exactly.
+_LONGEST = 1 << 53
 UNITS = ("batches", "records", "epochs")
 #: What a length without a unit counts: what scripts report as the number of steps done.
 DEFAULT_UNIT = "batches"
@@ -19,9 +21,9 @@ DEFAULT_UNIT = "batches"
 class Length:
     """Exactly one of the three is set."""
 
-    batches: Annotated[int | None, Int(minimum=0)] = None
-    records: Annotated[int | None, Int(minimum=0)] = None
-    epochs: Annotated[int | None, Int(minimum=0)] = None
+    batches: Annotated[int | None, Int(minimum=0, maximum=_LONGEST)] = None
+    records: Annotated[int | None, Int(minimum=0, maximum=_LONGEST)] = None
+    epochs: Annotated[int | None, Int(minimum=0, maximum=_LONGEST)] = None
 
 
 def _one_unit(value: Json, at: Path, report: Report) -> None:
@@ -46,7 +48,7 @@ class _Length(Struct[Length]):
 
 LENGTH = _Length(Length, atomic=True, rule=_one_unit)
 POSITIVE_LENGTH = _Length(Length, atomic=True, rule=_positive)
-MAX_LENGTH = AnyOf(number=Int(minimum=0), map=LENGTH)
+MAX_LENGTH = AnyOf(number=Int(minimum=0, maximum=_LONGEST), map=LENGTH)
 
 
 def unit_and_count(value: Json) -> tuple[str, int] | None:

@@ -9,7 +9,7 @@ from typing import Annotated
 from tenax.config.lengths import LENGTH, Length
 from tenax.config.problems import Path, Report
 from tenax.config.schema_environment import ENVIRONMENT, Environment
-from tenax.config.schema_hyperparameters import HYPERPARAMETERS, check_grid
+from tenax.config.schema_hyperparameters import HYPERPARAMETERS, MAX_POINTS, check_grid, grid_points
 from tenax.config.schema_integrations import INTEGRATIONS, Integrations
 from tenax.config.schema_legacy import IGNORED_SECTIONS, OPTIMIZATIONS, PROFILING, Optimizations, Profiling
 from tenax.config.schema_logs import LOG_POLICIES, LogPolicy
@@ -123,6 +123,10 @@ def _whole(value: Json, at: Path, report: Report) -> None:
     name = searcher.get("name") if isinstance(searcher, dict) else None
     if isinstance(name, str) and name in END_OF_LIFE:
         report.add((*at, "searcher", "name"), f"the searcher {name!r} is no longer there: {END_OF_LIFE[name]}")
+    points = grid_points(value.get("hyperparameters")) if name == "grid" else 1
+    if points > MAX_POINTS:
+        message = f"the grid has {points} points, and at most {MAX_POINTS} are run: lower the counts, or use random"
+        report.add((*at, "hyperparameters"), message)
     if value.get("checkpoint_storage") is None:
         report.missing(at, "checkpoint_storage", "here, or as a default of the workspace or of the master")
 

@@ -8,12 +8,13 @@ whole.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 from tenax.config.problems import Path, Report, nearest
-from tenax.config.shapes import Int, ListOf, Number, Shape
+from tenax.config.shapes import INT64, Int, ListOf, Number, Shape
 from tenax.config.structs import Struct
 from tenax.config.text import kind
 from tenax.jsonvalue import Json, JsonObject
@@ -26,7 +27,11 @@ class _Value(Shape):
     keeps_null = True
 
 
-_COUNT = Int(minimum=1)
+#: More points than any grid is meant to have: it is made as a whole.
+MAX_POINTS = 1_000_000
+
+_COUNT = Int(minimum=1, maximum=MAX_POINTS)
+_INTEGER = Int(minimum=-INT64 - 1, maximum=INT64)
 _NUMBER = Number()
 
 
@@ -37,8 +42,8 @@ class _Const:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Int:
-    minval: Annotated[int, Int()]
-    maxval: Annotated[int, Int()]
+    minval: Annotated[int, _INTEGER]
+    maxval: Annotated[int, _INTEGER]
     count: Annotated[int | None, _COUNT] = None
 
 
@@ -160,6 +165,20 @@ def check_grid(value: Json, at: Path, report: Report) -> None:
     """Report each range that has no ``count``: a grid needs to know how many points to take."""
     for path, _hyperparameter in _ranges_without_count(value, at):
         report.add(path, "a grid search needs to know how many points to take here: set count")
+
+
+def grid_points(value: Json) -> int:
+    """How many points the grid over a checked tree has."""
+    if not isinstance(value, dict):
+        return 1
+    if _is_level(value):
+        return math.prod(grid_points(item) for item in value.values())
+    if isinstance(value.get("vals"), list):
+        return len(value["vals"])  # type: ignore[arg-type]  # just seen to be a list
+    points = _count(value) or 1
+    if value["type"] == "int":
+        points = min(points, _int(value["maxval"]) - _int(value["minval"]) + 1)
+    return points
 
 
 def _ranges_without_count(value: Json, at: Path) -> Iterator[tuple[Path, JsonObject]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Annotated
 
 from tenax.config.problems import Path, Report
-from tenax.config.shapes import Flag, Int, ListOf, Number, Respelled, Text, key, low_then_high, united_by
+from tenax.config.shapes import INT64, Flag, Int, ListOf, Number, Respelled, Text, key, low_then_high, united_by
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
@@ -24,10 +25,11 @@ def _bytes(value: Json, at: Path, report: Report) -> Json:
     if match is None:
         report.add(at, f"{value!r} is not a size: write bytes, or a number with a unit such as '512 mb' or '1.5 GiB'")
         return None
-    return int(float(match[1]) * 1024 ** _POWERS[(match[2] or "").lower()])
+    size = float(match[1]) * 1024 ** _POWERS[(match[2] or "").lower()]
+    return int(size) if math.isfinite(size) else INT64 + 1
 
 
-SIZE = Respelled(Int(minimum=0), _bytes)
+SIZE = Respelled(Int(minimum=0, maximum=INT64), _bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

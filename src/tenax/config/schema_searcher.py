@@ -16,9 +16,23 @@ from tenax.jsonvalue import Json
 from tenax.search.config import Mode
 
 _NAME = Text(filled=True)
-_POSITIVE = Int(minimum=1)
-_NATURAL = Int(minimum=0)
-_DIVISOR = Number(above=1)
+#: More than any search needs, and few enough that making them all at once does not take a master down.
+MAX_TRIALS = 1_000_000
+#: ``divisor ** rungs`` must stay a float.
+_MAX_RUNGS = 100
+_MAX_DIVISOR = 1000
+
+_TRIALS = Int(minimum=1, maximum=MAX_TRIALS)
+_CONCURRENT = Int(minimum=0, maximum=MAX_TRIALS)
+_RUNGS = Int(minimum=1, maximum=_MAX_RUNGS)
+_TIME = Int(minimum=1, maximum=1 << 53)
+_DIVISOR = Number(above=1, maximum=_MAX_DIVISOR)
+
+
+def _few(value: Json, at: Path, report: Report) -> None:
+    assert isinstance(value, list)
+    if len(value) > _MAX_RUNGS:
+        report.add(at, f"{len(value)} brackets are too many: at most {_MAX_RUNGS}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,28 +58,28 @@ class Single(Common):
 class Random(Common):
     """Independent samples."""
 
-    max_trials: Annotated[int, _POSITIVE]
+    max_trials: Annotated[int, _TRIALS]
     #: 0: no cap.
-    max_concurrent_trials: Annotated[int, _NATURAL] = 16
+    max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid(Common):
     """Every point of a grid."""
 
-    max_concurrent_trials: Annotated[int, _NATURAL] = 16
+    max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asha(Common):
     """What both forms of successive halving have."""
 
-    max_trials: Annotated[int, _POSITIVE]
+    max_trials: Annotated[int, _TRIALS]
     #: Validation metric that tells how far a trial is, and where the last rung lies on it.
     time_metric: Annotated[str | None, _NAME] = None
-    max_time: Annotated[int | None, _POSITIVE] = None
+    max_time: Annotated[int | None, _TIME] = None
     divisor: Annotated[float, _DIVISOR] = 4
-    max_concurrent_trials: Annotated[int, _NATURAL] = 16
+    max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
     #: Of the time when trials could also be paused and promoted; they are stopped now, always.
     stop_once: Annotated[bool | None, Flag()] = None
 
@@ -74,7 +88,7 @@ class _Asha(Common):
 class AsyncHalving(_Asha):
     """One bracket of ASHA."""
 
-    num_rungs: Annotated[int, _POSITIVE]
+    num_rungs: Annotated[int, _RUNGS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +96,15 @@ class AdaptiveAsha(_Asha):
     """Several brackets of ASHA."""
 
     mode: Annotated[Mode, OneOf(Mode)] = Mode.STANDARD
-    max_rungs: Annotated[int, _POSITIVE] = 5
-    bracket_rungs: Annotated[tuple[int, ...], ListOf(_POSITIVE)] = ()
+    max_rungs: Annotated[int, _RUNGS] = 5
+    bracket_rungs: Annotated[tuple[int, ...], ListOf(_RUNGS, rule=_few)] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncHalving(Common):
     """Of the past."""
 
-    num_rungs: Annotated[int, _POSITIVE]
+    num_rungs: Annotated[int, _RUNGS]
     budget: Annotated[object, MAX_LENGTH]
     divisor: Annotated[float, _DIVISOR] = 4
     train_stragglers: Annotated[bool, Flag()] = True
@@ -101,19 +115,19 @@ class Adaptive(Common):
     """Of the past."""
 
     budget: Annotated[object, MAX_LENGTH]
-    bracket_rungs: Annotated[tuple[int, ...], ListOf(_POSITIVE)] = ()
+    bracket_rungs: Annotated[tuple[int, ...], ListOf(_RUNGS, rule=_few)] = ()
     divisor: Annotated[float, _DIVISOR] = 4
     train_stragglers: Annotated[bool, Flag()] = True
     mode: Annotated[Mode, OneOf(Mode)] = Mode.STANDARD
-    max_rungs: Annotated[int, _POSITIVE] = 5
+    max_rungs: Annotated[int, _RUNGS] = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveSimple(Common):
     """Of the past."""
 
-    max_trials: Annotated[int, _POSITIVE]
-    max_rungs: Annotated[int, _POSITIVE] = 5
+    max_trials: Annotated[int, _TRIALS]
+    max_rungs: Annotated[int, _RUNGS] = 5
     divisor: Annotated[float, _DIVISOR] = 4
     mode: Annotated[Mode, OneOf(Mode)] = Mode.STANDARD
 

@@ -13,6 +13,7 @@ Null means "not set" everywhere but inside hyperparameters and free documents. C
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from enum import Enum
 
@@ -84,13 +85,22 @@ class Flag(Shape):
 class Number(Shape):
     """A finite number in a range; the bounds are included but for ``above``."""
 
-    def __init__(self, *, minimum: float | None = None, above: float | None = None) -> None:
+    def __init__(
+        self, *, minimum: float | None = None, above: float | None = None, maximum: float | None = None
+    ) -> None:
         self._minimum = minimum
         self._above = above
+        self._maximum = maximum
 
     def check(self, value: Json, at: Path, report: Report) -> Json:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return _expect(False, value, "a number", at, report)
+        if not _is_finite(value):
+            report.add(at, f"{value} cannot be stored: use a finite number")
+            return None
+        if self._maximum is not None and value > self._maximum:
+            report.add(at, f"{value} is too large: at most {self._maximum:g}")
+            return None
         if self._minimum is not None and value < self._minimum:
             report.add(at, f"{value} is too small: at least {self._minimum:g}")
             return None
@@ -103,10 +113,15 @@ class Number(Shape):
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+#: Whole numbers have 32 bits where nothing else is said: what is stored and sent has room for that.
+INT32 = (1 << 31) - 1
+INT64 = (1 << 63) - 1
+
+
 class Int(Shape):
     """A whole number in a range, bounds included. ``3.0`` is 3, as JSON means it."""
 
-    def __init__(self, *, minimum: int | None = None, maximum: int | None = None) -> None:
+    def __init__(self, *, minimum: int = -INT32 - 1, maximum: int = INT32) -> None:
         self._minimum = minimum
         self._maximum = maximum
 
@@ -115,10 +130,10 @@ class Int(Shape):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             return _expect(False, value, "a whole number", at, report)
-        if self._minimum is not None and value < self._minimum:
+        if value < self._minimum:
             report.add(at, f"{value} is too small: at least {self._minimum}")
             return None
-        if self._maximum is not None and value > self._maximum:
+        if value > self._maximum:
             report.add(at, f"{value} is too large: at most {self._maximum}")
             return None
         return value
@@ -310,6 +325,14 @@ def frozen(value: Json) -> object:
 def without_nulls(value: Mapping[str, Json]) -> dict[str, Json]:
     """The entries that are set."""
     return {key: item for key, item in value.items() if item is not None}
+
+
+def _is_finite(value: int | float) -> bool:
+    """An integer beyond all floats is as good as infinite."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _json_type(value: Json) -> str:
