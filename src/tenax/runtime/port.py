@@ -10,7 +10,7 @@ container are made one after another by the caller.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from tenax.errors import TenaxError
@@ -32,9 +32,9 @@ class StartFailed(TenaxError):
 class Placement:
     """What the agent adds to a spec before the start."""
 
-    #: DET_MASTER, DET_AGENT_ID, DET_SLOT_IDS, ports, device variables and so on.
+    #: DET_MASTER, DET_AGENT_ID, DET_SLOT_IDS, ports and so on. The variables that narrow devices are the runtime's.
     env: Mapping[str, str]
-    #: uuids of the devices, for runtimes that hand them over (docker).
+    #: uuids of the devices that are the container's; none: it sees no GPU.
     device_uuids: tuple[str, ...]
     #: ``cpu``, ``cuda`` or ``rocm``.
     device_kind: str
@@ -46,7 +46,11 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A container as the runtime finds it."""
+    """A container as the runtime finds it.
+
+    ``starting``: prepared and not (yet) running; where nobody is starting it any more, ``start`` goes on with it.
+    ``exited``: nothing of it runs any more.
+    """
 
     container_id: str
     cluster_id: str
@@ -58,6 +62,10 @@ class Found:
     spec: ContainerSpec | None
     #: Where its spool lies, as a path that the agent can read.
     spool_directory: str
+    #: What the agent added to its environment at the start.
+    placed: Mapping[str, str] = field(default_factory=dict)
+    #: When it was first sent SIGTERM, on this machine's monotonic clock; None if it was not.
+    stopping_since: float | None = None
 
 
 class Runtime(Protocol):
@@ -71,11 +79,15 @@ class Runtime(Protocol):
     async def find(self) -> list[Found]:
         """All containers of this runtime on this machine, of whatever cluster, running or ended, not removed."""
 
-    async def changed(self) -> AsyncIterator[str]:
-        """Ids of containers whose state, output or spool may have changed; a hint to look, never the only sign."""
+    async def look(self, container_id: str) -> Found | None:
+        """One container as it is now; None if there is none of that id."""
+
+    def changed(self) -> AsyncIterator[str]:
+        """For one consumer. Ids of containers whose state, output or spool may have changed; a hint to look, never
+        the only sign."""
 
     async def signal(self, container_id: str, number: int) -> None:
-        """Send a signal: SIGTERM to the main process, SIGKILL to all that belongs to it. Nothing if it has ended."""
+        """SIGKILL to all that belongs to it, any other signal to the main process. Nothing if it has ended."""
 
     async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
         """Up to ``limit`` raw bytes from ``offset``; returns (offset of the first byte returned, bytes).

@@ -1,0 +1,198 @@
+"""A container's directory: where everything stands, and the records in it. Both runtimes keep the same one.
+
+``container.json``  whose it is and what it was placed with (:class:`Card`); a directory without it is not a container
+``spec.json``       the specification it was started with; holds the task's credentials
+``stopping.json``   when SIGTERM was first sent
+``run/``            the task's own: ``DET_RUN_DIR``; ``run/spool``, ``run/workdir``, ``run/tmp``
+
+The process runtime's supervisor has its own files beside these, see ``tenax.runtime.supervisor``.
+
+It is made under another name and renamed when complete, and renamed before it is deleted, so that a killed agent
+leaves no half of one. Mode 0700, or 0711 when the task runs as another user, who then owns ``run``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tenax.runtime.processes import boot_id
+from tenax.wire.agents import ContainerSpec
+
+VERSION = 1
+Record = TypeVar("Record")
+_STAGED = ".new-"
+_DELETED = ".gone-"
+
+
+class Card(msgspec.Struct, frozen=True):
+    """Whose container it is."""
+
+    v: int
+    container_id: str
+    cluster_id: str
+    generation: int
+    boot_id: str
+    placed: dict[str, str] = {}
+    cgroup: str = ""
+    #: A short link to its temporary folder; "" for none.
+    temporary: str = ""
+
+
+class Supervision(msgspec.Struct, frozen=True):
+    """``state.json`` of the supervisor."""
+
+    v: int
+    boot_id: str
+    pid: int
+    start: int
+    main_pid: int
+    main_start: int
+
+
+class ExitRecord(msgspec.Struct, frozen=True):
+    """``exit.json``: of the supervisor, or of the agent where the supervisor could not write one (``lost``)."""
+
+    v: int
+    code: int | None = None
+    signal: int | None = None
+    killed: bool = False
+    terminated: bool = False
+    oom_kills: int = 0
+    start_errno: int | None = None
+    #: In words: what happened to it, where no exit status is known.
+    lost: str = ""
+
+
+class Stopping(msgspec.Struct, frozen=True):
+    boot_id: str
+    #: Monotonic seconds.
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """One container's directory, by its path."""
+
+    path: Path
+
+    @property
+    def container_id(self) -> str:
+        return self.path.name
+
+    @property
+    def run(self) -> Path:
+        return self.path / "run"
+
+    @property
+    def workdir(self) -> Path:
+        return self.run / "workdir"
+
+    @property
+    def spool(self) -> Path:
+        return self.run / "spool"
+
+    @property
+    def output(self) -> Path:
+        return self.path / "out"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    @property
+    def started(self) -> bool:
+        return (self.path / "started").exists()
+
+    def card(self) -> Card | None:
+        return _read(self.path / "container.json", Card)
+
+    def spec(self) -> ContainerSpec | None:
+        return _read(self.path / "spec.json", ContainerSpec)
+
+    def supervision(self) -> Supervision | None:
+        return _read(self.path / "state.json", Supervision)
+
+    def exit(self) -> ExitRecord | None:
+        return _read(self.path / "exit.json", ExitRecord)
+
+    def stopping_since(self) -> float | None:
+        """On this boot's monotonic clock; None if it was not asked to stop since the boot."""
+        record = _read(self.path / "stopping.json", Stopping)
+        return record.since if record is not None and record.boot_id == boot_id() else None
+
+    def write(self, name: str, record: msgspec.Struct) -> None:
+        """Replace a record atomically, readable by the owner only."""
+        write_private(self.path / f"{name}.new", msgspec.json.encode(record))
+        (self.path / f"{name}.new").rename(self.path / name)
+
+
+class Homes:
+    """The directories of all containers below one folder, on one file system."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        root.chmod(0o711 if os.geteuid() == 0 else 0o700)
+        self.clear()
+
+    def clear(self) -> None:
+        """Finish what a killed agent began: half-made and half-deleted directories."""
+        for path in self.root.glob(".*-*"):
+            if path.name.startswith((_STAGED, _DELETED)):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def home(self, container_id: str) -> Home:
+        if not container_id or "/" in container_id or container_id.startswith("."):
+            raise ValueError(f"not a container's id: {container_id!r}")
+        return Home(self.root / container_id)
+
+    def all(self) -> list[Home]:
+        """Complete ones."""
+        homes = [Home(path) for path in self.root.iterdir() if not path.name.startswith(".")]
+        return [home for home in homes if (home.path / "container.json").exists()]
+
+    def stage(self, container_id: str, *, mode: int) -> Home:
+        """An empty directory to prepare; `publish` makes it the container's."""
+        staged = Home(self.root / f"{_STAGED}{self.home(container_id).container_id}")
+        shutil.rmtree(staged.path, ignore_errors=True)
+        staged.path.mkdir(mode=mode)
+        staged.path.chmod(mode)
+        return staged
+
+    def publish(self, staged: Home) -> Home:
+        home = self.home(staged.path.name.removeprefix(_STAGED))
+        staged.path.rename(home.path)
+        return home
+
+    def discard(self, staged: Home) -> None:
+        shutil.rmtree(staged.path, ignore_errors=True)
+
+    def retire(self, container_id: str) -> Path | None:
+        """Take a directory out of sight at once; the path to delete, None if there was none."""
+        gone = self.root / f"{_DELETED}{container_id}"
+        try:
+            self.home(container_id).path.rename(gone)
+        except FileNotFoundError:
+            return gone if gone.exists() else None
+        return gone
+
+
+def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a new file that nobody else could read at any moment."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode), "wb") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(content)
+
+
+def _read(path: Path, kind: type[Record]) -> Record | None:
+    """The record, None if it is not there or cannot be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError):
+        return None

@@ -1,0 +1,56 @@
+"""The ``tenax`` that tasks import: a copy of this package without its servers, in a folder that holds nothing else.
+
+A copy, so that an upgrade of the agent does not change the code beneath a running task, and so that no other package
+of the agent's environment comes along on PYTHONPATH or into an image. One folder per content; the old ones stay for
+tasks that run from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import tenax
+
+#: Folders of the package that no task imports.
+SERVERS = frozenset({"master", "agent", "runtime", "local", "provision", "placement", "scheduler", "lifecycle"})
+
+
+def install(root: Path) -> Path:
+    """The folder for PYTHONPATH below ``root``, made if it is not there yet. Raises OSError."""
+    source = Path(tenax.__file__).resolve().parent
+    files = sorted(_files(source))
+    digest = hashlib.sha256(
+        repr([(name, path.stat().st_size, path.stat().st_mtime_ns) for name, path in files]).encode()
+    )
+    target = root / digest.hexdigest()[:16]
+    if target.is_dir():
+        return target
+    staged = root / f".new-{os.getpid()}-{target.name}"
+    for name, path in files:
+        place = staged / "tenax" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    try:
+        staged.rename(target)
+    except OSError:
+        # Another agent of this machine made it meanwhile.
+        shutil.rmtree(staged, ignore_errors=True)
+        if not target.is_dir():
+            raise
+    return target
+
+
+def _files(source: Path) -> list[tuple[str, Path]]:
+    found = []
+    for folder, folders, names in os.walk(source):
+        place = Path(folder)
+        if place == source:
+            folders[:] = [name for name in folders if name not in SERVERS]
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        found += [
+            (str((place / name).relative_to(source)), place / name) for name in names if not name.endswith(".pyc")
+        ]
+    return found

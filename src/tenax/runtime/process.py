@@ -1,0 +1,233 @@
+"""The process runtime: each container a plain process in a directory of its own, under a detached supervisor.
+
+Rules it keeps (beside those of the port and of ``tenax.runtime.supervisor``):
+
+- The directory is the truth: a runtime object that is made anew finds all that an earlier one started.
+- A container is started at most once: under its lock, and never where ``started`` stands.
+- Reported as exited only when nothing of it runs: the supervisor's word, or a sweep that found nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tenax.runtime import contents, library, planning, segments
+from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, Stopping, write_private
+from tenax.runtime.endings import told
+from tenax.runtime.environment import kept
+from tenax.runtime.interpreters import Interpreter, Interpreters
+from tenax.runtime.launching import compiled_supervisor, is_locked, launch
+from tenax.runtime.planning import Machine, User
+from tenax.runtime.port import Found, Placement, StartFailed, Stream
+from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
+from tenax.runtime.wakes import Wakes
+from tenax.wire.agents import ContainerSpec, Exit
+
+
+class ProcessRuntime:
+    """See `tenax.runtime.port.Runtime`. ``directory``: the agent's own, which no other agent uses at the same time."""
+
+    name = "process"
+
+    def __init__(self, directory: Path, machine: Machine | None = None) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._machine = machine or Machine(environ=tuple(os.environ.items()))
+        self._homes = Homes(directory / "containers")
+        self._library = library.install(directory / "lib")
+        self._code = compiled_supervisor(directory)
+        self._interpreters = Interpreters()
+        self._wakes = Wakes(directory / "wake")
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        #: What has ended does not change any more.
+        self._ended: dict[str, Found] = {}
+
+    async def start(self, spec: ContainerSpec, placement: Placement) -> None:
+        self._wakes.listen()
+        home = self._homes.home(spec.container_id)
+        if not home.path.exists():
+            await self._prepare(spec, placement)
+        if home.started or is_locked(home):
+            return
+        try:
+            child = await launch(home, self._code)
+        except OSError as error:
+            await self.remove(spec.container_id)
+            raise StartFailed(f"could not start: {error.strerror} ({error.filename})", platform=True) from error
+        except StartFailed:
+            await self.remove(spec.container_id)
+            raise
+        if child is not None:
+            self._children[spec.container_id] = child
+            self._watch(home)
+
+    async def find(self) -> list[Found]:
+        homes = await asyncio.to_thread(self._homes.all)
+        found = [await self.look(home.container_id) for home in homes]
+        return [one for one in found if one is not None]
+
+    async def look(self, container_id: str) -> Found | None:
+        if container_id in self._ended:
+            return self._ended[container_id]
+        home = self._homes.home(container_id)
+        card = home.card()
+        if card is None:
+            return None
+        exit = home.exit()
+        if exit is None and is_locked(home):
+            self._watch(home)
+            supervision = home.supervision()
+            return _found(home, card, pid=supervision.main_pid if supervision else None)
+        # Read again: it may have been written just before the lock was let go.
+        exit = home.exit()
+        if exit is None and not home.started:
+            return _found(home, card)
+        if exit is None:
+            exit = await self._lost(home, card)
+        self._ended[container_id] = _found(home, card, exit=told(exit))
+        return self._ended[container_id]
+
+    def changed(self) -> AsyncIterator[str]:
+        return self._wakes.changed()
+
+    async def signal(self, container_id: str, number: int) -> None:
+        home = self._homes.home(container_id)
+        if number == signal.SIGTERM and home.card() is not None and home.stopping_since() is None:
+            home.write("stopping.json", Stopping(boot_id(), time.monotonic()))
+        while home.exit() is None and is_locked(home):
+            supervision = home.supervision()
+            if supervision is not None:
+                sent = signal.SIGUSR1 if number == signal.SIGKILL else number
+                send(Identity(supervision.pid, supervision.start), sent)
+                return
+            await asyncio.sleep(0.01)
+
+    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+        return segments.read(self._homes.home(container_id).output, stream, offset, limit)
+
+    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+        segments.trim(self._homes.home(container_id).output, stream, offset)
+
+    async def remove(self, container_id: str) -> None:
+        home = self._homes.home(container_id)
+        card = home.card()
+        pause = 0.01
+        while card is not None and is_locked(home):
+            await self.signal(container_id, signal.SIGKILL)
+            await asyncio.sleep(pause)
+            pause = min(0.5, pause * 2)
+        if card is not None and home.started and home.exit() is None:
+            await self._sweep(container_id, card.cgroup)
+        if card is not None:
+            planning.remove_temporary_link(card, home)
+        gone = self._homes.retire(container_id)
+        self._ended.pop(container_id, None)
+        if container_id in self._children:
+            await asyncio.to_thread(self._children.pop(container_id).wait)
+        if gone is not None:
+            await asyncio.to_thread(shutil.rmtree, gone)
+
+    async def close(self) -> None:
+        self._wakes.close()
+
+    async def _prepare(self, spec: ContainerSpec, placement: Placement) -> None:
+        search = {**kept(dict(self._machine.environ)), **spec.env}
+        python = spec.env.get("DET_PYTHON_EXECUTABLE") or self._machine.python
+        interpreter = await self._interpreters.find(python, search)
+        who = planning.user(spec)
+        if who is not None:
+            contents.check_reachable(self._homes.home(spec.container_id).path, who.uid)
+        try:
+            await asyncio.to_thread(self._stage, spec, placement, interpreter, who)
+        except OSError as error:
+            place = error.filename or self._homes.root
+            raise StartFailed(f"could not prepare its directory: {error.strerror} ({place})", platform=True) from error
+
+    def _stage(self, spec: ContainerSpec, placement: Placement, interpreter: Interpreter, who: User | None) -> None:
+        staged = self._homes.stage(spec.container_id, mode=0o700 if who is None else 0o711)
+        home = self._homes.home(spec.container_id)
+        card = self._card(spec, placement, home)
+        try:
+            staged.output.mkdir(mode=0o700)
+            contents.fill(staged, placement.context_archive, spec.files)
+            planning.link_mounts(staged, spec)
+            plan = planning.plan(
+                spec,
+                placement,
+                machine=self._machine,
+                home=home,
+                card=card,
+                interpreter=interpreter,
+                library=self._library,
+                who=who,
+            )
+            write_private(staged.path / "plan", plan)
+            staged.write("spec.json", spec)
+            staged.write("container.json", card)
+            if who is not None:
+                contents.give(staged.run, who.uid, who.gid)
+            self._homes.publish(staged)
+        except BaseException:
+            planning.remove_temporary_link(card, home)
+            self._homes.discard(staged)
+            raise
+
+    def _card(self, spec: ContainerSpec, placement: Placement, home: Home) -> Card:
+        parent = cgroup_parent()
+        return Card(
+            v=VERSION,
+            container_id=spec.container_id,
+            cluster_id=placement.cluster_id,
+            generation=placement.generation,
+            boot_id=boot_id(),
+            placed=dict(placement.env),
+            cgroup="" if parent is None else str(parent / f"tenax-{spec.container_id}"),
+            temporary=planning.temporary_link(home),
+        )
+
+    def _watch(self, home: Home) -> None:
+        supervision = home.supervision()
+        if supervision is None:
+            return
+        child = self._children.get(home.container_id)
+        identity = Identity(supervision.pid, supervision.start)
+        self._wakes.watch(home.container_id, identity, child.poll if child else lambda: None)
+
+    async def _lost(self, home: Home, card: Card) -> ExitRecord:
+        """It ran, and no exit status was left."""
+        if card.boot_id != boot_id():
+            reason = "the machine was restarted while it ran"
+        else:
+            await self._sweep(home.container_id, card.cgroup)
+            reason = "its supervisor was killed on the agent's machine, and the task with it"
+        record = ExitRecord(v=VERSION, lost=reason)
+        home.write("exit.json", record)
+        return record
+
+    async def _sweep(self, container_id: str, cgroup: str) -> None:
+        """Until nothing that belongs to it runs."""
+        pause = 0.01
+        while not await asyncio.to_thread(kill_belonging, container_id, cgroup):
+            await asyncio.sleep(pause)
+            pause = min(1.0, pause * 2)
+
+
+def _found(home: Home, card: Card, *, pid: int | None = None, exit: Exit | None = None) -> Found:
+    return Found(
+        container_id=home.container_id,
+        cluster_id=card.cluster_id,
+        generation=card.generation,
+        state="exited" if exit else "running" if pid else "starting",
+        pid=pid,
+        exit=exit,
+        spec=home.spec(),
+        spool_directory=str(home.spool),
+        placed=card.placed,
+        stopping_since=home.stopping_since(),
+    )

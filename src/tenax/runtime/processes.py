@@ -1,0 +1,152 @@
+"""What this machine knows of processes: identities, signals without races, and all that belongs to a container.
+
+A process is named by (boot id, pid, start time): a pid alone may be another's by now. Linux; elsewhere psutil stands
+in, pidfds do not exist and signals carry the race that they close (not tested there).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tenax.runtime import supervisor
+
+LINUX = sys.platform.startswith("linux")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One process, for as long as this machine is up."""
+
+    pid: int
+    #: Clock ticks between boot and its start.
+    start: int
+
+
+@cache
+def boot_id() -> str:
+    """Another one after each boot of this machine."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        import psutil
+
+        return str(int(psutil.boot_time()))
+
+
+def start_ticks(pid: int) -> int:
+    """When ``pid`` started; 0 if it does not run."""
+    if LINUX:
+        return supervisor.start_ticks(pid)
+    import psutil
+
+    try:
+        return int(psutil.Process(pid).create_time() * 100)
+    except psutil.Error:
+        return 0
+
+
+def open_pidfd(identity: Identity) -> int | None:
+    """A descriptor that names this very process and gets readable at its end; None if it has ended (or not Linux)."""
+    if not LINUX:
+        return None
+    try:
+        pidfd = os.pidfd_open(identity.pid)
+    except OSError:
+        return None
+    if start_ticks(identity.pid) == identity.start:
+        return pidfd
+    os.close(pidfd)
+    return None
+
+
+def send(identity: Identity, number: int) -> bool:
+    """Send a signal to this very process; False if it has ended."""
+    if not LINUX:
+        if start_ticks(identity.pid) != identity.start:
+            return False
+        os.kill(identity.pid, number)
+        return True
+    pidfd = open_pidfd(identity)
+    if pidfd is None:
+        return False
+    try:
+        signal.pidfd_send_signal(pidfd, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(pidfd)
+    return True
+
+
+def belonging_to(container_id: str) -> list[int]:
+    """Pids of processes whose environment names the container, as far as this user may read it."""
+    mark = b"DET_CONTAINER_ID=" + container_id.encode()
+    if not LINUX:
+        return _belonging_by_psutil(container_id)
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if mark in file.read().split(b"\0"):
+                        found.append(int(name))
+    return found
+
+
+def _belonging_by_psutil(container_id: str) -> list[int]:
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("DET_CONTAINER_ID") == container_id:
+                found.append(process.pid)
+    return found
+
+
+def kill_belonging(container_id: str, cgroup: str) -> bool:
+    """One pass of SIGKILL over all that belongs to a container; True when there was nothing left to kill."""
+    left = False
+    if cgroup:
+        left = _kill_cgroup(Path(cgroup))
+    for pid in belonging_to(container_id):
+        left = True
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    if not left and cgroup:
+        with contextlib.suppress(OSError):
+            Path(cgroup).rmdir()
+    return not left
+
+
+def _kill_cgroup(cgroup: Path) -> bool:
+    try:
+        members = (cgroup / "cgroup.procs").read_text().split()
+        if members:
+            (cgroup / "cgroup.kill").write_text("1")
+    except OSError:
+        return False
+    return bool(members)
+
+
+@cache
+def cgroup_parent() -> Path | None:
+    """The cgroup (version 2) below which this process may make others; None where it may not."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    own = next((line[3:] for line in lines if line.startswith("0::")), None)
+    if own is None:
+        return None
+    for mount in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")):
+        place = mount / own.lstrip("/")
+        if (mount / "cgroup.controllers").exists() and (place / "cgroup.kill").exists() | (own == "/"):
+            return place if os.access(place, os.W_OK) else None
+    return None

@@ -1,0 +1,101 @@
+"""How the process runtime hears of news without asking for it: a datagram socket and the ends of supervisors.
+
+Supervisors send their container's id to the socket; a supervisor that is killed cannot, so its pidfd is watched too.
+Both are hints only. One event loop, one consumer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from tenax.runtime.processes import Identity, open_pidfd
+
+
+class Wakes:
+    """A set of container ids to look at, filled from below and emptied by `changed`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._socket: socket.socket | None = None
+        self._pidfds: dict[str, int] = {}
+        self._pending: dict[str, None] = {}
+        self._ready = asyncio.Event()
+
+    def listen(self) -> None:
+        """Begin to listen, on the running loop; nothing if it does already."""
+        if self._socket is not None:
+            return
+        self._path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        listener.setblocking(False)
+        bind_in(self._path, listener)
+        self._socket = listener
+        asyncio.get_running_loop().add_reader(listener, self._received)
+
+    def watch(self, container_id: str, supervisor: Identity, ended: Callable[[], object]) -> None:
+        """Hear of the end of a supervisor; nothing if it is watched already."""
+        if container_id in self._pidfds:
+            return
+        pidfd = open_pidfd(supervisor)
+        if pidfd is None:
+            return
+        self._pidfds[container_id] = pidfd
+        asyncio.get_running_loop().add_reader(pidfd, self._ended, container_id, ended)
+
+    def wake(self, container_id: str) -> None:
+        self._pending[container_id] = None
+        self._ready.set()
+
+    async def changed(self) -> AsyncIterator[str]:
+        """Each id once, however often it was named since it was taken."""
+        self.listen()
+        while True:
+            await self._ready.wait()
+            while self._pending:
+                container_id = next(iter(self._pending))
+                del self._pending[container_id]
+                yield container_id
+            self._ready.clear()
+
+    def close(self) -> None:
+        loop = asyncio.get_running_loop()
+        for pidfd in self._pidfds.values():
+            loop.remove_reader(pidfd)
+            os.close(pidfd)
+        self._pidfds.clear()
+        if self._socket is not None:
+            loop.remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+            self._path.unlink(missing_ok=True)
+
+    def _received(self) -> None:
+        assert self._socket is not None
+        while True:
+            try:
+                message = self._socket.recv(256)
+            except BlockingIOError:
+                return
+            self.wake(message.decode(errors="replace"))
+
+    def _ended(self, container_id: str, ended: Callable[[], object]) -> None:
+        pidfd = self._pidfds.pop(container_id)
+        asyncio.get_running_loop().remove_reader(pidfd)
+        os.close(pidfd)
+        ended()
+        self.wake(container_id)
+
+
+def bind_in(path: Path, listener: socket.socket) -> None:
+    """Bind to a path of any length: the system takes 107 bytes, so the folder is named by a descriptor where it can
+    be."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        short = f"/proc/self/fd/{folder}/{path.name}"
+        listener.bind(short if os.path.isdir("/proc/self/fd") else str(path))
+    finally:
+        os.close(folder)
