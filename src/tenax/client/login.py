@@ -11,7 +11,6 @@ import hashlib
 import os
 from typing import Callable, Optional, Tuple
 
-from tenax.client.address import local_cluster_at
 from tenax.client.tokens import TokenStore
 from tenax.errors import NotAuthenticated
 from tenax.local.state_dir import StateDir, read_json, text_of, write_json
@@ -41,13 +40,13 @@ class Credentials:
         user: Optional[str] = None,
         token: Optional[str] = None,
         store: Optional[TokenStore] = None,
-        local: Optional[StateDir] = None,
+        local: Optional[StateDir],
     ) -> None:
         self._url = url
         self._user = user
         self._fixed = token
         self._store = store if store is not None else TokenStore()
-        self._local = local if local is not None else local_cluster_at(url)
+        self._local = local
         self._current: Optional[Tuple[str, str]] = None
 
     def token(self, ask: AskMaster) -> str:
@@ -71,6 +70,12 @@ class Credentials:
             self._store.drop(self._url, user)
             return True
         return False
+
+    def forget(self, user: str) -> None:
+        """Forget the local cluster's login if it is that user's."""
+        self._current = None
+        if self._local is not None and text_of(read_json(self._local.session), "user") == user:
+            self._local.session.unlink(missing_ok=True)
 
     def _remembered(self) -> Optional[Tuple[str, str]]:
         name = os.environ.get("DET_USER", "")

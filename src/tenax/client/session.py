@@ -30,7 +30,7 @@ from tenax.errors import (
     UserError,
 )
 from tenax.jsonvalue import Json, JsonObject
-from tenax.local.state_dir import read_json, text_of
+from tenax.local.state_dir import StateDir, read_json, text_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -85,7 +85,8 @@ class Session:
     """HTTP to one master, as one user.
 
     ``url``: see `tenax.client.address`; ``user`` and ``token``: see `tenax.client.login`; ``certificate``: a PEM file,
-    or ``noverify``; ``patience``: seconds that a master that is away or not ready is waited for.
+    or ``noverify``; ``patience``: seconds that a master that is away or not ready is waited for; ``local``: the
+    directory of the cluster that answers there, if it is one of this machine.
     """
 
     def __init__(
@@ -97,10 +98,12 @@ class Session:
         certificate: Optional[str] = None,
         patience: float = PATIENCE_S,
         store: Optional[TokenStore] = None,
+        local: Optional[StateDir] = None,
     ) -> None:
         self.url = master_url(url)
         self.store = store if store is not None else TokenStore()
-        self._credentials = Credentials(self.url, user=user, token=token, store=self.store)
+        self._local = local if local is not None else local_cluster_at(self.url)
+        self._credentials = Credentials(self.url, user=user, token=token, store=self.store, local=self._local)
         self._certificate = certificate or os.environ.get("DET_MASTER_CERT_FILE") or self._local_certificate()
         self._patience = patience
         self._opened: Optional[httpx2.Client] = None
@@ -112,6 +115,10 @@ class Session:
     def post(self, path: str, body: Optional[JsonObject] = None) -> JsonObject:
         """Send ``body``; the object that comes back."""
         return self.call("POST", path, body=body)
+
+    def get_anonymously(self, path: str) -> JsonObject:
+        """The object at a path that needs no login."""
+        return self._object(_Request("GET", path, anonymous=True))
 
     def call(
         self,
@@ -159,8 +166,13 @@ class Session:
         token = self._ask_for_token(user, hashed_password(password))
         if remember:
             self.store.put(self.url, user, token)
-        self._credentials = Credentials(self.url, user=user, token=token, store=self.store)
+        self._credentials = Credentials(self.url, user=user, token=token, store=self.store, local=self._local)
         return token
+
+    def forget(self, user: str) -> None:
+        """Forget every remembered login of ``user`` at this master."""
+        self.store.drop(self.url, user)
+        self._credentials.forget(user)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -253,8 +265,7 @@ class Session:
             raise InvalidInput(f"The certificate file {self._certificate} cannot be read: {error}.") from None
 
     def _local_certificate(self) -> str:
-        state = local_cluster_at(self.url)
-        return text_of(read_json(state.supervisor), "certificate") if state is not None else ""
+        return text_of(read_json(self._local.supervisor), "certificate") if self._local is not None else ""
 
     def _ask_for_token(self, user: str, hashed: str) -> str:
         body: JsonObject = {"username": user, "password": hashed, "isHashed": True}
@@ -282,7 +293,7 @@ class Session:
         reason = str(error) or type(error).__name__
         if _is_about_trust(error):
             hint = "Name its certificate with DET_MASTER_CERT_FILE (or `noverify` for none)."
-        elif local_cluster_at(self.url) is not None or self.url.startswith(("http://127.", "http://localhost")):
+        elif self._local is not None or self.url.startswith(("http://127.", "http://localhost")):
             hint = "Is the cluster up? tenax status; tenax up."
         else:
             hint = "Check the address (--master, DET_MASTER) and the network."

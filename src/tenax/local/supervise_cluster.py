@@ -5,6 +5,7 @@ Secrets go to the servers through their environment and through files that only 
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import os
@@ -26,10 +27,15 @@ from tenax.local.supervise_services import Database, ServerProcess, Service
 
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 _ASK_S = 2.0
+_HINTS = {
+    errno.EADDRINUSE: "Another program has it: end that one, or choose another port with --port (0: any free one).",
+    errno.EACCES: "Choose a port above 1023 with --port.",
+    errno.EADDRNOTAVAIL: "Choose an address of this machine with --host.",
+}
 
 
 class PortTaken(UserError):
-    """Another program listens on that port."""
+    """Nothing can listen on that port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +86,9 @@ def refuse_taken_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise PortTaken(
-                f"Nothing can listen on {host}:{port} ({os.strerror(error.errno or 0).lower()}): "
-                "another program has that port. Choose another one with --port (0: any free one)."
-            ) from None
+            reason = os.strerror(error.errno or 0).lower()
+            hint = _HINTS.get(error.errno or 0, "Choose another address with --host and --port.")
+            raise PortTaken(f"Nothing can listen on port {port} of {host}: {reason}. {hint}") from None
 
 
 def free_port(host: str) -> int:
@@ -132,10 +137,10 @@ def _master_environment(cluster: Cluster, dsn: str | None) -> dict[str, str]:
     settings, state = cluster.settings, cluster.state
     env = {
         **os.environ,
-        "TENAX_MASTER_HOST": json.dumps(settings.host),
+        "TENAX_MASTER_HOST": settings.host,
         "TENAX_MASTER_PORT": str(settings.port),
-        "TENAX_MASTER_DIR": json.dumps(str(state.root)),
-        "TENAX_MASTER_SECURITY__AGENT_JOIN_TOKEN_FILE": json.dumps(str(settings.security.agent_join_token_file)),
+        "TENAX_MASTER_DIR": str(state.root),
+        "TENAX_MASTER_SECURITY__AGENT_JOIN_TOKEN_FILE": str(settings.security.agent_join_token_file),
     }
     if dsn is not None:
         env["TENAX_MASTER_DB__URL"] = dsn
@@ -150,13 +155,13 @@ def _agent(cluster: Cluster) -> ServerProcess:
         env = {
             **os.environ,
             "TENAX_AGENT_MASTER_URL": cluster.url,
-            "TENAX_AGENT_DIR": json.dumps(str(cluster.state.agent)),
-            "TENAX_AGENT_JOIN_TOKEN_FILE": json.dumps(str(cluster.settings.security.agent_join_token_file)),
+            "TENAX_AGENT_DIR": str(cluster.state.agent),
+            "TENAX_AGENT_JOIN_TOKEN_FILE": str(cluster.settings.security.agent_join_token_file),
             "TENAX_AGENT_SLOTS": cluster.options.slots,
             "TENAX_AGENT_RUNTIME": cluster.options.runtime,
         }
         if cluster.certificate is not None:
-            env["TENAX_AGENT_TLS__MASTER_CERT"] = json.dumps(str(cluster.certificate))
+            env["TENAX_AGENT_TLS__MASTER_CERT"] = str(cluster.certificate)
         return env
 
     return ServerProcess(

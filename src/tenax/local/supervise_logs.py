@@ -37,12 +37,12 @@ def rotate(path: Path, limit: int = LIMIT_BYTES, keep: int = KEEP) -> bool:
     return True
 
 
-def tail(path: Path, lines: int = 15) -> str:
-    """The last lines of a log, for a message; empty when there is none."""
+def tail(path: Path, lines: int = 15, since: int = 0) -> str:
+    """The last lines of a log (of what stands after byte ``since``), for a message; empty when there is none."""
     try:
         with open(path, "rb") as file:
             file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - 16 * 1024))
+            file.seek(max(min(since, file.tell()), file.tell() - 16 * 1024))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""

@@ -111,6 +111,8 @@ class ServerProcess:
         self._environment = environment
         self._answers = answers
         self._process: subprocess.Popen[bytes] | None = None
+        #: Size of the log when the process was started.
+        self._said_before = 0
 
     @property
     def pid(self) -> int | None:
@@ -120,6 +122,7 @@ class ServerProcess:
         if threading.current_thread() is not threading.main_thread():
             raise Impossible(f"{self.name} dies with the thread that starts it: start it from the main thread")
         log = open_log(self._log)
+        self._said_before = os.fstat(log).st_size
         try:
             self._process = subprocess.Popen(
                 self._command,
@@ -159,7 +162,7 @@ class ServerProcess:
         self._process = None
 
     def last_words(self) -> str:
-        return tail(self._log)
+        return tail(self._log, since=self._said_before)
 
 
 def die_with_parent(parent: int, number: signal.Signals) -> Callable[[], None] | None:

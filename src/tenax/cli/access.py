@@ -1,0 +1,39 @@
+"""What every command needs: which master, as whom, and how its answer is to look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Callable, Optional, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from tenax.client.session import Session
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+@dataclass
+class Access:
+    """The options of ``tenax`` itself; owned by one command."""
+
+    master: Optional[str] = None
+    user: Optional[str] = None
+    _session: Optional[Session] = field(default=None, repr=False)
+
+    def session(self) -> Session:
+        """The conversation with the master that is meant; made when it is first needed."""
+        if self._session is None:
+            from tenax.client.session import Session
+
+            self._session = Session(self.master, user=self.user)
+        return self._session
+
+
+#: Hands a command its `Access`.
+pass_access = click.make_pass_decorator(Access, ensure=True)
+
+
+def json_option(function: Function) -> Function:
+    """``--json``, which every reading command has."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")(function)

@@ -1,0 +1,79 @@
+"""Groups of commands that are imported when one of them is called, and are known under several names."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Optional, Tuple
+
+import click
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command that is not imported yet."""
+
+    #: ``tenax.cli.experiment:group``.
+    home: str
+    help: str
+    aliases: Tuple[str, ...] = ()
+
+
+class Group(click.Group):
+    """A click group with aliases, lazy members, and a suggestion where a name is wrong."""
+
+    def __init__(
+        self,
+        name: Optional[str] = None,
+        *,
+        entries: Optional[Mapping[str, Entry]] = None,
+        **options: object,
+    ) -> None:
+        super().__init__(name, **options)  # type: ignore[arg-type]
+        self._entries = dict(entries or {})
+        self._aliases: Dict[str, str] = {
+            alias: name for name, entry in self._entries.items() for alias in entry.aliases
+        }
+
+    def alias(self, name: str, *others: str) -> None:
+        """Let ``others`` mean the command ``name``."""
+        self._aliases.update(dict.fromkeys(others, name))
+
+    def list_commands(self, ctx: click.Context) -> List[str]:
+        return [*self._entries, *(name for name in self.commands if name not in self._entries)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
+        name = self._aliases.get(cmd_name, cmd_name)
+        entry = self._entries.get(name)
+        if entry is None:
+            return super().get_command(ctx, name)
+        module, _, attribute = entry.home.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: List[str]
+    ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            names = [*self.list_commands(ctx), *self._aliases]
+            near = difflib.get_close_matches(args[0], names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: List[Tuple[str, str]] = []
+        for name in self.list_commands(ctx):
+            others = [alias for alias, meant in self._aliases.items() if meant == name]
+            shown = ", ".join([name, *others])
+            entry = self._entries.get(name)
+            if entry is not None:
+                rows.append((shown, entry.help))
+                continue
+            command = self.commands[name]
+            if not command.hidden:
+                rows.append((shown, command.get_short_help_str(limit=90)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

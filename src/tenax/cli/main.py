@@ -1,0 +1,97 @@
+"""``tenax``: the root of the command line, and how every command ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import List, NoReturn, Optional
+
+import click
+
+from tenax import __version__
+from tenax.cli.access import Access
+from tenax.cli.lazy import Entry, Group
+
+#: Groups that Determined's users know keep the short names they have there.
+ENTRIES = {
+    "up": Entry("tenax.cli.up:up", "Start a cluster on this machine."),
+    "down": Entry("tenax.cli.up:down", "Stop the cluster on this machine."),
+    "status": Entry("tenax.cli.up:status", "Show the cluster on this machine."),
+    "demo": Entry("tenax.cli.demo:demo", "Run a small search on a cluster of its own, from start to end."),
+    "experiment": Entry("tenax.cli.experiment:group", "Create, watch and steer experiments.", ("e",)),
+    "trial": Entry("tenax.cli.trial:group", "Look at trials: metrics, logs, checkpoints.", ("t",)),
+    "checkpoint": Entry("tenax.cli.checkpoint:group", "List and download checkpoints.", ("c",)),
+    "preview-search": Entry("tenax.cli.preview:preview_search", "Show what a search would do."),
+    "agent": Entry("tenax.cli.agent:group", "List agents, or run one here.", ("a",)),
+    "slot": Entry("tenax.cli.slot:group", "List slots.", ("s",)),
+    "user": Entry("tenax.cli.user:group", "Log in and out.", ("u",)),
+    "master": Entry("tenax.cli.master:group", "Show the master, or run one here."),
+    "version": Entry("tenax.cli.master:version", "Show the versions of this client and of the master."),
+}
+
+
+@click.command(
+    cls=Group,
+    entries=ENTRIES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="Tenax: experiments, hyperparameter search and training on your own machines.",
+    epilog="Start with: tenax up. The address of another cluster is set with --master or DET_MASTER.",
+)
+@click.option("-m", "--master", metavar="URL", help="Address of the master (default: DET_MASTER, or this machine's).")
+@click.option("-u", "--user", metavar="NAME", help="Act as this user (default: whoever logged in last).")
+@click.version_option(__version__, "--version", prog_name="tenax")
+@click.pass_context
+def cli(context: click.Context, master: Optional[str], user: Optional[str]) -> None:
+    context.obj = Access(master, user)
+
+
+def main(arguments: Optional[List[str]] = None) -> NoReturn:
+    """Run a command and end the process with its exit code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Optional[List[str]] = None) -> int:
+    """Run a command; its exit code (`tenax.cli.exits`)."""
+    from tenax.cli import exits
+
+    color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+    try:
+        result = cli.main(arguments, prog_name="tenax", standalone_mode=False, color=color)
+        return result if isinstance(result, int) else exits.OK
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.ClickException as error:
+        error.show()
+        return exits.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has enough; the interpreter must not complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.OK
+    except Exception as error:
+        return _told(error)
+
+
+def _told(error: Exception) -> int:
+    from tenax.cli import exits
+    from tenax.cli.output import fail
+    from tenax.errors import TenaxError
+
+    if os.environ.get("TENAX_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+    if isinstance(error, TenaxError):
+        fail(str(error))
+        return exits.code_of(error)
+    if isinstance(error, OSError) and error.filename:
+        fail(f"{error.filename}: {error.strerror}")
+        return exits.FAILED
+    fail(f"this should not have happened: {type(error).__name__}: {error}\nTENAX_DEBUG=1 shows where it did.")
+    return exits.BUG
+
+
+if __name__ == "__main__":
+    main()

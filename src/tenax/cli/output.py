@@ -1,0 +1,214 @@
+"""How answers look: tables and JSON on stdout, messages on stderr, colour only where a terminal shows it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import sys
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Iterable, List, Mapping, Optional, Sequence
+
+import click
+
+from tenax.jsonvalue import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+#: By the last word of a state.
+_COLORS = {
+    "COMPLETED": "green",
+    "ERROR": "red",
+    "FAILED": "red",
+    "RUNNING": "cyan",
+    "ACTIVE": "cyan",
+    "STARTING": "cyan",
+    "PULLING": "cyan",
+    "QUEUED": "yellow",
+    "PAUSED": "yellow",
+    "CANCELED": "bright_black",
+    "DELETED": "bright_black",
+    "KILLED": "bright_black",
+    "up": "green",
+    "down": "red",
+    "failed": "red",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    title: str
+    #: Numbers stand to the right.
+    right: bool = False
+    #: What it holds decides its colour.
+    state: bool = False
+    #: It may be broken into lines on a narrow terminal; the others stay whole.
+    wraps: bool = False
+
+
+def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table: with colour and fitted to its width on a terminal, as plain aligned text elsewhere."""
+    listed = [list(row) for row in rows]
+    if sys.stdout.isatty():
+        console().print(grid(columns, listed))
+    else:
+        for line in plain(columns, listed):
+            print(line)
+
+
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> RenderableType:
+    """A table for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        shown.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=not column.wraps,
+            overflow="fold" if column.wraps else "ellipsis",
+        )
+    for row in rows:
+        shown.add_row(*(Text(cell, style=_style(cell) if column.state else "") for column, cell in zip(columns, row)))
+    return shown
+
+
+def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> List[str]:
+    """The lines of a table without colour, as wide as they need to be."""
+    lines = [[column.title for column in columns], *rows]
+    widths = [max(_width(line[index]) for line in lines) for index in range(len(columns))]
+    return [
+        "  ".join(_padded(cell, width, column.right) for cell, width, column in zip(line, widths, columns)).rstrip()
+        for line in lines
+    ]
+
+
+def pairs(rows: Sequence[Sequence[str]]) -> None:
+    """Print names and values, one pair a line."""
+    width = max((_width(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        first, *rest = value.splitlines() or [""]
+        click.echo(click.style(_padded(name, width, False), bold=True) + "  " + first)
+        for line in rest:
+            click.echo(" " * (width + 2) + line)
+
+
+def document(value: Json) -> None:
+    """Print JSON."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def say(message: str) -> None:
+    """A message to the person."""
+    click.echo(message, err=True)
+
+
+def warn(message: str) -> None:
+    """A message that should not be overlooked."""
+    click.echo(click.style("warning: ", fg="yellow") + message, err=True)
+
+
+def fail(message: str) -> None:
+    """Why a command ends."""
+    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
+
+
+def state(word: str) -> str:
+    """A state in its colour; click takes the colour out again where it cannot be shown."""
+    color = _style(word)
+    return click.style(word, fg=color) if color else word
+
+
+def console() -> Console:
+    """The terminal on stdout."""
+    from rich.console import Console
+
+    return Console(highlight=False, emoji=False, markup=False)
+
+
+def plain_please() -> bool:
+    """Whether the person asked for no colour anywhere (https://no-color.org)."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+
+
+def number(value: Optional[float]) -> str:
+    """A metric: six significant digits; empty for none."""
+    if value is None:
+        return ""
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.6g}"
+
+
+def percent(value: Optional[float]) -> str:
+    """0.345 as ``34 %``."""
+    return "" if value is None else f"{math.floor(value * 100)} %"
+
+
+def moment(value: Optional[datetime.datetime]) -> str:
+    """A time in the zone of this machine."""
+    return "" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(seconds: Optional[float]) -> str:
+    """``8s``, ``3m20s``, ``5h02m``, ``3d04h``."""
+    if seconds is None:
+        return ""
+    whole = int(max(0.0, seconds))
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes == 0:
+        return f"{whole}s"
+    if hours == 0:
+        return f"{minutes}m{whole % 60:02d}s"
+    if days == 0:
+        return f"{hours}h{minutes % 60:02d}m"
+    return f"{days}d{hours % 24:02d}h"
+
+
+def between(start: Optional[datetime.datetime], end: Optional[datetime.datetime]) -> str:
+    """How long something took, or has taken until now."""
+    if start is None:
+        return ""
+    last = end if end is not None else datetime.datetime.now(datetime.timezone.utc)
+    return duration((last - start).total_seconds())
+
+
+def size(count: int) -> str:
+    """Bytes: ``512 B``, ``3.4 MiB``."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def short(value: Json) -> str:
+    """A value of a hyperparameter or metric in a line."""
+    if isinstance(value, float):
+        return number(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def assignments(values: Mapping[str, Json]) -> str:
+    """``lr=0.01 width=64``."""
+    return " ".join(f"{name}={short(value)}" for name, value in values.items())
+
+
+def _style(word: str) -> str:
+    return _COLORS.get(word.rpartition("_")[2], "")
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    gap = " " * (width - _width(text))
+    return gap + text if right else text + gap

@@ -1,0 +1,268 @@
+"""``tenax up``, ``down`` and ``status``: the cluster of this machine."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Callable, List, Optional, TypeVar
+
+import click
+
+from tenax.cli import exits, output
+from tenax.cli.access import json_option
+
+if TYPE_CHECKING:
+    from tenax.client.agents import Agent
+    from tenax.client.session import Session
+    from tenax.local.state_dir import StateDir
+    from tenax.local.supervise_cluster import Cluster
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+#: How long ``up`` waits for the agent to be seen by the master.
+_AGENT_S = 20.0
+_LOOK_S = 0.1
+
+
+def directory_option(function: Function) -> Function:
+    """``--dir``: where the cluster is kept."""
+    return click.option(
+        "--dir",
+        "directory",
+        type=click.Path(path_type=Path),
+        help="Directory of the cluster (default: TENAX_DIR, or ~/.tenax; for root /var/lib/tenax).",
+    )(function)
+
+
+def state_of(directory: Optional[Path]) -> StateDir:
+    """The state directory that is meant."""
+    from tenax.local.state_dir import StateDir, default_root
+
+    return StateDir(directory.expanduser().absolute() if directory is not None else default_root())
+
+
+@click.command()
+@directory_option
+@click.option("--host", help="Address to listen on (127.0.0.1: this machine alone).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (8080; 0: any free one).")
+@click.option(
+    "--slots", metavar="N|auto", callback=lambda *given: _slots(given[2]), help="Slots that the agent offers."
+)
+@click.option("--agent/--no-agent", default=None, help="Whether an agent runs here, too.")
+@click.option(
+    "--runtime",
+    type=click.Choice(["process", "docker", "auto"]),
+    help="What tasks run in: plain processes (the default), or containers.",
+)
+@click.option(
+    "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings file of the master (YAML)."
+)
+@click.option("--foreground", is_flag=True, help="Stay in the foreground until Ctrl-C, for service managers.")
+def up(
+    directory: Optional[Path],
+    host: Optional[str],
+    port: Optional[int],
+    slots: Optional[str],
+    agent: Optional[bool],
+    runtime: Optional[str],
+    config: Optional[Path],
+    foreground: bool,
+) -> int:
+    """Start a cluster on this machine: database, master and an agent, kept up by one process in the background.
+
+    Everything lies in one directory. What is given here is remembered there, so that a later `tenax up` comes back at
+    the same address; tasks that were left running are found again.
+    """
+    from tenax.local.supervise_control import prepare
+
+    given: dict[str, object] = {"host": host, "port": port, "slots": slots, "agent": agent, "runtime": runtime}
+    given["config"] = str(config.absolute()) if config is not None else None
+    state = state_of(directory)
+    cluster, lock = prepare(state, given)
+    return _run_here(cluster, lock) if foreground else start(cluster, lock)
+
+
+def start(cluster: Cluster, lock: int) -> int:
+    """Start a prepared cluster in the background, and tell how to use it; an exit code."""
+    from tenax.local.supervise_control import launch, wait_until_up
+
+    state = cluster.state
+    launch(cluster, lock)
+    try:
+        wait_until_up(state, lambda message: output.say(f"  {message}"))
+    except KeyboardInterrupt:
+        output.say(f"It goes on starting in the background: tenax status{_dir_flag(state)}")
+        raise
+    agents = _agents_of(cluster) if cluster.options.agent else []
+    output.say(f"The cluster is up: {cluster.url}")
+    if cluster.options.agent and not agents:
+        _tell_about_the_agent(state)
+    for one in agents:
+        output.say(f"  agent {one.id} offers {_slots_in_words(one)}")
+    output.say(f"  user and password are in {state.credentials}; commands on this machine find them there")
+    if state.root != state_of(None).root:
+        output.say(f"  commands find this cluster with: export TENAX_DIR={state.root}")
+    output.say("Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: tenax down.")
+    return exits.FAILED if cluster.options.agent and not agents else exits.OK
+
+
+def _run_here(cluster: Cluster, lock: int) -> int:
+    from tenax.local.supervise_control import supervise
+
+    output.say(f"Starting in the foreground at {cluster.url}; Ctrl-C stops it.")
+    return supervise(cluster.state, lock, to_terminal=sys.stderr.isatty())
+
+
+def _agents_of(cluster: Cluster) -> List[Agent]:
+    """The agents that the master sees, once it sees one that it can use."""
+    from tenax.client.agents import list_agents
+    from tenax.errors import TenaxError
+
+    until = time.monotonic() + _AGENT_S
+    with session_of(cluster.state, cluster.url) as session:
+        while time.monotonic() < until:
+            try:
+                found = list_agents(session)
+            except TenaxError as error:
+                output.warn(str(error))
+                return []
+            if found or _agent_keeps_ending(cluster.state):
+                return found
+            time.sleep(_LOOK_S)
+    return []
+
+
+def session_of(state: StateDir, url: str) -> Session:
+    """A session with the cluster of that directory, whatever the environment says."""
+    from tenax.client.session import Session
+
+    return Session(url, local=state)
+
+
+def _agent_keeps_ending(state: StateDir) -> bool:
+    from tenax.local.state_dir import number_of
+    from tenax.local.supervise_control import glance
+
+    return number_of(glance(state).services().get("agent", {}), "restarts") >= 2
+
+
+def _tell_about_the_agent(state: StateDir) -> None:
+    from tenax.local.supervise_logs import tail
+
+    output.warn(f"The agent has not joined yet, so nothing can run. The end of {state.log('agent')}:")
+    output.say(tail(state.log("agent"), 8))
+
+
+def _slots_in_words(agent: Agent) -> str:
+    kinds = sorted({slot.kind for slot in agent.slots})
+    count = len(agent.slots)
+    return f"{count} {'/'.join(kinds)} slot{'' if count == 1 else 's'}" if count else "no slots"
+
+
+@click.command()
+@directory_option
+@click.option("--kill-tasks", is_flag=True, help="End running tasks, too; they are resumed from their checkpoints.")
+def down(directory: Optional[Path], kill_tasks: bool) -> int:
+    """Stop the servers of the cluster on this machine.
+
+    Tasks that run in processes or containers of their own run on, and are found again by the next `tenax up`;
+    --kill-tasks ends them, which the next `tenax up` treats like a machine that was switched off.
+    """
+    from tenax.local.supervise_control import glance, stop
+
+    state = state_of(directory)
+    seen = glance(state)
+    if not seen.alive:
+        output.say(f"No cluster is up in {state.root}.")
+    else:
+        running = _running_containers(state, seen.url) if seen.phase == "up" else 0
+        if running and not kill_tasks:
+            output.say(
+                f"{running} task{'s run' if running > 1 else ' runs'} on without the cluster and will be found again "
+                "by the next tenax up; to end them, too: tenax down --kill-tasks."
+            )
+        stop(state, lambda message: None)
+        output.say(f"The cluster in {state.root} is stopped.")
+    if kill_tasks:
+        ended = end_tasks(state)
+        output.say(f"{ended} task{'' if ended == 1 else 's'} ended." if ended else "No task was left running.")
+    return exits.OK
+
+
+def _running_containers(state: StateDir, url: str) -> int:
+    from tenax.client.agents import list_agents
+    from tenax.errors import TenaxError
+
+    try:
+        with session_of(state, url) as session:
+            return sum(agent.container_count for agent in list_agents(session))
+    except TenaxError:
+        return 0
+
+
+def end_tasks(state: StateDir) -> int:
+    """End what the agent of this directory left running; how many there were."""
+    from tenax.cli.leftover import end_all
+
+    return end_all(state.agent)
+
+
+@click.command()
+@directory_option
+@json_option
+def status(directory: Optional[Path], as_json: bool) -> int:
+    """Show the cluster on this machine: its address, its servers, its agents.
+
+    The exit code is 0 while it is up and 3 otherwise.
+    """
+    from tenax.local.supervise_control import glance
+
+    state = state_of(directory)
+    seen = glance(state)
+    if as_json:
+        output.document({**seen.document, "state": seen.phase, "dir": str(state.root)})
+        return exits.OK if seen.phase == "up" else exits.UNREACHABLE
+    rows = [("cluster", output.state(seen.phase)), ("directory", str(state.root))]
+    if seen.alive:
+        rows += [("address", seen.url), ("process", str(seen.pid))]
+    if seen.message:
+        rows.append(("message", seen.message))
+    output.pairs(rows)
+    if seen.alive:
+        click.echo()
+        _show_services(state)
+    elif not seen.document:
+        output.say("No cluster was ever started there. Start one with: tenax up")
+    return exits.OK if seen.phase == "up" else exits.UNREACHABLE
+
+
+def _show_services(state: StateDir) -> None:
+    from tenax.local.state_dir import number_of, text_of
+    from tenax.local.supervise_control import glance
+
+    columns = [
+        output.Column("SERVER"),
+        output.Column("STATE", state=True),
+        output.Column("PROCESS", right=True),
+        output.Column("RESTARTS", right=True),
+        output.Column("LOG"),
+    ]
+    rows = []
+    for name, service in glance(state).services().items():
+        log = state.postgres / "postgres.log" if name == "postgres" else state.log(name)
+        pid = number_of(service, "pid")
+        rows.append(
+            [name, text_of(service, "state"), str(pid) if pid else "", str(number_of(service, "restarts")), str(log)]
+        )
+    output.table(columns, rows)
+
+
+def _slots(given: Optional[str]) -> Optional[str]:
+    if given is None or given == "auto" or given.isdigit():
+        return given
+    raise click.BadParameter("write 'auto' or how many slots to offer: 0, 1, 2, ...")
+
+
+def _dir_flag(state: StateDir) -> str:
+    return "" if state.root == state_of(None).root else f" --dir {state.root}"
