@@ -250,7 +250,7 @@ def test_victims_are_the_smallest_set_of_the_least_important(
     cluster, candidates, asking, some_rules = contest
     if fitting.find(asking, cluster, some_rules) is not None:
         return
-    chosen = victims.choose(asking, cluster, candidates, some_rules)
+    chosen = victims.Leavers(cluster, candidates, some_rules).choose(asking, 42, 0.0)
     helping = [
         subset
         for count in range(1, len(candidates) + 1)

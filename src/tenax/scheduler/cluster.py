@@ -44,7 +44,7 @@ def distance(allocation: str, agent: str) -> int:
 class Cluster:
     """Free slots and auxiliary places of the agents that take new work."""
 
-    __slots__ = ("_aux_free", "_free", "_groups", "agents")
+    __slots__ = ("_aux_free", "_free", "_groups", "_total_free", "agents")
 
     def __init__(self, agents: Iterable[Agent]) -> None:
         #: Agents in the index.
@@ -58,6 +58,7 @@ class Cluster:
             self._groups.setdefault(self.room(agent.id), []).append((place_on_ring(agent.id), agent.id))
         for ring in self._groups.values():
             ring.sort()
+        self._total_free = sum(map(len, self._free.values()))
 
     def fork(self) -> Cluster:
         """A copy that changes on its own."""
@@ -66,6 +67,7 @@ class Cluster:
         other._free = {agent: set(free) for agent, free in self._free.items()}
         other._aux_free = dict(self._aux_free)
         other._groups = {room: list(ring) for room, ring in self._groups.items()}
+        other._total_free = self._total_free
         return other
 
     def room(self, agent_id: AgentId) -> Room:
@@ -85,6 +87,10 @@ class Cluster:
             agent = ring[start - step][1]
             if agent not in blocked:
                 yield agent
+
+    def free_outside(self, blocked: frozenset[AgentId]) -> int:
+        """All free slots, those on blocked agents not counted."""
+        return self._total_free - sum(len(self._free[agent]) for agent in blocked if agent in self._free)
 
     def count(self, room: Room) -> int:
         """How many agents have these numbers."""
@@ -115,6 +121,7 @@ class Cluster:
         return (
             {agent: frozenset(free) for agent, free in self._free.items()},
             dict(self._aux_free),
+            self._total_free,
             {room: tuple(ring) for room, ring in self._groups.items()},
         )
 
@@ -125,10 +132,13 @@ class Cluster:
         del ring[bisect_right(ring, entry) - 1]
         if not ring:
             del self._groups[self.room(agent_id)]
+        free = self._free[agent_id]
+        self._total_free -= len(free)
         if not member.slots:
             self._aux_free[agent_id] += -1 if taken else 1
         elif taken:
-            self._free[agent_id].difference_update(member.slots)
+            free.difference_update(member.slots)
         else:
-            self._free[agent_id].update(set(member.slots) & set(self.agents[agent_id].slots))
+            free.update(set(member.slots) & set(self.agents[agent_id].slots))
+        self._total_free += len(free)
         insort(self._groups.setdefault(self.room(agent_id), []), entry)

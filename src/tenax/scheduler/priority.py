@@ -59,6 +59,7 @@ class _Pass:
             key=lambda request: queue_key(snapshot, request),
             reverse=True,
         )
+        self._leavers: dict[bool, victims.Leavers] = {}
         #: Needs for which no set of victims helped; less important requests have fewer to choose from.
         self._helpless: set[tuple[int, bool]] = set()
 
@@ -125,7 +126,8 @@ class _Pass:
         need = (request.slots, request.single_node)
         if not self.snapshot.rules.preemption or need in self._helpless:
             return None
-        chosen = victims.choose(request, self.places.later, self._may_leave(request), self.snapshot.rules)
+        job = self.snapshot.jobs[request.job_id]
+        chosen = self._who_may_leave(request.slots > 0).choose(request, job.priority, job.queue_position)
         if not chosen:
             if not request.blocked_agents:
                 self._helpless.add(need)
@@ -136,22 +138,21 @@ class _Pass:
         self._count(request)
         return reasons.MakingRoom(len(chosen))
 
-    def _may_leave(self, request: Request) -> list[victims.Candidate]:
-        """Who may be asked to leave for a request, in the order of leaving."""
-        job = self.snapshot.jobs[request.job_id]
-        found: list[victims.Candidate] = []
-        for other in self.candidates:
-            theirs = self.snapshot.jobs[other.job_id]
-            if theirs.priority < job.priority:
-                break
-            behind = theirs.priority > job.priority or theirs.queue_position > job.queue_position
-            if behind and (other.slots > 0) == (request.slots > 0):
-                found.append(victims.Candidate(other, theirs.priority))
-        return found
+    def _who_may_leave(self, slotted: bool) -> victims.Leavers:
+        """Those who may be asked, made when first needed: most passes ask nobody."""
+        if slotted not in self._leavers:
+            found: list[victims.Candidate] = []
+            for request in self.candidates:
+                if (request.slots > 0) == slotted and request.allocation_id not in self.preempt:
+                    job = self.snapshot.jobs[request.job_id]
+                    found.append(victims.Candidate(request, job.priority, job.queue_position))
+            self._leavers[slotted] = victims.Leavers(self.places.later, found, self.snapshot.rules)
+        return self._leavers[slotted]
 
     def _ask_to_leave(self, request: Request, reason: str) -> None:
         self.preempt[request.allocation_id] = reason
-        self.candidates.remove(request)
+        for leavers in self._leavers.values():
+            leavers.remove(request)
         self.places.give_later(request)
 
     def _count(self, request: Request) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
+from tenax.ids import AgentId
 from tenax.scheduler.cluster import Cluster
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, Request, Snapshot
@@ -58,6 +59,7 @@ class Words:
         self._now = now
         self._more_urgent: dict[bool, int] = {True: 0, False: 0}
         self._same: dict[bool, tuple[int, int]] = {True: (0, 0), False: (0, 0)}
+        self._never: dict[tuple[int, bool, frozenset[AgentId], int | None], str | None] = {}
         self._supply = {True: self._slots_there_are(), False: self._places_there_are()}
 
     def of(self, request: Request, cause: Cause) -> str:
@@ -84,14 +86,7 @@ class Words:
                 return self._no_room(request, what, ahead)
 
     def _no_room(self, request: Request, what: str, ahead: str) -> str:
-        job = self._snapshot.jobs[request.job_id]
-        never = can_never_fit(
-            request.slots,
-            self._snapshot,
-            single_node=request.single_node,
-            blocked_agents=request.blocked_agents,
-            max_slots=job.max_slots,
-        )
+        never = self._why_never(request)
         if never is not None:
             return f"cannot run as things are: {never}"
         limits = ""
@@ -100,6 +95,17 @@ class Words:
         if request.blocked_agents:
             limits += f"; {_count(len(request.blocked_agents), 'agent')} excluded for it"
         return f"waits for {what} in pool {self._snapshot.pool}: {self._supply[request.slots > 0]}{limits}{ahead}"
+
+    def _why_never(self, request: Request) -> str | None:
+        """Why it could not run even alone; asked once for all requests of a kind."""
+        cap = self._snapshot.jobs[request.job_id].max_slots
+        kind = (request.slots, request.single_node, request.blocked_agents, cap)
+        if kind not in self._never:
+            slots, single_node, blocked, _ = kind
+            self._never[kind] = can_never_fit(
+                slots, self._snapshot, single_node=single_node, blocked_agents=blocked, max_slots=cap
+            )
+        return self._never[kind]
 
     def _behind(self, request: Request, blocker: Request) -> str:
         need = _count(blocker.slots, "slot") if blocker.slots else "a place"

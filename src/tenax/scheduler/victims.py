@@ -5,15 +5,18 @@ Rules, in this order:
 2. Among those, the fewest requests.
 3. Among sets of that size, those who come first in the order of leaving (least important, then newest).
 Whoever is in the set is needed: without any one of them the request would not fit.
+
+``Leavers`` is an index over those who may be asked, kept up while they leave; one planning pass owns one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from tenax.ids import AgentId
+from tenax.ids import AgentId, AllocationId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import Cluster
 from tenax.scheduler.snapshot import PoolRules, Request
@@ -21,18 +24,18 @@ from tenax.scheduler.snapshot import PoolRules, Request
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A running request that may be asked to leave."""
+    """A running request that may be asked to leave, with the rank of its job."""
 
     request: Request
     priority: int
+    queue_position: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """What it would free, on agents that the asking request may use."""
+    """What a candidate would free, on agents that take work."""
 
-    #: Number of the candidate in the order of leaving.
-    order: int
+    candidate: Candidate
     by_agent: Mapping[AgentId, int]
 
     @property
@@ -40,107 +43,179 @@ class _Gain:
         return sum(self.by_agent.values())
 
 
-def choose(
-    request: Request, cluster: Cluster, candidates: Sequence[Candidate], rules: PoolRules
-) -> tuple[Request, ...]:
-    """The requests to ask, in the order of leaving; empty where even all of them would not make room.
+class _Level:
+    """The candidates of one priority, by their number in the order of leaving."""
 
-    ``cluster`` is the pool as it will be when what is being released is free; ``candidates`` stand in the order of
-    leaving, least important first.
-    """
-    gains = [gain for order, candidate in enumerate(candidates) for gain in _gain(order, candidate, request, cluster)]
-    for upto in _levels(candidates, gains):
-        chosen = _fewest(request, cluster, gains[:upto], rules)
-        if chosen is not None:
-            return tuple(candidates[order].request for order in sorted(chosen))
-    return ()
+    __slots__ = ("amounts", "gains", "on_agent")
 
+    def __init__(self, gains: Iterable[tuple[int, _Gain]]) -> None:
+        self.gains = dict(gains)
+        #: How many would free how much.
+        self.amounts: Counter[int] = Counter(gain.total for gain in self.gains.values())
+        self.on_agent: dict[AgentId, dict[int, int]] = {}
+        for order, gain in self.gains.items():
+            for agent, freed in gain.by_agent.items():
+                self.on_agent.setdefault(agent, {})[order] = freed
 
-def _levels(candidates: Sequence[Candidate], gains: Sequence[_Gain]) -> Iterator[int]:
-    """Lengths of the prefixes of ``gains`` that end where the next priority begins."""
-    for number, gain in enumerate(gains):
-        priority = candidates[gain.order].priority
-        if number + 1 == len(gains) or candidates[gains[number + 1].order].priority != priority:
-            yield number + 1
+    def remove(self, order: int) -> None:
+        gain = self.gains.pop(order)
+        self.amounts[gain.total] -= 1
+        for agent in gain.by_agent:
+            del self.on_agent[agent][order]
 
 
-def _gain(order: int, candidate: Candidate, request: Request, cluster: Cluster) -> Iterator[_Gain]:
+class Leavers:
+    """Those who may be asked to leave, least important first. Mutable; one pass owns one."""
+
+    def __init__(self, cluster: Cluster, candidates: Sequence[Candidate], rules: PoolRules) -> None:
+        """``candidates`` in the order of leaving; ``cluster`` is the pool as it will be when releases are done.
+
+        The cluster is read at each choice: what is kept for others in the meantime is not counted twice.
+        """
+        self._cluster = cluster
+        self._rules = rules
+        self._orders: dict[AllocationId, tuple[int, int]] = {}
+        by_priority: dict[int, list[tuple[int, _Gain]]] = {}
+        for order, candidate in enumerate(candidates):
+            gain = _Gain(candidate, _freed(candidate.request, cluster))
+            if gain.by_agent:
+                by_priority.setdefault(candidate.priority, []).append((order, gain))
+                self._orders[candidate.request.allocation_id] = (candidate.priority, order)
+        self._levels = {priority: _Level(by_priority[priority]) for priority in sorted(by_priority, reverse=True)}
+
+    def remove(self, request: Request) -> None:
+        """A candidate was asked to leave: it is none any more."""
+        if request.allocation_id in self._orders:
+            priority, order = self._orders.pop(request.allocation_id)
+            self._levels[priority].remove(order)
+
+    def choose(self, request: Request, priority: int, queue_position: float) -> tuple[Request, ...]:
+        """Whom to ask for a request of that rank, in the order of leaving; empty where nobody's leaving would help.
+
+        Candidates of the same priority are only those whose jobs stand behind in the queue.
+        """
+        considered: list[_Level] = []
+        for their_priority, whole in self._levels.items():
+            if their_priority < priority:
+                break
+            level = whole
+            if their_priority == priority or request.blocked_agents:
+                level = _Level(_allowed(whole, request, queue_position if their_priority == priority else None))
+            considered.append(level)
+            chosen = self._fewest(request, considered)
+            if chosen is not None:
+                return tuple(
+                    level.gains[order].candidate.request
+                    for order in sorted(chosen)
+                    for level in considered
+                    if order in level.gains
+                )
+        return ()
+
+    def _fewest(self, request: Request, levels: Sequence[_Level]) -> list[int] | None:
+        """The smallest set of these levels that makes room; it holds one of the last level."""
+        if not levels[-1].gains:
+            return None
+        if fitting.may_be_gang(request) and self._rules.uneven_gangs:
+            free = self._cluster.free_outside(request.blocked_agents)
+            amounts = sum((level.amounts for level in levels), Counter[int]())
+            ordered = ((order, gain.total) for level in levels for order, gain in level.gains.items())
+            return _cover(request.slots - free, ordered, amounts)
+        alone = self._on_one_agent(request, levels)
+        if not fitting.may_be_gang(request):
+            return alone
+        options = [alone] if alone is not None else []
+        return min([*options, *self._on_even_agents(request, levels)], key=_rank, default=None)
+
+    def _on_one_agent(self, request: Request, levels: Sequence[_Level]) -> list[int] | None:
+        """The smallest set that makes room on one agent."""
+        need, last = max(request.slots, 1), levels[-1]
+        for order, gain in last.gains.items():
+            if any(freed >= need - self._free(request, agent) for agent, freed in gain.by_agent.items()):
+                return [order]
+        covers: list[list[int]] = []
+        for agent, freeing in last.on_agent.items():
+            missing = need - self._free(request, agent)
+            everyone = [item for level in levels[:-1] for item in level.on_agent.get(agent, {}).items()]
+            everyone += freeing.items()
+            if missing <= sum(freed for _, freed in everyone):
+                cover = _cover(missing, everyone, Counter(freed for _, freed in everyone))
+                covers += [cover] if cover is not None else []
+        return min(covers, key=_rank, default=None)
+
+    def _on_even_agents(self, request: Request, levels: Sequence[_Level]) -> Iterator[list[int]]:
+        """For each size that divides the request, few candidates whose leaving empties enough agents of that size."""
+        usable = [agent for agent in self._cluster.agents.values() if agent.id not in request.blocked_agents]
+        for size in sorted({len(agent.slots) for agent in usable} - {0}, reverse=True):
+            if request.slots % size:
+                continue
+            emptied: list[set[int]] = []
+            for agent in usable:
+                users = dict(chain.from_iterable(level.on_agent.get(agent.id, {}).items() for level in levels))
+                if len(agent.slots) == size and self._free(request, agent.id) + sum(users.values()) == size:
+                    emptied.append(set(users))
+            chosen: set[int] = set()
+            for _ in range(min(request.slots // size, len(emptied))):
+                emptied.sort(key=lambda users: (len(users - chosen), sorted(users)))
+                chosen |= emptied.pop(0)
+                if not emptied:
+                    break
+            if chosen and self._makes_even_room(request, size, levels, chosen):
+                yield sorted(chosen)
+
+    def _makes_even_room(self, request: Request, size: int, levels: Sequence[_Level], chosen: set[int]) -> bool:
+        """Whether enough agents of a size are empty once the chosen have left."""
+        count = 0
+        for agent in self._cluster.agents.values():
+            if len(agent.slots) == size and agent.id not in request.blocked_agents:
+                freed = sum(level.on_agent.get(agent.id, {}).get(order, 0) for level in levels for order in chosen)
+                count += self._free(request, agent.id) + freed == size
+        return count >= request.slots // size
+
+    def _free(self, request: Request, agent: AgentId) -> int:
+        room = self._cluster.room(agent)
+        return room.free if request.slots else room.aux_free
+
+
+def _freed(candidate: Request, cluster: Cluster) -> dict[AgentId, int]:
+    """What a candidate's leaving would free on each agent that takes work: slots, or auxiliary places."""
     found: dict[AgentId, int] = {}
-    for member in candidate.request.members:
-        if member.agent_id not in cluster.agents or member.agent_id in request.blocked_agents:
+    for member in candidate.members:
+        if member.agent_id not in cluster.agents:
             continue
-        if request.slots == 0:
-            freed = 0 if member.slots else 1
-        else:
-            held = set(member.slots) & set(cluster.agents[member.agent_id].slots)
-            freed = len(held - cluster.free_slots(member.agent_id))
+        held = set(member.slots) & set(cluster.agents[member.agent_id].slots)
+        freed = len(held - cluster.free_slots(member.agent_id)) if member.slots else 1
         if freed:
             found[member.agent_id] = found.get(member.agent_id, 0) + freed
-    if found:
-        yield _Gain(order, found)
+    return found
 
 
-def _fewest(request: Request, cluster: Cluster, gains: Sequence[_Gain], rules: PoolRules) -> list[int] | None:
-    """The smallest set that makes room, as numbers in the order of leaving."""
-    if fitting.may_be_gang(request) and rules.uneven_gangs:
-        free = sum(_free(request, cluster, agent) for agent in cluster.agents if agent not in request.blocked_agents)
-        return _cover(request.slots - free, [(gain.order, gain.total) for gain in gains])
-    on_agent: dict[AgentId, list[tuple[int, int]]] = {}
-    for gain in gains:
-        for agent, freed in gain.by_agent.items():
-            on_agent.setdefault(agent, []).append((gain.order, freed))
-    options = list(_on_one_agent(request, cluster, on_agent))
-    if fitting.may_be_gang(request):
-        options += _on_even_agents(request, cluster, on_agent)
-    return min(options, key=lambda option: (len(option), option), default=None)
-
-
-#: Who could free how much on which agent: (number in the order of leaving, slots or places).
-_OnAgent = Mapping[AgentId, list[tuple[int, int]]]
-
-
-def _on_one_agent(request: Request, cluster: Cluster, on_agent: _OnAgent) -> Iterator[list[int]]:
-    """For each agent, the smallest set that makes room there."""
-    for agent, freeing in on_agent.items():
-        cover = _cover(max(request.slots, 1) - _free(request, cluster, agent), freeing)
-        if cover is not None:
-            yield cover
-
-
-def _on_even_agents(request: Request, cluster: Cluster, on_agent: _OnAgent) -> Iterator[list[int]]:
-    """For each size that divides the request, few candidates whose leaving empties enough agents of that size."""
-    for size in sorted({len(agent.slots) for agent in cluster.agents.values()} - {0}, reverse=True):
-        if request.slots % size:
+def _allowed(level: _Level, request: Request, behind: float | None) -> Iterator[tuple[int, _Gain]]:
+    """The candidates of a level behind a place in the queue, with what they free where the request may go."""
+    for order, gain in level.gains.items():
+        if behind is not None and gain.candidate.queue_position <= behind:
             continue
-        emptied = [
-            {order for order, _ in on_agent.get(agent.id, [])}
-            for agent in cluster.agents.values()
-            if len(agent.slots) == size
-            and agent.id not in request.blocked_agents
-            and _free(request, cluster, agent.id) + sum(freed for _, freed in on_agent.get(agent.id, [])) == size
-        ]
-        chosen: set[int] = set()
-        for _ in range(request.slots // size):
-            if not emptied:
-                break
-            emptied.sort(key=lambda users: (len(users - chosen), sorted(users)))
-            chosen |= emptied.pop(0)
-        else:
-            yield sorted(chosen)
+        where = {agent: freed for agent, freed in gain.by_agent.items() if agent not in request.blocked_agents}
+        if where:
+            yield order, _Gain(gain.candidate, where)
 
 
-def _cover(missing: int, freeing: Sequence[tuple[int, int]]) -> list[int] | None:
+def _rank(chosen: list[int]) -> tuple[int, list[int]]:
+    return (len(chosen), chosen)
+
+
+def _cover(missing: int, freeing: Iterable[tuple[int, int]], amounts: Counter[int]) -> list[int] | None:
     """The fewest of ``freeing`` (order of leaving, amount) that amount to ``missing``; of these the first to leave.
 
-    None where all of them do not. With the largest first, the fewest are known; then each is taken in the order of
-    leaving if the largest of the rest can still complete the number.
+    ``freeing`` stands in the order of leaving; ``amounts`` counts how many free how much, and is used up. None where
+    all of them do not suffice. With the largest first, the fewest are known; then each is taken in the order of leaving
+    if the largest of the rest can still complete the number.
     """
-    amounts = Counter(amount for _, amount in freeing)
-    fewest = next((count for count in range(len(freeing) + 1) if _largest(amounts, count) >= missing), None)
+    fewest = _fewest_of_largest(missing, amounts)
     if fewest is None:
         return None
     chosen: list[int] = []
-    for order, amount in sorted(freeing):
+    for order, amount in freeing:
         left = fewest - len(chosen) - 1
         if left < 0:
             break
@@ -151,16 +226,25 @@ def _cover(missing: int, freeing: Sequence[tuple[int, int]]) -> list[int] | None
     return chosen
 
 
+def _fewest_of_largest(missing: int, amounts: Mapping[int, int]) -> int | None:
+    """How many of the largest amounts it takes; None where all of them do not suffice."""
+    count = 0
+    for amount in sorted(amounts, reverse=True):
+        if missing <= 0:
+            break
+        taken = min(amounts[amount], -(-missing // amount))
+        missing -= taken * amount
+        count += taken
+    return count if missing <= 0 else None
+
+
 def _largest(amounts: Mapping[int, int], count: int) -> int:
-    """The sum of the ``count`` largest amounts, of which there are so many each."""
+    """The sum of the ``count`` largest amounts."""
     total = 0
     for amount in sorted(amounts, reverse=True):
+        if count <= 0:
+            break
         taken = min(amounts[amount], count)
         total += taken * amount
         count -= taken
     return total
-
-
-def _free(request: Request, cluster: Cluster, agent: AgentId) -> int:
-    room = cluster.room(agent)
-    return room.free if request.slots else room.aux_free
