@@ -125,6 +125,10 @@ class Spool:
             self._hurry = False
             return self._file.acked_n >= n
 
+    def flush(self, seconds: float) -> bool:
+        """Wait until the master has all reports so far."""
+        return self.wait(self._file.written_n, seconds)
+
     def close(self, *, failing: bool = False) -> None:
         """Wait as the module's docstring says, stop the thread, and raise a refusal unless the script is failing."""
         thread = self._thread

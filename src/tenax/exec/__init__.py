@@ -1,1 +1,11 @@
-"""What runs first inside a task: prepare, rendezvous, launch. Standard library only, Python 3.9."""
+"""What runs first inside a task: prepare, rendezvous, launch. Standard library only, Python 3.9.
+
+Started as ``python -m tenax.exec.trial`` in the directory of the user's code, of which nothing may be imported here: a
+``socket.py`` of theirs would be found before Python's.
+"""
+
+import os
+import sys
+
+if sys.argv[:1] == ["-m"] and sys.path[:1] == [os.getcwd()]:
+    del sys.path[0]

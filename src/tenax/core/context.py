@@ -1,0 +1,253 @@
+"""``core.init()``: the context in which a script trains. Standard library only, Python 3.9.
+
+On a cluster (there are info files) the parts speak to the master; off it they are the same parts without one: reports
+go to a local file, checkpoints to this user's data directory, and nobody asks the script to stop. Parts are made when
+they are first used, so that a script pays for what it uses.
+"""
+
+from __future__ import annotations
+
+from tenax.core.info import ClusterInfo, get_cluster_info, run_dir
+from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, TensorboardMode
+from tenax.core.spool import Spool, say
+from tenax.core.spoolfile import SpoolFile
+from tenax.errors import InvalidInput, NotNow, TenaxError
+from tenax.wire.spool_names import RUN_START
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import NoReturn, Optional, Type, Union
+
+    from tenax.client.task import TaskClient
+    from tenax.core.checkpoint import CheckpointContext
+    from tenax.core.distributed import DistributedContext
+    from tenax.core.preempt import PreemptContext
+    from tenax.core.train import TrainContext
+    from tenax.jsonvalue import Json
+    from tenax.storage.port import Storage
+
+_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "error": "ERROR"}
+
+
+def init(
+    *,
+    distributed: Optional[DistributedContext] = None,
+    checkpoint_storage: Optional[Union[str, Mapping[str, Json]]] = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+) -> Context:
+    """The context of this task; use it as ``with core.init() as context``.
+
+    ``distributed``: needed by a task with several slots or containers. ``checkpoint_storage``: a directory, or a
+    ``checkpoint_storage`` section, instead of the experiment's. ``preempt_mode``: who asks whether to stop.
+    Raises InvalidInput.
+    """
+    info = get_cluster_info()
+    TensorboardMode(tensorboard_mode)
+    if info is not None and distributed is None:
+        _require_one_process(info)
+    if distributed is None:
+        from tenax.core.distributed import DummyDistributedContext
+
+        distributed = DummyDistributedContext()
+    return Context(info, distributed, checkpoint_storage, PreemptMode(preempt_mode))
+
+
+class Context:
+    """The parts: ``train``, ``checkpoint``, ``preempt``, ``distributed``, ``info``, and ``alert``."""
+
+    def __init__(
+        self,
+        info: Optional[ClusterInfo],
+        distributed: DistributedContext,
+        checkpoint_storage: Optional[Union[str, Mapping[str, Json]]],
+        preempt_mode: PreemptMode,
+    ) -> None:
+        #: What the cluster says about this task; None off the cluster.
+        self.info = info
+        self.distributed = distributed
+        self._storage = checkpoint_storage
+        self._client = _client(info) if info is not None else None
+        self._spool = _spool(info, self._client)
+        self._preempt_mode = preempt_mode
+        self._train: Optional[TrainContext] = None
+        self._checkpoint: Optional[CheckpointContext] = None
+        self._preempt: Optional[PreemptContext] = None
+
+    def __enter__(self) -> Context:
+        _print_stacks_on_signal()
+        if self.info is not None and self.info.is_trial and self.distributed.rank == 0:
+            self._spool.report(RUN_START, _run_start(self.info))
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if isinstance(error, InvalidHP):
+            self._leave_invalid(error)
+        leaving = isinstance(error, SystemExit) and error.code in (None, 0)
+        self._close(failing=error is not None and not leaving)
+
+    def close(self) -> None:
+        """For a context that was not used by ``with``: wait for the reports, and leave. Raises ReportRefused."""
+        self._close(failing=False)
+
+    @property
+    def train(self) -> TrainContext:
+        """Reports of a trial. Raises NotNow in a task that is none."""
+        if self._train is None:
+            if self.info is not None and not self.info.is_trial:
+                raise NotNow(f"this task is a {self.info.task_type}: only trials report training")
+            from tenax.core.train import TrainContext
+
+            trial = self.info.trial if self.info is not None else None
+            self._train = TrainContext(self._spool, self.distributed.rank, self._client, trial)
+            if self.info is None and self.distributed.rank == 0:
+                say(f"not on a cluster: reports go to {self._spool.path}")
+        return self._train
+
+    @property
+    def checkpoint(self) -> CheckpointContext:
+        """Storing and restoring. Raises InvalidInput where no checkpoint storage is known."""
+        if self._checkpoint is None:
+            from tenax.core.checkpoint import CheckpointContext
+
+            trial = self.info is None or self.info.is_trial
+            self._checkpoint = CheckpointContext(
+                _make_storage(self.info, self._storage), self._spool, self.distributed, self._client, needs_steps=trial
+            )
+        return self._checkpoint
+
+    @property
+    def preempt(self) -> PreemptContext:
+        """Whether to stop."""
+        if self._preempt is None:
+            from tenax.core.preempt import PreemptContext, PreemptionWatcher
+
+            asks = self.distributed.rank == 0 or self._preempt_mode is PreemptMode.WorkersAskMaster
+            watcher = None
+            if self.info is not None and self._client is not None and asks:
+                watcher = PreemptionWatcher(self._client.twin(), self.info.allocation_id)
+            self._preempt = PreemptContext(self._spool, self.distributed, self._preempt_mode, watcher)
+        return self._preempt
+
+    def alert(
+        self, title: Optional[str] = None, description: Optional[str] = None, level: Optional[str] = "info"
+    ) -> None:
+        """Send a custom event to the webhooks of this experiment; ``level``: debug, info, warn or error.
+
+        A master that cannot take it now is no reason to stop training: that is said on standard error.
+        """
+        known = _LEVELS.get(level or "info")
+        if known is None:
+            raise InvalidInput(f"level must be one of {', '.join(_LEVELS)}, not {level!r}")
+        if self._client is None or self.info is None:
+            say(f"alert ({level}): {title or ''} {description or ''}")
+            return
+        trial = self.info.trial
+        data = {"title": title or "", "description": description or "", "level": f"LOG_LEVEL_{known}"}
+        body = {"experimentId": trial.experiment_id, "trialId": trial.trial_id, "data": data}
+        try:
+            self._client.call("POST", "/api/v1/webhooks/custom", body=body, timeout=5.0, patience=5.0)
+        except TenaxError as error:
+            say(f"the alert {title!r} was not sent: {error}")
+
+    def _leave_invalid(self, error: InvalidHP) -> NoReturn:
+        from tenax.core.train import TrainContext
+
+        say(f"these hyperparameters cannot be trained: {error}")
+        trial = self.info.trial if self.info is not None else None
+        TrainContext(self._spool, self.distributed.rank, self._client, trial).report_early_exit(
+            EarlyExitReason.INVALID_HP
+        )
+        self._close(failing=False)
+        raise SystemExit(0)
+
+    def _close(self, *, failing: bool) -> None:
+        try:
+            if self._preempt is not None:
+                self._preempt.close()
+            self._spool.close(failing=failing)
+        finally:
+            self.distributed.close()
+            if self._client is not None:
+                self._client.close()
+
+
+def _require_one_process(info: ClusterInfo) -> None:
+    containers = len(info.container_addrs) if info.is_trial else 1
+    if containers > 1 or len(info.slot_ids) > 1:
+        raise InvalidInput(
+            f"this task has {len(info.slot_ids)} slots here and {containers} container(s): start one process per slot "
+            "(for example with torchrun), and pass core.init(distributed=...), "
+            "for example core.DistributedContext.from_torch_distributed()"
+        )
+
+
+def _client(info: ClusterInfo) -> TaskClient:
+    from tenax.client.task import TaskClient
+
+    return TaskClient(
+        info.master_url,
+        info.session_token,
+        cert_file=info.master_cert_file or "",
+        cert_name=info.master_cert_name or "",
+    )
+
+
+def _spool(info: Optional[ClusterInfo], client: Optional[TaskClient]) -> Spool:
+    import os
+
+    if info is None or client is None:
+        from tenax.core.local import report_file
+
+        return Spool(report_file(), None, "", "")
+    container = os.environ.get("DET_CONTAINER_ID") or os.environ.get("DET_RESOURCES_ID") or ""
+    return Spool(SpoolFile(os.path.join(run_dir(), "spool")), client.twin(), info.allocation_id, container)
+
+
+def _run_start(info: ClusterInfo) -> str:
+    """The body of the first record. Where checkpoints go, without policies and credentials."""
+    from tenax.client import quickjson
+
+    section = info.trial._config.get("checkpoint_storage")
+    place = None
+    if isinstance(section, dict):
+        secret = ("access_key", "secret_key", "connection_string", "credential")
+        place = {key: value for key, value in section.items() if not key.startswith("save_") and key not in secret}
+    return quickjson.dumps({"checkpointStorage": place})
+
+
+def _make_storage(info: Optional[ClusterInfo], chosen: Optional[Union[str, Mapping[str, Json]]]) -> Storage:
+    from tenax.storage.config import from_config, from_directory, from_shortcut
+
+    if isinstance(chosen, str):
+        return from_shortcut(chosen)
+    if chosen is not None:
+        return from_config(chosen)
+    if info is None:
+        from tenax.core.local import checkpoint_directory
+
+        return from_directory(checkpoint_directory())
+    section = info.trial._config.get("checkpoint_storage") if info.is_trial else None
+    if not isinstance(section, dict):
+        raise InvalidInput(
+            "this task has no checkpoint_storage: set it in the experiment's configuration, "
+            "or pass core.init(checkpoint_storage=...)"
+        )
+    return from_config(section)
+
+
+def _print_stacks_on_signal() -> None:
+    """SIGUSR1 prints the stacks of all threads, unless the script has a use of its own for it."""
+    import faulthandler
+    import signal
+
+    number = getattr(signal, "SIGUSR1", None)
+    if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+        try:
+            faulthandler.register(number, file=2, all_threads=True)
+        except (AttributeError, ValueError, OSError):  # this platform has no such thing, or there is no standard error
+            return

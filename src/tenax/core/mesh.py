@@ -1,0 +1,270 @@
+"""Objects between the ranks of one job: a star of sockets around its hub. Standard library only, Python 3.9.
+
+Every collective is made of two: ``gather`` to the hub and ``broadcast`` from it. Rules: all ranks call the same
+collectives in the same order (a rank that calls another is named in an error); a rank that leaves ends the collective
+of the others with an error that names it, so that nobody waits for ever for a dead peer; there is no other time-out,
+since ranks may compute for hours between two calls.
+
+Objects are pickled, so a peer is let in only with the job's secret (HMAC-SHA256 over nonces, in both directions);
+sockets in the file system lie in a directory of this user alone. One star serves one thread at a time.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import pickle
+import socket
+import stat
+import struct
+import time
+from contextlib import suppress
+
+from tenax.errors import TenaxError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional, Union
+
+    #: A path (unix socket), or host and port.
+    Address = Union[str, "tuple[str, int]"]
+
+_LENGTH = struct.Struct("!Q")
+_RANK = struct.Struct("!I")
+_NONCE = 32
+_HANDSHAKE_SECONDS = 10.0
+
+
+class PeerLost(TenaxError):
+    """A rank of this job is gone."""
+
+
+class OutOfStep(TenaxError):
+    """Ranks called different collectives."""
+
+
+class Star:
+    """The ranks ``0 .. size - 1`` of a group; rank 0 is the hub. ``names`` turns a rank into words for errors."""
+
+    def __init__(self, rank: int, sockets: dict[int, socket.socket], name: str) -> None:
+        self.rank = rank
+        self.size = 1 + (len(sockets) if rank == 0 else 0)
+        self._sockets = sockets
+        self._name = name
+        self._calls = 0
+
+    def gather(self, value: object) -> Optional[list[object]]:
+        """At the hub: the values of all ranks, by rank; elsewhere None."""
+        self._calls += 1
+        if self.rank != 0:
+            self._send(0, "gather", value)
+            return None
+        return [value, *(self._receive(peer, "gather") for peer in sorted(self._sockets))]
+
+    def broadcast(self, value: object) -> object:
+        """The hub's value, on every rank."""
+        self._calls += 1
+        if self.rank != 0:
+            return self._receive(0, "broadcast")
+        payload = self._pack("broadcast", value)
+        for peer in self._sockets:
+            self._send_bytes(peer, payload)
+        return value
+
+    def allgather(self, value: object) -> list[object]:
+        """The values of all ranks, by rank, on every rank."""
+        values = self.broadcast(self.gather(value))
+        assert isinstance(values, list)
+        return values
+
+    def close(self) -> None:
+        for sock in self._sockets.values():
+            with suppress(OSError):
+                sock.close()
+        self._sockets = {}
+
+    def _pack(self, operation: str, value: object) -> bytes:
+        payload = pickle.dumps((self._calls, operation, value), protocol=4)
+        return _LENGTH.pack(len(payload)) + payload
+
+    def _send(self, peer: int, operation: str, value: object) -> None:
+        self._send_bytes(peer, self._pack(operation, value))
+
+    def _send_bytes(self, peer: int, payload: bytes) -> None:
+        try:
+            self._sockets[peer].sendall(payload)
+        except (OSError, KeyError) as error:
+            raise self._lost(peer) from error
+
+    def _receive(self, peer: int, operation: str) -> object:
+        try:
+            sock = self._sockets[peer]
+            (length,) = _LENGTH.unpack(_read_exactly(sock, _LENGTH.size))
+            calls, theirs, value = pickle.loads(_read_exactly(sock, length))
+        except (OSError, KeyError) as error:
+            raise self._lost(peer) from error
+        if theirs != operation or calls != self._calls:
+            raise OutOfStep(
+                f"{self._name} {self.rank} is in {operation} (call {self._calls}) while {self._name} {peer} is in "
+                f"{theirs} (call {calls}): all ranks must call the same collectives, checkpoint uploads and "
+                "should_preempt in step"
+            )
+        result: object = value
+        return result
+
+    def _lost(self, peer: int) -> PeerLost:
+        return PeerLost(f"{self._name} {peer} has left while {self._name} {self.rank} waits for it: look at its output")
+
+
+def make_hub(address: Address, size: int, secret: bytes, seconds: float, name: str = "rank") -> Star:
+    """Wait for ranks 1 .. size - 1 at ``address``. Raises PeerLost naming those that did not come in time."""
+    deadline = time.monotonic() + seconds
+    sockets: dict[int, socket.socket] = {}
+    listener = _listen(address)
+    try:
+        while len(sockets) < size - 1:
+            listener.settimeout(max(0.01, deadline - time.monotonic()))
+            try:
+                sock, _ = listener.accept()
+            except OSError as error:
+                missing = ", ".join(str(rank) for rank in range(1, size) if rank not in sockets)
+                raise PeerLost(f"{name} {missing} did not join {name} 0 at {address} within {seconds:.0f} s") from error
+            peer = _admit(sock, secret, size)
+            if peer is None:
+                sock.close()
+            else:
+                if peer in sockets:
+                    sockets[peer].close()
+                sockets[peer] = sock
+    except BaseException:
+        for sock in sockets.values():
+            sock.close()
+        raise
+    finally:
+        listener.close()
+        if isinstance(address, str):
+            with suppress(OSError):
+                os.unlink(address)
+    return Star(0, sockets, name)
+
+
+def join_hub(address: Address, rank: int, secret: bytes, seconds: float, name: str = "rank") -> Star:
+    """Join the hub at ``address`` as ``rank``. Raises PeerLost when there is none in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            sock = _connect(address)
+            try:
+                _introduce(sock, secret, rank)
+            except BaseException:
+                sock.close()
+                raise
+            return Star(rank, {0: sock}, name)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise PeerLost(
+                    f"{name} {rank} could not reach {name} 0 at {address} within {seconds:.0f} s: {error}"
+                ) from error
+            time.sleep(0.05)
+
+
+def _listen(address: Address) -> socket.socket:
+    if isinstance(address, str):
+        with suppress(FileNotFoundError):
+            os.unlink(address)  # left by a hub that died
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(address)
+    else:
+        family = socket.getaddrinfo(address[0], address[1], type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        loopback = address[0] in ("127.0.0.1", "::1", "localhost")
+        try:
+            listener.bind((address[0] if loopback else "", address[1]))
+        except OSError as error:
+            listener.close()
+            raise PeerLost(
+                f"port {address[1]} is in use on this machine: another job uses it? Give DistributedContext a pub_port"
+            ) from error
+    listener.listen(1024)
+    return listener
+
+
+def _connect(address: Address) -> socket.socket:
+    if isinstance(address, str):
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.connect(address)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+    sock = socket.create_connection(address, timeout=_HANDSHAKE_SECONDS)
+    _tune(sock)
+    return sock
+
+
+def _tune(sock: socket.socket) -> None:
+    if sock.family != socket.AF_UNIX:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def _admit(sock: socket.socket, secret: bytes, size: int) -> Optional[int]:
+    """At the hub: the rank that proved to know the secret; None: a stranger."""
+    try:
+        sock.settimeout(_HANDSHAKE_SECONDS)
+        _tune(sock)
+        nonce = os.urandom(_NONCE)
+        sock.sendall(nonce)
+        answer = _read_exactly(sock, _RANK.size + _NONCE + _NONCE)
+        packed, theirs, proof = answer[: _RANK.size], answer[_RANK.size : -_NONCE], answer[-_NONCE:]
+        (rank,) = _RANK.unpack(packed)
+        if not hmac.compare_digest(proof, _proof(secret, b"spoke", nonce, packed)) or not 0 < rank < size:
+            return None
+        sock.sendall(_proof(secret, b"hub", theirs, packed))
+        sock.settimeout(None)
+    except OSError:
+        return None
+    return int(rank)
+
+
+def _introduce(sock: socket.socket, secret: bytes, rank: int) -> None:
+    sock.settimeout(_HANDSHAKE_SECONDS)
+    packed = _RANK.pack(rank)
+    nonce = _read_exactly(sock, _NONCE)
+    ours = os.urandom(_NONCE)
+    sock.sendall(packed + ours + _proof(secret, b"spoke", nonce, packed))
+    if not hmac.compare_digest(_read_exactly(sock, _NONCE), _proof(secret, b"hub", ours, packed)):
+        raise ConnectionError("what listens there is not this job")
+    sock.settimeout(None)
+
+
+def _proof(secret: bytes, side: bytes, nonce: bytes, rank: bytes) -> bytes:
+    return hmac.new(secret, side + nonce + rank, "sha256").digest()
+
+
+def _read_exactly(sock: socket.socket, length: int) -> bytes:
+    buffer = bytearray(length)
+    view = memoryview(buffer)
+    while view:
+        count = sock.recv_into(view)
+        if count == 0:
+            raise ConnectionError("the connection was closed")
+        view = view[count:]
+    return bytes(buffer)
+
+
+def private_directory() -> str:
+    """A directory for sockets that only this user can enter."""
+    import tempfile
+
+    for parent in (tempfile.gettempdir(), "/tmp"):  # the path of a socket may have 107 bytes
+        path = os.path.join(parent, f"tenax-{os.getuid()}")
+        if len(path) < 70:
+            break
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
+        raise TenaxError(f"{path} must be a directory of this user alone (mode 0700): remove it, or set TMPDIR")
+    return path

@@ -1,0 +1,140 @@
+"""``context.train``: what a trial reports about its training. Standard library only, Python 3.9.
+
+Reports of metrics, progress and status cost microseconds and never wait for the master (``tenax.core.spool`` says what
+becomes of them). Questions to the master (best validation, metadata) wait for its answer.
+
+Only the chief (rank 0) reports. Thread-safe.
+"""
+
+from __future__ import annotations
+
+from tenax.client import quickjson
+from tenax.core.modes import EarlyExitReason
+from tenax.core.spool import Spool, say
+from tenax.core.values import metrics_body, plain, require_finished
+from tenax.errors import InvalidInput, NotFound, NotNow
+from tenax.wire.spool_names import EARLY_EXIT, METRICS, PROGRESS, RUNNER_STATE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Optional
+
+    from tenax.client.task import TaskClient
+    from tenax.core.info import TrialInfo
+    from tenax.core.values import Metrics
+    from tenax.jsonvalue import JsonObject
+
+#: Groups of the machines' own metrics: they have no steps and no place in a script's report.
+_RESERVED = ("gpu", "cpu", "memory", "disk", "network")
+#: A progress report that changes less than this says nothing to a person.
+_PROGRESS_STEP = 0.001
+
+
+class TrainContext:
+    """Reports of one trial. ``client`` and ``trial`` are None off the cluster."""
+
+    def __init__(self, spool: Spool, rank: int, client: Optional[TaskClient], trial: Optional[TrialInfo]) -> None:
+        self._spool = spool
+        self._rank = rank
+        self._client = client
+        self._trial = trial
+        self._reported = False
+        self._progress = -1.0
+
+    def report_training_metrics(
+        self, steps_completed: int, metrics: Metrics, batch_metrics: Optional[Sequence[Metrics]] = None
+    ) -> None:
+        """Metrics of training after ``steps_completed`` steps; ``batch_metrics``: one dict per batch since the last.
+
+        Values are numbers, strings, lists or dicts (numpy and torch values too; NaN and infinities are kept).
+        The same group and step may be reported again with other names. Raises TypeError or ValueError naming the
+        metric, SpoolWriteFailed when the disk is full, ReportRefused for an earlier report.
+        """
+        self._report("training", steps_completed, metrics, batch_metrics)
+
+    def report_validation_metrics(self, steps_completed: int, metrics: Metrics) -> None:
+        """Metrics of a validation: what the search decides on. Raises as ``report_training_metrics``."""
+        require_finished(metrics)
+        self._report("validation", steps_completed, metrics)
+
+    def report_metrics(self, group: str, steps_completed: int, metrics: Metrics) -> None:
+        """Metrics of any group: a name that is not empty and has no ``.`` in it."""
+        if not group or "." in group:
+            raise InvalidInput(f"{group!r} is not a group of metrics: the name must not be empty or contain a '.'")
+        if group in _RESERVED:
+            raise InvalidInput(f"the group {group!r} is kept for the metrics of the machine: choose another name")
+        if group == "validation":
+            require_finished(metrics)
+        self._report(group, steps_completed, metrics)
+
+    def _report(
+        self, group: str, steps_completed: int, metrics: Metrics, batch_metrics: Optional[Sequence[Metrics]] = None
+    ) -> None:
+        if self._rank != 0:
+            self._refuse_rank("report metrics")
+        body = metrics_body(group, steps_completed, metrics, batch_metrics)
+        # Somebody waits for the first sign of life; a search waits for validations.
+        urgent = group == "validation" or not self._reported
+        self._spool.report(METRICS, body, urgent=urgent)
+        self._reported = True
+
+    def report_progress(self, progress: float) -> None:
+        """How far this trial is, from 0 to 1. Raises InvalidInput outside of that."""
+        self._refuse_rank("report progress")
+        value = float(progress)
+        if not 0.0 <= value <= 1.0:
+            raise InvalidInput(f"progress must be from 0 to 1, not {progress!r}")
+        if value in (0.0, 1.0) or abs(value - self._progress) >= _PROGRESS_STEP:
+            self._progress = value
+            self._spool.report(PROGRESS, quickjson.dumps({"progress": value}))
+
+    def set_status(self, status: str) -> None:
+        """A short text about what the trial is doing, for people."""
+        self._refuse_rank("set the status")
+        self._spool.report(RUNNER_STATE, quickjson.dumps({"state": str(status)}))
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        """This trial cannot go on with its hyperparameters; end the script after it."""
+        body = quickjson.dumps({"reason": EarlyExitReason(reason).value})
+        self._spool.report(EARLY_EXIT, body, urgent=True, durable=True)
+
+    def get_experiment_best_validation(self) -> Optional[float]:
+        """The best value of the searcher's metric in this experiment so far; None: none yet, or off the cluster.
+
+        Raises MasterAway when the master does not answer within a minute.
+        """
+        if self._client is None or self._trial is None:
+            return None
+        path = f"/api/v1/experiments/{self._trial.experiment_id}/searcher/best_searcher_validation_metric"
+        try:
+            answer = self._client.call("GET", path)
+        except NotFound:
+            return None
+        metric = answer.get("metric") if isinstance(answer, dict) else None
+        return float(metric) if isinstance(metric, (int, float, str)) else None
+
+    def get_metadata(self) -> Optional[JsonObject]:
+        """The free-form metadata of this run; None off the cluster."""
+        if self._client is None or self._trial is None:
+            return None
+        return _metadata(self._client.call("GET", f"/api/v1/runs/{self._trial.trial_id}/metadata"))
+
+    def set_metadata(self, metadata: Metrics) -> Optional[JsonObject]:
+        """Replace the metadata of this run, and get it as it was stored; None off the cluster."""
+        self._refuse_rank("set metadata")
+        document = plain(metadata, "metadata")
+        if self._client is None or self._trial is None:
+            say(f"metadata: {quickjson.dumps(document)}")
+            return None
+        path = f"/api/v1/runs/{self._trial.trial_id}/metadata"
+        return _metadata(self._client.call("POST", path, body={"metadata": document}))
+
+    def _refuse_rank(self, what: str) -> None:
+        if self._rank != 0:
+            raise NotNow(f"only the chief may {what}, and this is rank {self._rank}: ask distributed.rank == 0 first")
+
+
+def _metadata(answer: object) -> JsonObject:
+    metadata = answer.get("metadata") if isinstance(answer, dict) else None
+    return metadata if isinstance(metadata, dict) else {}

@@ -1,0 +1,94 @@
+"""From an entrypoint to a program that replaces this process. Standard library only, Python 3.9.
+
+A list is executed as it stands. A string is a shell command; one without anything that only a shell understands is
+executed directly, so that no shell stands between the agent's signals and the program.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tenax.errors import InvalidInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+    from tenax.jsonvalue import Json
+
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _./:,@%+=-")
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.")
+
+
+class CannotLaunch(InvalidInput):
+    """The entrypoint cannot be started."""
+
+
+def argv_of(entrypoint: Json, path: str) -> list[str]:
+    """The words to execute. ``path``: the search path for programs. Raises InvalidInput."""
+    if isinstance(entrypoint, list) and entrypoint and all(isinstance(word, str) for word in entrypoint):
+        return [str(word) for word in entrypoint]
+    if not isinstance(entrypoint, str) or not entrypoint.strip():
+        raise InvalidInput("entrypoint is missing: give a command, as a string or as a list of strings")
+    text = entrypoint.strip()
+    if _names_a_class(text):
+        raise InvalidInput(
+            f"entrypoint {text!r} names a Trial class, which needs the training library; this release starts scripts: "
+            "write a script that uses tenax.core, and give its command (for example `python3 train.py`)"
+        )
+    words = text.split()
+    if _PLAIN.issuperset(text) and "=" not in words[0] and find_program(words[0], path):
+        return words
+    return ["/bin/sh", "-c", text]
+
+
+def _names_a_class(text: str) -> bool:
+    """``module.path:Class``, and nothing more."""
+    module, colon, name = text.partition(":")
+    return bool(colon and module and name) and _NAME.issuperset(module) and _NAME.issuperset(name) and "/" not in text
+
+
+def find_program(name: str, path: str) -> str:
+    """Where the shell would find it; empty: nowhere."""
+    if "/" in name:
+        return name if _executable(name) else ""
+    for directory in path.split(os.pathsep):
+        candidate = os.path.join(directory or ".", name)
+        if _executable(candidate):
+            return candidate
+    return ""
+
+
+def _executable(path: str) -> bool:
+    return os.access(path, os.X_OK) and os.path.isfile(path)
+
+
+def with_interpreter(env: Mapping[str, str], interpreter: str) -> dict[str, str]:
+    """The environment in which ``python`` and ``python3`` are the interpreter that this task was given."""
+    result = dict(env)
+    result.setdefault("PYTHONUNBUFFERED", "1")  # the last lines before a kill are the ones that matter
+    home = os.path.dirname(interpreter)
+    path = result.get("PATH") or os.defpath
+    for name in ("python3", "python"):
+        ours = os.path.join(home, name)
+        if _executable(ours) and find_program(name, path) != ours:
+            result["PATH"] = home + os.pathsep + path
+            break
+    return result
+
+
+def replace_process(argv: list[str], env: Mapping[str, str]) -> NoReturn:
+    """Become the program. Raises CannotLaunch."""
+    program = find_program(argv[0], env.get("PATH") or os.defpath)
+    try:
+        os.execve(program or argv[0], argv, dict(env))
+    except OSError as error:
+        raise CannotLaunch(f"entrypoint {' '.join(argv)!r} cannot be started: {error.strerror or error}") from error
+
+
+def sourcing(hooks: list[str], argv: list[str]) -> list[str]:
+    """Words that source each hook (one that fails ends the task), then execute ``argv``."""
+    shell = find_program("bash", os.environ.get("PATH") or os.defpath) or "/bin/sh"
+    script = "set -e\n" + "".join(f'. "${number}"\n' for number in range(1, len(hooks) + 1))
+    return [shell, "-c", f'{script}set +e\nshift {len(hooks)}\nexec "$@"', "tenax-hooks", *hooks, *argv]

@@ -1,0 +1,142 @@
+"""Before the user's code: the info files, the other members, the storage. Standard library only, Python 3.9.
+
+Writes ``$DET_RUN_DIR/info/{cluster,trial,rendezvous,resources}.json``, which ``tenax.core`` (and any launcher) reads.
+Whether there are other members to meet follows from the contract itself: an allocation has more than one container
+exactly when ``resources.slots_per_trial`` is more than the slots of this one (``DET_SLOT_IDS``).
+"""
+
+from __future__ import annotations
+
+import os
+
+from tenax.client import quickjson
+from tenax.core.info import DEFAULT_RUN_DIR, REQUIRED, cluster_from_environment
+from tenax.errors import InvalidInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenax.jsonvalue import Json, JsonObject
+
+#: What a trial needs besides.
+TRIAL_REQUIRED = (
+    "DET_TRIAL_ID",
+    "DET_EXPERIMENT_ID",
+    "DET_TRIAL_SEED",
+    "DET_TRIAL_RUN_ID",
+    "DET_EXPERIMENT_CONFIG",
+    "DET_HPARAMS",
+    "DET_STEPS_COMPLETED",
+)
+#: Seconds that the members of an allocation wait for each other; ``DET_RENDEZVOUS_TIMEOUT`` sets another.
+RENDEZVOUS_TIMEOUT = 600.0
+
+
+class Trial:
+    """What the environment says about this container of a trial. Raises InvalidInput when it does not say it."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        missing = [name for name in (*REQUIRED, *TRIAL_REQUIRED) if name not in env]
+        if missing:
+            raise InvalidInput(
+                f"the environment lacks {', '.join(missing)}: this program is started by an agent, inside a trial"
+            )
+        self.env = env
+        self.run_dir = env.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
+        self.config = _parsed(env, "DET_EXPERIMENT_CONFIG", dict)
+        self.slot_ids = _parsed(env, "DET_SLOT_IDS", list)
+
+    def members_expected(self) -> bool:
+        """Whether this container has others to meet."""
+        resources = self.config.get("resources")
+        slots = resources.get("slots_per_trial") if isinstance(resources, dict) else None
+        return isinstance(slots, int) and slots > len(self.slot_ids) > 0
+
+
+def write_info(trial: Trial) -> None:
+    """The info files that need no other member."""
+    env = trial.env
+    cluster = cluster_from_environment(env.get)
+    debug = "true" if trial.config.get("debug") is True else "false"
+    interface = env.get("DET_INTER_NODE_NETWORK_INTERFACE")
+    numbers = {name: _whole(env, "DET_" + name.upper()) for name in ("trial_id", "experiment_id", "trial_seed")}
+    numbers["steps_completed"] = _whole(env, "DET_STEPS_COMPLETED")
+    numbers["trial_run_id"] = _whole(env, "DET_TRIAL_RUN_ID")
+    _parsed(env, "DET_HPARAMS", dict)
+    # The two documents are JSON already and may be long: they are put in as they are.
+    text = (
+        quickjson.dumps(numbers)[:-1]
+        + f',"hparams":{env["DET_HPARAMS"]},"config":{env["DET_EXPERIMENT_CONFIG"]},"debug":{debug},'
+        + f'"inter_node_network_interface":{quickjson.dumps(interface)}}}'
+    )
+    _write(trial.run_dir, "cluster", quickjson.dumps(cluster))
+    _write(trial.run_dir, "trial", text)
+    _write(trial.run_dir, "resources", quickjson.dumps({"gpu_uuids": visible_uuids(env)}))
+
+
+def meet(trial: Trial) -> list[str]:
+    """Wait for the other members, if there are any; write ``rendezvous.json``; the addresses in the order of rank."""
+    if trial.members_expected():
+        from tenax.exec.rendezvous import rendezvous
+
+        met = rendezvous(trial.env, _seconds(trial.env, "DET_RENDEZVOUS_TIMEOUT", RENDEZVOUS_TIMEOUT))
+        addresses, rank, slots = met.addresses, met.rank, met.slots
+    else:
+        addresses, rank, slots = ["127.0.0.1"], 0, [len(trial.slot_ids)]
+    document = {"container_addrs": addresses, "container_rank": rank, "container_slot_counts": slots}
+    _write(trial.run_dir, "rendezvous", quickjson.dumps(document))
+    return addresses
+
+
+def validate_storage(trial: Trial) -> None:
+    """See whether checkpoints can be stored, before hours are spent on them. Raises StorageFailed or InvalidInput."""
+    section = trial.config.get("checkpoint_storage")
+    if isinstance(section, dict):
+        from tenax.storage.config import from_config
+
+        from_config(section).validate()
+
+
+def visible_uuids(env: Mapping[str, str]) -> list[str]:
+    """UUIDs of the devices of this container, where the agent named them by UUID (MIG instances too)."""
+    for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
+        uuids = [part for part in env.get(name, "").split(",") if part.startswith(("GPU-", "MIG-"))]
+        if uuids:
+            return uuids
+    return []
+
+
+def _write(run_dir: str, name: str, text: str) -> None:
+    directory = os.path.join(run_dir, "info")
+    os.makedirs(directory, mode=0o755, exist_ok=True)
+    path = os.path.join(directory, name + ".json")
+    # A launcher may look at any moment, and the credential in it is nobody else's: whole, and for the owner only.
+    fd = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(fd, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".new", path)
+
+
+def _parsed(env: Mapping[str, str], name: str, kind: type) -> JsonObject:
+    try:
+        value: Json = quickjson.loads(env[name])
+    except ValueError as error:
+        raise InvalidInput(f"{name} is not JSON: {error}") from None
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} is not the JSON {'object' if kind is dict else 'list'} that is expected")
+    return value  # type: ignore[return-value]
+
+
+def _whole(env: Mapping[str, str], name: str) -> int:
+    try:
+        return int(env[name])
+    except ValueError:
+        raise InvalidInput(f"{name} is not a whole number: {env[name]!r}") from None
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    try:
+        return float(env.get(name) or default)
+    except ValueError:
+        raise InvalidInput(f"{name} is not a number of seconds: {env[name]!r}") from None

@@ -1,0 +1,54 @@
+"""The first program of a trial's container: ``python -m tenax.exec.trial``. Standard library only, Python 3.9.
+
+In order: info files; the startup hooks (the cluster's, then ``startup-hook.sh`` of the model code), sourced by a shell
+that comes back here; the other members; the checkpoint storage is tried; then the entrypoint replaces this process. The
+work directory is the model code already: the agent unpacked it. What goes wrong on the way is said on standard error
+and ends with exit code 1 (126, 127 as a shell's: the entrypoint cannot be executed, is not there).
+
+Nothing is imported that is not needed: a trial's start should cost little more than its interpreter's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tenax.errors import TenaxError
+from tenax.exec import launch, prepare
+
+#: Tells the second pass of this program that the hooks have run.
+_AFTER_HOOKS = "--after-hooks"
+
+
+def main() -> int:
+    try:
+        trial = prepare.Trial(os.environ)
+        if _AFTER_HOOKS not in sys.argv:
+            prepare.write_info(trial)
+            hooks = _hooks(trial.run_dir)
+            if hooks:
+                again = [sys.executable, "-m", "tenax.exec.trial", _AFTER_HOOKS]
+                launch.replace_process(launch.sourcing(hooks, again), os.environ)
+        env = launch.with_interpreter(os.environ, sys.executable)
+        argv = launch.argv_of(trial.config.get("entrypoint"), env.get("PATH", ""))
+        addresses = prepare.meet(trial)
+        if len(addresses) > 1:
+            env["DET_CHIEF_IP"] = addresses[0]
+        prepare.validate_storage(trial)
+        launch.replace_process(argv, env)
+    except launch.CannotLaunch as error:
+        print(f"tenax: {error}", file=sys.stderr)
+        return 127 if isinstance(error.__cause__, FileNotFoundError) else 126
+    except (TenaxError, OSError) as error:
+        print(f"tenax: this trial cannot start: {error}", file=sys.stderr)
+        return 1
+
+
+def _hooks(run_dir: str) -> list[str]:
+    """The cluster's hook, placed by the agent, and the one that came with the model code."""
+    candidates = (os.path.join(run_dir, "dynamic-tcd-startup-hook.sh"), os.path.abspath("startup-hook.sh"))
+    return [path for path in candidates if os.path.isfile(path)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
