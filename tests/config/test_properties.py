@@ -20,6 +20,7 @@ from tenax.config.shapes import Respelled, Shape
 from tenax.config.structs import Struct, Tagged
 from tenax.jsonvalue import Json, JsonObject
 from tenax.search.config import AdaptiveAsha, AsyncHalving
+from tenax.search.searcher import start
 
 NAMES = st.sampled_from(["a", "b", "c"])
 COUNTS = st.integers(1, 9)
@@ -156,6 +157,29 @@ def test_dialects_agree(count: int, unit: str | None, adaptive: bool) -> None:
     one, two = (parse_experiment({**rest, "searcher": each}, rng=random.Random(0)).search.method for each in (old, new))
     assert one == two
     assert isinstance(one, AdaptiveAsha if adaptive else AsyncHalving)
+
+
+EXTREMES = maps(
+    divisor=st.floats(1.0000001, 1000),
+    max_concurrent_trials=st.integers(0, 40),
+    max_rungs=st.integers(1, 100),
+    mode=st.sampled_from(["standard", "aggressive", "conservative"]),
+    bracket_rungs=st.lists(st.integers(1, 100), max_size=5),
+)
+
+
+@given(st.integers(1, 40), st.integers(1, 1 << 53), EXTREMES)
+def test_every_legal_search_starts(trials: int, time: int, more: JsonObject) -> None:
+    """Whatever ASHA the configuration lets through has a start, with no more trials than brackets ask for."""
+    searcher: JsonObject = {"name": "adaptive_asha", "metric": "m", "max_trials": trials, "time_metric": "t", **more}
+    document: JsonObject = {
+        "entrypoint": "t",
+        "searcher": {**searcher, "max_time": time},
+        "checkpoint_storage": {"type": "directory", "container_path": "/c"},
+    }
+    found = parse_experiment(document, rng=random.Random(0))
+    _state, decisions = start(found.search, found.seed)
+    assert decisions
 
 
 def structs(shape: Shape, path: Path, wrap: JsonObject | None = None) -> Iterator[tuple[Path, list[str], JsonObject]]:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.config.problems import ConfigError
-from tenax.config.text import MAX_DEPTH, read, read_object, read_scalar
+from tenax.config.text import read, read_object, read_scalar
+from tenax.config.yaml_nodes import MAX_DEPTH
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=8)
 SCALARS |= st.floats(allow_nan=False, allow_infinity=False)
@@ -55,6 +56,28 @@ def test_json_is_yaml(value: object) -> None:
     assert read(text).value == json.loads(text)
 
 
+def test_json_with_tabs() -> None:
+    """JSON may be indented by tabs, which YAML may not."""
+    assert read('{\n\t"a": [1,\n\t"x"]\n}').value == {"a": [1, "x"]}
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [1\nb: 2", "a:\n  - b: {c: &x 1, d: *x}\n<<: {e: 1e3}", '"\\ud83d\\ude00"', "a: *x"]
+)
+def test_both_parsers_agree(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without libyaml a text gives the same value, or the same problem."""
+    fast = outcome(text)
+    monkeypatch.setattr("yaml.__with_libyaml__", False)
+    assert outcome(text) == fast
+
+
+def outcome(text: str) -> object:
+    try:
+        return read(text)
+    except ConfigError as error:
+        return str(error)
+
+
 def test_lines() -> None:
     """Each key and each item has its line."""
     assert read("a:\n  b:\n  - 1\n  - c: 2\n").lines == {
@@ -93,6 +116,7 @@ def test_aliases_and_merge_keys() -> None:
         ("a: !!python/object:os.system x", 1, "tag"),
         ("a: *nowhere", 1, "not YAML"),
         ("a: 1\n---\nb: 2", 2, "not YAML"),
+        ("a: " + "9" * 5000, 1, "too long"),
         ("a: &a [*a]", 1, "inside itself"),
         ("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2), 1, "deeper"),
         ("a: b\0c", None, "not YAML"),
@@ -114,6 +138,13 @@ def test_aliases_that_blow_up() -> None:
     text += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
     with pytest.raises(ConfigError, match="more than 200000 values"):
         read(text)
+
+
+def test_long_chains_of_merges() -> None:
+    """Maps merged into maps a thousand times over are refused like any deep nesting."""
+    chain = "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: *a{n - 1}}}\n" for n in range(1, 1000))
+    with pytest.raises(ConfigError, match="nested deeper"):
+        read(chain)
 
 
 def test_deep_nesting_is_refused_not_a_crash() -> None:

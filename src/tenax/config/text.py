@@ -6,20 +6,17 @@ What JSON cannot carry is refused (NaN, infinities), and so are a key given twic
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from tenax.config.problems import ConfigError, Path, Problem, Report
+from tenax.config.yaml_nodes import MAX_DEPTH, MAX_NODES, Mapping, Node, Scalar, Sequence, TooMuch, compose
 from tenax.jsonvalue import Json, JsonObject
 
-#: Limits that no honest configuration meets; they keep a hostile one from filling memory or the stack.
-MAX_DEPTH = 64
-MAX_VALUES = 200_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -34,19 +31,35 @@ class Text:
 def read(source: str) -> Text:
     """The value of YAML or JSON text. Raises `ConfigError` naming the line where it breaks."""
     try:
-        node = _Loader(source).get_single_node()
-    except RecursionError:
-        raise ConfigError([Problem("", None, f"nested deeper than {MAX_DEPTH} levels")]) from None
-    except yaml.MarkedYAMLError as error:
-        raise ConfigError([_broken(error)]) from None
+        return _read(source)
+    except TooMuch as error:
+        raise ConfigError([Problem("", error.line, error.message)]) from None
     except yaml.YAMLError as error:
+        as_json = _from_json(source)
+        if as_json is not None:
+            return as_json
+        if isinstance(error, yaml.MarkedYAMLError):
+            raise ConfigError([_broken(error)]) from None
         raise ConfigError([Problem("", None, f"this is not YAML: {error}")]) from None
+
+
+def _read(source: str) -> Text:
+    node = compose(source)
     if node is None:
         return Text({})
     reader = _Reader()
     value = reader.value(node, ())
     reader.report.raise_if_any()
     return Text(value, reader.lines)
+
+
+def _from_json(source: str) -> Text | None:
+    """JSON that is no YAML (indented by tabs), without lines."""
+    try:
+        plain = json.dumps(json.loads(source), ensure_ascii=False)
+        return Text(_read(plain).value)
+    except (ValueError, RecursionError, yaml.YAMLError):
+        return None
 
 
 def read_object(source: str) -> tuple[JsonObject, dict[Path, int]]:
@@ -82,32 +95,6 @@ def kind(value: Json) -> str:
     return "a list" if isinstance(value, list) else "a map"
 
 
-class _Resolver(yaml.resolver.BaseResolver):
-    """The core schema of YAML 1.2, and merge keys (``<<``), which real configurations use."""
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
-    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
-    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+."),
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("merge", r"<<", "<"),
-):
-    _Resolver.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), list(_first))
-
-
-class _Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, _Resolver):
-    """Composes nodes only: values are made below, where lines are known."""
-
-    def __init__(self, stream: str) -> None:
-        yaml.reader.Reader.__init__(self, stream)
-        yaml.scanner.Scanner.__init__(self)
-        yaml.parser.Parser.__init__(self)
-        yaml.composer.Composer.__init__(self)
-        _Resolver.__init__(self)
-
-
 class _Reader:
     """Turns nodes into values and keeps lines and problems."""
 
@@ -118,62 +105,65 @@ class _Reader:
         self._count = 0
 
     def value(self, node: Node, path: Path) -> Json:
-        self.lines.setdefault(path, node.start_mark.line + 1)
+        self.lines.setdefault(path, node.line)
         self._count += 1
-        if self._count > MAX_VALUES:
-            raise ConfigError(
-                [Problem("", self.lines[path], f"more than {MAX_VALUES} values (aliases count each time)")]
-            )
-        if id(node) in self._open or len(path) > MAX_DEPTH:
+        if self._count > MAX_NODES:
+            raise TooMuch(f"more than {MAX_NODES} values (aliases count each time)", node.line)
+        if isinstance(node, Scalar):
+            return self._scalar(node, path)
+        if id(node) in self._open or len(self._open) > MAX_DEPTH:
             self.report.add(path, f"nested deeper than {MAX_DEPTH} levels, or an alias inside itself")
             return None
         self._open.add(id(node))
         try:
-            if isinstance(node, MappingNode):
+            if isinstance(node, Mapping):
                 return self._map(node, path)
-            if isinstance(node, SequenceNode):
-                return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
-            return self._scalar(str(node.value), node.tag, path)
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.items)]
         finally:
             self._open.discard(id(node))
 
-    def _map(self, node: MappingNode, path: Path) -> JsonObject:
+    def _map(self, node: Mapping, path: Path) -> JsonObject:
         own: JsonObject = {}
         merged: JsonObject = {}
-        for key_node, value_node in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                for source in _merge_sources(value_node):
+        for key_node, value_node in node.pairs:
+            if not isinstance(key_node, Scalar):
+                self.report.add(path, f"line {key_node.line}: a key must be plain text")
+                continue
+            if key_node.kind == "merge":
+                for source in value_node.items if isinstance(value_node, Sequence) else [value_node]:
                     inner = self.value(source, path)
                     merged = {**inner, **merged} if isinstance(inner, dict) else merged
                 continue
-            if not isinstance(key_node, ScalarNode):
-                self.report.add(path, f"line {key_node.start_mark.line + 1}: a key must be plain text")
-                continue
-            key = self._text(str(key_node.value), path)
+            key = self._text(key_node.text, path)
             if key in own:
                 first = self.lines.get((*path, key))
-                self.report.add(
-                    (*path, key), f"given twice (lines {first} and {key_node.start_mark.line + 1}): keep one"
-                )
+                self.report.add((*path, key), f"given twice (lines {first} and {key_node.line}): keep one")
                 continue
-            self.lines[(*path, key)] = key_node.start_mark.line + 1
+            self.lines[(*path, key)] = key_node.line
             own[key] = self.value(value_node, (*path, key))
         return {**merged, **own}
 
-    def _scalar(self, text: str, full_tag: str, path: Path) -> Json:
-        tag = full_tag.rpartition(":")[2]
-        if tag == "null":
-            return None
-        if tag == "bool":
-            return text.lower() == "true"
-        if tag == "int":
-            return _integer(text)
-        if tag == "float":
-            return self._float(text, path)
-        if tag in ("str", "!"):
-            return self._text(text, path)
-        self.report.add(path, f"the tag {full_tag!r} is not understood: write plain values")
+    def _scalar(self, node: Scalar, path: Path) -> Json:
+        match node.kind:
+            case "null":
+                return None
+            case "bool":
+                return node.text.lower() == "true"
+            case "int":
+                return self._integer(node.text, path)
+            case "float":
+                return self._float(node.text, path)
+            case "str":
+                return self._text(node.text, path)
+        self.report.add(path, f"the tag {node.kind!r} is not understood: write plain values")
         return None
+
+    def _integer(self, text: str, path: Path) -> Json:
+        try:
+            return int(text, 0) if text.lower().startswith(("0o", "0x")) else int(text)
+        except ValueError:
+            self.report.add(path, f"a number of {len(text)} digits is too long")
+            return None
 
     def _text(self, text: str, path: Path) -> str:
         """JSON writes what lies beyond 16 bits as two escapes, which YAML reads as two halves of a character."""
@@ -196,20 +186,6 @@ class _Reader:
             self.report.add(path, f"{text} cannot be stored: use a finite number")
             return None
         return number
-
-
-def _integer(text: str) -> int:
-    plain = text.replace("_", "")
-    if plain.lower().startswith(("0o", "0x")):
-        return int(plain, 0)
-    return int(plain)
-
-
-def _merge_sources(node: Node) -> Iterator[Node]:
-    if isinstance(node, SequenceNode):
-        yield from node.value
-    else:
-        yield node
 
 
 def _broken(error: yaml.MarkedYAMLError) -> Problem:
