@@ -84,6 +84,14 @@ class Database:
                 yield conn
 
     @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Connection]:
+        """A read-only transaction of which every statement sees the same state. Raises TryAgain."""
+        with translated():
+            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
+                async with conn.transaction(isolation="repeatable_read", readonly=True):
+                    yield conn
+
+    @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection without a transaction around it: for reads of one statement. Raises TryAgain."""
         with translated():

@@ -32,11 +32,8 @@ class Telemetry:
     reported_at: datetime | None
 
 
-NOTHING = Telemetry(None, "", 0, None, None, None, None)
-
-
 async def of_trials(conn: Connection, trial_ids: list[int]) -> dict[int, Telemetry]:
-    """By trial; a trial that has said nothing is not there (use NOTHING)."""
+    """By trial, every one that was asked for."""
     return {
         row["trial_id"]: Telemetry(
             row["progress"],

@@ -19,8 +19,6 @@ create table trial_telemetry (
     trial_id bigint primary key references trials (id) on delete cascade,
     progress double precision check (progress between 0 and 1),
     runner_state text not null default '',
-    -- The highest step of any visible report; profiling does not count.
-    total_batches bigint not null default 0,
     -- {"step", "run_id", "at" (RFC 3339), "metrics"}: the visible validation with the searcher's metric that has the highest
     -- step, and the one with the best value.
     latest_validation jsonb,
@@ -42,7 +40,7 @@ create table metric_groups (
     next_ord bigint not null,
     -- Those before it are packed.
     sealed_ord bigint not null default 0,
-    -- Of the visible reports: the highest step, the newest one's place in time being that step.
+    -- The highest step of the visible reports: the newest of them is there.
     newest_step bigint not null,
     -- JSON: {metric: {"type", "last", "count", "sum", "min", "max"}} over the visible reports.
     summary bytea not null,

@@ -1,0 +1,259 @@
+"""Taking in metrics: what a group of reports needs to know, and writing what became of it, in one transaction.
+
+Rules:
+- Rows are locked in one order: spools, then groups of metrics, each sorted.
+- Rows of reports are appended and never changed; only where a group ends, and what it comes to, is rewritten.
+- ``Target`` never changes and is kept in memory; everything else is read in the transaction that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+
+from asyncpg import Connection
+
+from tenax.ids import RequestId
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.ingest import summary
+from tenax.master.ingest.cuts import NO_STEP, Cuts
+from tenax.master.ingest.decide import is_late
+from tenax.master.ingest.values import (
+    GroupKey,
+    Head,
+    Item,
+    Known,
+    Outcome,
+    Segment,
+    StreamKey,
+    Target,
+    TrialNow,
+    Validation,
+)
+from tenax.master.store import telemetry
+from tenax.master.store.metrics_stored import stored_at
+from tenax.master.store.queries import load
+from tenax.master.store.wakeups import notify
+
+Q = load("metrics")
+
+#: Methods that cannot do without the searcher's metric and time.
+_STRICT = ("adaptive_asha", "async_halving")
+_TABLES = ("metric_tail", "metric_blocks", "metric_chunks")
+_TAIL = ["month", "trial_id", "grp", "first_ord", "run_id", "steps", "times", "bodies", "batches"]
+#: Targets kept in memory.
+_KEPT = 20_000
+
+
+class Metrics:
+    """The tables of metrics, with the memory of one process. Every method runs in the caller's transaction."""
+
+    def __init__(self) -> None:
+        self._targets: dict[int, Target] = {}
+        self._months: set[int] = set()
+
+    async def load(self, conn: Connection, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> Known:
+        """What `decide` must know of ``items``; locks it. ``allocations``: whose the spools are."""
+        trial_ids = sorted({item.report.trial_id for item in items})
+        acked = await _acked(conn, allocations)
+        trials, now_us = await self._trials(conn, trial_ids)
+        keys = sorted({(i.report.trial_id, i.report.group) for i in items if i.report.trial_id in trials})
+        heads = await _heads(conn, keys, trials)
+        late = [
+            item.report for item in items if is_late(item.report, heads.get((item.report.trial_id, item.report.group)))
+        ]
+        stored = await stored_at(conn, [(trials[report.trial_id].target.month, report) for report in late])
+        return Known(trials, heads, stored, acked, now_us)
+
+    async def apply(self, conn: Connection, outcome: Outcome, now_us: int) -> None:
+        """Write it, all but what has to be summed up anew (``outcome.recount``)."""
+        await self._append(conn, outcome.segments, now_us)
+        await save_heads(conn, outcome.heads)
+        await _save_streams(conn, outcome)
+        await _save_cuts(conn, outcome.cuts)
+        for trial_id, validation in outcome.latest.items():
+            await conn.execute(Q.save_latest, trial_id, told(validation, now_us))
+        for trial_id, validation in outcome.best.items():
+            await conn.execute(Q.save_best, trial_id, told(validation, now_us), validation.metric)
+        await _tell_searches(conn, outcome)
+
+    async def targets(self, conn: Connection, trial_ids: Iterable[int]) -> dict[int, Target]:
+        """By trial, of those that exist."""
+        missing = [trial_id for trial_id in trial_ids if trial_id not in self._targets]
+        if missing:
+            if len(self._targets) + len(missing) > _KEPT:
+                self._targets.clear()
+            for row in await conn.fetch(Q.targets, list(trial_ids)):
+                self._targets[row["id"]] = _target(row)
+        return {trial_id: self._targets[trial_id] for trial_id in trial_ids if trial_id in self._targets}
+
+    async def add_month(self, conn: Connection, month: int) -> None:
+        """Make the partitions of a month, if this process has not seen them yet."""
+        if month not in self._months:
+            for table in _TABLES:
+                await conn.execute(Q.add_month, table, month)
+            self._months.add(month)
+
+    async def _trials(self, conn: Connection, trial_ids: list[int]) -> tuple[dict[int, TrialNow], int]:
+        targets = await self.targets(conn, trial_ids)
+        rows = await conn.fetch(Q.trials_now, list(targets))
+        rerun = [row["id"] for row in rows if row["run_id"] > 1]
+        cuts = await cuts_of(conn, rerun) if rerun else {}
+        trials = {
+            row["id"]: TrialNow(
+                targets[row["id"]],
+                row["run_id"],
+                row["active"],
+                cuts.get(row["id"], Cuts()),
+                NO_STEP if row["latest_step"] is None else row["latest_step"],
+                row["best_metric"],
+            )
+            for row in rows
+        }
+        return trials, rows[0]["now_us"] if rows else 0
+
+    async def _append(self, conn: Connection, segments: list[Segment], now_us: int) -> None:
+        for month in {segment.month for segment in segments}:
+            await self.add_month(conn, month)
+        if segments:
+            records = [_tail_row(segment, now_us) for segment in segments]
+            await conn.copy_records_to_table("metric_tail", records=records, columns=_TAIL)
+
+
+async def cuts_of(conn: Connection, trial_ids: list[int]) -> dict[int, Cuts]:
+    """By trial, of those that have any."""
+    at: dict[int, dict[tuple[int, str], int]] = {}
+    for row in await conn.fetch(Q.cuts, trial_ids):
+        at.setdefault(row["trial_id"], {})[row["run_id"], row["kind"]] = row["step"]
+    return {trial_id: Cuts(lines) for trial_id, lines in at.items()}
+
+
+async def save_heads(conn: Connection, heads: Mapping[GroupKey, Head]) -> None:
+    """Where groups end, and what they come to."""
+    if not heads:
+        return
+    rows = [
+        (trial_id, group, h.run_id, h.last_step, h.next_ord, h.newest_step, summary.encode(h.summaries))
+        for (trial_id, group), h in heads.items()
+    ]
+    await conn.execute(Q.save_heads, *map(list, zip(*rows)))
+
+
+async def delete_trials(conn: Connection, trial_ids: list[int]) -> None:
+    """Forget all metrics of trials; part of deleting their experiment."""
+    for statement in (Q.delete_groups, Q.delete_cuts, Q.delete_tail, Q.delete_blocks, Q.delete_chunks):
+        await conn.execute(statement, trial_ids)
+
+
+def told(validation: Validation, now_us: int) -> JsonObject:
+    """As it stands in ``latest_validation`` and ``best_validation``."""
+    report = validation.report
+    at = datetime.fromtimestamp((report.at_us or now_us) / 1e6, timezone.utc)
+    return {
+        "step": report.step,
+        "run_id": report.run_id,
+        "at": at.isoformat().replace("+00:00", "Z"),
+        "metrics": dict(validation.metrics),
+    }
+
+
+async def _acked(conn: Connection, allocations: Mapping[StreamKey, str]) -> dict[StreamKey, int]:
+    if not allocations:
+        return {}
+    keys = sorted(allocations)
+    found = await _streams(conn, keys)
+    new = [key for key in keys if key not in found]
+    for key in new:
+        await conn.execute(Q.create_stream, *key, allocations[key])
+    return {**found, **(await _streams(conn, new))} if new else found
+
+
+async def _streams(conn: Connection, keys: list[StreamKey]) -> dict[StreamKey, int]:
+    rows = await conn.fetch(Q.streams, [key[0] for key in keys], [key[1] for key in keys])
+    return {(row["container_id"], row["stream"]): row["acked"] for row in rows}
+
+
+async def _heads(conn: Connection, keys: list[GroupKey], trials: Mapping[int, TrialNow]) -> dict[GroupKey, Head]:
+    found = await _locked_heads(conn, keys)
+    new = [key for key in keys if key not in found]
+    if new:
+        months = [trials[trial_id].target.month for trial_id, _ in new]
+        await conn.execute(Q.create_heads, [key[0] for key in new], [key[1] for key in new], months)
+        found.update(await _locked_heads(conn, new))
+    # A group that has just been made has no reports yet.
+    return {key: head for key, head in found.items() if head.next_ord}
+
+
+async def _locked_heads(conn: Connection, keys: list[GroupKey]) -> dict[GroupKey, Head]:
+    rows = await conn.fetch(Q.heads, [key[0] for key in keys], [key[1] for key in keys])
+    return {
+        (row["trial_id"], row["grp"]): Head(
+            row["run_id"], row["last_step"], row["next_ord"], row["newest_step"], summary.decode(row["summary"])
+        )
+        for row in rows
+    }
+
+
+async def _save_streams(conn: Connection, outcome: Outcome) -> None:
+    if outcome.acked:
+        rows = [(*key, n) for key, n in outcome.acked.items()]
+        await conn.execute(Q.save_streams, *map(list, zip(*rows)))
+
+
+async def save_refusals(conn: Connection, rows: Sequence[tuple[str, str, int, str, bool]]) -> None:
+    """(container, stream, n, message, fatal): a repeated question gets the same answer."""
+    if rows:
+        await conn.execute(Q.save_refusals, *map(list, zip(*rows)))
+
+
+async def _save_cuts(conn: Connection, cuts: Mapping[int, Cuts]) -> None:
+    rows = [(trial_id, run, kind, step) for trial_id, of in cuts.items() for (run, kind), step in of.at.items()]
+    if rows:
+        await conn.execute(Q.save_cuts, *map(list, zip(*rows)))
+
+
+async def _tell_searches(conn: Connection, outcome: Outcome) -> None:
+    told_to = set()
+    if outcome.facts:
+        facts = [(fact.experiment_id, fact.trial_id, fact.step, fact.fact) for fact in outcome.facts]
+        told_to |= {row["experiment_id"] for row in await conn.fetch(Q.put_facts, *map(list, zip(*facts)))}
+    for trial_id, (run_id, experiment_id, message) in outcome.fatal.items():
+        if await telemetry.set_fatal(conn, trial_id, run_id, message):
+            told_to.add(experiment_id)
+    for experiment_id in sorted(told_to):
+        await notify(conn, "experiment", experiment_id)
+
+
+def _tail_row(segment: Segment, now_us: int) -> tuple[object, ...]:
+    reports = segment.reports
+    batches = None
+    if any(report.batch is not None for report in reports):
+        batches = b"\n".join(report.batch or b"null" for report in reports)
+    return (
+        segment.month,
+        segment.trial_id,
+        segment.group,
+        segment.first_ord,
+        segment.run_id,
+        [report.step for report in reports],
+        [now_us if report.at_us is None else report.at_us for report in reports],
+        b"\n".join(report.text for report in reports),
+        batches,
+    )
+
+
+def _target(row: Mapping[str, object]) -> Target:
+    searcher: Json = row["searcher"]  # type: ignore[assignment]  # a JSON document
+    settings: JsonObject = searcher if isinstance(searcher, dict) else {}
+    strict = settings.get("name") in _STRICT
+    time_metric = settings.get("time_metric") if strict else None
+    return Target(
+        experiment_id=int(str(row["experiment_id"])),
+        request_id=RequestId(str(row["request_id"])),
+        task_id=str(row["task_id"]),
+        month=int(str(row["month"])),
+        metric=str(settings.get("metric", "")),
+        smaller_is_better=settings.get("smaller_is_better") is not False,
+        strict=strict,
+        time_metric=time_metric if isinstance(time_metric, str) else None,
+    )

@@ -1,0 +1,245 @@
+"""Reading metrics back: one metric as a line for a chart, or the reports of a group exactly as they were made.
+
+Rules:
+- What is hidden by a newer run is left out. Reports come in the order of steps, those of one step as one report.
+- Rows are fetched here, in the caller's transaction (one snapshot: a block that is sealed meanwhile is not read twice);
+  what is packed is unpacked by functions without a database, so that the caller can do it in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from asyncpg import Connection, Record
+
+from tenax.jsonvalue import Json
+from tenax.master.ingest.cuts import NO_STEP, Cuts
+from tenax.master.store.metrics import cuts_of
+from tenax.master.store.packing import (
+    Floats,
+    Integers,
+    as_float,
+    unpack_integers,
+    unpack_lines,
+    unpack_numbers,
+    unpack_present,
+    unpack_values,
+)
+from tenax.master.store.queries import load
+
+Q = load("series")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of metrics of one trial, as far as reading it goes."""
+
+    trial_id: int
+    name: str
+    month: int
+    cuts: Cuts
+    #: As stored; `tenax.master.ingest.summary.decode` reads it.
+    summary: bytes
+    #: Numbers of the first report that is not packed, and of the next one.
+    sealed_ord: int
+    next_ord: int
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of one trial, visible points only, in the order of steps. The three have one length."""
+
+    steps: Integers
+    #: Microseconds since 1970.
+    times: Integers
+    #: NaN where the value is no number.
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One report as it was made; what was said about its step later is part of it."""
+
+    trial_id: int
+    run_id: int
+    group: str
+    #: None in groups of the profiler.
+    step: int | None
+    at_us: int
+    metrics: dict[str, Json]
+    #: JSON text.
+    batch: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of one run that are stored together, unpacked."""
+
+    run_id: int
+    first_ord: int
+    steps: list[int]
+    times: list[int]
+    rows: list[dict[str, Json]]
+    batches: list[bytes | None]
+
+
+async def groups_of(conn: Connection, trial_ids: Sequence[int]) -> list[Group]:
+    """The groups that these trials have reported in, by trial and name."""
+    rows = await conn.fetch(Q.groups, list(trial_ids))
+    cuts = await cuts_of(conn, list(trial_ids))
+    return [
+        Group(
+            row["trial_id"],
+            row["grp"],
+            row["month"],
+            cuts.get(row["trial_id"], Cuts()),
+            row["summary"],
+            row["sealed_ord"],
+            row["next_ord"],
+        )
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSeries:
+    """A series as stored. Unpacking it takes a while: `points` is for a thread."""
+
+    group: Group
+    metric: str
+    blocks: list[Record]
+    tail: list[Record]
+
+    def points(self) -> Series:
+        """Unpack it."""
+        parts = [self._of_block(row) for row in self.blocks]
+        parts += [self._of_tail(row) for row in self.tail]
+        if not parts:
+            return Series(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))
+        steps, times, values = (np.concatenate(columns) for columns in zip(*parts))
+        if steps.size and (np.diff(steps) < 0).any():
+            order = np.argsort(steps, kind="stable")
+            steps, times, values = steps[order], times[order], values[order]
+        return Series(steps, times, values)
+
+    def _of_block(self, row: Record) -> tuple[Integers, Integers, Floats]:
+        steps, times = unpack_integers(row["steps"]), unpack_integers(row["times"])
+        values = unpack_numbers(row["data"])
+        if row["present"] is not None:
+            present = unpack_present(row["present"], row["reports"])
+            steps, times = steps[present], times[present]
+        return self._seen(row["run_id"], steps, times, values)
+
+    def _of_tail(self, row: Record) -> tuple[Integers, Integers, Floats]:
+        steps, times, values = [], [], []
+        for step, time, body in zip(row["steps"], row["times"], row["bodies"].split(b"\n")):
+            report = msgspec.json.decode(body)
+            if self.metric in report:
+                steps.append(step)
+                times.append(time)
+                values.append(as_float(report[self.metric]))
+        return self._seen(
+            row["run_id"], np.array(steps, np.int64), np.array(times, np.int64), np.array(values, np.float64)
+        )
+
+    def _seen(self, run_id: int, steps: Integers, times: Integers, values: Floats) -> tuple[Integers, Integers, Floats]:
+        visible = steps < self.group.cuts.limit(run_id, self.group.name)
+        return (steps, times, values) if visible.all() else (steps[visible], times[visible], values[visible])
+
+
+async def series(conn: Connection, group: Group, metric: str) -> PackedSeries:
+    """One metric, for `PackedSeries.points`."""
+    key = (group.month, group.trial_id, group.name)
+    blocks = await conn.fetch(Q.blocks_of_metric, *key, metric) if group.sealed_ord else []
+    tail = await conn.fetch(Q.tail, *key) if group.sealed_ord < group.next_ord else []
+    return PackedSeries(group, metric, blocks, tail)
+
+
+async def pieces(conn: Connection, group: Group) -> AsyncIterator[list[Piece]]:
+    """All that is stored of a group, in clusters that do not overlap, by step. Hidden reports are still in it."""
+    key = (group.month, group.trial_id, group.name)
+    tail = await conn.fetch(Q.tail, *key) if group.sealed_ord < group.next_ord else []
+    blocks = await conn.fetch(Q.blocks, *key) if group.sealed_ord else []
+    spans = [(row["first_step"], row["last_step"], row["first_ord"], None) for row in blocks]
+    spans += [(min(row["steps"]), max(row["steps"]), row["first_ord"], row) for row in tail]
+    for cluster in _clusters(spans):
+        found = []
+        for _, _, first_ord, row in cluster:
+            if row is not None:
+                found.append(_piece_of_tail(row))
+            else:
+                block = await conn.fetchrow(Q.block, *key, first_ord)
+                found.append(_piece_of_block(block, await conn.fetch(Q.chunks, *key, first_ord)))
+        yield found
+
+
+def reports_in(group: Group, cluster: Iterable[Piece]) -> list[Reported]:
+    """The visible reports of a cluster, in the order of steps (those without steps in the order they came)."""
+    found: dict[tuple[int, int, int], Reported] = {}
+    for piece in sorted(cluster, key=lambda piece: piece.first_ord):
+        limit = group.cuts.limit(piece.run_id, group.name)
+        for place, step in enumerate(piece.steps):
+            if step >= limit:
+                continue
+            # Reports without a step are all different.
+            key = (step, piece.run_id, piece.first_ord + place if step == NO_STEP else 0)
+            earlier = found.get(key)
+            if earlier is not None:
+                earlier.metrics.update(piece.rows[place])
+                continue
+            found[key] = Reported(
+                group.trial_id,
+                piece.run_id,
+                group.name,
+                None if step == NO_STEP else step,
+                piece.times[place],
+                dict(piece.rows[place]),
+                piece.batches[place],
+            )
+    return [found[key] for key in sorted(found)]
+
+
+def _clusters(
+    spans: list[tuple[int, int, int, Record | None]],
+) -> list[list[tuple[int, int, int, Record | None]]]:
+    clusters: list[list[tuple[int, int, int, Record | None]]] = []
+    end = None
+    for span in sorted(spans, key=lambda span: (span[0], span[2])):
+        if end is None or span[0] > end:
+            clusters.append([span])
+            end = span[1]
+        else:
+            clusters[-1].append(span)
+            end = max(end, span[1])
+    return clusters
+
+
+def _piece_of_tail(row: Record) -> Piece:
+    bodies = [msgspec.json.decode(body) for body in row["bodies"].split(b"\n")]
+    return Piece(row["run_id"], row["first_ord"], row["steps"], row["times"], bodies, _batches(row, len(bodies)))
+
+
+def _piece_of_block(row: Record, chunks: list[Record]) -> Piece:
+    rows: list[dict[str, Json]] = [{} for _ in range(row["reports"])]
+    for chunk in chunks:
+        name = chunk["metric"]
+        present = np.flatnonzero(unpack_present(chunk["present"], row["reports"])).tolist()
+        for place, value in zip(present, unpack_values(chunk["data"])):
+            rows[place][name] = value
+    steps, times = unpack_integers(row["steps"]).tolist(), unpack_integers(row["times"]).tolist()
+    lines = None if row["batches"] is None else unpack_lines(row["batches"])
+    return Piece(row["run_id"], row["first_ord"], steps, times, rows, _lines(lines, len(rows)))
+
+
+def _batches(row: Record, count: int) -> list[bytes | None]:
+    return _lines(None if row["batches"] is None else row["batches"].split(b"\n"), count)
+
+
+def _lines(lines: list[bytes] | None, count: int) -> list[bytes | None]:
+    return [None] * count if lines is None else [None if line == b"null" else line for line in lines]

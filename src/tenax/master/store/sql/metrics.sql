@@ -1,0 +1,110 @@
+-- name: targets
+select t.id, t.experiment_id, t.request_id, t.task_id, d.config -> 'searcher' as searcher,
+       (extract(year from t.created_at) * 100 + extract(month from t.created_at))::integer as month
+from trials t join experiment_documents d on d.experiment_id = t.experiment_id
+where t.id = any($1::bigint[]);
+
+-- name: trials_now
+select t.id, t.run_id, t.state = 'ACTIVE' as active, p.best_metric,
+       (p.latest_validation ->> 'step')::bigint as latest_step,
+       (extract(epoch from now()) * 1000000)::bigint as now_us
+from trials t left join trial_telemetry p on p.trial_id = t.id
+where t.id = any($1::bigint[]);
+
+-- name: cuts
+select trial_id, run_id, kind, step from metric_cuts where trial_id = any($1::bigint[]);
+
+-- name: heads
+-- Locked in one order everywhere.
+select g.trial_id, g.grp, g.run_id, g.last_step, g.next_ord, g.newest_step, g.summary
+from metric_groups g join unnest($1::bigint[], $2::text[]) u (trial_id, grp) on g.trial_id = u.trial_id and g.grp = u.grp
+order by g.trial_id, g.grp
+for update of g;
+
+-- name: create_heads
+-- So that there is a row to lock; two that begin a group at once share it.
+insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)
+select u.trial_id, u.grp, u.month, 0, -1, 0, -1, '{}'
+from unnest($1::bigint[], $2::text[], $3::integer[]) u (trial_id, grp, month)
+order by u.trial_id, u.grp
+on conflict do nothing;
+
+-- name: streams
+select s.container_id, s.stream, s.acked
+from spool_streams s join unnest($1::text[], $2::text[]) u (container_id, stream)
+  on s.container_id = u.container_id and s.stream = u.stream
+order by s.container_id, s.stream
+for update of s;
+
+-- name: create_stream
+insert into spool_streams (container_id, stream, allocation_id, acked) values ($1, $2, $3, 0) on conflict do nothing;
+
+-- name: add_month
+select tenax_add_month($1, $2);
+
+-- name: save_heads
+update metric_groups g
+set run_id = u.run_id, last_step = u.last_step, next_ord = u.next_ord, newest_step = u.newest_step,
+    summary = u.summary, reported_at = now()
+from unnest($1::bigint[], $2::text[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])
+    u (trial_id, grp, run_id, last_step, next_ord, newest_step, summary)
+where g.trial_id = u.trial_id and g.grp = u.grp;
+
+-- name: save_streams
+update spool_streams s set acked = u.acked
+from unnest($1::text[], $2::text[], $3::bigint[]) u (container_id, stream, acked)
+where s.container_id = u.container_id and s.stream = u.stream;
+
+-- name: save_refusals
+insert into spool_refusals (container_id, stream, n, message, fatal)
+select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::boolean[])
+on conflict do nothing;
+
+-- name: save_cuts
+insert into metric_cuts (trial_id, run_id, kind, step)
+select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[])
+on conflict (trial_id, run_id, kind) do update set step = excluded.step where excluded.step < metric_cuts.step;
+
+-- name: save_latest
+insert into trial_telemetry (trial_id, latest_validation) values ($1, $2)
+on conflict (trial_id) do update set latest_validation = excluded.latest_validation, reported_at = now();
+
+-- name: save_best
+insert into trial_telemetry (trial_id, best_validation, best_metric) values ($1, $2, $3)
+on conflict (trial_id) do update
+set best_validation = excluded.best_validation, best_metric = excluded.best_metric, reported_at = now();
+
+-- name: put_facts
+insert into search_inbox (experiment_id, trial_id, kind, at_key, fact)
+select u.experiment_id, u.trial_id, 'validation', u.step, u.fact
+from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::jsonb[]) u (experiment_id, trial_id, step, fact)
+on conflict (trial_id, kind, at_key) do nothing
+returning experiment_id;
+
+-- name: stored_tail
+select m.trial_id, m.grp, m.run_id, m.steps, m.bodies, m.batches
+from metric_tail m
+where m.month = $1 and m.trial_id = $2 and m.grp = $3 and m.run_id = $4 and m.steps && $5::bigint[];
+
+-- name: stored_blocks
+select b.month, b.first_ord, b.reports, b.steps, b.batches
+from metric_blocks b
+where b.month = $1 and b.trial_id = $2 and b.grp = $3 and b.run_id = $4 and b.first_step <= $6 and b.last_step >= $5;
+
+-- name: chunks_of
+select metric, present, data from metric_chunks where month = $1 and trial_id = $2 and grp = $3 and first_ord = $4;
+
+-- name: delete_groups
+delete from metric_groups where trial_id = any($1::bigint[]);
+
+-- name: delete_cuts
+delete from metric_cuts where trial_id = any($1::bigint[]);
+
+-- name: delete_tail
+delete from metric_tail where trial_id = any($1::bigint[]);
+
+-- name: delete_blocks
+delete from metric_blocks where trial_id = any($1::bigint[]);
+
+-- name: delete_chunks
+delete from metric_chunks where trial_id = any($1::bigint[]);
