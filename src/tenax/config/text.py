@@ -58,7 +58,7 @@ def _from_json(source: str) -> Text | None:
     try:
         plain = json.dumps(json.loads(source), ensure_ascii=False)
         return Text(_read(plain).value)
-    except (ValueError, RecursionError, yaml.YAMLError):
+    except (ValueError, RecursionError, TooMuch, yaml.YAMLError):
         return None
 
 

@@ -28,7 +28,7 @@ class TooMuch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A text and the kind of value that it writes: ``str``, ``int``, ``float``, ``bool``, ``null``, ``merge``, a tag."""
+    """A text and the kind of value that it writes: ``str``, ``int``, ``float``, ``bool``, ``null``, ``merge``, tags."""
 
     line: int
     kind: str
