@@ -182,3 +182,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     """No text does anything but give a value or a ConfigError."""
     with contextlib.suppress(ConfigError):
         json.dumps(read(text).value, allow_nan=False).encode()
+
+
+def test_deep_json_with_tabs() -> None:
+    """Too deep is too deep in either language."""
+    with pytest.raises(ConfigError):
+        read('{\n\t"a": ' + "[" * 100 + "]" * 100 + "}")
