@@ -31,6 +31,18 @@ format: env
 	$(BIN)/ruff format src tests benchmarks examples
 	$(BIN)/ruff check --fix src tests benchmarks examples
 
+# The peers' packages stay out of the product's environment. `make bench ONLY=asha_decisions` runs one.
+BENCH_VENV := .venv-bench
+BENCH_READY := $(BENCH_VENV)/.ready
+
+$(BENCH_READY): benchmarks/requirements.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	@touch $(BENCH_READY)
+
+bench: env $(BENCH_READY)
+	$(BIN)/python -m benchmarks.run $(ONLY)
+
 demo: env
 	$(BIN)/tenax demo $(if $(KEEP),--keep)
 
