@@ -28,7 +28,7 @@ def group() -> None:
 @json_option
 @pass_access
 def list_(access: Access, as_json: bool) -> None:
-    """List the agents that are connected."""
+    """List the agents of the cluster."""
     from tenax.client.agents import list_agents
 
     agents = list_agents(access.session())
@@ -37,18 +37,21 @@ def list_(access: Access, as_json: bool) -> None:
         return
     columns = [
         output.Column("AGENT"),
-        output.Column("STATE"),
+        output.Column("STATE", state=True),
         output.Column("POOL"),
         output.Column("SLOTS", right=True),
         output.Column("FREE", right=True),
         output.Column("TASKS", right=True),
         output.Column("DEVICES", wraps=True),
         output.Column("ADDRESS"),
-        output.Column("SINCE"),
+        output.Column("LAST SEEN"),
     ]
     output.table(columns, [_row(agent) for agent in agents])
     if not agents:
-        output.say("No agent is connected. Start one with: tenax agent --master-url URL --join-token-file FILE")
+        output.say("There is no agent. Start one with: tenax agent --master-url URL --join-token-file FILE")
+    for agent in agents:
+        if agent.foreign_count:
+            output.warn(f"{agent.id} holds {agent.foreign_count} containers of another cluster; nothing here ends them.")
 
 
 group.alias("list", "ls")
@@ -65,12 +68,14 @@ def _row(agent: Agent) -> list[str]:
         str(agent.container_count),
         ", ".join(devices),
         ", ".join(agent.addresses),
-        output.moment(agent.registered),
+        output.moment(agent.last_seen or agent.registered),
     ]
 
 
 def state_of(agent: Agent) -> str:
     """In a word."""
+    if not agent.connected:
+        return "away"
     if agent.draining:
         return "draining"
     return "enabled" if agent.enabled else "disabled"

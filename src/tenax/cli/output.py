@@ -34,6 +34,9 @@ _COLORS = {
     "KILLED": "bright_black",
     "up": "green",
     "down": "red",
+    "away": "red",
+    "draining": "yellow",
+    "disabled": "yellow",
     "failed": "red",
 }
 

@@ -127,8 +127,9 @@ def _agents_of(cluster: Cluster) -> List[Agent]:
             except TenaxError as error:
                 output.warn(str(error))
                 return []
-            if found or _agent_keeps_ending(cluster.state):
-                return found
+            joined = [agent for agent in found if agent.connected]
+            if joined or _agent_keeps_ending(cluster.state):
+                return joined
             time.sleep(_LOOK_S)
     return []
 

@@ -37,6 +37,13 @@ class Agent:
     addresses: Tuple[str, ...]
     version: str
     registered: Optional[datetime.datetime]
+    #: Whether it is heard of.
+    connected: bool
+    last_seen: Optional[datetime.datetime]
+    #: ``process`` or ``docker``: what runs its tasks.
+    runtime: str
+    #: Containers of another cluster that it holds, which nobody here ends.
+    foreign_count: int
     slots: Tuple[Slot, ...]
     #: Containers that are not over, whether or not they have slots.
     container_count: int
@@ -56,6 +63,10 @@ class Agent:
             addresses=tuple(reading.texts(value, "addresses")),
             version=reading.text(value, "version"),
             registered=reading.moment(value, "registeredTime"),
+            connected=value.get("connected") is not False,
+            last_seen=reading.moment(value, "lastSeenTime"),
+            runtime=reading.text(value, "runtime"),
+            foreign_count=len(reading.records(value, "foreignContainers")),
             slots=tuple(_slot(name, key, reading.record(slots, key)) for key in sorted(slots)),
             container_count=len(reading.record(value, "containers")),
             raw=value,
@@ -81,6 +92,6 @@ def _slot(agent: str, key: str, value: JsonObject) -> Slot:
 
 
 def list_agents(session: Session) -> List[Agent]:
-    """The agents that are connected."""
+    """The agents of the cluster; one that is silent is among them while it may come back."""
     found = [Agent.read(value) for value in reading.records(session.get("/api/v1/agents"), "agents")]
     return sorted(found, key=lambda agent: agent.id)

@@ -1,0 +1,28 @@
+"""A pretended master, and a home without logins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kits.pretend_master import PretendMaster
+
+VARIABLES = ("DET_MASTER", "DET_USER", "DET_PASS", "DET_USER_TOKEN", "DET_MASTER_CERT_FILE")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where logins and the local cluster would be: nowhere yet."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("TENAX_DIR", str(tmp_path / "cluster"))
+    return tmp_path
+
+
+@pytest.fixture
+def master() -> Iterator[PretendMaster]:
+    with PretendMaster().running() as running:
+        yield running

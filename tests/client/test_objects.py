@@ -1,0 +1,245 @@
+"""Experiments, trials and checkpoints as values, against a pretended master."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import math
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tenax.client import Client, reading
+from tenax.client.checkpoints import Checkpoint, storage_directory
+from tenax.client.experiments import Experiment
+from tenax.client.session import BrokenStream, Session
+from tenax.client.trials import Trial
+from tenax.errors import AlreadyExists, InvalidInput, NotFound
+from tenax.jsonvalue import JsonObject
+from tests.kits.pretend_master import PretendMaster, Reply
+
+EXPERIMENT: JsonObject = {
+    "id": 7,
+    "name": "digits",
+    "state": "STATE_RUNNING",
+    "progress": 0.5,
+    "config": {"searcher": {"name": "adaptive_asha", "metric": "accuracy", "smaller_is_better": False}},
+    "numTrials": 3,
+    "startTime": "2026-01-02T03:04:05.123456789Z",
+    "reason": "waits for slots",
+}
+
+
+@pytest.fixture
+def client(master: PretendMaster) -> Client:
+    return Client(master.url, token="t")
+
+
+def checkpoint(uuid: str, metric: float | None, steps: int = 1, **more: object) -> JsonObject:
+    value: JsonObject = {
+        "uuid": uuid,
+        "state": "STATE_COMPLETED",
+        "metadata": {"steps_completed": steps},
+        "resources": {"a/": "0", "a/w.bin": "4"},
+        "training": {"trialId": 1, "experimentId": 7, "searcherMetric": metric},
+    }
+    return {**value, **more}  # type: ignore[dict-item]
+
+
+def test_experiment(client: Client, master: PretendMaster) -> None:
+    """An answer becomes a value, whatever spelling its numbers and times have."""
+    master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT})
+    found = client.experiment(7)
+    assert (found.state, found.metric, found.smaller_is_better) == ("RUNNING", "accuracy", False)
+    assert found.started == datetime.datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.timezone.utc)
+    assert found.reason == "waits for slots"
+    assert not found.has_ended
+
+
+def test_lenient() -> None:
+    """An answer that lacks everything is a value, too."""
+    session = Session("http://127.0.0.1:1", token="t")
+    assert Experiment.read({}, session).progress is None
+    assert Trial.read({}, session).best_validation is None
+    assert Checkpoint.read({}, session).resources == {}
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"), [(1, 1.0), ("Infinity", math.inf), ("-Infinity", -math.inf), ("1", None), (True, None)]
+)
+def test_numbers(sent: object, read: float | None) -> None:
+    """Infinities travel as words; other text is no number."""
+    assert reading.real(sent) == read  # type: ignore[arg-type]
+    assert math.isnan(reading.real("NaN") or 0.0)
+
+
+def test_wait(client: Client, master: PretendMaster) -> None:
+    """Waiting shows every state on the way, survives a master that is away, and gives the end."""
+    ended = {"experiment": {**EXPERIMENT, "state": "STATE_COMPLETED"}}
+    away = Reply({"error": {"error": "starting"}}, 503)
+    client.session._patience = 0.0
+    master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT}, away, {"experiment": EXPERIMENT}, ended)
+    seen: list[str] = []
+    result = client.experiment(7).wait(interval=0.0, seen=lambda one: seen.append(one.state))
+    assert result.state == "COMPLETED"
+    assert seen == ["RUNNING", "RUNNING", "COMPLETED"]
+
+
+def test_create(client: Client, master: PretendMaster, tmp_path: Path) -> None:
+    """A configuration goes as it was typed, with the code beside it."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").write_text("print(1)")
+    config = tmp_path / "a.yaml"
+    config.write_text("name: digits # a comment\n")
+    master.on("POST", "/api/v1/experiments", {"experiment": EXPERIMENT, "config": {}})
+    assert client.create_experiment(config, tmp_path / "code").id == 7
+    body = master.asked[0].body
+    assert isinstance(body, dict)
+    assert body["config"] == "name: digits # a comment\n"
+    assert [one["path"] for one in body["modelDefinition"]] == ["train.py"]
+    assert body["activate"] is True
+
+
+def test_create_without_a_file(client: Client) -> None:
+    """A configuration that is not there is named."""
+    with pytest.raises(InvalidInput, match=r"nowhere\.yaml does not exist"):
+        client.create_experiment("nowhere.yaml")
+
+
+def test_pages(client: Client, master: PretendMaster) -> None:
+    """Lists are read page by page to their end."""
+    pages = [
+        {"experiments": [{"id": 1}, {"id": 2}], "pagination": {"endIndex": 2, "total": 3}},
+        {"experiments": [{"id": 3}], "pagination": {"endIndex": 3, "total": 3}},
+    ]
+    master.on("GET", "/api/v1/experiments", *pages)
+    assert [one.id for one in client.experiments()] == [1, 2, 3]
+    assert [one.query["offset"] for one in master.asked] == [["0"], ["2"]]
+
+
+def test_best_checkpoint(client: Client, master: PretendMaster) -> None:
+    """The best checkpoint is that with the best metric in the search's direction, among those that still have files."""
+    listed = [
+        checkpoint("none", None),
+        checkpoint("low", 0.1),
+        checkpoint("gone", 0.99, state="STATE_DELETED"),
+        checkpoint("high", 0.9),
+    ]
+    page = {"checkpoints": listed, "pagination": {"endIndex": 4, "total": 4}}
+    master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT})
+    master.on("GET", "/api/v1/experiments/7/checkpoints", page)
+    assert client.experiment(7).best_checkpoint().uuid == "high"
+
+
+def test_no_checkpoint(client: Client, master: PretendMaster) -> None:
+    """Without a checkpoint that was measured there is no best one."""
+    master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT})
+    master.on("GET", "/api/v1/experiments/7/checkpoints", {"checkpoints": [checkpoint("none", None)]})
+    with pytest.raises(NotFound, match="accuracy"):
+        client.experiment(7).best_checkpoint()
+
+
+def line(number: int) -> JsonObject:
+    return {"result": {"id": str(number), "message": f"line {number}\n", "level": "LOG_LEVEL_INFO"}}
+
+
+def test_followed_logs_go_on_after_a_break(client: Client, master: PretendMaster) -> None:
+    """When the connection breaks the log goes on where it was, each line once."""
+    master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
+    master.on(
+        "GET",
+        "/api/v1/trials/3/logs",
+        Reply(lines=[line(1), line(2)], broken=True),
+        Reply(lines=[line(1), line(2), line(3)]),
+    )
+    assert [one.message for one in client.trial(3).logs(follow=True)] == ["line 1", "line 2", "line 3"]
+
+
+def test_tail(client: Client, master: PretendMaster) -> None:
+    """The last lines are asked for newest first and given oldest first."""
+    master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
+    master.on("GET", "/api/v1/trials/3/logs", Reply(lines=[line(9), line(8)]))
+    assert [one.message for one in client.trial(3).logs(tail=2)] == ["line 8", "line 9"]
+    assert master.asked[1].query == {"limit": ["2"], "orderBy": ["ORDER_BY_DESC"]}
+
+
+def test_metrics(client: Client, master: PretendMaster) -> None:
+    """Reports come with their step, run and values."""
+    report = {"trialId": 3, "trialRunId": 2, "group": "validation", "totalBatches": 10, "metrics": {}}
+    first = {**report, "metrics": {"validation_metrics": {"accuracy": 0.5}}}
+    second = {**report, "metrics": {"avg_metrics": {"loss": "NaN"}}}
+    master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
+    lines: list[object] = [{"result": {"metrics": [first]}}, {"result": {"metrics": [second]}}]
+    master.on("GET", "/api/v1/trials/metrics/trial_metrics", Reply(lines=lines))
+    got = list(client.trial(3).metrics("validation"))
+    assert [(one.steps, one.run_id, one.metrics) for one in got] == [
+        (10, 2, {"accuracy": 0.5}),
+        (10, 2, {"loss": "NaN"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("storage", "directory"),
+    [
+        ({"type": "directory", "container_path": "/c"}, "/c"),
+        ({"type": "shared_fs", "host_path": "/h"}, "/h"),
+        ({"type": "shared_fs", "host_path": "/h", "storage_path": "s"}, "/h/s"),
+        ({"type": "shared_fs", "host_path": "/h", "storage_path": "/h/t"}, "/h/t"),
+        ({"type": "s3", "bucket": "b"}, None),
+    ],
+)
+def test_storage_directory(storage: JsonObject, directory: str | None) -> None:
+    """Where a storage is a directory, it is known which."""
+    assert storage_directory(storage) == (Path(directory) if directory else None)
+
+
+def with_storage(path: Path) -> JsonObject:
+    config: JsonObject = {"checkpoint_storage": {"type": "shared_fs", "host_path": str(path)}}
+    return checkpoint("u", 0.9, training={"experimentConfig": config})
+
+
+def test_download_from_here(client: Client, master: PretendMaster, tmp_path: Path) -> None:
+    """Where this machine sees the storage the files are copied; a second download refuses to overwrite the first."""
+    (tmp_path / "store" / "u" / "a").mkdir(parents=True)
+    (tmp_path / "store" / "u" / "a" / "w.bin").write_bytes(b"1234")
+    master.on("GET", "/api/v1/checkpoints/u", {"checkpoint": with_storage(tmp_path / "store")})
+    target = client.checkpoint("u").download(tmp_path / "out" / "best")
+    assert (target / "a" / "w.bin").read_bytes() == b"1234"
+    with pytest.raises(AlreadyExists, match="another directory"):
+        client.checkpoint("u").download(target)
+
+
+def archive(*names: str) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as file:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = 4
+            file.addfile(member, io.BytesIO(b"1234"))
+    return packed.getvalue()
+
+
+def test_download_through_the_master(client: Client, master: PretendMaster, tmp_path: Path) -> None:
+    """Elsewhere the master sends the files."""
+    master.on("GET", "/api/v1/checkpoints/u", {"checkpoint": checkpoint("u", 0.9)})
+    master.on("GET", "/checkpoints/u", Reply(archive("a/w.bin", "top")))
+    target = client.checkpoint("u").download(tmp_path / "best")
+    assert (target / "a" / "w.bin").read_bytes() == b"1234"
+    assert master.asked[-1].headers["Accept"] == "application/gzip"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [(archive("../out"), InvalidInput), (archive("/tmp/out"), InvalidInput), (archive("a")[:40], BrokenStream)],
+)
+def test_bad_download(
+    client: Client, master: PretendMaster, tmp_path: Path, body: bytes, kind: type[Exception]
+) -> None:
+    """An archive that is broken or reaches outside leaves nothing behind."""
+    master.on("GET", "/api/v1/checkpoints/u", {"checkpoint": checkpoint("u", 0.9)})
+    master.on("GET", "/checkpoints/u", Reply(body))
+    with pytest.raises(kind):
+        client.checkpoint("u").download(tmp_path / "best" / "u")
+    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "best").glob("*"))

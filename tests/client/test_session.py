@@ -1,0 +1,182 @@
+"""Requests, logins and errors, against a pretended master."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tenax.client.login import hashed_password
+from tenax.client.session import BrokenStream, MasterFailed, Session, Unreachable
+from tenax.client.tokens import TokenStore, default_path
+from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain
+from tenax.local.state_dir import StateDir, read_json, write_json
+from tenax.wire.api import users as wire
+from tests.kits.pretend_master import PretendMaster, Reply, refused
+
+LOGIN = "/api/v1/auth/login"
+ME = "/api/v1/me"
+
+
+def session(master: PretendMaster, **options: object) -> Session:
+    return Session(master.url, **{"patience": 0.0, **options})  # type: ignore[arg-type]
+
+
+def test_the_salt_is_the_wires() -> None:
+    """A password is hashed as the master expects it, and a blank one stays blank."""
+    assert hashed_password("secret") == wire.hashed_password("secret")
+    assert hashed_password("") == ""
+
+
+def test_login_is_remembered(master: PretendMaster) -> None:
+    """After a login later sessions use its token, from a file that only its owner can read."""
+    master.on("POST", LOGIN, {"token": "t1"})
+    master.on("GET", ME, {"user": {"username": "ann"}})
+    session(master).log_in("ann", "secret")
+    assert session(master).get(ME) == {"user": {"username": "ann"}}
+    sent = master.sent("POST", LOGIN)[0].body
+    assert sent == {"username": "ann", "password": hashed_password("secret"), "isHashed": True}
+    assert master.sent("GET", ME)[0].headers["Authorization"] == "Bearer t1"
+    assert stat.S_IMODE(default_path().stat().st_mode) == 0o600
+
+
+def test_wrong_password(master: PretendMaster) -> None:
+    """A wrong password is told with name and address, never with the password."""
+    master.on("POST", LOGIN, refused(401, "no"))
+    with pytest.raises(NotAuthenticated) as caught:
+        session(master).log_in("ann", "secret")
+    assert "'ann'" in str(caught.value)
+    assert master.url in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_not_logged_in(master: PretendMaster) -> None:
+    """Without any login the message says how to log in, and nothing is asked."""
+    with pytest.raises(NotAuthenticated, match="tenax user login"):
+        session(master).get(ME)
+    assert not master.asked
+
+
+def test_the_local_cluster_lets_us_in(master: PretendMaster, home: Path) -> None:
+    """A cluster of this machine is entered with the password in its directory, and the login is kept there."""
+    state = StateDir(home / "cluster")
+    state.root.mkdir()
+    write_json(state.supervisor, {"url": master.url})
+    write_json(state.credentials, {"username": "admin", "password": "random"})
+    master.on("POST", LOGIN, {"token": "t1"}, {"token": "t2"})
+    master.on("GET", ME, {})
+    Session().get(ME)
+    Session().get(ME)
+    assert len(master.sent("POST", LOGIN)) == 1
+    assert read_json(state.session)["token"] == "t1"
+    assert not default_path().exists()
+
+
+def test_a_token_that_ended_is_renewed(master: PretendMaster, home: Path) -> None:
+    """When the master no longer takes the local cluster's token, one login makes a new one."""
+    state = StateDir(home / "cluster")
+    state.root.mkdir()
+    write_json(state.supervisor, {"url": master.url})
+    write_json(state.credentials, {"username": "admin", "password": "random"})
+    write_json(state.session, {"user": "admin", "token": "old"})
+    master.on("POST", LOGIN, {"token": "new"})
+    master.on("GET", ME, refused(401, "ended"), {"user": {}})
+    Session().get(ME)
+    assert [one.headers["Authorization"] for one in master.sent("GET", ME)] == ["Bearer old", "Bearer new"]
+
+
+def test_a_remembered_token_that_ended_is_forgotten(master: PretendMaster) -> None:
+    """A login that has ended elsewhere is forgotten, and the person is told to log in."""
+    TokenStore().put(master.url, "ann", "old")
+    master.on("GET", ME, refused(401, "ended"))
+    with pytest.raises(NotAuthenticated, match="tenax user login"):
+        session(master).get(ME)
+    assert TokenStore().get(master.url) is None
+
+
+def test_login_from_the_environment(master: PretendMaster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs log in by DET_USER and DET_PASS; a task's own token goes before."""
+    master.on("POST", LOGIN, {"token": "t1"})
+    master.on("GET", ME, {})
+    monkeypatch.setenv("DET_USER", "robot")
+    monkeypatch.setenv("DET_PASS", "secret")
+    session(master).get(ME)
+    monkeypatch.setenv("DET_USER_TOKEN", "given")
+    session(master).get(ME)
+    assert [one.headers["Authorization"] for one in master.sent("GET", ME)] == ["Bearer t1", "Bearer given"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, InvalidInput),
+        (403, Forbidden),
+        (404, NotFound),
+        (409, AlreadyExists),
+        (413, InvalidInput),
+        (500, MasterFailed),
+        (503, TryAgain),
+    ],
+)
+def test_errors(master: PretendMaster, status: int, kind: type[Exception]) -> None:
+    """A refusal is an error of ours with the master's own words."""
+    master.on("GET", ME, refused(status, "because of the rain"))
+    with pytest.raises(kind, match="because of the rain"):
+        session(master, token="t").get(ME)
+
+
+def test_errors_of_plain_routes(master: PretendMaster) -> None:
+    """Routes outside /api/v1 word their errors in another way."""
+    master.on("GET", "/checkpoints/x", Reply({"message": "no such checkpoint"}, 404))
+    with pytest.raises(NotFound, match="no such checkpoint"):
+        session(master, token="t").get("/checkpoints/x")
+
+
+def test_not_ready(master: PretendMaster) -> None:
+    """A master that is not ready is asked again."""
+    master.on("POST", "/x", refused(503, "starting"), {"done": True})
+    assert session(master, token="t", patience=10.0).post("/x") == {"done": True}
+
+
+def test_once(master: PretendMaster) -> None:
+    """What must not be done twice is not asked again."""
+    master.on("POST", "/x", refused(503, "starting"), {"done": True})
+    with pytest.raises(TryAgain):
+        session(master, token="t", patience=10.0).call("POST", "/x", once=True)
+    assert len(master.asked) == 1
+
+
+def test_unreachable(home: Path) -> None:
+    """When nothing answers, the message names the address and what to do."""
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9 .*tenax up"):
+        Session("http://127.0.0.1:9", token="t", patience=0.0).get(ME)
+
+
+def test_stream(master: PretendMaster) -> None:
+    """A stream gives its results one by one."""
+    master.on("GET", "/x", Reply(lines=[{"result": {"n": 1}}, {"result": {"n": 2}}]))
+    assert list(session(master, token="t").lines("/x")) == [{"n": 1}, {"n": 2}]
+
+
+def test_stream_that_breaks(master: PretendMaster) -> None:
+    """A stream that ends before its time is an error, after what came."""
+    master.on("GET", "/x", Reply(lines=[{"result": {"n": 1}}], broken=True))
+    lines = session(master, token="t").lines("/x")
+    assert next(lines) == {"n": 1}
+    with pytest.raises(BrokenStream):
+        next(lines)
+
+
+def test_stream_with_an_error(master: PretendMaster) -> None:
+    """An error at the end of a stream is told in the master's words."""
+    master.on("GET", "/x", Reply(lines=[{"error": {"message": "shutting down"}}]))
+    with pytest.raises(BrokenStream, match="shutting down"):
+        list(session(master, token="t").lines("/x"))
+
+
+def test_query(master: PretendMaster) -> None:
+    """Queries are written as the wire wants them: nothing for None, lists repeated, booleans in words."""
+    master.on("GET", "/x", {})
+    session(master, token="t").get("/x", {"a": None, "b": True, "c": [1, 2], "d": "x y"})
+    assert master.asked[0].query == {"b": ["true"], "c": ["1", "2"], "d": ["x y"]}
