@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
@@ -42,12 +43,25 @@ ASHA: JsonObject = {
 }
 
 
+Stop = Callable[[], Awaitable[None]]
+
+
 class Cluster:
     """A master's loops and one pretended agent."""
 
-    def __init__(self, database: Database, agent: PretendAgent) -> None:
+    def __init__(self, database: Database, agent: PretendAgent, start: Callable[[], Stop]) -> None:
         self.db = database
         self.agent = agent
+        self._start = start
+        self._stop = start()
+
+    async def restart_loops(self) -> None:
+        """End every loop wherever it is, and start them again."""
+        await self._stop()
+        self._stop = self._start()
+
+    async def close(self) -> None:
+        await self._stop()
 
     async def value(self, sql: str, *arguments: object) -> object:
         async with self.db.connection() as conn:
@@ -80,9 +94,9 @@ async def running(database: Database, script: Callable[[Cluster], Script], slots
     listener = Listener(database)
     holder: list[Cluster] = []
     agent = PretendAgent(slots, lambda spec: script(holder[0])(spec))
-    holder.append(Cluster(database, agent))
+    start = partial(loops.start, database, listener, MasterSettings(), identity.secret)
+    holder.append(Cluster(database, agent, start))
     hub = Hub(database, listener, identity, ("default",))
-    stop = loops.start(database, listener, MasterSettings(), identity.secret)
     tasks = [
         asyncio.create_task(listener.run()),
         asyncio.create_task(hub.serve(agent.channel, "one", "127.0.0.1", asyncio.Event())),
@@ -91,7 +105,7 @@ async def running(database: Database, script: Callable[[Cluster], Script], slots
     try:
         yield holder[0]
     finally:
-        await stop()
+        await holder[0].close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -197,6 +211,23 @@ async def test_pause_frees_the_slots_and_activate_goes_on(database: Database) ->
         assert await place.ended(experiment_id) == "COMPLETED"
         assert await place.value("select max(run_id) from trials") == 2
         assert await place.value("select max(restarts) from trials") == 0
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_master_that_dies_again_and_again_decides_nothing_twice(database: Database, seed: int) -> None:
+    """Loops that end at seeded instants, inside any transaction, and begin anew: exactly max_trials, one run each."""
+    instants = random.Random(seed)
+    async with running(database, training) as place:
+        experiment_id = await submit(database, ASHA)
+        for _ in range(8):
+            await asyncio.sleep(instants.uniform(0.0, 0.4))
+            await place.restart_loops()
+        assert await place.ended(experiment_id) == "COMPLETED"
+        assert await place.value("select count(*) from trials") == 8
+        assert await place.value("select count(*) from allocations") == 8
+        gapless = "select max(seq) = count(*) from search_journal where experiment_id = $1"
+        assert await place.value(gapless, experiment_id) is True
 
 
 @pytest.mark.timeout(60)

@@ -145,8 +145,8 @@ class Hub:
 
     async def _hear(self, session: _Session) -> None:
         while True:
-            frame = await asyncio.wait_for(session.channel.receive(), _SILENCE_S)
-            message = _decode(frame)
+            async with asyncio.timeout(_SILENCE_S):
+                message = _decode(await session.channel.receive())
             async with self._db.transaction() as conn:
                 if not await agents.is_current(conn, session.agent_id, session.number):
                     raise ConnectionError("a newer connection of this agent is open")
@@ -218,7 +218,8 @@ class Hub:
 
 async def _first(channel: Channel) -> Hello | None:
     try:
-        message = _decode(await asyncio.wait_for(channel.receive(), _SILENCE_S))
+        async with asyncio.timeout(_SILENCE_S):
+            message: FromAgent | None = _decode(await channel.receive())
     except (msgspec.DecodeError, TimeoutError):
         message = None
     if not isinstance(message, Hello):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 
 from tenax.config.master import MasterSettings
@@ -31,10 +30,11 @@ def start(
     tasks = [asyncio.create_task(run(loop, database, listener), name=f"loop {loop.name}") for loop in loops]
 
     async def stop() -> None:
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        alive = set(tasks)
+        while alive:
+            # Again and again: libraries below can swallow a cancellation.
+            for task in alive:
+                task.cancel()
+            _, alive = await asyncio.wait(alive, timeout=0.5)
 
     return stop

@@ -64,8 +64,10 @@ class Subscription:
 
     async def wait(self, seconds: float = MAX_WAIT_S) -> Woken:
         """What was said since the last wait, as soon as there is something; nothing after ``seconds`` at most."""
+        # Not wait_for: before Python 3.12 it can swallow a cancellation that comes with the event.
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._event.wait(), max(0.0, min(seconds, MAX_WAIT_S)))
+            async with asyncio.timeout(max(0.0, min(seconds, MAX_WAIT_S))):
+                await self._event.wait()
         woken = Woken(frozenset(self._ids), self._full)
         self._ids.clear()
         self._full = False
@@ -144,7 +146,8 @@ class Listener:
     async def _watch(self, conn: Connection, lost: asyncio.Event) -> None:
         while True:
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(lost.wait(), _PROBE_S)
+                async with asyncio.timeout(_PROBE_S):
+                    await lost.wait()
                 return
             with translated():
                 await conn.execute(Q.probe, timeout=_PROBE_S)
