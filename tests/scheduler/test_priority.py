@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tenax.ids import AgentId, AllocationId, JobId
+from tenax.ids import AgentId, AllocationId
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.plan import queue
 from tenax.scheduler.policy import jobs_ahead
@@ -250,4 +250,5 @@ def test_a_pool_without_agents_says_so() -> None:
     assert can_never_fit(1, Pool([]).snapshot) == (
         "Pool default has no agents: start one there, or choose another pool."
     )
-    assert JobId("r") in Pool([]).ask("r", 1).jobs
+    closed = Pool([agent("a", 4, state=AgentState.DISABLED)])
+    assert "has only disabled agents (1): start one" in str(can_never_fit(1, closed.snapshot))

@@ -96,7 +96,9 @@ def can_never_fit(
     agents = [agent for agent in snapshot.agents if agent.state is not AgentState.DISABLED]
     usable = [agent for agent in agents if agent.id not in blocked_agents]
     if not usable:
-        return f"Pool {pool} has no agents{_excluded(agents, usable)}: start one there, or choose another pool."
+        disabled = len(snapshot.agents) - len(agents)
+        there = f"only disabled agents ({disabled})" if disabled and not agents else "no agents"
+        return f"Pool {pool} has {there}{_excluded(agents, usable)}: start one there, or choose another pool."
     if slots == 0:
         if any(agent.aux_places > 0 for agent in usable):
             return None

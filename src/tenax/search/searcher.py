@@ -63,26 +63,23 @@ def step(state: State, fact: Fact) -> list[Decision]:
     if not is_news(state, fact):
         return decisions
     state.apply(fact)
-    match fact:
-        case Validated(request_id):
-            _climb(state, decisions, state.trial(request_id), fact)
-        case Exited(request_id, reason):
-            _leave(state, decisions, state.trial(request_id), reason)
-            if state.closed == len(state.trials):
-                _emit(state, decisions, _shutdown(state))
+    if isinstance(fact, Validated):
+        _climb(state, decisions, state.trial(fact.request_id), fact)
+    elif isinstance(fact, Exited):
+        _leave(state, decisions, state.trial(fact.request_id), fact.reason)
+        if state.closed == len(state.trials):
+            _emit(state, decisions, _shutdown(state))
     return decisions
 
 
 def is_news(state: State, fact: Fact) -> bool:
     """Whether a fact can change the state: not a repeated validation or exit, not a report after the end or a Stop."""
-    match fact:
-        case Validated(request_id, number):
-            trial = state.trial(request_id)
-            return trial.open and number not in trial.steps
-        case Exited(request_id):
-            return state.trial(request_id).exit is None
-        case Started():
-            raise Impossible("A search starts once, and this one has.")
+    if isinstance(fact, Started):
+        raise Impossible("A search starts once, and this one has.")
+    trial = state.trial(fact.request_id)
+    if isinstance(fact, Validated):
+        return trial.open and fact.step not in trial.steps
+    return trial.exit is None
 
 
 def needs_validations(config: SearchConfig) -> bool:
@@ -114,15 +111,15 @@ def _climb(state: State, decisions: list[Decision], trial: Trial, report: Valida
     """Enter every rung that the report reaches, until one stops the trial."""
     bracket = state.brackets[trial.bracket]
     value = ranked_value(state.config, report.metric)
-    while trial.open and bracket.rungs and report.time >= bracket.rungs[trial.entered].units:
+    while trial.entered < len(bracket.rungs) and report.time >= bracket.rungs[trial.entered].units:
         number = trial.entered
-        rung = bracket.rungs[number]
-        place = rung.place(value)
+        place = bracket.rungs[number].place(value)
         _emit(state, decisions, Rank(trial.request_id, number, value))
         reason = _reason_to_stop(state, bracket, number, place)
         if reason is not None:
             _emit(state, decisions, Stop(trial.request_id, reason))
             _make_next(state, decisions, trial.bracket)
+            return
 
 
 def _reason_to_stop(state: State, bracket: Bracket, number: int, place: int) -> str | None:

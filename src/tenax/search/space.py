@@ -43,7 +43,7 @@ def sample_one(hyperparameter: Hyperparameter, stream: RandomStream) -> Json:
 
 def draw_request_id(stream: RandomStream) -> RequestId:
     """A version 4 UUID from four words of the stream, each in little-endian order."""
-    raw = bytearray(b"".join(stream.word().to_bytes(4, "little") for _ in range(4)))
+    raw = bytearray(stream.bytes(4))
     raw[6] = (raw[6] & 0x0F) | 0x40
     raw[8] = (raw[8] & 0x3F) | 0x80
     text = raw.hex()

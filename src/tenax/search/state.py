@@ -23,6 +23,8 @@ from tenax.search.grid import Axis, axes
 from tenax.search.journal import Create, Entry, Exited, ExitReason, Rank, Shutdown, Started, Stop, Unrank, Validated
 from tenax.search.stream import RandomStream
 
+_NONE: frozenset[int] = frozenset()
+
 
 class Rung:
     """The trials that reached one rung, best first: parallel lists of values and request ids."""
@@ -80,12 +82,19 @@ class Trial:
         self.exit: ExitReason | None = None
         self.replaced_by: RequestId | None = None
         #: Steps of the validations seen, while they can still come again.
-        self.steps: set[int] = set()
+        self.steps: set[int] | frozenset[int] = _NONE
 
     @property
     def open(self) -> bool:
         """Whether reports of it still count."""
         return self.stopped_at is None and self.exit is None
+
+    def saw(self, step: int) -> None:
+        """A validation came at this step."""
+        if isinstance(self.steps, set):
+            self.steps.add(step)
+        else:
+            self.steps = {step}
 
 
 class State:
@@ -94,6 +103,7 @@ class State:
     __slots__ = (
         "axes",
         "brackets",
+        "closed",
         "config",
         "exits",
         "replaced",
@@ -116,6 +126,8 @@ class State:
         self.trials: dict[RequestId, Trial] = {}
         #: Trials that are over, by reason.
         self.exits: dict[ExitReason, int] = dict.fromkeys(ExitReason, 0)
+        #: Trials that are over.
+        self.closed = 0
         #: Trials with invalid hyperparameters that others took the place of.
         self.replaced = 0
         #: What was drawn for a grid in place of its invalid points.
@@ -129,11 +141,6 @@ class State:
         """Trials that the search ends with, those replaced not counted."""
         return sum(bracket.plan.max_trials for bracket in self.brackets)
 
-    @property
-    def closed(self) -> int:
-        """Trials that are over."""
-        return sum(self.exits.values())
-
     def trial(self, request_id: RequestId) -> Trial:
         """The trial of that id; raises Impossible where the search never made it."""
         try:
@@ -143,28 +150,24 @@ class State:
 
     def apply(self, entry: Entry) -> None:
         """Take a recorded fact or decision in. What was taken in already changes nothing."""
-        match entry:
-            case Validated(request_id, step):
-                trial = self.trial(request_id)
-                if trial.open:
-                    trial.steps.add(step)
-            case Rank(request_id, rung, value):
-                self._rank(self.trial(request_id), rung, value)
-            case Exited(request_id, reason):
-                self._exit(self.trial(request_id), reason)
-            case Create():
-                self._create(entry)
-            case Stop(request_id):
-                trial = self.trial(request_id)
-                trial.stopped_at = max(trial.entered - 1, 0)
-                trial.steps.clear()
-                self.stopped += 1
-            case Unrank(request_id):
-                self._unrank(self.trial(request_id))
-            case Shutdown():
-                self.shutdown = entry
-            case Started():
-                raise Impossible("A search starts once: a second start was found in its journal.")
+        if isinstance(entry, Rank):
+            self._rank(self.trial(entry.request_id), entry.rung, entry.value)
+        elif isinstance(entry, Validated):
+            trial = self.trial(entry.request_id)
+            if trial.open:
+                trial.saw(entry.step)
+        elif isinstance(entry, Create):
+            self._create(entry)
+        elif isinstance(entry, Stop):
+            self._stop(self.trial(entry.request_id))
+        elif isinstance(entry, Exited):
+            self._exit(self.trial(entry.request_id), entry.reason)
+        elif isinstance(entry, Unrank):
+            self._unrank(self.trial(entry.request_id))
+        elif isinstance(entry, Shutdown):
+            self.shutdown = entry
+        else:
+            raise Impossible("A search starts once: a second start was found in its journal.")
 
     def values(self) -> object:
         """All of the state as plain values, for comparison."""
@@ -201,6 +204,11 @@ class State:
         self.brackets[trial.bracket].rungs[number].insert(trial.request_id, value)
         trial.entered += 1
 
+    def _stop(self, trial: Trial) -> None:
+        trial.stopped_at = max(trial.entered - 1, 0)
+        trial.steps = _NONE
+        self.stopped += 1
+
     def _unrank(self, trial: Trial) -> None:
         for rung in self.brackets[trial.bracket].rungs[: trial.entered]:
             rung.remove(trial.request_id)
@@ -210,8 +218,9 @@ class State:
         if trial.exit is not None:
             return
         trial.exit = reason
-        trial.steps.clear()
+        trial.steps = _NONE
         self.exits[reason] += 1
+        self.closed += 1
         if trial.entered == 0 and reason is ExitReason.FINISHED:
             self.brackets[trial.bracket].skipped += 1
 

@@ -65,6 +65,11 @@ class RandomStream:
         self._catch_up(1)
         return self._engine.getrandbits(32)
 
+    def bytes(self, words: int) -> bytes:
+        """The next words, each in little-endian order."""
+        self._catch_up(words)
+        return self._engine.getrandbits(32 * words).to_bytes(4 * words, "little")
+
     def integer(self, low: int, high: int) -> int:
         """A uniform integer in [``low``, ``high``), as ``randint(low, high)``; draws nothing when there is one."""
         last = high - low - 1
@@ -83,13 +88,11 @@ class RandomStream:
 
     def _catch_up(self, words: int) -> None:
         """Pass over what lies between the engine and the position, then count ``words`` as drawn."""
-        behind = self.position - self._drawn
-        while behind:
-            step = min(behind, _SKIP)
+        while self._drawn < self.position:
+            step = min(self.position - self._drawn, _SKIP)
             self._engine.getrandbits(32 * step)
-            behind -= step
-        self.position += words
-        self._drawn = self.position
+            self._drawn += step
+        self._drawn = self.position = self.position + words
 
 
 def _key(seed: int) -> list[int]:
