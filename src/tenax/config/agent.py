@@ -74,6 +74,13 @@ class AgentSettings(Settings):
     join_token: SecretStr | None = None
     tls: AgentTlsSettings = AgentTlsSettings()
     labels: tuple[str, ...] = ()
+    #: Where the other machines of a distributed task reach this one; None: the address that faces the master.
+    address: str | None = None
+    #: Seconds that a task's last reports are offered to a master that is there and refuses them, before they are
+    #: declared lost. A master that is away is waited for without end.
+    spool_patience_s: float = Field(default=600.0, ge=0)
+    #: Bytes of model code kept on this machine's disk.
+    context_cache_bytes: int = Field(default=4 * 1024**3, ge=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("slots", mode="before")

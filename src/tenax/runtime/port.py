@@ -73,6 +73,9 @@ class Runtime(Protocol):
 
     name: str
 
+    async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
+        """Fetch what a start needs and may take minutes (an image). May be cancelled. Raises StartFailed."""
+
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         """Start it, or do nothing if it was started before (idempotent by container id). Raises StartFailed."""
 

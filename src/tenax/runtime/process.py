@@ -45,8 +45,13 @@ class ProcessRuntime:
         self._interpreters = Interpreters()
         self._wakes = Wakes(directory / "wake")
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        #: What is written once, so that a look costs little.
+        self._written: dict[str, tuple[Card, ContainerSpec | None]] = {}
         #: What has ended does not change any more.
         self._ended: dict[str, Found] = {}
+
+    async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
+        """Nothing: the machine has what it has."""
 
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         self._wakes.listen()
@@ -76,21 +81,21 @@ class ProcessRuntime:
         if container_id in self._ended:
             return self._ended[container_id]
         home = self._homes.home(container_id)
-        card = home.card()
-        if card is None:
+        written = self._written.get(container_id) or self._read(home)
+        if written is None:
             return None
-        exit = home.exit()
-        if exit is None and is_locked(home):
+        card, spec = written
+        if home.exit() is None and is_locked(home):
             self._watch(home)
             supervision = home.supervision()
-            return _found(home, card, pid=supervision.main_pid if supervision else None)
-        # Read again: it may have been written just before the lock was let go.
+            return _found(home, card, spec, pid=supervision.main_pid if supervision else None)
+        # The record may have been written just before the lock was let go.
         exit = home.exit()
         if exit is None and not home.started:
-            return _found(home, card)
+            return _found(home, card, spec)
         if exit is None:
             exit = await self._lost(home, card)
-        self._ended[container_id] = _found(home, card, exit=told(exit))
+        self._ended[container_id] = _found(home, card, spec, exit=told(exit))
         return self._ended[container_id]
 
     def changed(self) -> AsyncIterator[str]:
@@ -118,16 +123,17 @@ class ProcessRuntime:
         home = self._homes.home(container_id)
         card = home.card()
         pause = 0.01
-        while card is not None and is_locked(home):
+        while is_locked(home):
             await self.signal(container_id, signal.SIGKILL)
             await asyncio.sleep(pause)
             pause = min(0.5, pause * 2)
-        if card is not None and home.started and home.exit() is None:
-            await self._sweep(container_id, card.cgroup)
+        if home.started and home.exit() is None:
+            await self._sweep(container_id, card.cgroup if card is not None else "")
         if card is not None:
             planning.remove_temporary_link(card, home)
         gone = self._homes.retire(container_id)
         self._ended.pop(container_id, None)
+        self._written.pop(container_id, None)
         if container_id in self._children:
             await asyncio.to_thread(self._children.pop(container_id).wait)
         if gone is not None:
@@ -191,6 +197,13 @@ class ProcessRuntime:
             temporary=planning.temporary_link(home),
         )
 
+    def _read(self, home: Home) -> tuple[Card, ContainerSpec | None] | None:
+        card = home.card()
+        if card is None:
+            return None
+        self._written[home.container_id] = card, home.spec()
+        return self._written[home.container_id]
+
     def _watch(self, home: Home) -> None:
         supervision = home.supervision()
         if supervision is None:
@@ -218,7 +231,9 @@ class ProcessRuntime:
             pause = min(1.0, pause * 2)
 
 
-def _found(home: Home, card: Card, *, pid: int | None = None, exit: Exit | None = None) -> Found:
+def _found(
+    home: Home, card: Card, spec: ContainerSpec | None, *, pid: int | None = None, exit: Exit | None = None
+) -> Found:
     return Found(
         container_id=home.container_id,
         cluster_id=card.cluster_id,
@@ -226,7 +241,7 @@ def _found(home: Home, card: Card, *, pid: int | None = None, exit: Exit | None 
         state="exited" if exit else "running" if pid else "starting",
         pid=pid,
         exit=exit,
-        spec=home.spec(),
+        spec=spec,
         spool_directory=str(home.spool),
         placed=card.placed,
         stopping_since=home.stopping_since(),

@@ -7,6 +7,7 @@ between the end of one and the start of the next was dropped. Any number of read
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 
@@ -29,7 +30,7 @@ def read(folder: Path, stream: str, offset: int, limit: int) -> tuple[int, bytes
 def trim(folder: Path, stream: str, offset: int) -> None:
     """Remove the segments that end at or before ``offset``. The newest stays: it may still be written to."""
     segments = list(_all(folder, stream))
-    for (_, path), (next_start, _) in zip(segments, segments[1:], strict=False):
+    for (_, path), (next_start, _) in pairwise(segments):
         if next_start <= offset:
             path.unlink(missing_ok=True)
 

@@ -1,0 +1,48 @@
+"""What the agent has to say of its containers: the newest report of each, and which changed since the last frame.
+
+One event loop. A report stands until the container is gone; a new connection says them all again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from tenax.wire.agents import ContainerReport, Report
+
+
+class Board:
+    """Filled by keepers, read by the session."""
+
+    def __init__(self) -> None:
+        self._reports: dict[str, ContainerReport] = {}
+        self._changed: set[str] = set()
+        self._gone: set[str] = set()
+        #: Set while there is something to say.
+        self.news = asyncio.Event()
+
+    def put(self, report: ContainerReport) -> None:
+        if self._reports.get(report.container_id) != report:
+            self._reports[report.container_id] = report
+            self._changed.add(report.container_id)
+            self.news.set()
+
+    def gone(self, container_id: str) -> None:
+        self._reports.pop(container_id, None)
+        self._changed.discard(container_id)
+        self._gone.add(container_id)
+        self.news.set()
+
+    def all(self) -> list[ContainerReport]:
+        """The full state, which says what was left to say; what is gone is said again when it is asked for."""
+        self._changed.clear()
+        self._gone.clear()
+        self.news.clear()
+        return list(self._reports.values())
+
+    def take(self) -> Report:
+        """What changed since the last call."""
+        report = Report([self._reports[name] for name in sorted(self._changed)], sorted(self._gone))
+        self._changed.clear()
+        self._gone.clear()
+        self.news.clear()
+        return report

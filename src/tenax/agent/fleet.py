@@ -1,0 +1,68 @@
+"""All containers of this agent: one keeper each, made by a want or by what the runtime still holds."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from tenax.agent.keeper import Keeper, Tools
+from tenax.wire.agents import Wants
+
+log = structlog.get_logger("tenax.agent")
+
+
+class Fleet:
+    """Gives wants and news to keepers. ``close`` leaves all containers as they are."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._keepers: dict[str, Keeper] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def adopt(self) -> None:
+        """Take over what an earlier agent started here."""
+        found = await self._tools.runtime.find()
+        for container in found:
+            self._keeper(container.container_id)
+        if found:
+            log.info("found containers", count=len(found))
+
+    def obey(self, wants: Wants) -> None:
+        """Wants of our own cluster and generation; what they do not name is left alone."""
+        for want in wants.containers:
+            self._keeper(want.container_id).want(want)
+
+    def generation(self, generation: int) -> None:
+        """The cluster's generation, as the master just said."""
+        if self._tools.generation != generation:
+            self._tools.generation = generation
+            for keeper in self._keepers.values():
+                keeper.poke()
+
+    async def listen(self) -> None:
+        """Pass the runtime's news on, for ever."""
+        async for container_id in self._tools.runtime.changed():
+            keeper = self._keepers.get(container_id)
+            if keeper is not None:
+                keeper.poke()
+
+    async def close(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _keeper(self, container_id: str) -> Keeper:
+        keeper = self._keepers.get(container_id)
+        if keeper is None:
+            keeper = self._keepers[container_id] = Keeper(self._tools, container_id)
+            task = self._tasks[container_id] = asyncio.create_task(keeper.run())
+            task.add_done_callback(lambda done: self._ended(container_id, done))
+        return keeper
+
+    def _ended(self, container_id: str, task: asyncio.Task[None]) -> None:
+        self._keepers.pop(container_id, None)
+        self._tasks.pop(container_id, None)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a keeper failed", container=container_id, exc_info=task.exception())

@@ -1,0 +1,79 @@
+"""How an agent gets its credential: once, for the join token; kept in a 0600 file of its directory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause, read_secret
+from tenax.config.agent import AgentSettings
+from tenax.errors import UserError
+from tenax.wire.agents import JoinReply, JoinRequest
+
+log = structlog.get_logger("tenax.agent")
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """What the agent has from its master; bound to the agent's id."""
+
+    v: int
+    agent_id: str
+    cluster_id: str
+    credential: str
+
+
+def stored(directory: Path, agent_id: str) -> Credential | None:
+    """The credential of this agent id, if it has joined before."""
+    try:
+        found = msgspec.json.decode((directory / "credential").read_bytes(), type=Credential)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return found if found.agent_id == agent_id else None
+
+
+def store(directory: Path, credential: Credential) -> None:
+    """Replace the credential atomically; nobody else can read it at any moment."""
+    staged = directory / "credential.new"
+    staged.unlink(missing_ok=True)
+    with os.fdopen(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(msgspec.json.encode(credential))
+        file.flush()
+        os.fsync(file.fileno())
+    staged.rename(directory / "credential")
+
+
+def join_token(settings: AgentSettings) -> str:
+    """Raises UserError where there is none."""
+    if settings.join_token is not None:
+        return settings.join_token.get_secret_value()
+    if settings.join_token_file is not None:
+        return read_secret(settings.join_token_file, "join token")
+    raise UserError(
+        f"the agent {settings.agent_id} has not joined a cluster yet: copy the file join-token from the master's "
+        "directory to this machine and give its path with --join-token-file"
+    )
+
+
+async def join(link: Link, settings: AgentSettings) -> Credential:
+    """Trade the token for a credential, trying for as long as the master is away. Raises UserError if it refuses."""
+    request = JoinRequest(settings.agent_id, join_token(settings), settings.pool)
+    backoff = Backoff()
+    while True:
+        try:
+            body = await link.post("/agents/join", msgspec.json.encode(request), content_type="application/json")
+            reply = msgspec.json.decode(body, type=JoinReply)
+            break
+        except MasterAway as away:
+            log.warning("waiting for the master", reason=away.message)
+            await pause(max(away.retry_after, backoff.take()))
+        except MasterRefused as refused:
+            raise UserError(f"this machine cannot join: {refused.message}") from None
+        except msgspec.MsgspecError as error:
+            raise UserError(f"{link.url} does not answer like a Tenax master: {error}") from None
+    credential = Credential(1, settings.agent_id, reply.cluster_id, reply.credential)
+    store(settings.dir, credential)
+    log.info("joined", cluster=reply.cluster_id, agent=settings.agent_id, pool=settings.pool)
+    return credential

@@ -1,0 +1,286 @@
+"""Keeps one container as it is wanted: load (look at it), decide, apply; one serial task per container.
+
+All decisions are in ``tenax.agent.decide``; here is what carries them out and what waits. An error of the machine is
+logged and tried again with growing pauses; it never ends the agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import structlog
+
+from tenax.agent import placing, spool
+from tenax.agent.board import Board
+from tenax.agent.contexts import Contexts, Damaged
+from tenax.agent.decide import Action, Gone, NeverRan, Remove, Rest, Settle, Signal, Situation, Start, decide
+from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
+from tenax.agent.output import OutputShipper
+from tenax.runtime.port import Found, Placement, Runtime, StartFailed
+from tenax.wire.agents import ContainerReport, ContainerSpec, ContainerState, Exit, File, Want, WantGone, WantRun
+
+log = structlog.get_logger("tenax.agent")
+
+Result = TypeVar("Result")
+#: A running container is looked at this often even if nothing is heard of it.
+_BACKSTOP_S = 1.0
+_CERTIFICATE = "etc/ssl/master.crt"
+
+
+@dataclass(slots=True)
+class Tools:
+    """What keepers share."""
+
+    link: Link
+    runtime: Runtime
+    board: Board
+    contexts: Contexts
+    own: placing.Self
+    spool_patience_s: float
+    #: The master's certificate (PEM), for tasks; "" for none.
+    master_certificate: str
+    #: Generation of the cluster, as the master last said; None before it did.
+    generation: int | None
+    #: Where the other members of an allocation reach this machine.
+    address: str
+    #: Bounds of what goes on at once on this machine.
+    starts: asyncio.Semaphore
+    uploads: asyncio.Semaphore
+    #: Ports given to containers that are not gone, by container.
+    ports: dict[str, set[int]]
+
+
+class Keeper:
+    """One container, from the first want (or from the runtime, after a restart of the agent) until it is gone."""
+
+    def __init__(self, tools: Tools, container_id: str) -> None:
+        self._tools = tools
+        self.container_id = container_id
+        self._want: Want | None = None
+        self._wake = asyncio.Event()
+        #: Set while a start is not wanted (any more), and while its removal is.
+        self._unwanted = asyncio.Event()
+        self._removal = asyncio.Event()
+        self._settled: Exit | None = None
+        self._killed_at: float | None = None
+        self._shipper: OutputShipper | None = None
+        self._shipping: asyncio.Task[None] | None = None
+        self._gone = False
+
+    def want(self, want: Want) -> None:
+        """What the master wants, newest last; a specification once given is kept."""
+        known = self._want
+        if isinstance(want, WantRun) and want.spec is None and isinstance(known, WantRun):
+            want = known
+        self._want = want
+        if isinstance(want, WantRun):
+            self._unwanted.clear()
+        else:
+            self._unwanted.set()
+        if isinstance(want, WantGone):
+            self._removal.set()
+        self._wake.set()
+
+    def poke(self) -> None:
+        """Something about it may have changed."""
+        self._wake.set()
+        if self._shipper is not None:
+            self._shipper.poke()
+
+    async def run(self) -> None:
+        """Until nothing of it is left, or the task is cancelled (the container runs on)."""
+        backoff = Backoff()
+        try:
+            while not self._gone:
+                self._wake.clear()
+                try:
+                    await self._step()
+                    backoff.reset()
+                except (OSError, RuntimeError, ValueError) as error:
+                    log.exception("could not tend a container", container=self.container_id, reason=str(error))
+                    await pause(backoff.take())
+        finally:
+            if self._shipping is not None:
+                self._shipping.cancel()
+
+    async def _step(self) -> None:
+        found = await self._tools.runtime.look(self.container_id)
+        ours = found is not None and self._is_ours(found)
+        self._note(found, ours)
+        situation = Situation(self._want, found, ours, self._settled, self._killed_at, time.monotonic())
+        await self._apply(decide(situation), found)
+
+    async def _apply(self, action: Action, found: Found | None) -> None:
+        match action:
+            case Rest(until):
+                await self._rest(until, found)
+            case Start(spec):
+                await self._start(spec)
+            case Signal(number):
+                if number == signal.SIGKILL:
+                    self._killed_at = time.monotonic()
+                await self._tools.runtime.signal(self.container_id, number)
+            case Settle(exit):
+                await self._settle(exit, found)
+            case NeverRan(exit):
+                self._settled = exit
+            case Remove():
+                await self._stop_shipping()
+                await self._tools.runtime.remove(self.container_id)
+            case Gone():
+                self._tools.ports.pop(self.container_id, None)
+                self._tools.board.gone(self.container_id)
+                self._gone = True
+
+    async def _rest(self, until: float | None, found: Found | None) -> None:
+        running = found is not None and found.state != "exited"
+        waits = [_BACKSTOP_S] if running else []
+        if until is not None:
+            waits.append(max(0.0, until - time.monotonic()))
+        if waits:
+            await pause(min(waits), self._wake)
+        else:
+            await self._wake.wait()
+
+    # What is said of it
+
+    def _is_ours(self, found: Found) -> bool:
+        return found.cluster_id == self._tools.own.cluster_id and found.generation == self._tools.generation
+
+    def _note(self, found: Found | None, ours: bool) -> None:
+        """Report what was found, and have its output shipped."""
+        if found is None:
+            if self._settled is not None:
+                self._report("exited", exit=self._settled)
+            return
+        self._tools.ports.setdefault(self.container_id, placing.ports_of(found.placed))
+        if ours and self._shipper is None and found.state != "starting":
+            self._ship_output()
+        if found.state == "exited" and (self._settled is not None or not ours):
+            self._report("exited", exit=self._settled or found.exit, found=found)
+        else:
+            self._report("starting" if found.state == "starting" else "running", found=found)
+
+    def _report(self, state: ContainerState, *, exit: Exit | None = None, found: Found | None = None) -> None:
+        tools = self._tools
+        report = ContainerReport(
+            container_id=self.container_id,
+            cluster_id=found.cluster_id if found is not None else tools.own.cluster_id,
+            generation=found.generation if found is not None else tools.generation or 0,
+            state=state,
+            pid=found.pid if found is not None else None,
+            address=tools.address,
+            exit=exit,
+        )
+        tools.board.put(report)
+
+    # Its start
+
+    async def _start(self, spec: ContainerSpec) -> None:
+        tools = self._tools
+        self._report("pulling")
+        try:
+            kind, uuids = placing.devices(tools.own, spec)
+        except ValueError as error:
+            self._settled = Exit(reason=f"could not start: {error}", platform=True)
+            return
+        try:
+            async with tools.starts:
+                archive = await self._unless(self._unwanted, self._fetch(spec, kind))
+                if self._unwanted.is_set():
+                    return
+                self._report("starting")
+                given = self._with_certificate(spec)
+                await tools.runtime.start(given, self._placement(given, kind, uuids, archive))
+        except StartFailed as failed:
+            log.warning("could not start", container=self.container_id, reason=failed.message)
+            self._settled = Exit(reason=failed.message, platform=failed.platform)
+
+    async def _fetch(self, spec: ContainerSpec, kind: str) -> str | None:
+        """The model code and the image, however long it takes. Raises StartFailed."""
+        archive = await self._fetch_context(spec.context_hash) if spec.context_hash else None
+        await self._tools.runtime.pull(spec, kind)
+        return archive
+
+    async def _fetch_context(self, digest: str) -> str:
+        backoff = Backoff()
+        while True:
+            try:
+                return str(await self._tools.contexts.get(digest))
+            except (MasterAway, Damaged) as error:
+                log.warning("model code is not here yet", container=self.container_id, reason=error.message)
+            except MasterRefused as refused:
+                if refused.status in (400, 404, 410):
+                    text = f"could not start: the master does not have its model code: {refused.message}"
+                    raise StartFailed(text, platform=True) from None
+                log.warning("model code is refused", container=self.container_id, reason=refused.message)
+            await pause(backoff.take())
+
+    def _with_certificate(self, spec: ContainerSpec) -> ContainerSpec:
+        if not self._tools.master_certificate:
+            return spec
+        file = File(_CERTIFICATE, self._tools.master_certificate, 0o644)
+        return msgspec.structs.replace(spec, files=[*spec.files, file])
+
+    def _placement(self, spec: ContainerSpec, kind: str, uuids: tuple[str, ...], archive: str | None) -> Placement:
+        tools = self._tools
+        ports = placing.choose_ports(spec, set().union(*tools.ports.values()))
+        tools.ports[self.container_id] = set(ports.values())
+        env = placing.environment(tools.own, spec, ports)
+        if tools.master_certificate:
+            env["DET_MASTER_CERT_FILE"] = f"/run/determined/{_CERTIFICATE}"
+        return Placement(
+            env=env,
+            device_uuids=uuids,
+            device_kind=kind,
+            context_archive=archive,
+            cluster_id=tools.own.cluster_id,
+            generation=tools.generation or 0,
+        )
+
+    # Its end
+
+    def _ship_output(self) -> None:
+        tools = self._tools
+        self._shipper = OutputShipper(tools.link, tools.runtime, self.container_id, tools.uploads)
+        self._shipping = asyncio.create_task(self._shipper.run())
+
+    async def _settle(self, exit: Exit, found: Found | None) -> None:
+        """Ship what is left, then let the exit be reported; given up as soon as it is to be removed."""
+        if self._shipper is not None:
+            self._shipper.end()
+        lost = await self._unless(self._removal, self._ship_rest(found))
+        if not self._removal.is_set():
+            self._settled = msgspec.structs.replace(exit, spool_lost=lost or "")
+
+    async def _ship_rest(self, found: Found | None) -> str:
+        if self._shipping is not None:
+            await asyncio.gather(self._shipping, return_exceptions=True)
+        if found is None or found.spec is None:
+            return ""
+        directory = Path(found.spool_directory)
+        return await spool.ship(self._tools.link, directory, found.spec, self._tools.spool_patience_s)
+
+    async def _stop_shipping(self) -> None:
+        if self._shipping is not None:
+            self._shipping.cancel()
+            await asyncio.gather(self._shipping, return_exceptions=True)
+
+    async def _unless(self, event: asyncio.Event, work: Coroutine[object, object, Result]) -> Result | None:
+        """The work's result; None, the work cancelled, if the event comes first."""
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(event.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            stop.cancel()
+            task.cancel()
+            await asyncio.gather(task, stop, return_exceptions=True)

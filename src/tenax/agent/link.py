@@ -1,0 +1,233 @@
+"""The agent's HTTP to the master: one pool of connections, one way to say what went wrong.
+
+Two kinds of failure, which callers treat differently: `MasterAway` (no connection, or 502, 503, 504: try again for as
+long as it takes) and `MasterRefused` (it answered, and the answer is no).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+
+from tenax.config.agent import AgentSettings
+from tenax.errors import TenaxError, UserError
+
+_AWAY = frozenset({502, 503, 504})
+_CONNECT_S = 10.0
+_ANSWER_S = 60.0
+
+
+class MasterAway(TenaxError):
+    """The master cannot be reached."""
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class MasterRefused(TenaxError):
+    """The master answered, and refused."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Backoff:
+    """Waits between tries: doubled from ``first`` to ``longest`` seconds, each cut at random to between half and
+    all."""
+
+    def __init__(self, first: float = 0.1, longest: float = 5.0) -> None:
+        self._first = first
+        self._longest = longest
+        self._next = first
+
+    def reset(self) -> None:
+        self._next = self._first
+
+    def take(self) -> float:
+        """How long to wait now, in seconds."""
+        wait = self._next * random.uniform(0.5, 1.0)
+        self._next = min(self._longest, self._next * 2)
+        return wait
+
+
+class Link:
+    """Requests to one master. ``credential`` is set once it is known."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self.url = settings.master_url
+        self.credential = ""
+        self.tls = _tls(settings)
+        self._server_name = settings.tls.master_cert_name
+        self._client: aiohttp.ClientSession | None = None
+
+    async def open(self) -> None:
+        # Tasks' and agents' traffic goes straight to the master, or through the proxy that the environment names.
+        timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=_ANSWER_S)
+        connector = aiohttp.TCPConnector(limit=64, keepalive_timeout=30)
+        self._client = aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=True)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    async def post(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        query: Mapping[str, str] | None = None,
+        token: str | None = None,
+        content_type: str = "application/octet-stream",
+    ) -> bytes:
+        """The body of a good answer. Raises MasterAway, MasterRefused."""
+        async with self._ask("POST", path, query=query, body=body, token=token, content_type=content_type) as reply:
+            return await reply.read()
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """The body of a good answer. Raises MasterAway, MasterRefused."""
+        async with self._ask("GET", path, query=query) as reply:
+            return await reply.read()
+
+    async def download(self, path: str, chunk_bytes: int = 256 * 1024) -> AsyncIterator[bytes]:
+        """A large body in pieces. Raises MasterAway, MasterRefused."""
+        async with self._ask("GET", path) as reply:
+            async for chunk in reply.content.iter_chunked(chunk_bytes):
+                yield chunk
+
+    async def websocket(self, path: str, heartbeat_s: float) -> aiohttp.ClientWebSocketResponse:
+        """Raises MasterAway, MasterRefused."""
+        try:
+            return await self._open_client.ws_connect(
+                self.url + path,
+                headers=self._headers(None),
+                ssl=self.tls,
+                server_hostname=self._server_name,
+                heartbeat=heartbeat_s,
+                max_msg_size=256 * 1024 * 1024,
+                timeout=aiohttp.ClientWSTimeout(ws_close=2.0),
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            raise _failure(error.status, f"{self.url}{path}: {error.message}") from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise MasterAway(_words(self.url, error)) from None
+
+    @property
+    def _open_client(self) -> aiohttp.ClientSession:
+        assert self._client is not None, "open() comes first"
+        return self._client
+
+    def _headers(self, token: str | None) -> dict[str, str]:
+        bearer = token if token is not None else self.credential
+        return {"Authorization": f"Bearer {bearer}"} if bearer else {}
+
+    @asynccontextmanager
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        token: str | None = None,
+        content_type: str = "",
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        headers = self._headers(token)
+        if content_type:
+            headers["Content-Type"] = content_type
+        try:
+            async with self._open_client.request(
+                method,
+                self.url + path,
+                params=query,
+                data=body,
+                headers=headers,
+                ssl=self.tls,
+                server_hostname=self._server_name,
+            ) as reply:
+                if reply.status >= 300:
+                    text = (await reply.content.read(4096)).decode(errors="replace")
+                    raise _failure(reply.status, _told(text), _seconds(reply.headers.get("Retry-After")))
+                yield reply
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise MasterAway(_words(self.url, error)) from None
+
+
+def _failure(status: int, text: str, retry_after: float = 0.0) -> MasterAway | MasterRefused:
+    message = f"the master answered {status}: {text}" if text else f"the master answered {status}"
+    return MasterAway(message, retry_after=retry_after) if status in _AWAY else MasterRefused(status, message)
+
+
+def _told(body: str) -> str:
+    """The sentence in an error's body, whichever of our shapes it has."""
+    try:
+        document = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return body.strip()[:300]
+    error = document.get("error", document) if isinstance(document, dict) else document
+    while isinstance(error, dict):
+        error = error.get("error") or error.get("reason") or error.get("message") or ""
+    return str(error)[:300]
+
+
+def _seconds(header: str | None) -> float:
+    try:
+        return max(0.0, min(60.0, float(header or 0)))
+    except ValueError:
+        return 0.0
+
+
+def _words(url: str, error: BaseException) -> str:
+    return f"cannot reach the master at {url}: {str(error) or type(error).__name__}"
+
+
+def _tls(settings: AgentSettings) -> ssl.SSLContext | bool:
+    """Raises UserError where the certificate cannot be used."""
+    if not settings.master_url.startswith("https://") or settings.tls.master_cert is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=str(settings.tls.master_cert))
+    except (OSError, ssl.SSLError) as error:
+        raise UserError(f"cannot use {settings.tls.master_cert} as the master's certificate: {error}") from None
+
+
+def address_towards(master_url: str, local: str) -> str:
+    """Where other machines reach this one: the address that faces the master, or the one that faces the network."""
+    if local and not local.startswith("127.") and local != "::1":
+        return local
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # No packet is sent: the system only says which address it would use.
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return local or "127.0.0.1"
+
+
+def read_secret(path: Path, what: str) -> str:
+    """A secret from a file. Raises UserError, without the secret."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the {what} from {path}: {error}") from None
+
+
+async def pause(seconds: float, unless: asyncio.Event | None = None) -> None:
+    """Wait, but no longer than until ``unless`` is set."""
+    if unless is None:
+        await asyncio.sleep(seconds)
+        return
+    try:
+        async with asyncio.timeout(seconds):
+            await unless.wait()
+    except TimeoutError:
+        pass

@@ -1,0 +1,31 @@
+"""What the agent says about itself: structlog on standard error, for people or as JSON lines; never values of
+variables."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+
+def set_up(level_name: str, *, json_lines: bool = False) -> None:
+    """Configure structlog for this process."""
+    level = logging.getLevelNamesMapping()[level_name.upper()]
+    processors: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if json_lines:
+        frames = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        processors += [structlog.processors.ExceptionRenderer(frames), structlog.processors.JSONRenderer()]
+    else:
+        plain = structlog.dev.plain_traceback
+        processors.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain))
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )

@@ -1,0 +1,146 @@
+"""Ships one container's output to the master while it runs, and to its end (see ``tenax.wire.logs``).
+
+Rules it keeps:
+
+- Where to go on is the master's word, asked at the start and after each failure; nothing is remembered here.
+- What the master does not take (its log budget is full) is dropped and counted; training is never held up by logs.
+- One chunk per container is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import cast
+
+import msgspec
+import structlog
+
+from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
+from tenax.runtime.port import Runtime, Stream
+from tenax.wire.logs import CHUNK_BYTES, STREAMS
+
+log = structlog.get_logger("tenax.agent")
+
+#: Between two chunks of a chatty container: enough for tens of lines to travel together, too short to be noticed.
+_INTERVAL_S = 0.02
+_BACKSTOP_S = 1.0
+#: Above this, compression would hold up the event loop.
+_COMPRESS_IN_THREAD = 64 * 1024
+_UNKNOWN = frozenset({404, 410})
+_NOT_NOW = frozenset({401, 403, 408, 425, 429})
+_FULL = 507
+
+
+class _Next(msgspec.Struct):
+    next: int
+
+
+class OutputShipper:
+    """One per container. `run` is its task; the others only wake it."""
+
+    def __init__(self, link: Link, runtime: Runtime, container_id: str, slots: asyncio.Semaphore) -> None:
+        self._link = link
+        self._runtime = runtime
+        self._container_id = container_id
+        #: How many chunks of all containers travel at once.
+        self._slots = slots
+        self._wake = asyncio.Event()
+        self._ended = False
+        self._offsets: dict[Stream, int] | None = None
+        self._trimmed: dict[Stream, int] = {}
+        self._finished: set[Stream] = set()
+        #: Bytes that the master did not take.
+        self.dropped = 0
+
+    def poke(self) -> None:
+        """There may be more."""
+        self._wake.set()
+
+    def end(self) -> None:
+        """The container has ended: what is there now is all."""
+        self._ended = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until all output of an ended container is shipped, or the master does not know the container."""
+        backoff = Backoff()
+        while len(self._finished) < len(STREAMS):
+            try:
+                more = await self._pass()
+                backoff.reset()
+            except MasterAway as away:
+                self._offsets = None
+                await pause(max(away.retry_after, backoff.take()))
+                continue
+            except MasterRefused as refused:
+                if refused.status in _UNKNOWN:
+                    log.warning("output is not wanted", container=self._container_id, reason=refused.message)
+                    return
+                self._offsets = None
+                await pause(backoff.take())
+                continue
+            if more:
+                await asyncio.sleep(_INTERVAL_S)
+            elif len(self._finished) < len(STREAMS):
+                await pause(_BACKSTOP_S, self._wake)
+                self._wake.clear()
+
+    async def _pass(self) -> bool:
+        """One chunk of each stream; whether there was any."""
+        if self._offsets is None:
+            self._offsets = await self._ask_offsets()
+        more = False
+        for stream in cast("tuple[Stream, ...]", STREAMS):
+            if stream in self._finished:
+                continue
+            # Before the read: what comes between a read and the end is met by another pass.
+            ended = self._ended
+            offset = self._offsets[stream]
+            first, data = await self._runtime.read_output(self._container_id, stream, offset, CHUNK_BYTES)
+            if data:
+                more = True
+                self._offsets[stream] = await self._ship(stream, offset, first, data)
+                await self._trim(stream, self._offsets[stream])
+            elif ended:
+                async with self._slots:
+                    await self._post(stream, offset, b"", final=True)
+                self._finished.add(stream)
+        return more
+
+    async def _ask_offsets(self) -> dict[Stream, int]:
+        body = await self._link.get("/agents/logs/offsets", {"container_id": self._container_id})
+        known = msgspec.json.decode(body, type=dict[str, int])
+        return {stream: known.get(stream, 0) for stream in cast("tuple[Stream, ...]", STREAMS)}
+
+    async def _ship(self, stream: Stream, asked: int, first: int, data: bytes) -> int:
+        """Where to go on."""
+        end = first + len(data)
+        try:
+            async with self._slots:
+                following = await self._post(stream, first, data)
+        except MasterRefused as refused:
+            if refused.status in _UNKNOWN | _NOT_NOW or refused.status in range(500, 507):
+                raise
+            if self.dropped == 0 or refused.status != _FULL:
+                log.warning("output dropped", container=self._container_id, bytes=len(data), reason=refused.message)
+            self.dropped += len(data)
+            return end
+        # The master may ask for what it lost; what is not here any more cannot be asked for again.
+        return following if following >= end or following > asked else end
+
+    async def _post(self, stream: Stream, offset: int, data: bytes, *, final: bool = False) -> int:
+        if len(data) > _COMPRESS_IN_THREAD:
+            body = await asyncio.to_thread(zlib.compress, data, 1)
+        else:
+            body = zlib.compress(data, 1)
+        query = {"container_id": self._container_id, "stream": stream, "offset": str(offset)}
+        if final:
+            query["final"] = "true"
+        reply = await self._link.post("/agents/logs", body, query=query)
+        return msgspec.json.decode(reply, type=_Next).next
+
+    async def _trim(self, stream: Stream, offset: int) -> None:
+        if offset - self._trimmed.get(stream, 0) >= CHUNK_BYTES:
+            await self._runtime.trim_output(self._container_id, stream, offset)
+            self._trimmed[stream] = offset

@@ -1,0 +1,97 @@
+"""What the agent adds to a specification: where the master is, its own name, slots, devices and free ports."""
+
+from __future__ import annotations
+
+import json
+import socket
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from tenax.wire.agents import ContainerSpec, SlotInfo
+
+#: Ports that launchers use, by variable; a container gets all of them at one multiple of the step above the base.
+PORT_BASES = {
+    "DTRAIN_SSH_PORT": 12350,
+    "INTER_TRAIN_PROCESS_COMM_PORT_1": 12360,
+    "INTER_TRAIN_PROCESS_COMM_PORT_2": 12365,
+    "C10D_PORT": 29400,
+}
+#: Keeps the four families apart from one another, and the highest below the system's own range (32768).
+PORT_STEP = 16
+PORT_PLACES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Self:
+    """What does not change while the agent runs."""
+
+    agent_id: str
+    cluster_id: str
+    #: Where tasks reach the master.
+    master_url: str
+    master_cert_name: str | None
+    slots: tuple[SlotInfo, ...]
+
+
+def environment(own: Self, spec: ContainerSpec, ports: Mapping[str, int]) -> dict[str, str]:
+    """The variables that only the agent knows."""
+    master = urlsplit(own.master_url)
+    port = master.port or (443 if master.scheme == "https" else 80)
+    values = {
+        "DET_CLUSTER_ID": own.cluster_id,
+        "DET_MASTER_ID": own.cluster_id,
+        "DET_MASTER": f"{master.scheme}://{master.hostname}:{port}{master.path}",
+        "DET_MASTER_HOST": master.hostname or "",
+        "DET_MASTER_ADDR": master.hostname or "",
+        "DET_MASTER_PORT": str(port),
+        "DET_AGENT_ID": own.agent_id,
+        "DET_SLOT_IDS": json.dumps(spec.slots),
+        "DET_USE_TLS": "true" if master.scheme == "https" else "false",
+        **{name: str(number) for name, number in ports.items()},
+    }
+    if own.master_cert_name:
+        values["DET_MASTER_CERT_NAME"] = own.master_cert_name
+    return values
+
+
+def devices(own: Self, spec: ContainerSpec) -> tuple[str, tuple[str, ...]]:
+    """Kind and uuids of the devices of a specification. Raises ValueError for a slot that is not there."""
+    known = {slot.id: slot for slot in own.slots}
+    missing = [number for number in spec.slots if number not in known]
+    if missing:
+        raise ValueError(f"this agent has no slot {missing[0]}")
+    given = [known[number] for number in spec.slots]
+    kinds = {slot.kind for slot in given}
+    return (given[0].kind if len(kinds) == 1 else "cpu"), tuple(slot.uuid for slot in given if slot.uuid)
+
+
+def choose_ports(spec: ContainerSpec, taken: Collection[int]) -> dict[str, int]:
+    """Ports that are free on this machine and not of another container here; those that the specification sets stay.
+
+    All members of a gang must name the same ports, so theirs follow from the allocation's id.
+    """
+    wanted = {name: base for name, base in PORT_BASES.items() if name not in spec.env}
+    start = zlib.crc32(spec.allocation_id.encode()) % PORT_PLACES if spec.members > 1 else 0
+    for step in range(PORT_PLACES):
+        place = (start + step) % PORT_PLACES
+        ports = {name: base + PORT_STEP * place for name, base in wanted.items()}
+        if spec.members > 1 or all(number not in taken and is_free(number) for number in ports.values()):
+            return ports
+    return {name: base + PORT_STEP * start for name, base in wanted.items()}
+
+
+def ports_of(placed: Mapping[str, str]) -> set[int]:
+    """The ports of a container that was placed earlier."""
+    return {int(placed[name]) for name in PORT_BASES if placed.get(name, "").isdigit()}
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen there now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(("0.0.0.0", port))
+        except OSError:
+            return False
+    return True

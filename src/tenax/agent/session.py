@@ -1,0 +1,177 @@
+"""The agent's websocket to the master: connects for ever, says what changed, obeys what is wanted.
+
+Rules it keeps:
+
+- Wants are obeyed of the cluster that the credential is of, of the generation that this connection was welcomed with,
+and
+  with a revision not below the last one obeyed.
+- The first frame of a connection is the full state; a frame lost with its connection is made good by the next hello.
+- Something is said at least twice in each heartbeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import aiohttp
+import msgspec
+import structlog
+
+import tenax
+from tenax.agent.board import Board
+from tenax.agent.fleet import Fleet
+from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
+from tenax.errors import UserError
+from tenax.wire.agents import PROTOCOL, FromMaster, Hello, Ping, Refused, Report, SlotInfo, Wants, Welcome
+
+log = structlog.get_logger("tenax.agent")
+
+#: Pings of the websocket itself: a connection whose other end is silent for one and a half of this is given up.
+_PING_S = 10.0
+_WELCOME_WITHIN_S = 30.0
+_decode = msgspec.json.Decoder(FromMaster).decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What a hello says beside the containers."""
+
+    hostname: str
+    runtime: str
+    slots: tuple[SlotInfo, ...]
+
+
+class Session:
+    """`run` is the agent's life."""
+
+    def __init__(self, link: Link, fleet: Fleet, board: Board, face: Face, cluster_id: str) -> None:
+        self._link = link
+        self._fleet = fleet
+        self._board = board
+        self._face = face
+        self._cluster_id = cluster_id
+        #: Of the last wants obeyed.
+        self._generation = 0
+        self._revision = -1
+
+    async def run(self, connected: Callable[[str], None]) -> None:
+        """Connect and connect again; ``connected`` is told our address of each connection.
+
+        Raises UserError when the master says that trying again will not help, MasterRefused when it does not know the
+        credential (any more).
+        """
+        backoff = Backoff()
+        while True:
+            try:
+                await self._once(connected, backoff)
+                log.warning("connection to the master ended")
+            except MasterAway as away:
+                log.warning("not connected", reason=away.message)
+                await pause(away.retry_after)
+            except MasterRefused as refused:
+                if refused.status in (401, 403):
+                    raise
+                log.warning("connection refused", reason=refused.message)
+            await pause(backoff.take())
+
+    async def _once(self, connected: Callable[[str], None], backoff: Backoff) -> None:
+        socket = await self._link.websocket("/agents/session", _PING_S)
+        try:
+            connected(_own_address(socket))
+            await self._say(socket, self._hello())
+            welcome = await self._welcome(socket)
+            backoff.reset()
+            await self._until_lost(socket, welcome)
+        finally:
+            await socket.close()
+
+    def _hello(self) -> Hello:
+        return Hello(
+            protocol=PROTOCOL,
+            agent_version=tenax.__version__,
+            hostname=self._face.hostname,
+            runtime=self._face.runtime,
+            slots=list(self._face.slots),
+            containers=self._board.all(),
+        )
+
+    async def _welcome(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome:
+        try:
+            async with asyncio.timeout(_WELCOME_WITHIN_S):
+                frame = await self._hear(socket)
+        except TimeoutError:
+            raise MasterAway("the master did not answer the hello") from None
+        if not isinstance(frame, Welcome):
+            raise MasterAway("the master did not welcome this agent")
+        if frame.cluster_id != self._cluster_id:
+            raise MasterAway(
+                f"the master at {self._link.url} is of cluster {frame.cluster_id}, this agent of {self._cluster_id}: "
+                "point it at its own master, or remove its credential file to join the other"
+            )
+        log.info("connected", session=frame.session, generation=frame.generation)
+        if frame.generation != self._generation:
+            self._generation, self._revision = frame.generation, -1
+        self._fleet.generation(frame.generation)
+        return frame
+
+    async def _until_lost(self, socket: aiohttp.ClientWebSocketResponse, welcome: Welcome) -> None:
+        """Both directions, until one of them fails."""
+        talking = asyncio.ensure_future(self._talk(socket, welcome.heartbeat_s / 2))
+        listening = asyncio.ensure_future(self._listen(socket))
+        try:
+            done, _ = await asyncio.wait({talking, listening}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            talking.cancel()
+            listening.cancel()
+            await asyncio.gather(talking, listening, return_exceptions=True)
+
+    async def _talk(self, socket: aiohttp.ClientWebSocketResponse, interval_s: float) -> None:
+        while True:
+            await pause(interval_s, self._board.news)
+            await self._say(socket, self._board.take() if self._board.news.is_set() else Ping())
+
+    async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        while True:
+            frame = await self._hear(socket)
+            if isinstance(frame, Wants):
+                self._obey(frame)
+
+    def _obey(self, wants: Wants) -> None:
+        if wants.cluster_id != self._cluster_id or wants.generation != self._generation:
+            log.error("wants of another cluster or generation are not obeyed", cluster=wants.cluster_id)
+        elif wants.revision < self._revision:
+            log.warning("old wants are not obeyed", revision=wants.revision, obeyed=self._revision)
+        else:
+            self._revision = wants.revision
+            self._fleet.obey(wants)
+
+    async def _say(self, socket: aiohttp.ClientWebSocketResponse, frame: Hello | Report | Ping) -> None:
+        try:
+            await socket.send_str(_encode(frame).decode())
+        except (aiohttp.ClientError, ConnectionError, RuntimeError) as error:
+            raise MasterAway(f"the connection broke: {error}") from None
+
+    async def _hear(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome | Wants | Refused:
+        """The next frame. Raises MasterAway at the end of the connection, UserError if it is refused for good."""
+        message = await socket.receive()
+        if message.type is not aiohttp.WSMsgType.TEXT:
+            raise MasterAway(f"the connection ended (code {socket.close_code})")
+        try:
+            frame: Welcome | Wants | Refused = _decode(message.data)
+        except msgspec.MsgspecError as error:
+            raise MasterAway(f"the master said something that this version does not understand: {error}") from None
+        if isinstance(frame, Refused):
+            if frame.retry:
+                raise MasterAway(f"the master refuses this agent for now: {frame.message}")
+            raise UserError(f"the master refuses this agent: {frame.message}")
+        return frame
+
+
+def _own_address(socket: aiohttp.ClientWebSocketResponse) -> str:
+    address = socket.get_extra_info("sockname")
+    return str(address[0]) if address else ""
