@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.stored import stored_rows
 
 from tenax.client.experiments import Experiment
 from tenax.jsonvalue import JsonObject
 from tests.e2e import books
 from tests.e2e.machine import Machine, machine, outlast, pick, wait_for
+from tests.e2e.stored import stored_rows
 
 SCRIPT = Path(__file__).parent / "faults"
 TRIALS = 8
