@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from fastapi import Depends, FastAPI
 
-from tenax.master.api import auth, errors, system, users
+from tenax.master.api import agent_sessions, auth, errors, system, users
 from tenax.master.api.deps import authorize
 from tenax.master.api.edge import Edge
 from tenax.master.api.route import WireRoute
@@ -18,7 +18,7 @@ from tenax.master.api.routing import Routes
 from tenax.master.context import Master
 
 #: All routes of the master; the first that matches a path answers.
-ROUTES: tuple[Routes, ...] = (system.routes, auth.routes, users.routes)
+ROUTES: tuple[Routes, ...] = (system.routes, auth.routes, users.routes, agent_sessions.routes)
 
 
 def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:

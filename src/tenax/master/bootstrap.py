@@ -33,6 +33,7 @@ log = structlog.get_logger("tenax.bootstrap")
 
 async def bootstrap(db: Database, settings: MasterSettings, passwords: Passwords) -> Cluster:
     """Make what is missing. Raises InvalidInput for a password file that cannot be read, OSError, TryAgain."""
+    join_token(settings)
     async with db.transaction() as conn:
         made = await cluster.ensure(conn, settings.cluster_name)
         await projects.create_first(conn)
