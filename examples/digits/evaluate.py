@@ -2,8 +2,9 @@
 
     python evaluate.py DIRECTORY
 
-DIRECTORY is the checkpoint itself: `tenax checkpoint download ID` makes one, and with a shared file system as checkpoint
-storage it is `<host_path>/<id>`. Ends with code 1 if the figure is not the one that was reported when it was saved.
+DIRECTORY is the checkpoint itself: `tenax checkpoint download ID` makes one, and with a shared file system as
+checkpoint storage it is `<host_path>/<id>`. Ends with code 1 if the figure is not the one that was reported when it was
+saved.
 """
 
 from __future__ import annotations

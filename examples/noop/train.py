@@ -5,8 +5,9 @@ Hyperparameters (all but `reports` may be left out):
 - `reports`: how many validations to report, one step each;
 - `seconds`: time to pass between two reports, cut short when the trial is asked to stop;
 - `checkpoint_every`: save after so many reports (0: only when asked to stop);
-- `log_dir`: a directory for `trial-<id>.jsonl`, one line for each report, written before the report is made: what a test
-  compares with what the master has. A trial killed between the two leaves a line without a report, never the reverse;
+- `log_dir`: a directory for `trial-<id>.jsonl`, one line for each report, written before the report is made: what a
+  test compares with what the master has. A trial killed between the two leaves a line without a report, never the
+  reverse;
 - `quality`: the loss that this trial approaches;
 - `fail_at`: raise after so many reports, in each run.
 

@@ -37,6 +37,9 @@ _KINDS: dict[int, type[UserError]] = {401: NotAuthenticated, 403: Forbidden, 404
 class MasterAway(TryAgain):
     """The master cannot be reached: try again in a moment."""
 
+    def __init__(self, message: Optional[str] = None, *, retry_after: float = 0.0) -> None:
+        super().__init__(message, retry_after=retry_after)
+
 
 class Backoff:
     """Growing pauses with jitter, so that a thousand tasks do not come back in step."""

@@ -102,7 +102,8 @@ class SpoolFile:
         while True:
             wanted = min(size, self.written_offset - self.acked_offset)
             data = self._read(wanted)
-            end = data.rfind(b"\n") + 1
+            # A line that is longer than a batch goes alone.
+            end = (data.rfind(b"\n") if size == BATCH_BYTES else data.find(b"\n")) + 1
             if end or wanted < size:
                 return Batch(self.acked_n + 1, data[:end])
             size *= 2
