@@ -1,7 +1,7 @@
 """How long the command line takes to start: ``tenax --help``, the help of a command, ``tenax --version``.
 
 Prints one JSON line. Beside it, in turns in the same run: the bare interpreter, and the command lines of peers that are
-installed in the peers' environment (``det``, ``mlflow``, ``ray``).
+installed in the peers' environment (``det``, ``mlflow``, ``optuna``, ``ray``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks._measure import PEER_PYTHON, Line, summary
 ROUNDS = 20
 #: Milliseconds by the clock that ``tenax --help`` may take.
 FLOOR_MS = 150.0
-PEERS = ("det", "mlflow", "ray")
+PEERS = ("det", "mlflow", "optuna", "ray")
 #: A slow peer is started less often.
 PEER_ROUNDS = 3
 

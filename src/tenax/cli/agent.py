@@ -51,7 +51,9 @@ def list_(access: Access, as_json: bool) -> None:
         output.say("There is no agent. Start one with: tenax agent --master-url URL --join-token-file FILE")
     for agent in agents:
         if agent.foreign_count:
-            output.warn(f"{agent.id} holds {agent.foreign_count} containers of another cluster; nothing here ends them.")
+            output.warn(
+                f"{agent.id} holds {agent.foreign_count} containers of another cluster; nothing here ends them."
+            )
 
 
 group.alias("list", "ls")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Sequence
+from typing import TYPE_CHECKING, Callable, List, Sequence, Tuple
 
 from tenax.cli import output
 from tenax.cli.output import Column
@@ -89,40 +89,44 @@ def counts(trials: Sequence[Trial]) -> str:
     return f"({', '.join(f'{count} {state}' for state, count in found.items())})" if found else ""
 
 
-def trial_columns(metric: str, trials: Sequence[Trial]) -> List[Column]:
-    """The columns of a table of trials."""
-    columns = [
-        Column("TRIAL", right=True),
-        Column("STATE", state=True),
-        Column("STEPS", right=True),
-        Column(f"BEST {metric}", right=True),
-        Column(f"LATEST {metric}", right=True),
-        Column("RESTARTS", right=True),
-        Column("TOOK", right=True),
-        Column("HYPERPARAMETERS", wraps=True),
+def trial_cells(metric: str, trials: Sequence[Trial]) -> Tuple[List[Column], List[List[str]]]:
+    """Columns and rows of a table of trials; columns that would say nothing are left out."""
+    names = searched(trials)
+    every: List[Tuple[Column, Callable[[Trial], str]]] = [
+        (Column("TRIAL", right=True), lambda one: str(one.id)),
+        (Column("STATE", state=True), lambda one: one.state),
+        (Column("STEPS", right=True), lambda one: str(one.steps)),
+        (Column(f"BEST {metric}", right=True), lambda one: output.number(best_of(one, metric))),
+        (Column("LATEST", right=True), lambda one: output.number(latest_of(one, metric))),
+        (Column("RESTARTS", right=True), lambda one: str(one.restarts)),
+        (Column("TOOK", right=True), lambda one: output.between(one.started, one.ended)),
+        (Column("HYPERPARAMETERS", wraps=True), lambda one: _values(one, names)),
+        (Column("REASON", wraps=True), lambda one: one.reason),
     ]
-    return [*columns, Column("REASON", wraps=True)] if any(trial.reason for trial in trials) else columns
+    silent = {
+        "RESTARTS": not any(one.restarts for one in trials),
+        "REASON": not any(one.reason for one in trials),
+        "HYPERPARAMETERS": not names,
+    }
+    shown = [(column, cell) for column, cell in every if not silent.get(column.title)]
+    return [column for column, _ in shown], [[cell(trial) for _, cell in shown] for trial in trials]
 
 
-def trial_rows(metric: str, trials: Sequence[Trial]) -> List[List[str]]:
-    """The rows of a table of trials."""
-    reasons = any(trial.reason for trial in trials)
-    return [_trial_row(metric, trial, reasons) for trial in trials]
+def searched(trials: Sequence[Trial]) -> List[str]:
+    """The hyperparameters in which trials differ; all of them where there is one trial."""
+    names = list(dict.fromkeys(name for trial in trials for name in trial.hparams))
+    if len(trials) < 2:
+        return names
+    return [name for name in names if any(trial.hparams.get(name) != trials[0].hparams.get(name) for trial in trials)]
 
 
-def _trial_row(metric: str, trial: Trial, reasons: bool) -> List[str]:
-    latest = trial.latest_validation.metrics.get(metric) if trial.latest_validation is not None else None
-    row = [
-        str(trial.id),
-        trial.state,
-        str(trial.steps),
-        output.number(best_of(trial, metric)),
-        output.number(latest),
-        str(trial.restarts),
-        output.between(trial.started, trial.ended),
-        output.assignments(trial.hparams),
-    ]
-    return [*row, trial.reason] if reasons else row
+def _values(trial: Trial, names: Sequence[str]) -> str:
+    return output.assignments({name: trial.hparams[name] for name in names if name in trial.hparams})
+
+
+def latest_of(trial: Trial, metric: str) -> float | None:
+    """The searcher's metric at the latest validation."""
+    return trial.latest_validation.metrics.get(metric) if trial.latest_validation is not None else None
 
 
 def best_of(trial: Trial, metric: str) -> float | None:
@@ -147,7 +151,7 @@ def best_first(experiment: Experiment, trials: Sequence[Trial]) -> List[Trial]:
 
 def trial_table(experiment: Experiment, trials: Sequence[Trial]) -> None:
     """Print a table of trials."""
-    output.table(trial_columns(experiment.metric, trials), trial_rows(experiment.metric, trials))
+    output.table(*trial_cells(experiment.metric, trials))
 
 
 def _direction(experiment: Experiment) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, List, Optional
 import click
 
 from tenax.cli import output
-from tenax.cli.experiment_view import best_first, best_line, counts, trial_columns, trial_rows, trial_table
+from tenax.cli.experiment_view import best_first, best_line, counts, trial_cells, trial_table
 from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial, pages
 from tenax.errors import TenaxError
@@ -26,6 +26,7 @@ _EVERY_S = 0.5
 #: A search of more trials is shown by its numbers and its best trials.
 _SHOWN = 200
 _BEST_SHOWN = 10
+_BAR = 60
 #: Off a terminal: a line at least this often while something changes.
 _LINE_EVERY = datetime.timedelta(seconds=5)
 
@@ -99,7 +100,6 @@ class Follower:
 
     def _picture(self, experiment: Experiment, live: Live) -> RenderableType:
         from rich.console import Group
-        from rich.progress_bar import ProgressBar
         from rich.text import Text
 
         head = Text.assemble(
@@ -108,15 +108,16 @@ class Follower:
             f"  {output.percent(experiment.progress)}  {output.between(experiment.started, experiment.ended)}",
         )
         told = Text(self._summary(experiment), style="bright_black")
-        bar = ProgressBar(total=1.0, completed=experiment.progress or 0.0, width=min(60, live.console.width - 2))
+        width = min(_BAR, live.console.width - 2)
+        filled = round(width * min(1.0, experiment.progress or 0.0))
+        bar = Text.assemble(("━" * filled, "cyan"), ("━" * (width - filled), "bright_black"))
         parts: List[RenderableType] = [head, bar, told]
         if experiment.reason:
             parts.append(Text(experiment.reason, style="yellow"))
         room = max(3, live.console.height - 7)
         trials = self._to_show(experiment)[:room]
         if trials:
-            metric = experiment.metric
-            parts += [Text(), output.grid(trial_columns(metric, trials), trial_rows(metric, trials))]
+            parts += [Text(), output.grid(*trial_cells(experiment.metric, trials), one_line=True)]
         parts.append(Text("Ctrl-C detaches; the experiment goes on.", style="bright_black"))
         return Group(*parts)
 

@@ -18,6 +18,8 @@ from tenax.jsonvalue import Json
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+#: Of a column whose text may be broken.
+_LEAST_WIDTH = 24
 #: By the last word of a state.
 _COLORS = {
     "COMPLETED": "green",
@@ -64,8 +66,8 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
             print(line)
 
 
-def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> RenderableType:
-    """A table for a terminal."""
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, one_line: bool = False) -> RenderableType:
+    """A table for a terminal; ``one_line``: what is too long is cut instead of broken."""
     from rich.table import Table
     from rich.text import Text
 
@@ -75,10 +77,15 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Renderable
             column.title,
             justify="right" if column.right else "left",
             no_wrap=not column.wraps,
-            overflow="fold" if column.wraps else "ellipsis",
+            overflow="fold" if column.wraps and not one_line else "ellipsis",
+            min_width=_LEAST_WIDTH if column.wraps else None,
         )
     for row in rows:
-        shown.add_row(*(Text(cell, style=_style(cell) if column.state else "") for column, cell in zip(columns, row)))
+        cells = []
+        for column, cell in zip(columns, row):
+            # A column that may be narrowed, with text that is not broken: it is cut.
+            cells.append(Text(cell, style=_style(cell) if column.state else "", no_wrap=one_line or None))
+        shown.add_row(*cells)
     return shown
 
 
@@ -195,7 +202,7 @@ def size(count: int) -> str:
 def short(value: Json) -> str:
     """A value of a hyperparameter or metric in a line."""
     if isinstance(value, float):
-        return number(value)
+        return f"{value:.4g}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

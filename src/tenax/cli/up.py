@@ -83,7 +83,7 @@ def up(
     return _run_here(cluster, lock) if foreground else start(cluster, lock)
 
 
-def start(cluster: Cluster, lock: int) -> int:
+def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
     """Start a prepared cluster in the background, and tell how to use it; an exit code."""
     from tenax.local.supervise_control import launch, wait_until_up
 
@@ -100,11 +100,16 @@ def start(cluster: Cluster, lock: int) -> int:
         _tell_about_the_agent(state)
     for one in agents:
         output.say(f"  agent {one.id} offers {_slots_in_words(one)}")
+    if hints:
+        _tell_what_is_next(state)
+    return exits.FAILED if cluster.options.agent and not agents else exits.OK
+
+
+def _tell_what_is_next(state: StateDir) -> None:
     output.say(f"  user and password are in {state.credentials}; commands on this machine find them there")
     if state.root != state_of(None).root:
         output.say(f"  commands find this cluster with: export TENAX_DIR={state.root}")
     output.say("Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: tenax down.")
-    return exits.FAILED if cluster.options.agent and not agents else exits.OK
 
 
 def _run_here(cluster: Cluster, lock: int) -> int:
