@@ -42,6 +42,11 @@ def test_a_trial_that_should_run_asks_for_slots_once() -> None:
     assert tend(S.ACTIVE, (trial(running()),)) == ()
 
 
+def test_a_trial_that_is_held_back_waits() -> None:
+    """The platform ended its last attempts; the next one comes when the time is over."""
+    assert tend(S.ACTIVE, (LiveTrial(7, Wish.RUN, False, None, None, held=True),)) == ()
+
+
 def test_pause_asks_what_runs_and_withdraws_what_waits() -> None:
     """A paused experiment keeps no slots and loses no step."""
     (asked,) = tend(S.PAUSED, (trial(running()),))

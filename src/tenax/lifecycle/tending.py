@@ -44,6 +44,8 @@ class LiveTrial:
     invalid_hp: bool
     fatal: str | None
     allocation: OpenAllocation | None
+    #: The platform ended its last attempts before they ran: the next one has to wait a while.
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def _tend_trial(state: ExperimentState, trial: LiveTrial) -> tuple[Action, ...]:
         verdict = end_without_attempt(wish, trial.invalid_hp, trial.fatal)
         if verdict is not None:
             return (EndTrial(trial.trial_id, verdict),)
-        return (Request(trial.trial_id),) if wish is Wish.RUN else ()
+        return (Request(trial.trial_id),) if wish is Wish.RUN and not trial.held else ()
     if wish is Wish.RUN and not trial.invalid_hp and trial.fatal is None:
         return ()
     reason = trial.fatal or ("invalid hyperparameters" if trial.invalid_hp else _WORDS[wish])

@@ -78,6 +78,10 @@ class Attempt:
     fatal: str | None = None
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
+    #: It came as far as running.
+    ran: bool = True
+    #: Attempts in a row before this one that the platform ended before they ran.
+    setbacks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,13 @@ class Verdict:
     reason: str
     #: For the search; None while the trial goes on.
     exit: ExitReason | None
+    #: Attempts in a row, this one included, that the platform ended before they ran.
+    setbacks: int = 0
+
+    @property
+    def hold_s(self) -> float:
+        """Seconds before the next attempt: none after the first setback, then twice as long each time, up to a minute."""
+        return 0.0 if self.setbacks < 2 else min(60.0, 0.5 * 2.0 ** min(self.setbacks - 2, 10))
 
 
 def decide_exit(attempt: Attempt) -> Verdict:
@@ -138,7 +149,8 @@ def _invalid(attempt: Attempt) -> Verdict:
 
 
 def _again_uncounted(attempt: Attempt) -> Verdict:
-    return Verdict(TrialState.ACTIVE, attempt.restarts, attempt.ending.reason, None)
+    setbacks = 0 if attempt.ran else attempt.setbacks + 1
+    return Verdict(TrialState.ACTIVE, attempt.restarts, attempt.ending.reason, None, setbacks)
 
 
 def _no_retry(attempt: Attempt) -> Verdict:

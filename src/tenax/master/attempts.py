@@ -120,6 +120,8 @@ async def _attempt_ended(
         max_restarts=limit if isinstance(limit, int) else 5,
         invalid_hp=trial.invalid_hp,
         fatal=trial.fatal,
+        ran=locked.allocation.ready,
+        setbacks=trial.setbacks,
     )
     verdict = decide_exit(attempt)
     await trials.conclude(conn, trial, verdict)

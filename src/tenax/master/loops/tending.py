@@ -26,12 +26,13 @@ class Tending:
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Tend the experiments that were named, or all that live."""
-        ids = woken.ids
-        if woken.full or not ids:
-            async with desk.transaction() as conn:
-                ids = ids | {str(number) for number in await experiments.live_ids(conn)}
+        everything = woken.full or not woken.ids
+        async with desk.transaction() as conn:
+            due = await (experiments.live_ids(conn) if everything else trials.released(conn))
+        ids = woken.ids | {str(number) for number in due}
         await each(sorted(ids, key=int), lambda name: self._tend(desk, int(name)), loop=self.name)
-        return None
+        async with desk.transaction() as conn:
+            return await trials.next_release_s(conn)
 
     async def _tend(self, desk: Desk, experiment_id: int) -> None:
         async with desk.transaction() as conn:

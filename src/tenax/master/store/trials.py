@@ -43,6 +43,7 @@ class Trial:
     version: int
     run_id: int
     restarts: int
+    setbacks: int
     invalid_hp: bool
     fatal: str | None
 
@@ -70,6 +71,7 @@ async def lock(conn: Connection, trial_id: int) -> Trial:
         row["version"],
         row["run_id"],
         row["restarts"],
+        row["setbacks"],
         row["invalid_hp"],
         row["fatal"],
     )
@@ -116,9 +118,21 @@ async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
                 row["ready"],
                 row["ending"],
             ),
+            row["held"],
         )
         for row in await conn.fetch(Q.live_with_allocation, experiment_id)
     )
+
+
+async def next_release_s(conn: Connection) -> float | None:
+    """Seconds until the next trial that was held back may try again; None if none is."""
+    value: float | None = await conn.fetchval(Q.next_release)
+    return value
+
+
+async def released(conn: Connection) -> list[int]:
+    """Experiments with trials whose waiting has ended of late."""
+    return [row["experiment_id"] for row in await conn.fetch(Q.released)]
 
 
 async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None:
@@ -138,7 +152,14 @@ async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None
 async def conclude(conn: Connection, trial: Trial, verdict: Verdict) -> None:
     """What a trial becomes after an attempt, or without one; tells the search when it has ended. Raises Stale."""
     changed = await conn.fetchval(
-        Q.set_verdict, trial.id, trial.version, verdict.state.value, verdict.restarts, verdict.reason
+        Q.set_verdict,
+        trial.id,
+        trial.version,
+        verdict.state.value,
+        verdict.restarts,
+        verdict.reason,
+        verdict.setbacks,
+        verdict.hold_s,
     )
     if changed is None:
         raise Stale

@@ -161,6 +161,9 @@ create table trials (
     -- Number of the newest attempt; 0 before the first.
     run_id integer not null default 0 check (run_id >= 0),
     restarts integer not null default 0 check (restarts >= 0),
+    -- Attempts in a row that the platform ended before they ran, and until when the next one waits for that.
+    setbacks integer not null default 0 check (setbacks >= 0),
+    held_until timestamptz,
     -- Reported by the script: it must not be tried again with these hyperparameters.
     invalid_hp boolean not null default false,
     -- A report that ends the trial with an error, in words (a missing searcher metric).
@@ -175,6 +178,7 @@ create table trials (
     constraint ended_when_terminal check ((ended_at is not null) = (state <> 'ACTIVE'))
 );
 create index trials_live on trials (experiment_id) where state = 'ACTIVE';
+create index trials_held on trials (held_until) where held_until is not null;
 
 -- Facts on their way to the searching loop. Unique for ever: a report repeated by a later run is the same fact.
 create table search_inbox (

@@ -1,5 +1,5 @@
 -- name: lock
-select id, experiment_id, request_id, task_id, state, wish, version, run_id, restarts, invalid_hp, fatal
+select id, experiment_id, request_id, task_id, state, wish, version, run_id, restarts, setbacks, invalid_hp, fatal
 from trials where id = $1 for update;
 
 -- name: create
@@ -26,7 +26,8 @@ returning id;
 
 -- name: set_verdict
 update trials
-set state = $3, restarts = $4, reason = $5, version = version + 1,
+set state = $3, restarts = $4, reason = $5, setbacks = $6, version = version + 1,
+    held_until = case when $7::float8 > 0 then now() + make_interval(secs => $7) end,
     ended_at = case when $3 = 'ACTIVE' then null else now() end
 where id = $1 and version = $2
 returning version;
@@ -42,7 +43,7 @@ on conflict (trial_id, kind, at_key) do nothing
 returning id;
 
 -- name: live_with_allocation
-select t.id, t.wish, t.invalid_hp, t.fatal,
+select t.id, t.wish, t.invalid_hp, t.fatal, coalesce(t.held_until > now(), false) as held,
        a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
        coalesce((select bool_and(c.want <> 'RUN' or c.state = 'TERMINATED')
                  from containers c where c.allocation_id = a.allocation_id), false) as ending
@@ -50,6 +51,14 @@ from trials t
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where t.experiment_id = $1 and t.state = 'ACTIVE'
 order by t.id;
+
+-- name: next_release
+-- Seconds until the next trial that was held back may try again.
+select extract(epoch from min(held_until) - now())::float8 from trials where state = 'ACTIVE' and held_until > now();
+
+-- name: released
+select distinct experiment_id from trials
+where state = 'ACTIVE' and held_until <= now() and held_until > now() - interval '1 minute';
 
 -- name: next_run
 update trials set run_id = run_id + 1, version = version + 1
