@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TypeVar
 
 from tenax.client.connect import Client
 from tenax.client.experiments import Experiment
+from tenax.jsonvalue import Json
 
 T = TypeVar("T")
 
@@ -53,6 +55,11 @@ class Machine:
             check=check,
             timeout=timeout,
         )
+
+    def json(self, *arguments: str) -> Json:
+        """What a reading command prints with ``--json``."""
+        found: Json = json.loads(self.tenax(*arguments, "--json").stdout)
+        return found
 
     def up(self) -> None:
         """``tenax up``, as often as needed after a fault."""
@@ -99,18 +106,29 @@ class Machine:
 
 
 @contextlib.contextmanager
-def machine(directory: Path, **options: object) -> Iterator[Machine]:
+def machine(*, slots: int = 2, runtime: str = "process", options: tuple[str, ...] = ()) -> Iterator[Machine]:
     """A cluster that is up, and is taken down in the end, whatever happened to it."""
-    place = Machine(directory / "cluster", **options)  # type: ignore[arg-type]
-    place.up()
+    with home() as directory:
+        place = Machine(directory / "cluster", slots=slots, runtime=runtime, options=options)
+        try:
+            place.up()
+            yield place
+        finally:
+            place.down()
+            for pid in place.task_processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def home() -> Iterator[Path]:
+    """A directory that is removed in the end. As root the database runs as an account that pytest's own refuse."""
+    directory = Path(tempfile.mkdtemp(prefix="tenax-e2e-"))
+    directory.chmod(0o711)
     try:
-        yield place
+        yield directory
     finally:
-        place.down()
-        for pid in place.task_processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(place.directory, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def processes() -> Iterator[tuple[int, bytes]]:

@@ -49,9 +49,9 @@ def search(book: Path, *, pause: float = 0.02) -> JsonObject:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+def place() -> Iterator[Machine]:
     """One cluster for all faults: each has to leave it as it was."""
-    with machine(tmp_path_factory.mktemp("faults")) as up:
+    with machine() as up:
         yield up
 
 
