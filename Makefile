@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 env: $(READY)
 
 $(READY): pyproject.toml
-	$(PYTHON) tests/setup/environment.py --venv $(VENV)
+	@$(PYTHON) tests/setup/environment.py --venv $(VENV)
 	@touch $(READY)
 
 test: env
@@ -31,17 +31,22 @@ format: env
 	$(BIN)/ruff format src tests benchmarks examples
 	$(BIN)/ruff check --fix src tests benchmarks examples
 
-# The peers' packages stay out of the product's environment. `make bench ONLY=asha_decisions` runs one.
+# The peers' packages stay out of the product's environment. On standard output there are the benchmarks' lines and
+# nothing else. `make bench ONLY=asha_decisions` runs one; bench-long takes more rounds and larger cases.
 BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 
 $(BENCH_READY): benchmarks/requirements.txt
-	$(PYTHON) -m venv $(BENCH_VENV)
-	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	@$(PYTHON) -m venv $(BENCH_VENV)
+	@echo "Installing the peers of the benchmarks into $(BENCH_VENV) (minutes the first time)" >&2
+	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@touch $(BENCH_READY)
 
 bench: env $(BENCH_READY)
-	$(BIN)/python -m benchmarks.run $(ONLY)
+	@$(BIN)/python -m benchmarks.run $(ONLY)
+
+bench-long: env $(BENCH_READY)
+	@TENAX_BENCH_LONG=1 $(BIN)/python -m benchmarks.run $(ONLY)
 
 demo: env
 	$(BIN)/tenax demo $(if $(KEEP),--keep)

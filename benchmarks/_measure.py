@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 #: The interpreter that has the peers' packages.
 PEER_PYTHON = Path(os.environ.get("TENAX_BENCH_VENV", ROOT / ".venv-bench")) / "bin" / "python"
 
+#: Asked for by `make bench-long`: more rounds and larger cases, for figures that are reported.
+LONG = os.environ.get("TENAX_BENCH_LONG", "") == "1"
+
 
 def summary(samples: Sequence[float], digits: int = 2) -> dict[str, float]:
     """Median, tail and extremes of samples, in their own unit."""
@@ -26,6 +29,16 @@ def summary(samples: Sequence[float], digits: int = 2) -> dict[str, float]:
         "max": round(ordered[-1], digits),
         "mean": round(statistics.fmean(ordered), digits),
         "count": len(ordered),
+    }
+
+
+def extremes(samples: Sequence[float], digits: int = 1) -> dict[str, float]:
+    """Median, best and worst of a few rounds, in their own unit."""
+    return {
+        "p50": round(statistics.median(samples), digits),
+        "min": round(min(samples), digits),
+        "max": round(max(samples), digits),
+        "rounds": len(samples),
     }
 
 

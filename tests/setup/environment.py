@@ -26,9 +26,9 @@ def main() -> int:
         return 2
     python = directory / "bin" / "python"
     if not python.exists():
-        print(f"Making the environment in {directory}", flush=True)
+        print(f"Making the environment in {directory}", file=sys.stderr)
         venv.create(directory, with_pip=True)
-    print("Installing tenax and its development packages (a few minutes the first time)", flush=True)
+    print("Installing tenax and its development packages (a few minutes the first time)", file=sys.stderr)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     quiet = {**os.environ, "PIP_ROOT_USER_ACTION": "ignore"}
     return subprocess.run([*pip, "--editable", f"{ROOT}[dev]"], env=quiet, check=False).returncode
