@@ -30,6 +30,8 @@ _COMPRESS_IN_THREAD = 64 * 1024
 _UNKNOWN = frozenset({404, 410})
 _NOT_NOW = frozenset({401, 403, 408, 425, 429})
 _FULL = 507
+#: How long a master that is there may refuse the output of an ended container, whose exit waits for it.
+_REFUSED_S = 60.0
 
 
 class _Next(msgspec.Struct):
@@ -63,12 +65,14 @@ class OutputShipper:
         self._wake.set()
 
     async def run(self) -> None:
-        """Until all output of an ended container is shipped, or the master does not know the container."""
+        """Until all output of an ended container is shipped, or it is clear that the master will not have it."""
         backoff = Backoff()
+        refused_s = 0.0
         while len(self._finished) < len(STREAMS):
             try:
                 more = await self._pass()
                 backoff.reset()
+                refused_s = 0.0
             except MasterAway as away:
                 self._offsets = None
                 await pause(max(away.retry_after, backoff.take()))
@@ -78,7 +82,12 @@ class OutputShipper:
                     log.warning("output is not wanted", container=self._container_id, reason=refused.message)
                     return
                 self._offsets = None
-                await pause(backoff.take())
+                waited = backoff.take()
+                refused_s += waited
+                if self._ended and refused_s > _REFUSED_S:
+                    log.error("output given up", container=self._container_id, reason=refused.message)
+                    return
+                await pause(waited)
                 continue
             if more:
                 await asyncio.sleep(_INTERVAL_S)
@@ -103,8 +112,7 @@ class OutputShipper:
                 self._offsets[stream] = await self._ship(stream, offset, first, data)
                 await self._trim(stream, self._offsets[stream])
             elif ended:
-                async with self._slots:
-                    await self._post(stream, offset, b"", final=True)
+                await self._ship(stream, offset, offset, b"", final=True)
                 self._finished.add(stream)
         return more
 
@@ -113,12 +121,12 @@ class OutputShipper:
         known = msgspec.json.decode(body, type=dict[str, int])
         return {stream: known.get(stream, 0) for stream in cast("tuple[Stream, ...]", STREAMS)}
 
-    async def _ship(self, stream: Stream, asked: int, first: int, data: bytes) -> int:
+    async def _ship(self, stream: Stream, asked: int, first: int, data: bytes, *, final: bool = False) -> int:
         """Where to go on."""
         end = first + len(data)
         try:
             async with self._slots:
-                following = await self._post(stream, first, data)
+                following = await self._post(stream, first, data, final=final)
         except MasterRefused as refused:
             if refused.status in _UNKNOWN | _NOT_NOW or refused.status in range(500, 507):
                 raise
@@ -129,7 +137,7 @@ class OutputShipper:
         # The master may ask for what it lost; what is not here any more cannot be asked for again.
         return following if following >= end or following > asked else end
 
-    async def _post(self, stream: Stream, offset: int, data: bytes, *, final: bool = False) -> int:
+    async def _post(self, stream: Stream, offset: int, data: bytes, *, final: bool) -> int:
         if len(data) > _COMPRESS_IN_THREAD:
             body = await asyncio.to_thread(zlib.compress, data, 1)
         else:

@@ -1,0 +1,305 @@
+"""An agent against a real websocket: what it is told, what it does, what it says."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+from tenax.errors import UserError
+from tenax.wire.agents import Exit, Refused, WantRun, Wants, WantStop
+from tests.agent.host import SPOOLING, STUBBORN, WAIT, Host, spec
+from tests.agent.master_double import CLUSTER, CREDENTIAL, MasterDouble
+
+
+async def test_a_container_runs_from_want_to_gone(master: MasterDouble, host: Host) -> None:
+    """Wanted, started, its output shipped, its exit reported, and nothing left once it is wanted gone."""
+    host.start()
+    wanted = spec("import sys; print('hello'); print('oops', file=sys.stderr); sys.exit(3)")
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    name = wanted.container_id
+    await master.until(lambda: master.exited(name))
+    report = master.reports[name]
+    assert report.exit == Exit(code=3, reason="exited with code 3")
+    assert (report.cluster_id, report.generation, report.address) == (CLUSTER, 1, "10.0.0.1")
+    assert (master.text(name), master.text(name, "stderr")) == ("hello\n", "oops\n")
+    assert {(name, "stdout"), (name, "stderr")} <= master.finals
+    await master.remove(name)
+    await master.until(lambda: name in master.gone)
+    assert not (host.directory / "containers" / name).exists()
+
+
+async def test_it_joins_once(master: MasterDouble, host: Host) -> None:
+    """The token is traded for a credential, which is kept where only its owner reads it and used from then on."""
+    for hellos in (1, 2):
+        host.start()
+        await master.until(lambda count=hellos: len(master.hellos) == count)
+        await host.stop()
+    assert len(master.joins) == 1
+    path = host.directory / "credential"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())["credential"] == CREDENTIAL
+
+
+async def test_a_wrong_token_is_told_in_words(master: MasterDouble, host: Host) -> None:
+    """An agent that is not let in ends with a message, without the token."""
+    with pytest.raises(UserError, match=r"cannot join.*the join token is wrong") as told:
+        await host.start(join_token=None, join_token_file=_file(host, "not-the-token"))
+    assert "not-the-token" not in str(told.value)
+
+
+async def test_no_token_says_where_to_get_one(master: MasterDouble, host: Host) -> None:
+    """Without credential and token the message names the file to copy."""
+    with pytest.raises(UserError, match="join-token"):
+        await host.start(join_token=None)
+
+
+async def test_a_credential_that_is_not_known_any_more_is_traded_anew(master: MasterDouble, host: Host) -> None:
+    """A master that refuses the credential is asked to let the agent in again."""
+    host.start()
+    await master.until(lambda: master.hellos)
+    master.fail_session = 401
+    await master.cut()
+    await master.until(lambda: len(master.joins) == 2)
+    master.fail_session = 0
+    await master.until(lambda: len(master.hellos) == 2)
+
+
+async def test_a_refusal_for_good_ends_the_agent(master: MasterDouble, host: Host) -> None:
+    """A master that says that trying again will not help is believed, and its words are passed on."""
+    master.refuse = Refused("this master speaks protocol 9", retry=False)
+    with pytest.raises(UserError, match="protocol 9"):
+        await host.start()
+
+
+async def test_two_agents_do_not_share_a_directory(master: MasterDouble, host: Host) -> None:
+    """The second one is refused, naming the directory."""
+    host.start()
+    await master.until(lambda: master.hellos)
+    first = host.task
+    with pytest.raises(UserError, match="another agent works in"):
+        await host.start()
+    host.task = first
+
+
+async def test_sigterm_then_sigkill(master: MasterDouble, host: Host) -> None:
+    """A container that ignores SIGTERM is killed when its time is over."""
+    host.start()
+    polite, stubborn = spec(WAIT), spec(STUBBORN)
+    await master.until(lambda: master.hellos)
+    for one in (polite, stubborn):
+        await master.run(one)
+        await master.until(lambda name=one.container_id: master.text(name) == "ready\n")
+    await master.stop(polite.container_id, 60)
+    await master.stop(stubborn.container_id, 0.2)
+    for one, number in ((polite, 15), (stubborn, 9)):
+        await master.until(lambda name=one.container_id: master.exited(name))
+        told = master.reports[one.container_id].exit
+        assert told is not None
+        assert told.signal == number
+        assert told.reason.endswith("as asked")
+        assert not told.platform
+
+
+async def test_stopped_before_it_started(master: MasterDouble, host: Host) -> None:
+    """A stop for a container that was never started is answered with an exit."""
+    host.start()
+    await master.until(lambda: master.hellos)
+    await master.stop("never-seen", 10)
+    await master.until(lambda: master.exited("never-seen"))
+    assert master.reports["never-seen"].exit == Exit(reason="stopped before it was started")
+    await master.remove("never-seen")
+    await master.until(lambda: "never-seen" in master.gone)
+
+
+async def test_a_run_of_which_nothing_is_left_is_the_platforms_failure(master: MasterDouble, host: Host) -> None:
+    """A container that the master believes to run here, and that is not here, is reported lost."""
+    host.start()
+    await master.until(lambda: master.hellos)
+    await master.want(WantRun("vanished"))
+    await master.until(lambda: master.exited("vanished"))
+    told = master.reports["vanished"].exit
+    assert told is not None
+    assert told.platform
+
+
+async def test_a_start_that_fails_is_told_in_words(master: MasterDouble, host: Host) -> None:
+    """A program that is not there is the request's fault; a slot that is not there is the platform's."""
+    host.start()
+    missing, slotless = spec("", argv=["/no/such/program"]), spec("", slots=[7])
+    await master.until(lambda: master.hellos)
+    for one in (missing, slotless):
+        await master.run(one)
+        await master.until(lambda name=one.container_id: master.exited(name))
+    program, slot = master.reports[missing.container_id].exit, master.reports[slotless.container_id].exit
+    assert program is not None
+    assert "/no/such/program" in program.reason
+    assert not program.platform
+    assert slot is not None
+    assert "no slot 7" in slot.reason
+    assert slot.platform
+
+
+async def test_absence_does_not_kill(master: MasterDouble, host: Host) -> None:
+    """Wants that do not name a running container leave it running."""
+    host.start()
+    kept, other = spec(WAIT), spec("print('done')")
+    await master.until(lambda: master.hellos)
+    await master.run(kept)
+    await master.until(lambda: master.text(kept.container_id) == "ready\n")
+    del master.wants[kept.container_id]
+    await master.run(other)
+    await master.until(lambda: master.exited(other.container_id))
+    assert master.state(kept.container_id) == "running"
+
+
+@pytest.mark.parametrize("change", [{"cluster_id": "another"}, {"generation": 9}, {"revision": 0}])
+async def test_wants_that_are_not_for_it_are_not_obeyed(
+    master: MasterDouble, host: Host, change: dict[str, object]
+) -> None:
+    """Another cluster's, another generation's and older wants change nothing."""
+    host.start()
+    wanted, barrier = spec(WAIT), spec("")
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    values = {"cluster_id": CLUSTER, "generation": 1, "revision": master.revision, **change}
+    await master.say(Wants(containers=[WantStop(wanted.container_id, 0)], **values))  # type: ignore[arg-type]
+    await master.run(barrier)
+    await master.until(lambda: master.exited(barrier.container_id))
+    assert master.state(wanted.container_id) == "running"
+
+
+async def test_containers_of_another_generation_are_kept_and_reported(master: MasterDouble, host: Host) -> None:
+    """What another generation of the cluster started runs on, even where it is wanted gone."""
+    host.start()
+    old, barrier = spec(WAIT), spec("")
+    await master.until(lambda: master.hellos)
+    await master.run(old)
+    await master.until(lambda: master.text(old.container_id) == "ready\n")
+    await host.stop()
+    master.generation = 2
+    master.wants.clear()
+    host.start()
+    await master.until(lambda: len(master.hellos) == 2)
+    await master.remove(old.container_id)
+    await master.run(barrier)
+    await master.until(lambda: master.exited(barrier.container_id))
+    assert (master.reports[old.container_id].generation, master.state(old.container_id)) == (1, "running")
+    assert old.container_id not in master.gone
+
+
+async def test_model_code_lies_in_the_work_directory(master: MasterDouble, host: Host) -> None:
+    """Model code is fetched once by its hash and unpacked before the start."""
+    digest = master.add_context({"train.py": "print('from', __file__.rsplit('/', 1)[-1])"})
+    host.start()
+    await master.until(lambda: master.hellos)
+    for _ in range(2):
+        wanted = spec("", argv=["{python}", "train.py"], context_hash=digest)
+        await master.run(wanted)
+        await master.until(lambda name=wanted.container_id: master.exited(name))
+        assert master.text(wanted.container_id) == "from train.py\n"
+    assert master.context_requests == 1
+
+
+async def test_model_code_that_the_master_does_not_have(master: MasterDouble, host: Host) -> None:
+    """That start fails, and not by the script's fault."""
+    host.start()
+    wanted = spec("", context_hash="0" * 64)
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.exited(wanted.container_id))
+    told = master.reports[wanted.container_id].exit
+    assert told is not None
+    assert "model code" in told.reason
+    assert told.platform
+
+
+async def test_a_wait_for_model_code_ends_with_the_want(master: MasterDouble, host: Host) -> None:
+    """A start that waits for its code is given up when it is stopped."""
+    digest = master.add_context({"a": "b"})
+    master.fail_context = 503
+    host.start()
+    wanted = spec("", context_hash=digest)
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.context_requests)
+    assert master.state(wanted.container_id) == "pulling"
+    await master.stop(wanted.container_id, 60)
+    await master.until(lambda: master.exited(wanted.container_id))
+    told = master.reports[wanted.container_id].exit
+    assert told == Exit(reason="stopped before it was started")
+
+
+async def test_the_exit_does_not_overtake_the_spool(master: MasterDouble, host: Host) -> None:
+    """What a script left in its spool is with the master before its exit is; a torn line does not count."""
+    host.start()
+    wanted = spec(SPOOLING)
+    await master.until(lambda: master.hellos)
+    master.fail_spool = 503
+    await master.run(wanted)
+    await master.until(lambda: master.spool_refusals)
+    assert not master.exited(wanted.container_id)
+    master.fail_spool = 0
+    await master.until(lambda: master.exited(wanted.container_id))
+    told = master.reports[wanted.container_id].exit
+    assert told == Exit(code=0)
+    records = master.spool[wanted.container_id, "boot-1-2"]
+    assert [(record["n"], record["kind"]) for record in records] == [(1, "metrics"), (2, "progress")]
+
+
+async def test_a_spool_that_is_refused_is_declared_lost_in_words(master: MasterDouble, host: Host) -> None:
+    """A master that is there and refuses is given up after the stated time, saying what was lost."""
+    master.fail_spool = 400
+    host.start(spool_patience_s=0.1)
+    wanted = spec(SPOOLING)
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.exited(wanted.container_id))
+    told = master.reports[wanted.container_id].exit
+    assert told is not None
+    assert told.code == 0
+    assert "1 metrics, 1 progress" in told.spool_lost
+
+
+async def test_full_logs_do_not_hold_up_anything(master: MasterDouble, host: Host) -> None:
+    """Output that the master has no room for is dropped, and the exit is reported all the same."""
+    master.fail_logs = 507
+    host.start()
+    wanted = spec("print('x' * 3_000_000)")
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.exited(wanted.container_id))
+    assert master.text(wanted.container_id) == ""
+
+
+async def test_what_the_agent_adds(master: MasterDouble, host: Host) -> None:
+    """A task finds the master, its agent, its slots and free ports in its environment."""
+    host.start()
+    code = "import os, json; print(json.dumps({k: v for k, v in os.environ.items()}))"
+    wanted = spec(code, slots=[1], env={"C10D_PORT": "777"})
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.exited(wanted.container_id))
+    env = json.loads(master.text(wanted.container_id))
+    expected = {
+        "DET_MASTER": master.url,
+        "DET_MASTER_HOST": "127.0.0.1",
+        "DET_MASTER_PORT": master.url.rpartition(":")[2],
+        "DET_CLUSTER_ID": CLUSTER,
+        "DET_AGENT_ID": "box",
+        "DET_SLOT_IDS": "[1]",
+        "C10D_PORT": "777",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    assert {name: env[name] for name in expected} == expected
+    assert 12350 <= int(env["DTRAIN_SSH_PORT"]) < 16000
+
+
+def _file(host: Host, content: str) -> object:
+    host.directory.mkdir(parents=True, exist_ok=True)
+    path = host.directory / "token"
+    path.write_text(content)
+    return path

@@ -1,0 +1,174 @@
+"""Things that break: the connection, the agent, the master. Containers run on, and nothing they said is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from tenax.wire.agents import Exit
+from tests.agent.host import SPOOLING, WAIT, Host, spec
+from tests.agent.master_double import MasterDouble
+
+#: Prints numbers until a file appears, then ends with a code.
+COUNT = """
+import os, sys, time
+n = 0
+while not os.path.exists({path!r}):
+    print(n, flush=True)
+    n += 1
+    time.sleep(0.002)
+print('end', n, flush=True)
+sys.exit(4)
+"""
+
+
+def numbers(text: str) -> bool:
+    """Whether the output is complete and in order."""
+    *counted, end = text.splitlines()
+    return counted == [str(n) for n in range(len(counted))] and end == f"end {len(counted)}"
+
+
+async def test_a_connection_that_breaks_is_made_again(master: MasterDouble, host: Host) -> None:
+    """After each break the full state is said again, and wants go on being obeyed."""
+    host.start()
+    wanted = spec(WAIT)
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    for count in (2, 3, 4):
+        await master.cut()
+        await master.until(lambda count=count: len(master.hellos) == count)
+        said = {report.container_id: report.state for report in master.hellos[-1].containers}
+        assert said == {wanted.container_id: "running"}
+    await master.stop(wanted.container_id, 60)
+    await master.until(lambda: master.exited(wanted.container_id))
+
+
+async def test_an_agent_killed_and_restarted(master: MasterDouble, host: Host, tmp_path: Path) -> None:
+    """kill -9 of the agent: the container runs on, the next agent finds it, its output is whole, its exit known."""
+    end = tmp_path / "end"
+    wanted = spec(COUNT.format(path=str(end)))
+    await host.spawn()
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    name = wanted.container_id
+    await master.until(lambda: "\n3\n" in master.text(name))
+    pid = master.reports[name].pid
+    await host.kill()
+    seen = len(master.text(name))
+    await host.spawn()
+    await master.until(lambda: len(master.hellos) == 2 and len(master.text(name)) > seen)
+    assert [(r.container_id, r.state, r.pid) for r in master.hellos[1].containers] == [(name, "running", pid)]
+    end.touch()
+    await master.until(lambda: master.exited(name))
+    assert master.reports[name].exit == Exit(code=4, reason="exited with code 4")
+    assert numbers(master.text(name))
+
+
+async def test_a_container_that_ends_while_no_agent_runs(master: MasterDouble, host: Host, tmp_path: Path) -> None:
+    """Its exit, the rest of its output and its spool are found by the next agent."""
+    end = tmp_path / "end"
+    wanted = spec(SPOOLING + COUNT.format(path=str(end)))
+    await host.spawn()
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    name = wanted.container_id
+    await master.until(lambda: "\n3\n" in master.text(name))
+    pid = master.reports[name].pid
+    assert pid is not None
+    waiting = os.pidfd_open(pid)
+    await host.kill()
+    end.touch()
+    await _ended(waiting)
+    await host.spawn()
+    await master.until(lambda: master.exited(name))
+    assert master.reports[name].exit == Exit(code=4, reason="exited with code 4")
+    assert numbers(master.text(name))
+    assert [record["n"] for record in master.spool[name, "boot-1-2"]] == [1, 2]
+
+
+async def test_a_master_that_is_away_while_the_container_ends(master: MasterDouble, host: Host, tmp_path: Path) -> None:
+    """Nothing is declared lost while the master is away: all of it arrives when it is back."""
+    end = tmp_path / "end"
+    wanted = spec(SPOOLING + COUNT.format(path=str(end)))
+    host.start(spool_patience_s=0)
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    name = wanted.container_id
+    await master.until(lambda: "\n3\n" in master.text(name))
+    pid = master.reports[name].pid
+    assert pid is not None
+    waiting = os.pidfd_open(pid)
+    await master.away()
+    end.touch()
+    await _ended(waiting)
+    assert not master.exited(name)
+    await master.back()
+    await master.until(lambda: master.exited(name))
+    assert master.reports[name].exit == Exit(code=4, reason="exited with code 4")
+    assert numbers(master.text(name))
+    assert [record["n"] for record in master.spool[name, "boot-1-2"]] == [1, 2]
+
+
+async def test_an_agent_told_to_end_leaves_its_containers(master: MasterDouble, host: Host) -> None:
+    """SIGTERM ends the agent with status 0 and nothing else."""
+    process = await host.spawn()
+    wanted = spec(WAIT)
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    process.send_signal(signal.SIGTERM)
+    assert await process.wait() == 0
+    pid = master.reports[wanted.container_id].pid
+    assert pid is not None
+    os.kill(pid, 0)
+    await host.spawn()
+    await master.until(lambda: len(master.hellos) == 2)
+    assert [report.pid for report in master.hellos[1].containers] == [pid]
+
+
+async def test_an_agent_killed_while_a_stop_runs_out(master: MasterDouble, host: Host) -> None:
+    """The time of a stop counts from the SIGTERM, also for the agent that comes after."""
+    wanted = spec(
+        "import signal; signal.signal(signal.SIGTERM, lambda *_: print('told', flush=True))\n"
+        "print('ready', flush=True)\n"
+        "while True: signal.pause()"
+    )
+    await host.spawn()
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    name = wanted.container_id
+    await master.until(lambda: master.text(name) == "ready\n")
+    await master.stop(name, 1.0)
+    await master.until(lambda: "told" in master.text(name))
+    await host.kill()
+    await host.spawn()
+    await master.until(lambda: master.exited(name))
+    told = master.reports[name].exit
+    assert told is not None
+    assert told.signal == 9
+    assert master.text(name) == "ready\ntold\n"
+
+
+async def test_no_secret_of_the_agent_reaches_a_task(master: MasterDouble, host: Host) -> None:
+    """Neither the agent's environment nor its credential can be read by a task's environment."""
+    wanted = spec("import os; print(os.environ.get('SECRET'), [v for v in os.environ.values() if 'tnxg' in v])")
+    await host.spawn()
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.exited(wanted.container_id))
+    assert master.text(wanted.container_id) == "None []\n"
+
+
+async def _ended(pidfd: int) -> None:
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(pidfd, done.set)
+    try:
+        async with asyncio.timeout(60):
+            await done.wait()
+    finally:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
