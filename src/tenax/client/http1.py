@@ -57,6 +57,7 @@ class Connection:
         self._cert_file = cert_file
         self._cert_name = cert_name
         self._connect_timeout = connect_timeout
+        self._aborted = False
         self._socket: Optional[socket.socket] = None
         self._reader: Optional[BinaryIO] = None
 
@@ -75,7 +76,7 @@ class Connection:
             try:
                 return self._exchange(message, body, timeout, method)
             except _ClosedEarly:
-                if not kept:
+                if not kept or self._aborted:
                     raise
                 self.close()
                 return self._exchange(message, body, timeout, method)
@@ -84,7 +85,8 @@ class Connection:
             raise
 
     def abort(self) -> None:
-        """From any thread: whoever waits for an answer gets an OSError."""
+        """From any thread, and for good: whoever waits for an answer, or asks later, gets an OSError."""
+        self._aborted = True
         sock = self._socket
         if sock is not None:
             with suppress(OSError):
@@ -124,6 +126,8 @@ class Connection:
         return self._read(reader, method)
 
     def _connected(self) -> tuple[socket.socket, BinaryIO]:
+        if self._aborted:
+            raise ConnectionAbortedError("this connection is not used any more")
         if self._socket is None or self._reader is None:
             sock = socket.create_connection((self.host, self.port), self._connect_timeout)
             try:

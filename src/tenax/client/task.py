@@ -118,7 +118,7 @@ class TaskClient:
                 time.sleep(pause)
 
     def abort(self) -> None:
-        """From another thread: end the request that is under way, if any, with MasterAway."""
+        """From another thread: end the request that is under way, if any, and all later ones, with MasterAway."""
         self._connection.abort()
 
     def close(self) -> None:

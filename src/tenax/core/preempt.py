@@ -34,7 +34,7 @@ LONG_POLL = 60
 _QUIET_START = 0.5
 #: Seconds that the first ``should_preempt`` waits for the first answer.
 _FIRST_ANSWER = 2.0
-#: Seconds that an acknowledgement waits to be with the master; it is safe on the disk before.
+#: Seconds that an acknowledgement waits for a master that can be reached; it is safe on the disk before.
 _ACK_WAIT = 2.0
 #: Shortest time between two polls, whatever the master answers.
 _POLL_GAP = 1.0
@@ -146,7 +146,7 @@ class PreemptContext:
             return
         n = self._spool.report(ACK_PREEMPTION, "{}", urgent=True, durable=True)
         self._acknowledged = True
-        self._spool.wait(n, _ACK_WAIT)
+        self._spool.wait(n, _ACK_WAIT, while_away=False)
 
     def close(self) -> None:
         if self._watcher is not None:

@@ -71,6 +71,7 @@ class Spool:
         self._spacing = False
         self._urgent_n = 0
         self._hurry = False
+        self._failures = 0
         self._closing = False
         self._refusal: Optional[ReportRefused] = None
         self._broken: Optional[TenaxError] = None
@@ -109,17 +110,21 @@ class Spool:
             self._refusal = None
         raise refusal
 
-    def wait(self, n: int, seconds: float) -> bool:
-        """Wait until the master has line ``n``; False: not within ``seconds``."""
+    def wait(self, n: int, seconds: float, *, while_away: bool = True) -> bool:
+        """Wait until the master has line ``n``; False: not within ``seconds``.
+
+        ``while_away`` False: only as long as the master can be reached.
+        """
         if self._client is None:
             return True
         deadline = monotonic() + seconds
         with self._changed:
+            failures = self._failures
             self._hurry = True
             self._changed.notify_all()
             while self._file.acked_n < n and self._broken is None:
                 left = deadline - monotonic()
-                if left <= 0:
+                if left <= 0 or (self._failures > failures and not while_away):
                     break
                 self._changed.wait(left)
             self._hurry = False
@@ -179,6 +184,7 @@ class Spool:
             try:
                 moved = self._take_in(batch, self._send(batch))
             except MasterAway as away:
+                self._note_failure()
                 self._pause(backoff.pause(away.retry_after))
                 continue
             except TenaxError as error:
@@ -235,6 +241,11 @@ class Spool:
         """The first refusal counts, but a fatal one always."""
         if self._refusal is None or (fatal and not self._refusal.fatal):
             self._refusal = ReportRefused(f"the master refused a report: {message}", fatal=fatal)
+
+    def _note_failure(self) -> None:
+        with self._changed:
+            self._failures += 1
+            self._changed.notify_all()
 
     def _pause(self, seconds: float) -> None:
         deadline = monotonic() + seconds
