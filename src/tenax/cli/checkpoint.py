@@ -22,7 +22,7 @@ def group() -> None:
 
 @group.command("list")
 @click.argument("experiment", type=int)
-@click.option("--best", type=click.IntRange(1), help="Only the so many best.")
+@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
 @json_option
 @pass_access
 def list_(access: Access, experiment: int, best: Optional[int], as_json: bool) -> None:

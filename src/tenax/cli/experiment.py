@@ -102,7 +102,7 @@ def follow_to_the_end(experiment: Experiment) -> int:
 @click.option(
     "--state", "states", multiple=True, metavar="STATE", help="Only those in this state (ACTIVE, PAUSED, ...)."
 )
-@click.option("--limit", type=click.IntRange(1), help="At most so many, the newest.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many, the newest.")
 @json_option
 @pass_access
 def list_(access: Access, everybodys: bool, states: Tuple[str, ...], limit: Optional[int], as_json: bool) -> None:
@@ -165,7 +165,7 @@ def config(access: Access, number: int) -> None:
 @group.command()
 @click.argument("number", metavar="EXPERIMENT", type=int)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended.")
-@click.option("--tail", type=click.IntRange(1), help="Only the last so many lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
 @json_option
 @pass_access
 def logs(access: Access, number: int, follow: bool, tail: Optional[int], as_json: bool) -> int:
@@ -212,7 +212,7 @@ def list_trials(access: Access, number: int, as_json: bool) -> None:
 
 @group.command("list-checkpoints")
 @click.argument("number", metavar="EXPERIMENT", type=int)
-@click.option("--best", type=click.IntRange(1), help="Only the so many best.")
+@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
 @json_option
 @pass_access
 def list_checkpoints(access: Access, number: int, best: Optional[int], as_json: bool) -> None:

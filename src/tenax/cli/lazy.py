@@ -32,19 +32,18 @@ class Group(click.Group):
     ) -> None:
         super().__init__(name, **options)  # type: ignore[arg-type]
         self._entries = dict(entries or {})
-        self._aliases: Dict[str, str] = {
-            alias: name for name, entry in self._entries.items() for alias in entry.aliases
-        }
+        #: Another name -> the command that it means.
+        self.aliases: Dict[str, str] = {alias: name for name, entry in self._entries.items() for alias in entry.aliases}
 
     def alias(self, name: str, *others: str) -> None:
         """Let ``others`` mean the command ``name``."""
-        self._aliases.update(dict.fromkeys(others, name))
+        self.aliases.update(dict.fromkeys(others, name))
 
     def list_commands(self, ctx: click.Context) -> List[str]:
         return [*self._entries, *(name for name in self.commands if name not in self._entries)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
-        name = self._aliases.get(cmd_name, cmd_name)
+        name = self.aliases.get(cmd_name, cmd_name)
         entry = self._entries.get(name)
         if entry is None:
             return super().get_command(ctx, name)
@@ -57,7 +56,7 @@ class Group(click.Group):
         self, ctx: click.Context, args: List[str]
     ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            names = [*self.list_commands(ctx), *self._aliases]
+            names = [*self.list_commands(ctx), *self.aliases]
             near = difflib.get_close_matches(args[0], names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
@@ -66,7 +65,7 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: List[Tuple[str, str]] = []
         for name in self.list_commands(ctx):
-            others = [alias for alias, meant in self._aliases.items() if meant == name]
+            others = [alias for alias, meant in self.aliases.items() if meant == name]
             shown = ", ".join([name, *others])
             entry = self._entries.get(name)
             if entry is not None:

@@ -14,7 +14,7 @@ from tenax.cli.access import Access, json_option, pass_access
 @click.command("preview-search")
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--config", "overrides", metavar="KEY=VALUE", multiple=True, help="Set a value of the configuration.")
-@click.option("--seed", type=int, help="Seed of the search (default: that of the configuration).")
+@click.option("--seed", type=int, metavar="N", help="Seed of the search (default: that of the configuration).")
 @json_option
 @pass_access
 def preview_search(

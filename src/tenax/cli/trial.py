@@ -69,8 +69,8 @@ def _rows(trial: Trial) -> List[tuple[str, str]]:
 @group.command()
 @click.argument("number", metavar="TRIAL", type=int)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended.")
-@click.option("--head", type=click.IntRange(1), help="Only the first so many lines.")
-@click.option("--tail", type=click.IntRange(1), help="Only the last so many lines.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
 @click.option("--search", default="", help="Only lines that hold this text.")
 @json_option
 @pass_access

@@ -44,8 +44,10 @@ def state_of(directory: Optional[Path]) -> StateDir:
 
 @click.command()
 @directory_option
-@click.option("--host", help="Address to listen on (127.0.0.1: this machine alone).")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (8080; 0: any free one).")
+@click.option("--host", metavar="ADDRESS", help="Address to listen on (127.0.0.1: this machine alone).")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="PORT", help="Port to listen on (8080; 0: any free one)."
+)
 @click.option(
     "--slots", metavar="N|auto", callback=lambda *given: _slots(given[2]), help="Slots that the agent offers."
 )
@@ -218,7 +220,7 @@ def end_tasks(state: StateDir) -> int:
 @directory_option
 @json_option
 def status(directory: Optional[Path], as_json: bool) -> int:
-    """Show the cluster on this machine: its address, its servers, its agents.
+    """Show the cluster on this machine: its address and its servers.
 
     The exit code is 0 while it is up and 3 otherwise.
     """

@@ -31,6 +31,8 @@ from tenax.jsonvalue import JsonObject
 VARIABLE = "TENAX_DIR"
 #: As root the database runs as another account, which has no way into root's home.
 ROOTS_DEFAULT = Path("/var/lib/tenax")
+#: What a start that was cut off may have left.
+_OURS = frozenset(("lock", "supervisor.json", "postgres", "agent", "checkpoints"))
 #: Whoever only looks whether the lock is held holds it for less than this.
 _GLANCE_S = 0.2
 
@@ -117,9 +119,10 @@ class StateDir:
                 f"Others may write to {self.root}, where secrets are kept: close it (chmod go-w {self.root}), "
                 "or name another directory with --dir."
             )
-        if not self.options.exists() and any(entry.name != self.lock.name for entry in self.root.iterdir()):
+        foreign = [] if self.options.exists() else [one.name for one in self.root.iterdir() if one.name not in _OURS]
+        if foreign:
             raise CannotServe(
-                f"{self.root} holds files and is not a directory of Tenax: name a new or an empty one with --dir."
+                f"{self.root} holds {foreign[0]} and is not a directory of Tenax: name a new or an empty one with --dir."
             )
         try:
             with tempfile.TemporaryFile(dir=self.root) as probe:
