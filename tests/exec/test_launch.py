@@ -1,0 +1,61 @@
+"""From entrypoints to words."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tenax.errors import InvalidInput
+from tenax.exec import launch
+
+PATH = "/usr/bin:/bin"
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "argv"),
+    [
+        (["python3", "a b.py", "$X"], ["python3", "a b.py", "$X"]),
+        ("true --flag=1 x/y.py", ["true", "--flag=1", "x/y.py"]),
+        ("  true  ", ["true"]),
+        ("true 'a b'", ["/bin/sh", "-c", "true 'a b'"]),
+        ("true && true", ["/bin/sh", "-c", "true && true"]),
+        ("X=1 true", ["/bin/sh", "-c", "X=1 true"]),
+        ("exec true", ["/bin/sh", "-c", "exec true"]),
+        ("cd there", ["/bin/sh", "-c", "cd there"]),
+        ("true\ntrue", ["/bin/sh", "-c", "true\ntrue"]),
+        ("ls *.py", ["/bin/sh", "-c", "ls *.py"]),
+        ("ls ~", ["/bin/sh", "-c", "ls ~"]),
+        ("true a:b", ["true", "a:b"]),
+    ],
+)
+def test_argv(entrypoint: str | list[str], argv: list[str]) -> None:
+    """A list stands as it is; a string goes to the shell unless it means the same without one."""
+    assert launch.argv_of(entrypoint, PATH) == argv  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("entrypoint", [None, "", "  ", [], [1], {"a": 1}])
+def test_no_entrypoint(entrypoint: object) -> None:
+    """What is no command is refused."""
+    with pytest.raises(InvalidInput, match="entrypoint is missing"):
+        launch.argv_of(entrypoint, PATH)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("entrypoint", ["model_def:MyTrial", "pkg.module:Trial"])
+def test_classes(entrypoint: str) -> None:
+    """The old form that names a class says what it needs and what to write instead."""
+    with pytest.raises(InvalidInput, match=r"training library.*write a script"):
+        launch.argv_of(entrypoint, PATH)
+
+
+def test_environment_is_left_alone_where_it_fits() -> None:
+    """PATH is not touched where it leads to the right interpreter already."""
+    import os
+
+    env = {"PATH": os.path.dirname(sys.executable) + ":/bin", "PYTHONUNBUFFERED": "0"}
+    assert launch.with_interpreter(env, sys.executable) == env
+
+
+def test_output_is_not_held_back() -> None:
+    """The last lines before a kill are in the log: Python's output is not buffered unless the user wants it."""
+    assert launch.with_interpreter({"PATH": PATH}, sys.executable)["PYTHONUNBUFFERED"] == "1"
