@@ -12,8 +12,9 @@ from asyncpg import Connection
 
 from tenax.lifecycle.allocation import AllocationState, after_members
 from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
-from tenax.lifecycle.trial import Attempt, decide_exit, effective_wish
-from tenax.master.store import allocations, containers, experiments, trials
+from tenax.lifecycle.trial import Attempt, TrialState, Verdict, decide_exit, effective_wish
+from tenax.master.last_words import in_its_own_words
+from tenax.master.store import allocations, containers, experiments, logs, trials
 from tenax.master.store.allocations import Allocation, Owner
 from tenax.master.store.containers import Member
 from tenax.master.store.experiments import Experiment
@@ -108,8 +109,10 @@ async def _allocation_moved(conn: Connection, locked: Locked, state: AllocationS
 async def _attempt_ended(
     conn: Connection, locked: Locked, experiment: Experiment, trial: Trial, ending: Ending
 ) -> None:
-    if trial.state.value != "ACTIVE" or locked.allocation.run_id != trial.run_id:
+    if trial.state is not TrialState.ACTIVE or locked.allocation.run_id != trial.run_id:
         return
+    members = [member.container.container_id for member in locked.members]
+    ending = await in_its_own_words(conn, trial.task_id, members, ending)
     plan = await experiments.plan(conn, experiment.id)
     limit = plan.config.get("max_restarts")
     attempt = Attempt(
@@ -125,3 +128,19 @@ async def _attempt_ended(
     )
     verdict = decide_exit(attempt)
     await trials.conclude(conn, trial, verdict)
+    await logs.append_system_line(
+        conn,
+        trial.task_id,
+        _told(locked.allocation.run_id, verdict, attempt.max_restarts),
+        "ERROR" if verdict.state is TrialState.ERROR else "INFO",
+        allocation_id=locked.owner.allocation_id,
+    )
+
+
+def _told(run_id: int, verdict: Verdict, max_restarts: int) -> str:
+    """A line for the trial's log: what came of an attempt."""
+    if verdict.state is not TrialState.ACTIVE:
+        return f"run {run_id} was the last: {verdict.reason}; the trial is {verdict.state.value}"
+    wait = f" in {verdict.hold_s:g} s" if verdict.hold_s else ""
+    counted = f" ({verdict.restarts} of {max_restarts} restarts used)" if verdict.restarts else ""
+    return f"run {run_id} has ended: {verdict.reason}; the trial goes on{wait}{counted}"
