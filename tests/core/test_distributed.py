@@ -1,0 +1,280 @@
+"""Objects between ranks; ranks are threads here, as processes they are in the last test."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tenax
+from tenax.core import mesh
+from tenax.core.distributed import DistributedContext, DummyDistributedContext
+from tenax.core.mesh import OutOfStep, PeerLost
+from tenax.errors import InvalidInput, TenaxError
+
+#: Below the ports that systems hand out by themselves; moved, so that two runs of this file can overlap.
+_ports = itertools.count(15000 + os.getpid() % 400 * 40)
+
+
+def on_ranks(
+    work: Callable[[DistributedContext], object], size: int = 3, machines: int = 1, force_tcp: bool = False
+) -> list[object]:
+    """Run ``work`` on each rank in a thread of its own; results or exceptions by rank."""
+    port = next(_ports)
+    results: list[object] = [None] * size
+    local_size = size // machines
+
+    def rank_main(rank: int) -> None:
+        context = None
+        try:
+            context = DistributedContext(
+                rank=rank,
+                size=size,
+                local_rank=rank % local_size,
+                local_size=local_size,
+                cross_rank=rank // local_size,
+                cross_size=machines,
+                chief_ip="127.0.0.1" if machines > 1 else None,
+                pub_port=port,
+                pull_port=port + 20,
+                force_tcp=force_tcp,
+            )
+            results[rank] = work(context)
+        except Exception as error:
+            results[rank] = error
+        finally:
+            if context is not None:
+                context.close()
+
+    threads = [threading.Thread(target=rank_main, args=(rank,), daemon=True) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in threads), "a rank hangs"
+    return results
+
+
+@pytest.mark.parametrize("force_tcp", [False, True])
+def test_one_machine(force_tcp: bool) -> None:
+    """Gather, allgather and broadcast carry any object, in the order of ranks; local is the same as global."""
+
+    def work(context: DistributedContext) -> object:
+        return (
+            context.gather({"rank": context.rank}),
+            context.allgather(context.rank * 10),
+            context.broadcast(f"from {context.rank}"),
+            context.gather_local(context.local_rank),
+            context.allgather_local(context.local_rank),
+            context.broadcast_local(context.rank),
+        )
+
+    for rank, result in enumerate(on_ranks(work, 3, force_tcp=force_tcp)):
+        chief = rank == 0
+        assert result == (
+            [{"rank": 0}, {"rank": 1}, {"rank": 2}] if chief else None,
+            [0, 10, 20],
+            "from 0",
+            [0, 1, 2] if chief else None,
+            [0, 1, 2],
+            0,
+        )
+
+
+def test_two_machines() -> None:
+    """On several machines the local collectives stay on the machine."""
+
+    def work(context: DistributedContext) -> object:
+        return (
+            context.allgather(context.rank),
+            context.allgather_local(context.rank),
+            context.broadcast_local(context.rank),
+        )
+
+    assert on_ranks(work, 4, machines=2) == [
+        ([0, 1, 2, 3], [0, 1], 0),
+        ([0, 1, 2, 3], [0, 1], 0),
+        ([0, 1, 2, 3], [2, 3], 2),
+        ([0, 1, 2, 3], [2, 3], 2),
+    ]
+
+
+def test_large_objects() -> None:
+    """An object larger than any buffer of a socket passes whole."""
+    blob = os.urandom(20_000_000)
+    results = on_ranks(lambda context: context.broadcast(blob if context.rank == 0 else None) == blob, 3)
+    assert results == [True, True, True]
+
+
+def test_a_rank_that_leaves() -> None:
+    """A rank that dies ends the collectives of the others with an error that names it."""
+
+    def work(context: DistributedContext) -> object:
+        if context.rank == 1:
+            raise ValueError("died")
+        return context.allgather(1)
+
+    results = on_ranks(work, 3)
+    assert isinstance(results[0], PeerLost)
+    assert "rank 1 has left while rank 0 waits" in str(results[0])
+    assert isinstance(results[2], PeerLost)
+
+
+def test_out_of_step() -> None:
+    """Ranks that call different collectives are told which, instead of mixing up their objects."""
+
+    both_done = threading.Barrier(2)
+
+    def work(context: DistributedContext) -> object:
+        try:
+            if context.rank == 1:
+                context.gather("upload")
+                return context.broadcast(None)
+            context.broadcast("should_preempt")
+            return context.gather(None)
+        finally:
+            both_done.wait(20)
+
+    results = on_ranks(work, 2)
+    assert all(isinstance(result, OutOfStep) for result in results)
+    assert "rank 0 is in gather (call 2) while rank 1 is in gather (call 1)" in str(results[0])
+    assert "rank 1 is in broadcast (call 2) while rank 0 is in broadcast (call 1)" in str(results[1])
+
+
+def test_missing_ranks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks that do not come are named after the time-out, on both sides."""
+    monkeypatch.setenv("DET_RENDEZVOUS_TIMEOUT", "0.1")
+    sizes = {"rank": 0, "size": 3, "local_rank": 0, "local_size": 3, "cross_rank": 0, "cross_size": 1}
+    with pytest.raises(PeerLost, match="rank 1, 2 did not join rank 0"):
+        DistributedContext(**sizes, pub_port=next(_ports))  # type: ignore[arg-type]
+    with pytest.raises(PeerLost, match="rank 2 could not reach rank 0"):
+        DistributedContext(**{**sizes, "rank": 2, "local_rank": 2}, pub_port=next(_ports))  # type: ignore[arg-type]
+
+
+def test_strangers_are_kept_out() -> None:
+    """Who does not know the job's secret is not let in, and does not keep the others from meeting."""
+    port = next(_ports)
+    address = ("127.0.0.1", port)
+    stars: list[object] = []
+    hub = threading.Thread(target=lambda: stars.append(mesh.make_hub(address, 2, b"secret", 20)), daemon=True)
+    hub.start()
+    with pytest.raises(PeerLost, match="could not reach"):
+        mesh.join_hub(address, 1, b"wrong", 0.3)
+    with socket.create_connection(address) as noise:
+        noise.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
+    star = mesh.join_hub(address, 1, b"secret", 20)
+    hub.join(20)
+    assert len(stars) == 1
+    star.close()
+
+
+def test_a_hub_that_is_a_stranger() -> None:
+    """A rank does not take orders from a listener that does not know the secret."""
+    port = next(_ports)
+
+    def stranger() -> None:
+        with pytest.raises(PeerLost):
+            mesh.make_hub(("127.0.0.1", port), 2, b"wrong", 1.0)
+
+    threading.Thread(target=stranger, daemon=True).start()
+    with pytest.raises(PeerLost, match="could not reach"):
+        mesh.join_hub(("127.0.0.1", port), 1, b"secret", 0.5)
+
+
+def test_socket_directory_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets lie where only this user can enter; a directory that others can enter is refused."""
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path)[:40])
+    (Path(str(tmp_path)[:40])).mkdir(exist_ok=True)
+    path = mesh.private_directory()
+    assert os.stat(path).st_mode & 0o777 == 0o700
+    os.chmod(path, 0o755)
+    with pytest.raises(TenaxError, match="must be a directory of this user alone"):
+        mesh.private_directory()
+    os.chmod(path, 0o700)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ((3, 3, 0, 1, 0, 1), "rank must be from 0 to size - 1, not 3 of 3"),
+        ((0, 2, 2, 2, 0, 1), "local_rank must be"),
+        ((0, 2, 0, 1, -1, 2), "cross_rank must be"),
+        ((0, 2, 0, 1, 0, 2), "chief_ip is needed"),
+    ],
+)
+def test_bad_numbers(numbers: tuple[int, ...], message: str) -> None:
+    """Ranks that do not fit together are refused before anything is opened."""
+    names = ("rank", "size", "local_rank", "local_size", "cross_rank", "cross_size")
+    with pytest.raises(InvalidInput, match=message):
+        DistributedContext(**dict(zip(names, numbers)))  # type: ignore[arg-type]
+
+
+def test_alone() -> None:
+    """The only rank of a job gets back what it gives."""
+    context = DummyDistributedContext()
+    assert (context.get_rank(), context.get_size(), context.get_local_rank(), context.get_num_agents()) == (0, 1, 0, 1)
+    assert context.gather(1) == context.allgather_local(1) == [1]
+    assert context.broadcast(2) == context.broadcast_local(2) == 2
+    context.close()
+
+
+def test_without_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """from_torch_distributed outside of a job says how to start one."""
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InvalidInput, match="start the script with torchrun"):
+        DistributedContext.from_torch_distributed()
+
+
+SCRIPT = """
+import sys
+from tenax.core import DistributedContext
+if "group" in sys.argv:
+    import os, torch.distributed
+    rank = int(sys.argv[-1])
+    torch.distributed.init_process_group("gloo", init_method=sys.argv[2], rank=rank, world_size=2)
+context = DistributedContext.from_torch_distributed()
+print(context.rank, context.local_rank, context.cross_size, context.allgather(context.rank))
+context.close()
+"""
+
+
+def test_torchrun_variables(tmp_path: Path) -> None:
+    """Processes with the variables of torchrun find each other."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    shared = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1"}
+    shared |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29511", "TORCHELASTIC_RUN_ID": str(tmp_path)}
+    assert _outputs(tmp_path, [{**shared, "RANK": str(i), "LOCAL_RANK": str(i)} for i in (0, 1)], []) == [
+        "0 0 1 [0, 1]\n",
+        "1 1 1 [0, 1]\n",
+    ]
+
+
+def test_process_group(tmp_path: Path) -> None:
+    """Without those variables an initialized process group says who is who."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    envs = [{"TORCHELASTIC_RUN_ID": str(tmp_path)}] * 2
+    assert _outputs(tmp_path, envs, ["group", f"file://{tmp_path}/meet"]) == ["0 0 1 [0, 1]\n", "1 1 1 [0, 1]\n"]
+
+
+def _outputs(directory: Path, envs: list[dict[str, str]], args: list[str]) -> list[str]:
+    source = str(Path(tenax.__file__).parents[1])
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(directory / "script.py"), *args, str(rank)],
+            env={**os.environ, "PYTHONPATH": source, **env},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank, env in enumerate(envs)
+    ]
+    return [process.communicate(timeout=60)[0] for process in processes]
