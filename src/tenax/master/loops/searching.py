@@ -15,7 +15,7 @@ from tenax.config.resolve import stored_experiment
 from tenax.errors import Impossible
 from tenax.lifecycle.experiment import RUNNING, ExperimentEvent, ExperimentState
 from tenax.master.loops.loop import Desk, each
-from tenax.master.store import experiments, searches, trials
+from tenax.master.store import checkpoints, experiments, searches, trials
 from tenax.master.store.wakeups import Woken, notify
 from tenax.search import searcher
 from tenax.search.config import SearchConfig
@@ -91,7 +91,11 @@ class Searching:
 async def _configuration(conn: Connection, experiment_id: int) -> tuple[SearchConfig, str | None]:
     plan = await experiments.plan(conn, experiment_id)
     resolved = stored_experiment(plan.config)
-    return resolved.search, resolved.experiment.searcher.source_checkpoint_uuid
+    source = resolved.experiment.searcher
+    if source.source_checkpoint_uuid is None and source.source_trial_id is not None:
+        latest = await checkpoints.latest(conn, source.source_trial_id)
+        return resolved.search, None if latest is None else latest.uuid
+    return resolved.search, source.source_checkpoint_uuid
 
 
 async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[Entry]]:
