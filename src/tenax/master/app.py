@@ -10,7 +10,20 @@ from collections.abc import Iterable
 
 from fastapi import Depends, FastAPI
 
-from tenax.master.api import agent_sessions, auth, errors, system, users
+from tenax.master.api import (
+    agent_sessions,
+    allocations,
+    auth,
+    checkpoints,
+    errors,
+    experiments,
+    machines,
+    submissions,
+    system,
+    tasks,
+    trials,
+    users,
+)
 from tenax.master.api.deps import authorize
 from tenax.master.api.edge import Edge
 from tenax.master.api.route import WireRoute
@@ -18,7 +31,19 @@ from tenax.master.api.routing import Routes
 from tenax.master.context import Master
 
 #: All routes of the master; the first that matches a path answers.
-ROUTES: tuple[Routes, ...] = (system.routes, auth.routes, users.routes, agent_sessions.routes)
+ROUTES: tuple[Routes, ...] = (
+    system.routes,
+    auth.routes,
+    users.routes,
+    submissions.routes,
+    experiments.routes,
+    trials.routes,
+    checkpoints.routes,
+    tasks.routes,
+    allocations.routes,
+    machines.routes,
+    agent_sessions.routes,
+)
 
 
 def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:

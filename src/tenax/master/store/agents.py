@@ -74,6 +74,14 @@ async def left(conn: Connection, agent_id: str, session: int) -> None:
     await notify(conn, "scheduling", "")
 
 
+async def set_state(conn: Connection, agent_id: str, state: str) -> None:
+    """Whether it takes work: ENABLED, DRAINING (what runs may end), DISABLED. Raises NotFound."""
+    if await conn.fetchval(Q.set_state, agent_id, state) is None:
+        raise NotFound(f"there is no agent {agent_id!r}")
+    await notify(conn, "agent", agent_id)
+    await notify(conn, "scheduling", "")
+
+
 async def wanted(conn: Connection, agent_id: str) -> tuple[int, list[JsonObject]]:
     """The revision of what an agent should run, and a row for each container of it that is not gone."""
     revision: int = await conn.fetchval(Q.revision, agent_id)

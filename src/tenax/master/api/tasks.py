@@ -1,0 +1,166 @@
+"""Tasks and their attempts; and the code that a task or an agent fetches."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator
+
+import anyio.to_thread
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from tenax.errors import Forbidden
+from tenax.master.api.deps import AgentDep, MasterDep
+from tenax.master.api.routing import Allow, Routes
+from tenax.master.context import Master
+from tenax.master.store import contexts, listings_tasks
+from tenax.master.store.listings_tasks import AllocationView, OpenAllocation
+from tenax.wire.api.machines import Device, DeviceType
+from tenax.wire.api.tasks import (
+    AcceleratorData,
+    Allocation,
+    AllocationSummary,
+    Devices,
+    GetAcceleratorDataResponse,
+    GetContextResponse,
+    GetTaskResponse,
+    GetTasksResponse,
+    ResourcesSummary,
+    Task,
+    TaskState,
+)
+
+routes = Routes("Tasks")
+
+#: Bytes of an archive that are read and sent at a time.
+_PIECE = 1 << 20
+
+_STATES = {
+    "PENDING": TaskState.QUEUED,
+    "ASSIGNED": TaskState.STARTING,
+    "PULLING": TaskState.PULLING,
+    "STARTING": TaskState.STARTING,
+    "RUNNING": TaskState.RUNNING,
+    "TERMINATING": TaskState.TERMINATING,
+    "TERMINATED": TaskState.TERMINATED,
+}
+
+
+@routes.get("/api/v1/tasks", "GetTasks", allow=Allow.USER)
+async def get_tasks(master: MasterDep) -> GetTasksResponse:
+    """All attempts that wait or run."""
+    async with master.db.connection() as conn:
+        found = await listings_tasks.open_allocations(conn)
+    return GetTasksResponse(allocation_id_to_summary={one.allocation_id: _summary(one) for one in found})
+
+
+@routes.get("/api/v1/tasks/{task_id}", "GetTask", allow=Allow.USER)
+async def get_task(master: MasterDep, task_id: str) -> GetTaskResponse:
+    """One task and its attempts, the newest first."""
+    async with master.db.connection() as conn:
+        view, attempts = await listings_tasks.get(conn, task_id)
+    return GetTaskResponse(
+        task=Task(
+            task_id=view.task_id,
+            task_type=f"TASK_TYPE_{view.kind}",
+            allocations=[_allocation(one) for one in attempts],
+            start_time=view.created_at,
+            end_time=view.ended_at,
+        )
+    )
+
+
+@routes.get("/api/v1/tasks/{task_id}/acceleratorData", "GetTaskAcceleratorData", allow=Allow.USER)
+async def get_accelerator_data(master: MasterDep, task_id: str) -> GetAcceleratorDataResponse:
+    """The devices that members of a task found."""
+    async with master.db.connection() as conn:
+        await listings_tasks.get(conn, task_id)
+        found = await listings_tasks.accelerators(conn, task_id)
+    return GetAcceleratorDataResponse(
+        accelerator_data=[
+            AcceleratorData.model_validate(
+                {
+                    **one.data,
+                    "container_id": one.container_id,
+                    "allocation_id": one.allocation_id,
+                    "task_id": one.task_id,
+                    "resource_pool": one.pool,
+                }
+            )
+            for one in found
+        ]
+    )
+
+
+@routes.get("/api/v1/tasks/{task_id}/context_directory", "GetTaskContextDirectory", allow=Allow.USER)
+async def get_context_directory(master: MasterDep, task_id: str) -> GetContextResponse:
+    """The code of a task; empty for none."""
+    async with master.db.connection() as conn:
+        hashed = await contexts.of_task(conn, task_id)
+        archive = b"" if hashed is None else await contexts.get(conn, hashed)
+    encoded = await anyio.to_thread.run_sync(base64.b64encode, archive)
+    return GetContextResponse(b64_tgz=encoded.decode())
+
+
+@routes.get("/agents/contexts/{hash}", "GetContext", allow=Allow.AGENT, response_class=Response)
+async def get_context(master: MasterDep, agent_id: AgentDep, hash: str) -> StreamingResponse:
+    """An archive of code, for an agent that runs something with it."""
+    async with master.db.connection() as conn:
+        if not await contexts.wanted_by_agent(conn, agent_id, hash):
+            raise Forbidden("nothing on this agent needs that code")
+        size = await contexts.size(conn, hash)
+    headers = {"Content-Length": str(size)}
+    return StreamingResponse(_pieces(master, hash, size), media_type="application/gzip", headers=headers)
+
+
+async def _pieces(master: Master, hash: str, size: int) -> AsyncIterator[bytes]:
+    for offset in range(0, size, _PIECE):
+        async with master.db.connection() as conn:
+            piece = await contexts.part(conn, hash, offset, _PIECE)
+        yield piece
+
+
+def _allocation(view: AllocationView) -> Allocation:
+    return Allocation(
+        allocation_id=view.allocation_id,
+        task_id=view.task_id,
+        state=_STATES[view.state],
+        slots=view.slots,
+        is_ready=view.ready,
+        start_time=view.assigned_at or view.requested_at,
+        end_time=view.ended_at,
+        exit_reason=view.exit_reason or None,
+        status_code=view.exit_code,
+        reason=view.wait_reason or "",
+    )
+
+
+def _summary(one: OpenAllocation) -> AllocationSummary:
+    name = one.task_id if one.trial_id is None else f"Trial {one.trial_id} (Experiment {one.experiment_id})"
+    return AllocationSummary(
+        allocation_id=one.allocation_id,
+        task_id=one.task_id,
+        name=name,
+        registered_time=one.requested_at,
+        resource_pool=one.pool,
+        slots_needed=one.slots,
+        priority=one.priority,
+        scheduler_type="priority",
+        resources=[
+            ResourcesSummary(
+                resources_id=str(member["container_id"]),
+                container_id=str(member["container_id"]),
+                allocation_id=one.allocation_id,
+                agent_devices={
+                    str(member["agent_id"]): Devices(
+                        devices=[Device(id=slot, type=DeviceType.UNSPECIFIED) for slot in _slots(member["slots"])]
+                    )
+                },
+            )
+            for member in one.members
+        ],
+    )
+
+
+def _slots(value: object) -> list[int]:
+    return [slot for slot in value if isinstance(slot, int)] if isinstance(value, list) else []

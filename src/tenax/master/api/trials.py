@@ -1,0 +1,119 @@
+"""Trials: looked at, killed; and what their scripts say besides metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from fastapi import Query
+
+from tenax.errors import Forbidden
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.trial import Wish
+from tenax.master.api.deps import CallerDep, MasterDep, TaskDep
+from tenax.master.api.experiments import CHECKPOINT_ORDERS, bare
+from tenax.master.api.paging import WindowDep
+from tenax.master.api.routing import Allow, Routes
+from tenax.master.api.shapes import checkpoint_message, trial_message
+from tenax.master.ingest import states
+from tenax.master.store import listings_checkpoints, listings_trials, trials
+from tenax.master.store.listings_checkpoints import CheckpointFilter
+from tenax.master.store.sessions import TaskOf
+from tenax.wire.api.checkpoints import CheckpointSortBy, CheckpointState, GetCheckpointsResponse
+from tenax.wire.api.message import Document, Empty
+from tenax.wire.api.trials import (
+    EarlyExit,
+    GetTrialResponse,
+    PrepareRequest,
+    PrepareResponse,
+    ReportProgressRequest,
+    RunnerMetadata,
+)
+
+routes = Routes("Trials")
+
+#: Under which name the summary of a group stands; any other group keeps its own.
+_SUMMARY_NAMES = {"training": "avg_metrics", "validation": "validation_metrics"}
+
+
+@routes.get("/api/v1/trials/{trial_id}", "GetTrial", allow=Allow.USER)
+async def get_trial(master: MasterDep, trial_id: int) -> GetTrialResponse:
+    """One trial."""
+    async with master.db.connection() as conn:
+        view = await listings_trials.get(conn, trial_id)
+        summaries = await listings_trials.summaries(conn, trial_id)
+    shown: Document = {_SUMMARY_NAMES.get(group, group): summary for group, summary in summaries.items()}
+    return GetTrialResponse(trial=trial_message(view, shown))
+
+
+@routes.post("/api/v1/trials/{trial_id}/kill", "KillTrial", allow=Allow.USER)
+async def kill_trial(master: MasterDep, caller: CallerDep, trial_id: int) -> Empty:
+    """End it at once; the search goes on without it."""
+    async with master.db.transaction() as conn:
+        owner_id, experiment_id = await listings_trials.owner(conn, trial_id)
+        caller.may_change(owner_id, f"trial {trial_id}")
+        await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
+    return Empty()
+
+
+@routes.get("/api/v1/trials/{trial_id}/checkpoints", "GetTrialCheckpoints", allow=Allow.USER)
+async def get_trial_checkpoints(
+    master: MasterDep,
+    caller: CallerDep,
+    trial_id: int,
+    window: WindowDep,
+    sort_by_attr: Annotated[CheckpointSortBy, Query()] = CheckpointSortBy.UNSPECIFIED,
+    states: Annotated[list[CheckpointState] | None, Query()] = None,
+) -> GetCheckpointsResponse:
+    """Its checkpoints."""
+    order = "steps" if sort_by_attr is CheckpointSortBy.UNSPECIFIED else CHECKPOINT_ORDERS[sort_by_attr]
+    bared = None if states is None else tuple(bare(state) for state in states)
+    wanted = CheckpointFilter(trial_id=trial_id, states=bared)
+    async with master.db.connection() as conn:
+        await listings_trials.owner(conn, trial_id)
+        page, pagination = window.of(await listings_checkpoints.count(conn, wanted))
+        found = await listings_checkpoints.page(conn, wanted, page, order=order, descending=window.descending)
+    return GetCheckpointsResponse(
+        checkpoints=[checkpoint_message(view, caller) for view in found], pagination=pagination
+    )
+
+
+@routes.post("/api/v1/runs/start", "RunPrepareForReporting", allow=Allow.TASK)
+async def start_run(master: MasterDep, task: TaskDep, body: PrepareRequest) -> PrepareResponse:
+    """A run begins; every rank says so, and gets the same number of its checkpoint storage."""
+    if body.run_id:
+        _check_own(task, body.run_id)
+    async with master.db.transaction() as conn:
+        storage = cast("JsonObject | None", body.checkpoint_storage)
+        return PrepareResponse(storage_id=await states.run_started(conn, task, storage))
+
+
+@routes.post("/api/v1/trials/{trial_id}/runner/metadata", "PostTrialRunnerMetadata", allow=Allow.TASK)
+async def runner_metadata(master: MasterDep, task: TaskDep, trial_id: int, body: RunnerMetadata) -> Empty:
+    """What the script is doing."""
+    _check_own(task, trial_id)
+    async with master.db.transaction() as conn:
+        await states.runner_state_reported(conn, task, body.state)
+    return Empty()
+
+
+@routes.post("/api/v1/trials/{trial_id}/progress", "ReportTrialProgress", allow=Allow.TASK)
+async def report_progress(master: MasterDep, task: TaskDep, trial_id: int, body: ReportProgressRequest) -> Empty:
+    """How far the script is, from 0 to 1."""
+    _check_own(task, trial_id)
+    async with master.db.transaction() as conn:
+        await states.progress_reported(conn, task, body.progress)
+    return Empty()
+
+
+@routes.post("/api/v1/trials/{trial_id}/early_exit", "ReportTrialSearcherEarlyExit", allow=Allow.TASK)
+async def early_exit(master: MasterDep, task: TaskDep, trial_id: int, body: EarlyExit) -> Empty:
+    """The script gives up its hyperparameters: the search puts another sample in its place."""
+    _check_own(task, trial_id)
+    async with master.db.transaction() as conn:
+        await states.exited_early(conn, task, body.reason)
+    return Empty()
+
+
+def _check_own(task: TaskOf, trial_id: int) -> None:
+    if task.trial_id != trial_id:
+        raise Forbidden(f"this token is that of trial {task.trial_id}, and speaks for no other one")

@@ -1,0 +1,130 @@
+"""Trials as people see them: with what their scripts said, their checkpoints, and why they wait. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+from asyncpg import Connection
+
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.paging import Page
+from tenax.master.store.queries import load
+
+Q = load("listings_trials")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialView:
+    """One trial, with what hangs on it."""
+
+    id: int
+    experiment_id: int
+    task_id: str
+    state: str
+    reason: str
+    wish: str
+    hparams: JsonObject
+    restarts: int
+    run_id: int
+    created_at: datetime
+    ended_at: datetime | None
+    warm_start_checkpoint: str | None
+    experiment_state: str
+    owner_id: int
+    #: Of the searcher.
+    config_metric: str | None
+    smaller_is_better: bool
+    total_batches: int
+    progress: float | None
+    runner_state: str
+    #: {"step", "run_id", "at", "metrics"}
+    latest_validation: JsonObject | None
+    best_validation: JsonObject | None
+    best_metric: float | None
+    checkpoints: int
+    checkpoint_bytes: int
+    #: Seconds in which its attempts held slots.
+    held_s: float
+    #: Of its open attempt; None: it has none.
+    attempt_state: str | None
+    wait_reason: str | None
+    best_uuid: str | None
+    best_state: str | None
+    best_at: datetime | None
+    best_steps: int | None
+    best_resources: dict[str, int] | None
+    best_metadata: JsonObject | None
+
+
+_CHECKPOINTS = "(select sum(c.size_bytes) from checkpoints c where c.trial_id = t.id)"
+_TOLD = "(select m.{what} from trial_telemetry m where m.trial_id = t.id)"
+
+#: What a list may be ordered by; metrics come out with the best first by ``asc`` where smaller is better.
+ORDERS: Mapping[str, str] = {
+    "id": "t.id",
+    "start_time": "t.created_at",
+    "end_time": "t.ended_at",
+    "state": "t.state",
+    "restarts": "t.restarts",
+    "duration": "coalesce(t.ended_at, now()) - t.created_at",
+    "checkpoint_size": _CHECKPOINTS,
+    "best_validation": _TOLD.format(what="best_metric"),
+    "latest_validation": """(select m.latest_validation -> 'metrics' -> (d.config -> 'searcher' ->> 'metric')
+        from trial_telemetry m join experiment_documents d on d.experiment_id = t.experiment_id
+        where m.trial_id = t.id)""",
+    "total_batches": _TOLD.format(what="total_batches"),
+}
+
+
+async def count(conn: Connection, experiment_id: int, states: list[str] | None) -> int:
+    """How many trials of an experiment match."""
+    total: int = await conn.fetchval(f"select count(*) {Q.matching}", experiment_id, states)
+    return total
+
+
+async def page(
+    conn: Connection, experiment_id: int, states: list[str] | None, window: Page, *, order: str, descending: bool
+) -> list[TrialView]:
+    """A page of an experiment's trials."""
+    direction = "desc" if descending else "asc"
+    rows = await conn.fetch(
+        f"select t.id {Q.matching} order by {ORDERS[order]} {direction} nulls last, t.id {direction} "
+        "limit $3 offset $4",
+        experiment_id,
+        states,
+        window.limit,
+        window.offset,
+    )
+    return await views(conn, [row["id"] for row in rows])
+
+
+async def views(conn: Connection, ids: list[int]) -> list[TrialView]:
+    """Those of ``ids`` that are there, in that order."""
+    found = {row["id"]: TrialView(**row) for row in await conn.fetch(Q.views, ids)}
+    return [found[one] for one in ids if one in found]
+
+
+async def get(conn: Connection, trial_id: int) -> TrialView:
+    """Raises NotFound."""
+    found = await views(conn, [trial_id])
+    if not found:
+        raise NotFound(f"there is no trial {trial_id}")
+    return found[0]
+
+
+async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:
+    """The user that it belongs to, and its experiment. Raises NotFound."""
+    row = await conn.fetchrow(Q.owner, trial_id)
+    if row is None:
+        raise NotFound(f"there is no trial {trial_id}")
+    return row["owner_id"], row["experiment_id"]
+
+
+async def summaries(conn: Connection, trial_id: int) -> dict[str, JsonObject]:
+    """What the visible reports of each group come to: metric -> {"type", "last", "count", "sum", "min", "max"}."""
+    rows = await conn.fetch(Q.summaries, trial_id)
+    return {row["grp"]: msgspec.json.decode(row["summary"], type=dict[str, object]) for row in rows}

@@ -1,0 +1,115 @@
+"""Checkpoints: files that a task saved at a step."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from tenax.wire.api.message import Document, Int64, Message, Pagination, Timestamp
+
+
+class CheckpointState(str, Enum):
+    """What is left of it."""
+
+    UNSPECIFIED = "STATE_UNSPECIFIED"
+    ACTIVE = "STATE_ACTIVE"
+    COMPLETED = "STATE_COMPLETED"
+    ERROR = "STATE_ERROR"
+    DELETED = "STATE_DELETED"
+    PARTIALLY_DELETED = "STATE_PARTIALLY_DELETED"
+
+
+class CheckpointSortBy(str, Enum):
+    """What a list of checkpoints is ordered by."""
+
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    UUID = "SORT_BY_UUID"
+    TRIAL_ID = "SORT_BY_TRIAL_ID"
+    BATCH_NUMBER = "SORT_BY_BATCH_NUMBER"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    SEARCHER_METRIC = "SORT_BY_SEARCHER_METRIC"
+
+
+class TrainingMetrics(Message):
+    """Metrics at a checkpoint's step."""
+
+    avg_metrics: Document = {}
+    batch_metrics: list[Document] | None = None
+
+
+class CheckpointTraining(Message):
+    """Where a checkpoint comes from."""
+
+    trial_id: int | None = None
+    experiment_id: int | None = None
+    experiment_config: Document | None = None
+    hparams: Document | None = None
+    training_metrics: TrainingMetrics | None = None
+    validation_metrics: TrainingMetrics | None = None
+    searcher_metric: float | None = None
+
+
+class Checkpoint(Message):
+    """A checkpoint as clients see it."""
+
+    uuid: str
+    task_id: str | None = None
+    allocation_id: str | None = None
+    report_time: Timestamp | None = None
+    #: path -> bytes; directories end in a slash.
+    resources: dict[str, Int64] = {}
+    metadata: Document = {}
+    state: CheckpointState
+    training: CheckpointTraining
+    storage_id: int | None = None
+
+
+def _bare(state: object) -> object:
+    return state.removeprefix("STATE_") if isinstance(state, str) else state
+
+
+class ReportCheckpointRequest(Message):
+    """A checkpoint that a task has written."""
+
+    uuid: str = ""
+    task_id: str | None = None
+    allocation_id: str | None = None
+    storage_id: int | None = None
+    state: Annotated[str, BeforeValidator(_bare)] = "COMPLETED"
+    metadata: Document = {}
+    resources: dict[str, Int64] = {}
+
+
+class PatchedResources(Message):
+    """What is left of the files."""
+
+    resources: dict[str, Int64] = {}
+
+
+class PatchedCheckpoint(Message):
+    """One checkpoint after a delete."""
+
+    uuid: str = ""
+    resources: PatchedResources | None = None
+
+
+class PatchCheckpointsRequest(Message):
+    """Checkpoints after a delete."""
+
+    checkpoints: list[PatchedCheckpoint] = []
+
+
+class GetCheckpointResponse(Message):
+    """One checkpoint."""
+
+    checkpoint: Checkpoint
+
+
+class GetCheckpointsResponse(Message):
+    """A page of checkpoints."""
+
+    checkpoints: list[Checkpoint]
+    pagination: Pagination

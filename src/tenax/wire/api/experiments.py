@@ -1,0 +1,258 @@
+"""Experiments: a configuration, its code, and a search."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pydantic import Field
+
+from tenax.wire.api.message import Document, Int64, Message, Pagination, Timestamp
+
+
+class State(str, Enum):
+    """Of experiments and trials. An ACTIVE one is shown by what its attempts do: QUEUED, PULLING, STARTING, RUNNING."""
+
+    UNSPECIFIED = "STATE_UNSPECIFIED"
+    ACTIVE = "STATE_ACTIVE"
+    PAUSED = "STATE_PAUSED"
+    STOPPING_COMPLETED = "STATE_STOPPING_COMPLETED"
+    STOPPING_CANCELED = "STATE_STOPPING_CANCELED"
+    STOPPING_KILLED = "STATE_STOPPING_KILLED"
+    STOPPING_ERROR = "STATE_STOPPING_ERROR"
+    COMPLETED = "STATE_COMPLETED"
+    CANCELED = "STATE_CANCELED"
+    ERROR = "STATE_ERROR"
+    DELETED = "STATE_DELETED"
+    DELETING = "STATE_DELETING"
+    DELETE_FAILED = "STATE_DELETE_FAILED"
+    QUEUED = "STATE_QUEUED"
+    PULLING = "STATE_PULLING"
+    STARTING = "STATE_STARTING"
+    RUNNING = "STATE_RUNNING"
+
+
+class JobState(str, Enum):
+    """Whether a job has any slots."""
+
+    UNSPECIFIED = "STATE_UNSPECIFIED"
+    QUEUED = "STATE_QUEUED"
+    SCHEDULED = "STATE_SCHEDULED"
+    SCHEDULED_BACKFILLED = "STATE_SCHEDULED_BACKFILLED"
+
+
+class File(Message):
+    """One entry of a code directory; ``type`` is the letter of a tar archive as a number: 48 a file, 53 a directory."""
+
+    path: str
+    type: int = 48
+    #: Base64.
+    content: str = ""
+    mtime: Int64 = 0
+    mode: int = 0o644
+    uid: int = 0
+    gid: int = 0
+
+
+class CreateExperimentRequest(Message):
+    """An experiment to make."""
+
+    #: YAML text, as typed.
+    config: str = ""
+    model_definition: list[File] = []
+    activate: bool = False
+    validate_only: bool = False
+    project_id: int | None = None
+    parent_id: int | None = None
+    template: str | None = None
+    unmanaged: bool = False
+
+
+class Experiment(Message):
+    """An experiment as it is now."""
+
+    id: int
+    job_id: str
+    name: str
+    display_name: str = ""
+    description: str = ""
+    notes: str = ""
+    labels: list[str] = []
+    state: State
+    #: In words: why it waits, or how it ended.
+    reason: str = ""
+    archived: bool = False
+    unmanaged: bool = False
+    start_time: Timestamp
+    end_time: Timestamp | None = None
+    #: Seconds.
+    duration: int = 0
+    config: Document = {}
+    original_config: str = ""
+    searcher_type: str = ""
+    searcher_metric: str = ""
+    hyperparameters: Document = {}
+    resource_pool: str = ""
+    #: 0 to 1.
+    progress: float = 0.0
+    num_trials: int = 0
+    trial_ids: list[int] = []
+    best_trial_id: int | None = None
+    best_trial_searcher_metric: float | None = None
+    checkpoint_count: int = 0
+    checkpoint_size: Int64 = 0
+    model_definition_size: int = 0
+    forked_from: int | None = None
+    parent_archived: bool = False
+    user_id: int
+    username: str
+    project_id: int
+    project_name: str = ""
+    project_owner_id: int = 0
+    workspace_id: int = 0
+    workspace_name: str = ""
+    external_experiment_id: str | None = None
+    external_trial_id: str | None = None
+
+
+class CreateExperimentResponse(Message):
+    """What was made, or would have been."""
+
+    experiment: Experiment
+    config: Document
+    warnings: list[str] = []
+    #: In words: old spellings that were translated, settings without effect.
+    notices: list[str] = []
+
+
+class JobSummary(Message):
+    """Where its job stands in the queue."""
+
+    state: JobState
+    jobs_ahead: int = 0
+
+
+class GetExperimentResponse(Message):
+    """One experiment."""
+
+    experiment: Experiment
+    config: Document
+    job_summary: JobSummary | None = None
+
+
+class GetExperimentsResponse(Message):
+    """A page of experiments."""
+
+    experiments: list[Experiment]
+    pagination: Pagination
+
+
+class PatchExperiment(Message):
+    """What may be edited later; what is absent stays."""
+
+    name: str | None = None
+    description: str | None = None
+    notes: str | None = None
+    labels: list[str] | None = None
+
+
+class PatchExperimentResponse(Message):
+    """The experiment as it is now."""
+
+    experiment: Experiment
+
+
+class GetModelDefResponse(Message):
+    """The code of an experiment, as a gzip-compressed tar archive in base64."""
+
+    b64_tgz: str
+
+
+class BestMetricResponse(Message):
+    """The best value of the searcher's metric so far."""
+
+    metric: float
+
+
+class SearchUnit(Message):
+    """What a length counts."""
+
+    name: str = ""
+    value: int = 0
+    max_length: bool = False
+
+
+class TrialSummary(Message):
+    """So many trials train that long."""
+
+    count: int
+    unit: SearchUnit
+
+
+class SearchSummary(Message):
+    """What a search will do, as far as it is known before it runs."""
+
+    config: Document
+    trials: list[TrialSummary]
+
+
+class PreviewRequest(Message):
+    """A configuration to look ahead with."""
+
+    config: Document = {}
+    seed: int = 0
+
+
+class PreviewResponse(Message):
+    """What the search would do."""
+
+    summary: SearchSummary
+
+
+class ExperimentSortBy(str, Enum):
+    """What a list of experiments is ordered by."""
+
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    ID = "SORT_BY_ID"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    START_TIME = "SORT_BY_START_TIME"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    NUM_TRIALS = "SORT_BY_NUM_TRIALS"
+    PROGRESS = "SORT_BY_PROGRESS"
+    USER = "SORT_BY_USER"
+    NAME = "SORT_BY_NAME"
+    FORKED_FROM = "SORT_BY_FORKED_FROM"
+    RESOURCE_POOL = "SORT_BY_RESOURCE_POOL"
+    PROJECT_ID = "SORT_BY_PROJECT_ID"
+    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
+    CHECKPOINT_COUNT = "SORT_BY_CHECKPOINT_COUNT"
+    SEARCHER_METRIC_VAL = "SORT_BY_SEARCHER_METRIC_VAL"
+
+
+class JournalEntry(Message):
+    """One fact or decision of a search."""
+
+    seq: int
+    at: Timestamp
+    entry: Document
+
+
+class Rung(Message):
+    """What a rung of a bracket holds."""
+
+    bracket: int
+    #: Units of the time metric that a trial has trained when it arrives.
+    units: Int64
+    arrived: int
+
+
+class GetSearchResponse(Message):
+    """The search of an experiment: what it has decided, and how its rungs are filled."""
+
+    created: int
+    stopped: int
+    finished: int
+    shut_down: bool
+    rungs: list[Rung] = Field(default=[])
+    journal: list[JournalEntry] = []
+    pagination: Pagination

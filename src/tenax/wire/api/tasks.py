@@ -1,0 +1,160 @@
+"""Tasks and their attempts: what runs, and what its members say to one another."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tenax.wire.api.machines import Device
+from tenax.wire.api.message import Document, Message, Timestamp
+
+
+class TaskState(str, Enum):
+    """Of an attempt: that of its least advanced member."""
+
+    UNSPECIFIED = "STATE_UNSPECIFIED"
+    QUEUED = "STATE_QUEUED"
+    PULLING = "STATE_PULLING"
+    STARTING = "STATE_STARTING"
+    RUNNING = "STATE_RUNNING"
+    TERMINATING = "STATE_TERMINATING"
+    TERMINATED = "STATE_TERMINATED"
+    WAITING = "STATE_WAITING"
+
+
+class Allocation(Message):
+    """One attempt to run a task."""
+
+    allocation_id: str
+    task_id: str
+    state: TaskState
+    slots: int
+    is_ready: bool = False
+    start_time: Timestamp | None = None
+    end_time: Timestamp | None = None
+    exit_reason: str | None = None
+    status_code: int | None = None
+    #: In words, while it waits for slots.
+    reason: str = ""
+
+
+class Task(Message):
+    """A task and its attempts, the newest first."""
+
+    task_id: str
+    task_type: str
+    allocations: list[Allocation]
+    start_time: Timestamp
+    end_time: Timestamp | None = None
+
+
+class GetTaskResponse(Message):
+    """One task."""
+
+    task: Task
+
+
+class GetContextResponse(Message):
+    """The code of a task, as a gzip-compressed tar archive in base64; empty for none."""
+
+    b64_tgz: str
+
+
+class PreemptionResponse(Message):
+    """Whether the task should save and leave."""
+
+    preempt: bool
+
+
+class RendezvousInfo(Message):
+    """The members of an attempt, in the order of their ranks."""
+
+    addresses: list[str]
+    rank: int
+    slots: list[int]
+
+
+class RendezvousResponse(Message):
+    """The members have met."""
+
+    rendezvous_info: RendezvousInfo
+
+
+class AllGatherRequest(Message):
+    """What one member brings to a gathering."""
+
+    request_uuid: str = ""
+    num_peers: int = 0
+    data: Document = {}
+
+
+class AllGatherResponse(Message):
+    """What all members brought."""
+
+    data: list[Document]
+
+
+class AcceleratorData(Message):
+    """The devices of one member, as it sees them."""
+
+    container_id: str = ""
+    accelerator_type: str = ""
+    accelerator_uuids: list[str] = []
+    allocation_id: str = ""
+    node_name: str = ""
+    resource_pool: str = ""
+    task_id: str = ""
+
+
+class AcceleratorDataRequest(Message):
+    """The devices of one member."""
+
+    accelerator_data: AcceleratorData = AcceleratorData()
+
+
+class ProxyAddressRequest(Message):
+    """Where the task's service is reached."""
+
+    proxy_address: str = ""
+
+
+class GetAcceleratorDataResponse(Message):
+    """The devices of a task's members."""
+
+    accelerator_data: list[AcceleratorData]
+
+
+class Devices(Message):
+    """Devices of one agent."""
+
+    devices: list[Device] = []
+
+
+class ResourcesSummary(Message):
+    """One member of an attempt, and what it holds."""
+
+    resources_id: str
+    resources_type: str = "docker-container"
+    allocation_id: str
+    container_id: str = ""
+    agent_devices: dict[str, Devices] = {}
+
+
+class AllocationSummary(Message):
+    """An attempt that waits or runs."""
+
+    allocation_id: str
+    task_id: str
+    name: str
+    registered_time: Timestamp
+    resource_pool: str
+    slots_needed: int
+    priority: int | None = None
+    scheduler_type: str = ""
+    resources: list[ResourcesSummary] = []
+    proxy_ports: list[Document] = []
+
+
+class GetTasksResponse(Message):
+    """Attempts by id."""
+
+    allocation_id_to_summary: dict[str, AllocationSummary]

@@ -1,0 +1,82 @@
+"""Rows that other parts write in life: agents, trials, attempts. For tests that look at what the API makes of them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.ids import RequestId
+from tenax.lifecycle.container import Container, ContainerState, Ending, Want
+from tenax.master.store import agents, containers, trials
+from tenax.master.store.queries import load
+from tenax.master.store.trials import Size
+from tenax.master.tokens import token_hash
+from tenax.search.journal import Create
+from tenax.wire.agents import Hello, SlotInfo
+
+_PLACE = load("allocations").place
+
+
+async def add_agent(conn: Connection, agent_id: str = "a1", slots: int = 2, pool: str = "default") -> str:
+    """A connected agent; its credential."""
+    credential = f"tnxg_{agent_id}"
+    await agents.join(conn, agent_id, pool, token_hash(credential))
+    slot_list = [SlotInfo(number, "cpu", f"core {number}", f"cpu-{agent_id}-{number}") for number in range(slots)]
+    hello = Hello(1, "0.1.0", f"{agent_id}.local", "process", slot_list, [])
+    await agents.open_session(conn, agent_id, hello, "10.0.0.1", [])
+    return credential
+
+
+async def add_trial(conn: Connection, experiment_id: int, seq: int = 1, hparams: dict[str, float] | None = None) -> int:
+    """A trial as the search makes one."""
+    request = RequestId(str(uuid.UUID(int=seq)))
+    sample = Create(request, 7, dict(hparams or {"lr": 0.1}), seq, 0, None)
+    trial = await trials.create(conn, experiment_id, seq, sample, None)
+    assert trial is not None
+    return trial
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt with running members."""
+
+    allocation_id: str
+    containers: tuple[str, ...]
+
+
+async def request_attempt(conn: Connection, trial_id: int, slots: int = 1) -> str:
+    """An attempt that waits for slots."""
+    allocation = await trials.request_run(conn, trial_id, Size(slots, False))
+    assert allocation is not None
+    return allocation
+
+
+async def run_attempt(conn: Connection, trial_id: int, agents_of: tuple[str, ...] = ("a1",)) -> Attempt:
+    """An attempt with one running member of one slot on each of these agents; the agents' lowest free slots."""
+    allocation = await request_attempt(conn, trial_id, len(agents_of))
+    await conn.execute(_PLACE, allocation)
+    names = []
+    for rank, agent_id in enumerate(agents_of):
+        name = str(uuid.uuid4())
+        used = {
+            row["slot_id"] for row in await conn.fetch("select slot_id from slots_in_use where agent_id = $1", agent_id)
+        }
+        slot = next(number for number in range(64) if number not in used)
+        await containers.create(conn, name, allocation, rank, agent_id, [slot])
+        names.append(name)
+    for member, agent_id in zip(await containers.lock_members(conn, allocation), agents_of):
+        running = Container(member.container.container_id, ContainerState.RUNNING, Want.RUN, None, False)
+        await containers.save(conn, member, running, f"10.0.0.{agent_id.lstrip('a')}")
+    await conn.execute("update allocations set state = 'RUNNING' where allocation_id = $1", allocation)
+    return Attempt(allocation, tuple(names))
+
+
+async def end_member(conn: Connection, attempt: Attempt, rank: int, reason: str = "it crashed") -> None:
+    """One member of an attempt has ended."""
+    member = (await containers.lock_members(conn, attempt.allocation_id))[rank]
+    ended = Container(
+        member.container.container_id, ContainerState.TERMINATED, Want.RUN, Ending(1, None, reason), False
+    )
+    await containers.save(conn, member, ended)
