@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tenax.config.master import MasterSettings
 from tenax.master.hub import Hub
+from tenax.master.ingest.intake import Intake
 from tenax.master.passwords import Passwords
 from tenax.master.store.cluster import Cluster
 from tenax.master.store.database import Database
@@ -30,7 +31,10 @@ class Master:
     throttle: Throttle = field(default_factory=Throttle)
     #: Serves the agents.
     hub: Hub = field(init=False)
+    #: Takes in metrics, spools and output.
+    intake: Intake = field(init=False)
 
     def __post_init__(self) -> None:
         pools = tuple(pool.name for pool in self.settings.pools)
+        self.intake = Intake(self.db, self.settings.budgets)
         self.hub = Hub(self.db, self.listener, self.cluster, pools)

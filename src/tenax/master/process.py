@@ -83,7 +83,9 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     listener = Listener(db)
     listening = asyncio.create_task(listener.run(), name="listener")
     try:
-        yield Master(settings, db, listener, cluster, uuid.uuid4().hex, shutdown=shutdown, passwords=passwords)
+        master = Master(settings, db, listener, cluster, uuid.uuid4().hex, shutdown=shutdown, passwords=passwords)
+        async with master.intake.running():
+            yield master
     finally:
         listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -127,6 +127,8 @@ class _Desk:
         if item.condemned is not None:
             return item.condemned
         report = item.report
+        if report is None:
+            return None
         trial = self._trials.get(report.trial_id)
         if trial is None:
             return Refused(f"there is no trial {report.trial_id}")

@@ -26,13 +26,21 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A report in a group: ``stream`` and ``n`` are its place in a spool, None and 0 without one."""
+    """A report in a group: ``stream`` and ``n`` are its place in a spool, None and 0 without one.
 
-    report: Report
+    A line of a spool that is something else only uses up its number: ``report`` is None.
+    """
+
+    report: Report | None
     stream: StreamKey | None = None
     n: int = 0
     #: It cannot be stored, as a try has shown: its number is used up and it is refused.
     condemned: Refused | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a queue."""
+        return 100 if self.report is None else self.report.size
 
 
 @dataclass(frozen=True, slots=True)

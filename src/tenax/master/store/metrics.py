@@ -54,15 +54,17 @@ class Metrics:
 
     async def load(self, conn: Connection, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> Known:
         """What `decide` must know of ``items``; locks it. ``allocations``: whose the spools are."""
-        trial_ids = sorted({item.report.trial_id for item in items})
+        reports = [item.report for item in items if item.report is not None]
         acked = await _acked(conn, allocations)
-        trials, now_us = await self._trials(conn, trial_ids)
-        keys = sorted({(i.report.trial_id, i.report.group) for i in items if i.report.trial_id in trials})
+        trials, now_us = await self._trials(conn, sorted({report.trial_id for report in reports}))
+        keys = sorted({(report.trial_id, report.group) for report in reports if report.trial_id in trials})
         heads = await _heads(conn, keys, trials)
         late = [
-            item.report for item in items if is_late(item.report, heads.get((item.report.trial_id, item.report.group)))
+            (trials[report.trial_id].target.month, report)
+            for report in reports
+            if is_late(report, heads.get((report.trial_id, report.group)))
         ]
-        stored = await stored_at(conn, [(trials[report.trial_id].target.month, report) for report in late])
+        stored = await stored_at(conn, late)
         return Known(trials, heads, stored, acked, now_us)
 
     async def apply(self, conn: Connection, outcome: Outcome, now_us: int) -> None:
@@ -95,6 +97,8 @@ class Metrics:
             self._months.add(month)
 
     async def _trials(self, conn: Connection, trial_ids: list[int]) -> tuple[dict[int, TrialNow], int]:
+        if not trial_ids:
+            return {}, 0
         targets = await self.targets(conn, trial_ids)
         rows = await conn.fetch(Q.trials_now, list(targets))
         rerun = [row["id"] for row in rows if row["run_id"] > 1]
@@ -174,6 +178,8 @@ async def _streams(conn: Connection, keys: list[StreamKey]) -> dict[StreamKey, i
 
 
 async def _heads(conn: Connection, keys: list[GroupKey], trials: Mapping[int, TrialNow]) -> dict[GroupKey, Head]:
+    if not keys:
+        return {}
     found = await _locked_heads(conn, keys)
     new = [key for key in keys if key not in found]
     if new:

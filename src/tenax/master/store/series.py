@@ -2,13 +2,13 @@
 
 Rules:
 - What is hidden by a newer run is left out. Reports come in the order of steps, those of one step as one report.
-- Rows are fetched here, in the caller's transaction (one snapshot: a block that is sealed meanwhile is not read twice);
-  what is packed is unpacked by functions without a database, so that the caller can do it in a thread.
+- Rows are fetched here, in the caller's transaction (one snapshot, or what is packed meanwhile is read twice).
+  Unpacking has no database, so that the caller can do it in a thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -107,6 +107,11 @@ async def groups_of(conn: Connection, trial_ids: Sequence[int]) -> list[Group]:
     ]
 
 
+async def unknown_trials(conn: Connection, trial_ids: Sequence[int]) -> list[int]:
+    """Those of ``trial_ids`` that do not exist."""
+    return [row["id"] for row in await conn.fetch(Q.unknown_trials, list(trial_ids))]
+
+
 @dataclass(frozen=True, slots=True)
 class PackedSeries:
     """A series as stored. Unpacking it takes a while: `points` is for a thread."""
@@ -161,22 +166,57 @@ async def series(conn: Connection, group: Group, metric: str) -> PackedSeries:
     return PackedSeries(group, metric, blocks, tail)
 
 
-async def pieces(conn: Connection, group: Group) -> AsyncIterator[list[Piece]]:
-    """All that is stored of a group, in clusters that do not overlap, by step. Hidden reports are still in it."""
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where some reports of a group are: in a block, or, with ``row``, here."""
+
+    first_step: int
+    last_step: int
+    first_ord: int
+    row: Record | None
+
+
+async def outline(conn: Connection, group: Group) -> list[list[Span]]:
+    """All that is stored of a group, in clusters that do not overlap, by step. Hidden reports are still in it.
+
+    The tail comes along and blocks never change, so that `fetch` may follow at any time, in other transactions.
+    """
     key = (group.month, group.trial_id, group.name)
-    tail = await conn.fetch(Q.tail, *key) if group.sealed_ord < group.next_ord else []
-    blocks = await conn.fetch(Q.blocks, *key) if group.sealed_ord else []
-    spans = [(row["first_step"], row["last_step"], row["first_ord"], None) for row in blocks]
-    spans += [(min(row["steps"]), max(row["steps"]), row["first_ord"], row) for row in tail]
-    for cluster in _clusters(spans):
-        found = []
-        for _, _, first_ord, row in cluster:
-            if row is not None:
-                found.append(_piece_of_tail(row))
-            else:
-                block = await conn.fetchrow(Q.block, *key, first_ord)
-                found.append(_piece_of_block(block, await conn.fetch(Q.chunks, *key, first_ord)))
-        yield found
+    blocks = await conn.fetch(Q.blocks, *key)
+    tail = await conn.fetch(Q.tail, *key)
+    spans = [Span(row["first_step"], row["last_step"], row["first_ord"], None) for row in blocks]
+    spans += [Span(min(row["steps"]), max(row["steps"]), row["first_ord"], row) for row in tail]
+    return _clusters(spans)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedReports:
+    """A cluster as stored. Unpacking it takes a while: `reports` is for a thread."""
+
+    group: Group
+    tail: list[Record]
+    blocks: list[tuple[Record, list[Record]]]
+
+    def reports(self) -> list[Reported]:
+        """The visible ones, in the order of steps."""
+        found = [_piece_of_tail(row) for row in self.tail]
+        found += [_piece_of_block(block, chunks) for block, chunks in self.blocks]
+        return reports_in(self.group, found)
+
+
+async def fetch(conn: Connection, group: Group, cluster: Sequence[Span]) -> PackedReports:
+    """The rows of a cluster."""
+    packed = PackedReports(group, [], [])
+    for span in cluster:
+        if span.row is not None:
+            packed.tail.append(span.row)
+            continue
+        key = (group.month, group.trial_id, group.name, span.first_ord)
+        block = await conn.fetchrow(Q.block, *key)
+        # Its trial may have been deleted meanwhile.
+        if block is not None:
+            packed.blocks.append((block, await conn.fetch(Q.chunks, *key)))
+    return packed
 
 
 def reports_in(group: Group, cluster: Iterable[Piece]) -> list[Reported]:
@@ -205,18 +245,16 @@ def reports_in(group: Group, cluster: Iterable[Piece]) -> list[Reported]:
     return [found[key] for key in sorted(found)]
 
 
-def _clusters(
-    spans: list[tuple[int, int, int, Record | None]],
-) -> list[list[tuple[int, int, int, Record | None]]]:
-    clusters: list[list[tuple[int, int, int, Record | None]]] = []
+def _clusters(spans: list[Span]) -> list[list[Span]]:
+    clusters: list[list[Span]] = []
     end = None
-    for span in sorted(spans, key=lambda span: (span[0], span[2])):
-        if end is None or span[0] > end:
+    for span in sorted(spans, key=lambda span: (span.first_step, span.first_ord)):
+        if end is None or span.first_step > end:
             clusters.append([span])
-            end = span[1]
+            end = span.last_step
         else:
             clusters[-1].append(span)
-            end = max(end, span[1])
+            end = max(end, span.last_step)
     return clusters
 
 

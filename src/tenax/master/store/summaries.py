@@ -15,7 +15,7 @@ from tenax.master.ingest.summary import Summaries, to_number
 from tenax.master.ingest.values import Target, Validation
 from tenax.master.store.metrics import told
 from tenax.master.store.queries import load
-from tenax.master.store.series import Reported, groups_of, pieces, reports_in
+from tenax.master.store.series import Reported, fetch, groups_of, outline
 
 Q = load("summaries")
 
@@ -46,8 +46,8 @@ async def recount(conn: Connection, trial_id: int, target: Target) -> None:
     validated = _Validated(target)
     for group in await groups_of(conn, [trial_id]):
         count = _Count()
-        async for cluster in pieces(conn, group):
-            reports = reports_in(group, cluster)
+        for cluster in await outline(conn, group):
+            reports = (await fetch(conn, group, cluster)).reports()
             count.add(reports)
             if group.name == VALIDATION:
                 validated.look(reports)

@@ -133,7 +133,8 @@ create table log_tasks (
     task_id text primary key references tasks (task_id) on delete cascade,
     month integer not null,
     next_line bigint not null default 0,
-    -- Chunks written since the small ones were last joined.
+    -- Chunks of lines before it are as large as they get; how many come after it.
+    joined_line bigint not null default 0,
     loose_chunks integer not null default 0
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 

@@ -24,5 +24,5 @@ join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp 
 where b.month = $1 and b.trial_id = $2 and b.grp = $3 and c.metric = $4
 order by b.first_ord;
 
--- name: trials_of_experiment
-select id from trials where experiment_id = $1 order by id;
+-- name: unknown_trials
+select u.id from unnest($1::bigint[]) u (id) where not exists (select 1 from trials t where t.id = u.id) order by u.id;

@@ -1,0 +1,234 @@
+"""Output of tasks: taken in from agents and from Determined's shipper, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, cast
+
+import structlog
+from fastapi import Depends, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from tenax.errors import Forbidden, InvalidInput, NotFound
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.api.deps import AgentDep, CallerDep, MasterDep
+from tenax.master.api.ndjson import line, ndjson
+from tenax.master.api.route import decode_body
+from tenax.master.api.routing import Allow, Routes
+from tenax.master.context import Master
+from tenax.master.ingest.budget import NoRoom
+from tenax.master.ingest.log_lines import LEVELS, NO_RANK, Line, Origin, clean, level_number
+from tenax.master.ingest.log_search import Filters, Found, rendered, timestamp
+from tenax.master.ingest.log_stream import Wanted, read
+from tenax.master.ingest.reports import microseconds
+from tenax.master.store import log_fields, logs
+from tenax.master.store.database import DatabaseFull
+from tenax.wire.api.message import OrderBy
+
+routes = Routes("logs")
+log = structlog.get_logger("tenax.logs")
+
+_MOST_LINES = 10_000
+Texts = Annotated[list[str], Query()]
+Numbers = Annotated[list[int], Query()]
+
+
+@routes.post("/agents/logs", "ShipOutput", allow=Allow.AGENT, response_class=Response)
+async def ship_output(
+    master: MasterDep,
+    agent_id: AgentDep,
+    request: Request,
+    container_id: str,
+    stream: str,
+    offset: int,
+    final: bool = False,
+) -> Response:
+    """Store output of a container (`tenax.wire.logs`); 507 when there is no room for it."""
+    try:
+        body = await request.body()
+        following = await master.intake.logs.output(agent_id, container_id, stream, offset, body, final=final)
+    except (NoRoom, DatabaseFull) as error:
+        return JSONResponse({"message": str(error)}, status_code=507)
+    return JSONResponse({"next": following})
+
+
+@routes.get("/agents/logs/offsets", "GetOutputOffsets", allow=Allow.AGENT, response_class=Response)
+async def output_offsets(master: MasterDep, agent_id: AgentDep, container_id: str) -> Response:
+    """The first byte of each stream that is not here yet."""
+    return JSONResponse(await master.intake.logs.offsets(agent_id, container_id))
+
+
+@routes.post("/api/v1/task/logs", "PostTaskLogs", allow=Allow.USER, response_class=Response)
+async def post_task_logs(master: MasterDep, caller: CallerDep, request: Request) -> Response:
+    """Store lines of one task, as its own shipper made them.
+
+    Without room for them they are dropped, with a line in the master's log: the shipper would end the task otherwise.
+    """
+    body = await request.body()
+    task_id, lines, origins = await master.intake.threads.run(_posted, body)
+    if caller.task is not None and caller.task.task_id != task_id:
+        raise Forbidden(f"the token is not that of task {task_id}")
+    if caller.task is None and not caller.is_admin:
+        raise Forbidden("only a task itself adds to its output")
+    try:
+        await master.intake.logs.posted(task_id, lines, origins)
+    except (NoRoom, DatabaseFull) as error:
+        log.warning("lines of a task were dropped", task=task_id, lines=len(lines), reason=str(error))
+    return Response(b"{}", media_type="application/json")
+
+
+def wanted(
+    limit: Annotated[int, Query(ge=0)] = 0,
+    follow: bool = False,
+    order_by: OrderBy = OrderBy.UNSPECIFIED,
+    allocation_ids: Texts = [],  # noqa: B006
+    agent_ids: Texts = [],  # noqa: B006
+    container_ids: Texts = [],  # noqa: B006
+    rank_ids: Numbers = [],  # noqa: B006
+    levels: Texts = [],  # noqa: B006
+    sources: Texts = [],  # noqa: B006
+    stdtypes: Texts = [],  # noqa: B006
+    timestamp_after: str | None = None,
+    timestamp_before: str | None = None,
+    search_text: str = "",
+    enable_regex: bool = False,
+) -> Wanted:
+    """What a reader asks for. ``limit`` 0: all lines."""
+    filters = Filters(
+        frozenset(allocation_ids),
+        frozenset(agent_ids),
+        frozenset(container_ids),
+        frozenset(rank_ids),
+        frozenset(_level(name) for name in levels),
+        frozenset(sources),
+        frozenset(stdtypes),
+        None if timestamp_after is None else microseconds(timestamp_after),
+        None if timestamp_before is None else microseconds(timestamp_before),
+        search_text,
+        enable_regex,
+    )
+    return Wanted(filters, limit or None, follow, order_by is OrderBy.DESC)
+
+
+WantedDep = Annotated[Wanted, Depends(wanted)]
+
+
+@routes.get("/api/v1/tasks/{task_id}/logs", "TaskLogs", allow=Allow.USER, response_class=StreamingResponse)
+async def task_logs(master: MasterDep, task_id: str, asked: WantedDep) -> StreamingResponse:
+    """Lines of a task, one message each: a stream, without end until the task's with ``follow``."""
+    return await ndjson(_lines(master, task_id, None, asked))
+
+
+@routes.get("/api/v1/trials/{trial_id}/logs", "TrialLogs", allow=Allow.USER, response_class=StreamingResponse)
+async def trial_logs(master: MasterDep, trial_id: int, asked: WantedDep) -> StreamingResponse:
+    """Lines of a trial's task, as `task_logs`."""
+    return await ndjson(_lines(master, await _task_of(master, trial_id), trial_id, asked))
+
+
+@routes.get("/api/v1/tasks/{task_id}/logs/fields", "TaskLogsFields", allow=Allow.USER, response_class=StreamingResponse)
+async def task_log_fields(master: MasterDep, task_id: str) -> StreamingResponse:
+    """What the lines of a task can be filtered by: a stream of one message."""
+    return await ndjson(_fields(master, task_id))
+
+
+@routes.get(
+    "/api/v1/trials/{trial_id}/logs/fields", "TrialLogsFields", allow=Allow.USER, response_class=StreamingResponse
+)
+async def trial_log_fields(master: MasterDep, trial_id: int) -> StreamingResponse:
+    """As `task_log_fields`."""
+    return await ndjson(_fields(master, await _task_of(master, trial_id)))
+
+
+async def _lines(master: Master, task_id: str, trial_id: int | None, asked: Wanted) -> AsyncIterator[bytes]:
+    whose: JsonObject = {"taskId": task_id} if trial_id is None else {"trialId": trial_id}
+    parts = read(master.db, master.listener, master.intake.threads, task_id, asked, master.shutdown)
+    async for found in parts:
+        yield b"".join(line({**whose, **_message(each)}) for each in found)
+
+
+async def _fields(master: Master, task_id: str) -> AsyncIterator[bytes]:
+    async with master.db.connection() as conn:
+        place = await logs.place_of(conn, task_id)
+        yield line(await log_fields.of_task(conn, place))
+
+
+async def _task_of(master: Master, trial_id: int) -> str:
+    async with master.db.connection() as conn:
+        task_id = await log_fields.task_of_trial(conn, trial_id)
+    if task_id is None:
+        raise NotFound(f"there is no trial {trial_id}")
+    return task_id
+
+
+def _message(found: Found) -> JsonObject:
+    said = found.line
+    origin = found.origin
+    message: JsonObject = {
+        "id": str(found.number),
+        "timestamp": timestamp(said.at_us),
+        "message": rendered(found),
+        "log": said.text + "\n",
+        "level": f"LOG_LEVEL_{LEVELS[said.level]}",
+        "source": origin.source,
+    }
+    if said.rank != NO_RANK:
+        message["rankId"] = said.rank
+    for name, value in (
+        ("allocationId", origin.allocation_id),
+        ("containerId", origin.container_id),
+        ("agentId", origin.agent_id),
+        ("stdtype", origin.stdtype),
+    ):
+        if value:
+            message[name] = value
+    return message
+
+
+def _posted(body: bytes) -> tuple[str, list[Line], list[Origin]]:
+    asked = decode_body(body)
+    rows = asked.get("logs") if isinstance(asked, dict) else None
+    if not isinstance(rows, list) or not rows:
+        raise InvalidInput("logs must be a list of at least one line")
+    if len(rows) > _MOST_LINES:
+        raise InvalidInput(f"a request has at most {_MOST_LINES} lines, and this one has {len(rows)}")
+    task_ids, lines, origins = set(), [], cast("dict[Origin, int]", {})
+    for row in rows:
+        if not isinstance(row, dict):
+            raise InvalidInput("each line is an object")
+        task_ids.add(_text(row, "task_id", "taskId"))
+        origin = Origin(
+            _text(row, "allocation_id", "allocationId"),
+            _text(row, "container_id", "containerId"),
+            _text(row, "agent_id", "agentId"),
+            _text(row, "source") or "task",
+            _text(row, "stdtype"),
+        )
+        lines += _lines_of(row, origins.setdefault(origin, len(origins)))
+    task_id = next(iter(task_ids))
+    if len(task_ids) > 1 or not task_id:
+        raise InvalidInput("all lines of a request are of one task: give each its task_id")
+    return task_id, lines, list(origins)
+
+
+def _lines_of(row: dict[str, Json], origin: int) -> list[Line]:
+    at_us = microseconds(_text(row, "timestamp"))
+    rank = row.get("rank_id", row.get("rankId"))
+    number = rank if isinstance(rank, int) and 0 <= rank < 2**31 else NO_RANK
+    level = level_number(_text(row, "level"))
+    texts = clean(_text(row, "log")).removesuffix("\n").split("\n")
+    return [Line(at_us, text, level, number, origin) for text in texts]
+
+
+def _text(row: dict[str, Json], *names: str) -> str:
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str):
+            return value
+    return ""
+
+
+def _level(name: str) -> int:
+    number = level_number(name)
+    if not number and not name.upper().endswith("UNSPECIFIED"):
+        raise InvalidInput(f"there is no level {name!r}: {', '.join(LEVELS[1:])} are all")
+    return number

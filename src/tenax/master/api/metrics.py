@@ -1,0 +1,221 @@
+"""Metrics: reported one by one as Determined's client does, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, cast
+
+import msgspec
+from fastapi import Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from tenax.errors import InvalidInput, NotFound, NotNow
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.api.deps import CallerDep, MasterDep
+from tenax.master.api.ndjson import line, ndjson
+from tenax.master.api.route import LARGE_BODY_BYTES, decode_body
+from tenax.master.api.routing import Allow, Routes
+from tenax.master.auth import Caller
+from tenax.master.context import Master
+from tenax.master.ingest.charts import chart
+from tenax.master.ingest.log_search import timestamp
+from tenax.master.ingest.reports import from_values
+from tenax.master.ingest.values import Item
+from tenax.master.store import listings_trials, series, summaries
+from tenax.master.store.series import PackedReports, PackedSeries
+
+routes = Routes("metrics")
+
+#: Points of a chart that are given when none are asked for.
+_POINTS = 1000
+_TRAINING, _VALIDATION = "training", "validation"
+TrialIds = Annotated[list[int], Query()]
+
+
+@routes.post("/api/v1/trials/{trial_id}/metrics", "ReportTrialMetrics", allow=Allow.USER, response_class=Response)
+async def report_metrics(master: MasterDep, caller: CallerDep, request: Request, trial_id: int) -> Response:
+    """Store one report of one group; 200 means that it is durable. The same report again is nothing new."""
+    body = await request.body()
+    large = len(body) > LARGE_BODY_BYTES
+    asked = await master.intake.threads.run(decode_body, body) if large else decode_body(body)
+    group, values = _parts(asked)
+    run_id = await _run_of(master, caller, trial_id, values)
+    step, time = _either(values, "stepsCompleted"), _either(values, "reportTime")
+    report = from_values(
+        trial_id, run_id, group, None if step is None else _integer(step), time if isinstance(time, str) else None,
+        _object(values.get("metrics"), "metrics.metrics"),
+    )  # fmt: skip
+    refused = (await master.intake.metrics.submit([Item(report)]))[0]
+    if refused is not None:
+        raise InvalidInput(refused.message)
+    return Response(b"{}", media_type="application/json")
+
+
+@routes.get("/api/v1/trials/metrics/trial_metrics", "GetMetrics", allow=Allow.USER, response_class=StreamingResponse)
+async def get_metrics(master: MasterDep, trial_ids: TrialIds = [], group: str = "") -> StreamingResponse:  # noqa: B006
+    """All visible reports of one group (without one: of every group), by trial, group and step: a stream."""
+    return await ndjson(_reports(master, trial_ids, group))
+
+
+@routes.get(
+    "/api/v1/trials/metrics/training_metrics", "GetTrainingMetrics", allow=Allow.USER, response_class=StreamingResponse
+)
+async def get_training_metrics(master: MasterDep, trial_ids: TrialIds = []) -> StreamingResponse:  # noqa: B006
+    """All visible training reports, by trial and step: a stream."""
+    return await ndjson(_reports(master, trial_ids, _TRAINING))
+
+
+@routes.get(
+    "/api/v1/trials/metrics/validation_metrics",
+    "GetValidationMetrics",
+    allow=Allow.USER,
+    response_class=StreamingResponse,
+)
+async def get_validation_metrics(master: MasterDep, trial_ids: TrialIds = []) -> StreamingResponse:  # noqa: B006
+    """All visible validation reports, by trial and step: a stream."""
+    return await ndjson(_reports(master, trial_ids, _VALIDATION))
+
+
+@routes.get("/api/v1/trials/{trial_id}/series", "GetTrialSeries", allow=Allow.USER, response_class=Response)
+async def get_series(
+    master: MasterDep,
+    trial_id: int,
+    metric: str,
+    group: str = _TRAINING,
+    max_points: Annotated[int, Query(ge=0)] = _POINTS,
+) -> Response:
+    """One metric for a chart: ``{"total", "steps", "times", "values"}``, thinned to ``max_points`` (0: all).
+
+    Its least and greatest value are kept. Times are microseconds since 1970; special values are the strings "NaN",
+    "Infinity" and "-Infinity".
+    """
+    packed = await _series(master, trial_id, group, metric)
+    body = await master.intake.threads.run(_chart, packed, max_points)
+    return Response(body, media_type="application/json")
+
+
+@routes.get(
+    "/api/v1/trials/{trial_id}/metric-summaries", "GetTrialMetricSummaries", allow=Allow.USER, response_class=Response
+)
+async def get_summaries(master: MasterDep, trial_id: int) -> Response:
+    """group -> metric -> {"type", "last", and of numbers "count", "sum", "min", "max", "mean"}."""
+    await _check_trials(master, [trial_id])
+    async with master.db.connection() as conn:
+        found = await summaries.of_trials(conn, [trial_id])
+    return Response(msgspec.json.encode(found[trial_id]), media_type="application/json")
+
+
+@routes.get(
+    "/api/v1/experiments/{experiment_id}/metric-names",
+    "GetExperimentMetricNames",
+    allow=Allow.USER,
+    response_class=Response,
+)
+async def get_names(master: MasterDep, experiment_id: int) -> Response:
+    """group -> names of metrics, sorted, over all trials of the experiment."""
+    async with master.db.connection() as conn:
+        found = await summaries.names_of_experiment(conn, experiment_id)
+    return Response(msgspec.json.encode(found), media_type="application/json")
+
+
+async def _run_of(master: Master, caller: Caller, trial_id: int, values: JsonObject) -> int:
+    """The run that reports: that of the token; without one, what the body says. Raises NotNow, Forbidden, NotFound."""
+    said = _either(values, "trialRunId")
+    told = None if said is None else _integer(said)
+    if caller.task is None:
+        async with master.db.connection() as conn:
+            view = await listings_trials.get(conn, trial_id)
+        caller.may_change(view.owner_id, f"trial {trial_id}")
+        return view.run_id if told is None else told
+    if caller.task.trial_id != trial_id:
+        raise NotNow(f"the token is not that of trial {trial_id}")
+    if told is not None and told != caller.task.run_id:
+        raise NotNow(
+            f"the report is of run {told}, and the token is that of run {caller.task.run_id}: only that one may report"
+        )
+    return caller.task.run_id
+
+
+async def _reports(master: Master, trial_ids: Sequence[int], group: str) -> AsyncIterator[bytes]:
+    if not trial_ids:
+        raise InvalidInput("name at least one trial: trialIds is empty")
+    await _check_trials(master, trial_ids)
+    async with master.db.snapshot() as conn:
+        groups = [found for found in await series.groups_of(conn, sorted(set(trial_ids))) if group in ("", found.name)]
+    for found in groups:
+        async with master.db.snapshot() as conn:
+            clusters = await series.outline(conn, found)
+        for cluster in clusters:
+            async with master.db.connection() as conn:
+                packed = await series.fetch(conn, found, cluster)
+            yield await master.intake.threads.run(_report_lines, packed)
+
+
+async def _series(master: Master, trial_id: int, group: str, metric: str) -> PackedSeries:
+    await _check_trials(master, [trial_id])
+    async with master.db.snapshot() as conn:
+        for found in await series.groups_of(conn, [trial_id]):
+            if found.name == group:
+                return await series.series(conn, found, metric)
+    raise NotFound(f"trial {trial_id} has no metrics in group {group!r}")
+
+
+async def _check_trials(master: Master, trial_ids: Sequence[int]) -> None:
+    async with master.db.connection() as conn:
+        missing = await series.unknown_trials(conn, trial_ids)
+    if missing:
+        raise NotFound(f"there is no trial {missing[0]}")
+
+
+def _report_lines(packed: PackedReports) -> bytes:
+    """In messages of some hundred reports."""
+    rows = [_message(number, report) for number, report in enumerate(packed.reports())]
+    return b"".join(line({"metrics": rows[start : start + 500]}) for start in range(0, len(rows), 500))
+
+
+def _message(number: int, report: series.Reported) -> JsonObject:
+    values = "validation_metrics" if report.group == _VALIDATION else "avg_metrics"
+    metrics: JsonObject = {values: report.metrics}
+    if report.batch is not None:
+        metrics["batch_metrics"] = msgspec.json.decode(report.batch)
+    return {
+        "id": number,
+        "trialId": report.trial_id,
+        "trialRunId": report.run_id,
+        "group": report.group,
+        "totalBatches": report.step or 0,
+        "endTime": timestamp(report.at_us),
+        "archived": False,
+        "metrics": metrics,
+    }
+
+
+def _chart(packed: PackedSeries, max_points: int) -> bytes:
+    return msgspec.json.encode(chart(packed.points(), max_points))
+
+
+def _parts(asked: object) -> tuple[str, JsonObject]:
+    body = _object(cast(Json, asked), "the body")
+    group = body.get("group")
+    if not isinstance(group, str):
+        raise InvalidInput("group is missing: name the group of the report, such as 'training'")
+    return group, _object(body.get("metrics"), "metrics")
+
+
+def _either(values: JsonObject, name: str) -> Json:
+    """In camel case or in snake case."""
+    if name in values:
+        return values[name]
+    return values.get("".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name))
+
+
+def _object(value: Json, name: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{name} must be an object")
+    return value
+
+
+def _integer(value: Json) -> int:
+    if isinstance(value, int | str) and not isinstance(value, bool) and str(value).lstrip("-").isdecimal():
+        return int(value)
+    raise InvalidInput(f"{value!r} is not a whole number")

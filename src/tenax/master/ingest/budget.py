@@ -1,0 +1,105 @@
+"""How much disk telemetry may take: near the end logs are refused first, then metrics, so that state can be written.
+
+Sizes are looked up when something comes in, at most every few seconds; nothing ticks while nothing comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tenax.config.master import BudgetSettings
+from tenax.errors import TryAgain
+from tenax.master.store import sizes
+from tenax.master.store.database import Database
+
+_FRESH_S = 5.0
+
+
+class NoRoom(TryAgain):
+    """There is no room for this: make some, then it will be taken."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retry_after=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """In bytes. ``free`` is of the disk of the database; None where it is on another machine."""
+
+    logs: int
+    metrics: int
+    free: int | None
+
+
+class Budget:
+    """Says no in time. For one event loop."""
+
+    def __init__(self, settings: BudgetSettings, look: Callable[[], Awaitable[Usage]]) -> None:
+        self._settings = settings
+        self._look = look
+        self._usage = Usage(0, 0, None)
+        self._looked_at = -_FRESH_S
+        self._looking = asyncio.Lock()
+
+    async def check_logs(self) -> None:
+        """Raises NoRoom when lines of tasks cannot be taken."""
+        usage = await self._current()
+        if usage.logs >= self._settings.log_bytes:
+            raise NoRoom(
+                f"logs take {_gib(usage.logs)}, and may take {_gib(self._settings.log_bytes)}: delete experiments or "
+                "shorten log retention, or raise budgets.log_bytes"
+            )
+        self._check_free(usage, self._settings.min_free_bytes, "logs")
+
+    async def check_metrics(self) -> None:
+        """Raises NoRoom when metrics cannot be taken."""
+        usage = await self._current()
+        if usage.metrics >= self._settings.metric_bytes:
+            raise NoRoom(
+                f"metrics take {_gib(usage.metrics)}, and may take {_gib(self._settings.metric_bytes)}: delete "
+                "experiments, or raise budgets.metric_bytes"
+            )
+        self._check_free(usage, self._settings.min_free_bytes // 2, "metrics")
+
+    def _check_free(self, usage: Usage, needed: int, what: str) -> None:
+        if usage.free is not None and usage.free < needed:
+            raise NoRoom(
+                f"the disk of the database has {_gib(usage.free)} left, and {what} are refused below {_gib(needed)}, "
+                "so that the state of experiments can still be written: make room on it"
+            )
+
+    async def _current(self) -> Usage:
+        if time.monotonic() - self._looked_at >= _FRESH_S:
+            async with self._looking:
+                if time.monotonic() - self._looked_at >= _FRESH_S:
+                    self._usage = await self._look()
+                    self._looked_at = time.monotonic()
+        return self._usage
+
+
+def usage_of(database: Database) -> Callable[[], Awaitable[Usage]]:
+    """Looks into the database, and at its disk when that is ours."""
+
+    async def look() -> Usage:
+        async with database.connection() as conn:
+            found = await sizes.telemetry(conn)
+            directory = await sizes.local_directory(conn)
+        return Usage(found.logs, found.metrics, None if directory is None else _free(Path(directory)))
+
+    return look
+
+
+def _free(directory: Path) -> int | None:
+    try:
+        return shutil.disk_usage(directory).free
+    except OSError:
+        return None
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:.2f} GiB"

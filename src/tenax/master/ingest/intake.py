@@ -1,0 +1,44 @@
+"""All that takes in telemetry in one master process, and its background tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tenax.config.master import BudgetSettings
+from tenax.master.ingest.budget import Budget, usage_of
+from tenax.master.ingest.logs import LogIngest
+from tenax.master.ingest.metrics import MetricIngest
+from tenax.master.ingest.sealing import Sealing
+from tenax.master.ingest.spool import SpoolIngest
+from tenax.master.ingest.threads import Threads
+from tenax.master.store.database import Database
+
+
+class Intake:
+    """Spools, metrics, output, and the threads that all work in. For one event loop."""
+
+    def __init__(self, database: Database, settings: BudgetSettings) -> None:
+        budget = Budget(settings, usage_of(database))
+        self.threads = Threads()
+        self.sealing = Sealing(database, self.threads)
+        self.metrics = MetricIngest(database, budget, self.threads, self.sealing)
+        self.spool = SpoolIngest(database, self.metrics, self.threads)
+        self.logs = LogIngest(database, budget, self.threads)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Intake]:
+        """With its background tasks; what waits at the end is told to try again."""
+        tasks = [
+            asyncio.create_task(self.metrics.run(), name="metrics"),
+            asyncio.create_task(self.sealing.run(), name="sealing"),
+            asyncio.create_task(self.logs.run(), name="joining"),
+        ]
+        try:
+            yield self
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self.threads.close()

@@ -1,0 +1,209 @@
+"""Taking in output: raw bytes from agents, lines from Determined's shipper.
+
+Rules:
+- What an agent sends is known by (container, stream, offset). Sent twice it is stored once. After a gap the agent is
+  asked to go back; when it cannot (its copy was dropped at a cap), a line says how much is missing.
+- Decompressing, splitting and compressing happen in a thread, before the transaction; it moves the stream on only from
+  where it was when that began, and begins anew otherwise.
+- What waits is bounded in bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Sequence
+
+import structlog
+from asyncpg import Connection
+
+from tenax.errors import InvalidInput, NotFound, Stale, TryAgain
+from tenax.master.ingest.budget import Budget
+from tenax.master.ingest.log_lines import Line, Origin, lines_of
+from tenax.master.ingest.threads import Threads
+from tenax.master.store import log_packing, logs
+from tenax.master.store.database import Database
+from tenax.master.store.log_packing import Chunk
+from tenax.master.store.logs import Member, Place, Span, Stream
+from tenax.wire.logs import CHUNK_BYTES, STREAMS
+
+log = structlog.get_logger("tenax.logs")
+
+#: Bytes of requests that are worked on at most.
+_WAITING_BYTES = 64 * 1024 * 1024
+#: Raw bytes in one request at most; an agent sends `CHUNK_BYTES`.
+_RAW_BYTES = 8 * CHUNK_BYTES
+#: Transactions at a time, so that logs never take all connections.
+_AT_ONCE = 4
+#: A joined chunk has about so many lines, or bytes as stored.
+_JOIN_LINES = 8192
+_JOIN_BYTES = 256 * 1024
+_TRIES = 5
+
+
+class LogIngest:
+    """Takes in output. For one event loop; `run` is a task of the owner's."""
+
+    def __init__(self, database: Database, budget: Budget, threads: Threads) -> None:
+        self._database = database
+        self._budget = budget
+        self._threads = threads
+        self._waiting = 0
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        #: Offsets after a gap that an agent was asked to go back from, by (container, stream).
+        self._asked_back: dict[tuple[str, str], int] = {}
+        self._to_join: asyncio.Queue[Place] = asyncio.Queue()
+
+    async def output(
+        self, agent_id: str, container_id: str, stream: str, offset: int, body: bytes, *, final: bool
+    ) -> int:
+        """Raw output, zlib-compressed, from byte ``offset`` on; returns the first byte that is not here yet.
+
+        Raises InvalidInput, NotFound (no such container of this agent), TryAgain (NoRoom among them).
+        """
+        if stream not in STREAMS:
+            raise InvalidInput(f"there is no stream {stream!r}: {' and '.join(STREAMS)} are all")
+        if offset < 0:
+            raise InvalidInput("an offset is 0 or more")
+        await self._budget.check_logs()
+        async with self._room(len(body)):
+            raw = await self._threads.run(_decompress, body)
+            for _ in range(_TRIES):
+                try:
+                    return await self._take(agent_id, container_id, stream, offset, raw, final)
+                except Stale:
+                    continue
+        raise TryAgain("the same output is being stored by another request")
+
+    async def offsets(self, agent_id: str, container_id: str) -> dict[str, int]:
+        """The first byte of each stream that is not here yet. Raises NotFound."""
+        async with self._database.connection() as conn:
+            await self._member(conn, agent_id, container_id)
+            streams, _ = await logs.streams_of(conn, container_id)
+        return {name: streams[name].next_offset if name in streams else 0 for name in STREAMS}
+
+    async def posted(self, task_id: str, lines: Sequence[Line], origins: Sequence[Origin]) -> None:
+        """Lines as another shipper made them. Raises NotFound, TryAgain."""
+        await self._budget.check_logs()
+        async with self._room(sum(len(line.text) + 50 for line in lines)):
+            chunk = await self._threads.run(log_packing.pack, lines, origins)
+            async with self._slots, self._database.transaction() as conn:
+                place = await logs.place_of(conn, task_id)
+                loose = await logs.append(conn, place, chunk)
+            self._grown(place, loose)
+
+    async def run(self) -> None:
+        """Join small chunks, until cancelled."""
+        while True:
+            place = await self._to_join.get()
+            try:
+                await self.join(place)
+            except TryAgain:
+                log.warning("joining of output waits: the database is away", task=place.task_id)
+            except Exception:
+                log.exception("output could not be joined; it stays as it is", task=place.task_id)
+
+    async def join(self, place: Place) -> None:
+        """Join the small chunks of a task. Raises TryAgain."""
+        async with self._database.transaction() as conn:
+            groups = _neighbours(await logs.loose(conn, place))
+            for group in groups:
+                if len(group) > 1:
+                    chunk: Chunk = await self._threads.run(log_packing.join, [span.chunk for span in group])
+                    await logs.replace(conn, place, group, chunk)
+            if groups:
+                # The last one may grow.
+                await logs.joined(conn, place, groups[-1][0].first_line)
+
+    async def _take(self, agent_id: str, container_id: str, stream: str, offset: int, raw: bytes, final: bool) -> int:
+        async with self._database.connection() as conn:
+            member = await self._member(conn, agent_id, container_id)
+            streams, now_us = await logs.streams_of(conn, container_id)
+        before = streams.get(stream, Stream())
+        missing = max(0, offset - before.next_offset)
+        if missing and self._asked_back.get((container_id, stream)) != offset:
+            self._asked_back[container_id, stream] = offset
+            return before.next_offset
+        end = max(before.next_offset, offset + len(raw))
+        fresh = raw[max(0, before.next_offset - offset) :]
+        carry, chunk = await self._threads.run(_pack, fresh, before.carry, now_us, final, missing, member, stream)
+        if Stream(end, carry) == before:
+            return end
+        async with self._slots, self._database.transaction() as conn:
+            await logs.advance(conn, member.place, container_id, stream, before, Stream(end, carry))
+            loose = 0 if chunk is None else await logs.append(conn, member.place, chunk)
+        self._asked_back.pop((container_id, stream), None)
+        self._grown(member.place, loose)
+        return end
+
+    async def _member(self, conn: Connection, agent_id: str, container_id: str) -> Member:
+        member = await logs.member(conn, container_id, agent_id)
+        if member is None:
+            raise NotFound(f"there is no container {container_id} of agent {agent_id}")
+        return member
+
+    def _grown(self, place: Place, loose: int) -> None:
+        # At each multiple, so that a joining that failed is not the last.
+        if loose and loose % logs.JOIN_AT == 0:
+            self._to_join.put_nowait(place)
+
+    def _room(self, size: int) -> _Room:
+        if self._waiting and self._waiting + size > _WAITING_BYTES:
+            raise TryAgain("more output is waiting to be stored than fits in memory: try again in a moment")
+        return _Room(self, size)
+
+
+class _Room:
+    """Bytes of the queue, held while a request is worked on."""
+
+    def __init__(self, ingest: LogIngest, size: int) -> None:
+        self._ingest, self._size = ingest, size
+
+    async def __aenter__(self) -> None:
+        self._ingest._waiting += self._size
+
+    async def __aexit__(self, *_: object) -> None:
+        self._ingest._waiting -= self._size
+
+
+def _decompress(body: bytes) -> bytes:
+    if not body:
+        return b""
+    worker = zlib.decompressobj()
+    try:
+        raw = worker.decompress(body, _RAW_BYTES)
+    except zlib.error as error:
+        raise InvalidInput(f"the output is not zlib-compressed: {error}") from None
+    if not worker.eof:
+        raise InvalidInput(f"the output is cut off, or longer than {_RAW_BYTES // 2**20} MiB")
+    return raw
+
+
+def _pack(
+    fresh: bytes, carry: bytes, now_us: int, final: bool, missing: int, member: Member, stream: str
+) -> tuple[bytes, Chunk | None]:
+    lines: list[Line] = []
+    if missing:
+        # What was carried over is a line for itself: its end is lost.
+        lines, carry = lines_of(b"", carry, now_us, final=True)
+        lines.append(Line(now_us, f"[{missing} bytes of output are missing here: they were dropped]", level=4))
+    ended, carry = lines_of(fresh, carry, now_us, final=final)
+    lines += ended
+    if not lines:
+        return carry, None
+    origin = Origin(member.origin.allocation_id, member.origin.container_id, member.origin.agent_id, "task", stream)
+    return carry, log_packing.pack(lines, [origin])
+
+
+def _neighbours(spans: Sequence[Span]) -> list[list[Span]]:
+    """In groups that make one chunk each."""
+    groups: list[list[Span]] = []
+    lines = size = 0
+    for span in spans:
+        if not groups or lines + span.chunk.lines > _JOIN_LINES or size + len(span.chunk.body) > _JOIN_BYTES:
+            groups.append([])
+            lines = size = 0
+        groups[-1].append(span)
+        lines += span.chunk.lines
+        size += len(span.chunk.body)
+    return groups

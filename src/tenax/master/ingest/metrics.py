@@ -1,0 +1,186 @@
+"""Group commit of metrics: what arrives while one transaction is under way goes into the next, together.
+
+Rules:
+- A report is answered when its transaction is committed; nothing is answered from memory.
+- Reports are checked before they join a group. A group that fails for another reason is stored one submission after the
+  other, and in it one report after the other, so that only the culprit is refused.
+- The queue is bounded in bytes: beyond it the answer is "try again".
+- One group at a time; reports of one sender stay in their order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+from asyncpg import Connection
+
+from tenax.errors import TryAgain
+from tenax.master.ingest.budget import Budget
+from tenax.master.ingest.decide import decide
+from tenax.master.ingest.sealing import Sealing
+from tenax.master.ingest.threads import Threads
+from tenax.master.ingest.values import Item, Known, Outcome, Refused, StreamKey
+from tenax.master.store import logs, summaries
+from tenax.master.store.database import Database
+from tenax.master.store.metrics import Metrics, save_refusals
+
+log = structlog.get_logger("tenax.ingest")
+
+#: Bytes of reports that wait at most.
+QUEUE_BYTES = 64 * 1024 * 1024
+#: Bytes of reports in one transaction, unless one submission alone is larger.
+_GROUP_BYTES = 4 * 1024 * 1024
+#: More reports than this are worked through in a thread.
+_INLINE = 100
+
+
+@dataclass(slots=True)
+class _Submission:
+    """Reports of one request."""
+
+    items: Sequence[Item]
+    allocations: Mapping[StreamKey, str]
+    size: int
+    done: asyncio.Future[list[Refused | None]] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
+class MetricIngest:
+    """Takes in reports of metrics. For one event loop; `run` is a task of the owner's."""
+
+    def __init__(self, database: Database, budget: Budget, threads: Threads, sealing: Sealing) -> None:
+        self._database = database
+        self._budget = budget
+        self._threads = threads
+        self._sealing = sealing
+        self._metrics = Metrics()
+        self._waiting: deque[_Submission] = deque()
+        self._bytes = 0
+        self._arrived = asyncio.Event()
+
+    async def submit(
+        self, items: Sequence[Item], allocations: Mapping[StreamKey, str] | None = None
+    ) -> list[Refused | None]:
+        """Store reports; returns, once that is durable, for each None or why it is refused for good.
+
+        ``allocations``: for numbered reports, the allocation of each spool. Raises TryAgain (NoRoom among them).
+        """
+        if not items:
+            return []
+        await self._budget.check_metrics()
+        size = sum(item.size for item in items)
+        if self._waiting and self._bytes + size > QUEUE_BYTES:
+            raise TryAgain("more metrics are waiting to be stored than fit in memory: try again in a moment")
+        submission = _Submission(items, allocations or {}, size)
+        self._waiting.append(submission)
+        self._bytes += size
+        self._arrived.set()
+        return await submission.done
+
+    async def run(self) -> None:
+        """Store what arrives, until cancelled; what waits then is told to try again."""
+        try:
+            while True:
+                await self._arrived.wait()
+                group = self._next_group()
+                await self._store_group(group)
+        finally:
+            for submission in self._waiting:
+                _fail(submission, TryAgain("the master is shutting down"))
+            self._waiting.clear()
+
+    def _next_group(self) -> list[_Submission]:
+        group = [self._waiting.popleft()]
+        size = group[0].size
+        while self._waiting and size + self._waiting[0].size <= _GROUP_BYTES:
+            group.append(self._waiting.popleft())
+            size += group[-1].size
+        self._bytes -= size
+        if not self._waiting:
+            self._arrived.clear()
+        return group
+
+    async def _store_group(self, group: list[_Submission]) -> None:
+        try:
+            refused = await self._store(
+                [item for submission in group for item in submission.items],
+                {key: name for submission in group for key, name in submission.allocations.items()},
+            )
+        except TryAgain as error:
+            for submission in group:
+                _fail(submission, error)
+        except asyncio.CancelledError:
+            for submission in group:
+                _fail(submission, TryAgain("the master is shutting down"))
+            raise
+        except Exception:
+            log.exception("a group of metrics could not be stored; trying its reports one by one", reports=len(group))
+            await self._store_apart(group)
+        else:
+            start = 0
+            for submission in group:
+                _answer(submission, refused[start : start + len(submission.items)])
+                start += len(submission.items)
+
+    async def _store_apart(self, group: list[_Submission]) -> None:
+        for submission in group:
+            try:
+                refused = [await self._store_one(item, submission.allocations) for item in submission.items]
+            except TryAgain as error:
+                _fail(submission, error)
+            else:
+                _answer(submission, refused)
+
+    async def _store_one(self, item: Item, allocations: Mapping[StreamKey, str]) -> Refused | None:
+        try:
+            return (await self._store([item], allocations))[0]
+        except TryAgain:
+            raise
+        except Exception as error:
+            log.exception("a report of metrics cannot be stored", report=item.report and item.report.group)
+            refused = Refused(f"it cannot be stored ({type(error).__name__}): the master's log has the details")
+            if item.stream is not None:
+                await self._store([replace(item, condemned=refused)], allocations)
+            return refused
+
+    async def _store(self, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> list[Refused | None]:
+        async with self._database.transaction() as conn:
+            known = await self._metrics.load(conn, items, allocations)
+            outcome = await self._decide(items, known)
+            await self._metrics.apply(conn, outcome, known.now_us)
+            await self._after(conn, items, known, outcome)
+        self._sealing.note(outcome.segments)
+        return [outcome.refused.get(place) for place in range(len(items))]
+
+    async def _decide(self, items: Sequence[Item], known: Known) -> Outcome:
+        if len(items) <= _INLINE:
+            return decide(items, known)
+        return await self._threads.run(decide, items, known)
+
+    async def _after(self, conn: Connection, items: Sequence[Item], known: Known, outcome: Outcome) -> None:
+        for trial_id in sorted(outcome.recount):
+            await summaries.recount(conn, trial_id, known.trials[trial_id].target)
+        numbered = [
+            (*items[place].stream, items[place].n, why.message, why.fatal)  # type: ignore[misc]
+            for place, why in outcome.refused.items()
+            if items[place].stream is not None
+        ]
+        await save_refusals(conn, numbered)
+        for task_id, text in outcome.warnings:
+            await logs.append_system_line(conn, task_id, text, "WARNING")
+
+
+def _answer(submission: _Submission, refused: list[Refused | None]) -> None:
+    # Whoever asked may have gone away.
+    if not submission.done.done():
+        submission.done.set_result(refused)
+
+
+def _fail(submission: _Submission, error: TryAgain) -> None:
+    if not submission.done.done():
+        submission.done.set_exception(error)

@@ -1,0 +1,299 @@
+"""Taking in spools: numbered lines of every kind, each exactly once and in order (`tenax.wire.spool`).
+
+Rules:
+- Metrics go into the group commit, in runs of lines up to the next one that changes state; progress and the runner's
+  state among them are last-one-wins. Whatever changes state is a transaction of its own, with its number.
+- A line that cannot be read, or asks for what cannot be, is refused for good and uses up its number.
+  A repeated question gets the same answer.
+- What is passing (no database, no room) stops at the last line that was stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import asyncpg
+import msgspec
+import structlog
+from asyncpg import Connection
+
+from tenax.errors import InvalidInput, NotFound, TryAgain, UserError
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.ingest import states
+from tenax.master.ingest.metrics import MetricIngest
+from tenax.master.ingest.reports import from_spool
+from tenax.master.ingest.threads import Threads
+from tenax.master.ingest.values import Item, Refused
+from tenax.master.store import checkpoints
+from tenax.master.store import spool as store
+from tenax.master.store.database import Database
+from tenax.master.store.sessions import TaskOf
+from tenax.wire import spool as wire
+from tenax.wire.spool import Refusal, SpoolReply
+
+log = structlog.get_logger("tenax.spool")
+
+#: Bodies above this are read in a thread.
+_LARGE = 32 * 1024
+_LIGHT = (wire.METRICS, wire.PROGRESS, wire.RUNNER_STATE)
+_MEMBERS_KEPT = 50_000
+
+
+class _Record(msgspec.Struct):
+    n: int
+    kind: str
+    at: float
+    body: msgspec.Raw
+
+
+_RECORD = msgspec.json.Decoder(_Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as read: what it says, or why it cannot be read."""
+
+    n: int
+    kind: str
+    body: bytes
+    item: Item | None = None
+    refused: Refused | None = None
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far one request has come."""
+
+    acked: int
+    refused: list[Refusal] = field(default_factory=list)
+
+    def refuse(self, n: int, why: Refused) -> None:
+        self.refused.append({"n": n, "message": why.message, "fatal": why.fatal})
+
+
+class SpoolIngest:
+    """Takes in spools. For one event loop."""
+
+    def __init__(self, database: Database, metrics: MetricIngest, threads: Threads) -> None:
+        self._database = database
+        self._metrics = metrics
+        self._threads = threads
+        self._members: set[tuple[str, str]] = set()
+
+    async def take(self, task: TaskOf, container_id: str, stream: str, body: bytes) -> SpoolReply:
+        """Store the lines of a request; what `tenax.wire.spool` promises. Raises NotFound, InvalidInput, TryAgain."""
+        if not stream or len(stream) > 200:
+            raise InvalidInput("a spool has a name of 1 to 200 characters: give it as 'stream'")
+        await self._check_member(container_id, task.allocation_id)
+        async with self._database.connection() as conn:
+            acked = await store.acked(conn, container_id, stream)
+        key = (container_id, stream)
+        lines = await self._read(task, key, body, acked)
+        fresh = [line for line in lines if line.n > acked]
+        progress = _Progress(acked)
+        if len(fresh) < len(lines):
+            await self._repeat(key, lines, progress)
+        try:
+            await self._store(task, key, fresh, progress)
+        except TryAgain:
+            if progress.acked == acked:
+                raise
+        return {"acked": progress.acked, "refused": progress.refused}
+
+    async def _read(self, task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[Line]:
+        if len(body) <= _LARGE:
+            return read_lines(task, key, body, acked)
+        return await self._threads.run(read_lines, task, key, body, acked)
+
+    async def _check_member(self, container_id: str, allocation_id: str) -> None:
+        if (container_id, allocation_id) in self._members:
+            return
+        async with self._database.connection() as conn:
+            if not await store.is_member(conn, container_id, allocation_id):
+                raise NotFound(f"there is no container {container_id} in allocation {allocation_id}")
+        if len(self._members) >= _MEMBERS_KEPT:
+            self._members.clear()
+        self._members.add((container_id, allocation_id))
+
+    async def _repeat(self, key: tuple[str, str], lines: Sequence[Line], progress: _Progress) -> None:
+        async with self._database.connection() as conn:
+            progress.refused += await store.refused(conn, *key, lines[0].n, progress.acked)
+
+    async def _store(self, task: TaskOf, key: tuple[str, str], lines: Sequence[Line], progress: _Progress) -> None:
+        light: list[Line] = []
+        for line in lines:
+            if line.n != progress.acked + len(light) + 1:
+                # A gap, or numbers that do not rise: the answer says where to go on.
+                break
+            if line.kind in _LIGHT or line.refused is not None:
+                light.append(line)
+                continue
+            await self._store_light(task, key, light, progress)
+            light = []
+            if line.n != progress.acked + 1:
+                return
+            await self._store_state(task, key, line, progress)
+        await self._store_light(task, key, light, progress)
+
+    async def _store_light(
+        self, task: TaskOf, key: tuple[str, str], lines: Sequence[Line], progress: _Progress
+    ) -> None:
+        if not lines:
+            return
+        lines = await self._store_words(task, lines)
+        items = [line.item or Item(None, key, line.n, line.refused) for line in lines]
+        results = await self._metrics.submit(items, {key: task.allocation_id})
+        for line, refused in zip(lines, results):
+            if refused is not None:
+                progress.refuse(line.n, refused)
+        async with self._database.connection() as conn:
+            progress.acked = await store.acked(conn, *key)
+
+    async def _store_words(self, task: TaskOf, lines: Sequence[Line]) -> list[Line]:
+        """The last progress and the last state of the runner; refused ones come back as such."""
+        checked = [_check_word(line) for line in lines]
+        last = {line.kind: line for line in checked if line.refused is None and line.kind != wire.METRICS}
+        if last:
+            async with self._database.transaction() as conn:
+                for line in last.values():
+                    await _say(conn, task, line)
+        return checked
+
+    async def _store_state(self, task: TaskOf, key: tuple[str, str], line: Line, progress: _Progress) -> None:
+        refused: Refused | None = None
+        async with self._database.transaction() as conn:
+            if not await store.take(conn, *key, task.allocation_id, line.n):
+                progress.acked = await store.acked(conn, *key)
+                return
+            try:
+                async with conn.transaction():
+                    await _change_state(conn, task, line)
+            except TryAgain:
+                raise
+            except (UserError, asyncpg.DataError) as error:
+                refused = Refused(str(error))
+            except asyncpg.IntegrityConstraintViolationError as error:
+                log.exception("a line of a spool contradicts the database", kind=line.kind, task=task.task_id)
+                refused = Refused(f"it contradicts what is stored: {error}")
+            if refused is not None:
+                await store.refuse(conn, *key, line.n, refused.message, refused.fatal)
+        progress.acked = line.n
+        if refused is not None:
+            progress.refuse(line.n, refused)
+
+
+def read_lines(task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[Line]:
+    """The complete lines of a request; reports that were taken in before are not read any further."""
+    lines: list[Line] = []
+    for text in body.split(b"\n")[:-1]:
+        following = lines[-1].n + 1 if lines else acked + 1
+        try:
+            record = _RECORD.decode(text)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            lines.append(Line(following, "", b"", refused=Refused(f"this is not a line of a spool: {error}")))
+            continue
+        lines.append(_line(task, key, record, fresh=record.n > acked))
+    return lines
+
+
+def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -> Line:
+    body = bytes(record.body)
+    if record.kind not in wire.KINDS:
+        why = f"a line of a spool cannot be of kind {record.kind!r}: is the master older than the task's library?"
+        return Line(record.n, record.kind, body, refused=Refused(why))
+    if record.kind != wire.METRICS or not fresh:
+        return Line(record.n, record.kind, body)
+    if task.trial_id is None:
+        return Line(record.n, record.kind, body, refused=Refused("only trials report metrics"))
+    try:
+        report = from_spool(task.trial_id, task.run_id, record.at, body)
+    except InvalidInput as error:
+        return Line(record.n, record.kind, body, refused=Refused(str(error)))
+    return Line(record.n, record.kind, body, item=Item(report, key, record.n))
+
+
+def _check_word(line: Line) -> Line:
+    if line.refused is not None or line.kind == wire.METRICS:
+        return line
+    try:
+        values = _object(line.body)
+        if line.kind == wire.PROGRESS and not 0.0 <= _number(values, "progress") <= 1.0:
+            raise InvalidInput(f"progress is {values['progress']}, and must be between 0 and 1")
+    except InvalidInput as error:
+        return Line(line.n, line.kind, line.body, refused=Refused(str(error)))
+    return line
+
+
+async def _say(conn: Connection, task: TaskOf, line: Line) -> None:
+    values = _object(line.body)
+    if line.kind == wire.PROGRESS:
+        await states.progress_reported(conn, task, _number(values, "progress"))
+    else:
+        await states.runner_state_reported(conn, task, str(values.get("state", "")).replace("\x00", ""))
+
+
+async def _change_state(conn: Connection, task: TaskOf, line: Line) -> None:
+    values = _object(line.body)
+    if line.kind == wire.RUN_START:
+        storage = values.get("checkpointStorage")
+        await states.run_started(conn, task, storage if isinstance(storage, dict) else None)
+    elif line.kind == wire.CHECKPOINT:
+        await states.checkpoint_reported(conn, task, await _checkpoint(conn, task, values))
+    elif line.kind == wire.CHECKPOINT_FILES:
+        await states.checkpoint_files_left(conn, _text(values, "uuid"), _sizes(values))
+    elif line.kind == wire.ACK_PREEMPTION:
+        await states.preemption_acknowledged(conn, task)
+    else:
+        await states.exited_early(conn, task, _text(values, "reason"))
+
+
+async def _checkpoint(conn: Connection, task: TaskOf, values: JsonObject) -> checkpoints.Report:
+    storage = values.get("storage")
+    metadata = values.get("metadata")
+    return checkpoints.Report(
+        uuid=_text(values, "uuid"),
+        steps_completed=int(_number(values, "stepsCompleted")),
+        resources=_sizes(values),
+        metadata=metadata if isinstance(metadata, dict) else {},
+        storage_id=await states.run_started(conn, task, storage) if isinstance(storage, dict) else None,
+        state=str(values.get("state", "COMPLETED")).removeprefix("STATE_"),
+    )
+
+
+def _object(body: bytes) -> JsonObject:
+    try:
+        values = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise InvalidInput(f"the body of a line is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise InvalidInput("the body of a line is an object")
+    return cast(JsonObject, values)
+
+
+def _number(values: JsonObject, name: str) -> float:
+    value = values.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidInput(f"{name} is {value!r}, and must be a number")
+    return value
+
+
+def _text(values: JsonObject, name: str) -> str:
+    value = values.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(f"{name} is {value!r}, and must be a text")
+    return value
+
+
+def _sizes(values: JsonObject) -> dict[str, int]:
+    resources = values.get("resources")
+    if not isinstance(resources, dict):
+        raise InvalidInput("resources must be an object of paths and bytes")
+    return {path: _bytes(path, size) for path, size in resources.items()}
+
+
+def _bytes(path: str, size: Json) -> int:
+    if isinstance(size, bool) or not isinstance(size, int | str) or not str(size).isdecimal():
+        raise InvalidInput(f"the size of {path!r} is {size!r}, and must be a number of bytes")
+    return int(size)

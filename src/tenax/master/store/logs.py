@@ -1,0 +1,205 @@
+"""Output of tasks: compressed chunks of lines, numbered in the order of arrival; no row per line.
+
+Rules:
+- The lines of a task are numbered from 0 without gaps; a number is given in the transaction that stores the line.
+- Output of a container is known by its byte offset: what was stored is not stored again, and a beginning of a line
+  whose end has not come is kept beside the offset.
+- A chunk never changes; small neighbours are joined into one, with the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from asyncpg import Connection, Record
+
+from tenax.errors import NotFound, Stale
+from tenax.master.ingest.log_lines import Line, Origin, clean, level_number
+from tenax.master.store import log_packing
+from tenax.master.store.log_packing import Chunk, origins_from_json, origins_to_json
+from tenax.master.store.queries import load
+from tenax.master.store.wakeups import notify
+
+Q = load("logs")
+
+#: A task with so many small chunks gets them joined.
+JOIN_AT = 64
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a task's lines are."""
+
+    task_id: str
+    #: Year and month of the task, 202611.
+    month: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A container, as far as its output goes."""
+
+    place: Place
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How far the output of a container has been taken in."""
+
+    next_offset: int = 0
+    #: The beginning of a line whose end has not come.
+    carry: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A chunk as found."""
+
+    first_line: int
+    chunk: Chunk
+
+
+async def place_of(conn: Connection, task_id: str) -> Place:
+    """Raises NotFound."""
+    month = await conn.fetchval(Q.month_of_task, task_id)
+    if month is None:
+        raise NotFound(f"there is no task {task_id}")
+    return Place(task_id, month)
+
+
+async def member(conn: Connection, container_id: str, agent_id: str) -> Member | None:
+    """The container of that agent; None: it is not one of its."""
+    row = await conn.fetchrow(Q.member, container_id, agent_id)
+    if row is None:
+        return None
+    return Member(
+        Place(row["task_id"], row["month"]),
+        Origin(row["allocation_id"], container_id, agent_id),
+    )
+
+
+async def streams_of(conn: Connection, container_id: str) -> tuple[dict[str, Stream], int]:
+    """By name, a stream without output is not there; and the time in microseconds since 1970."""
+    rows = await conn.fetch(Q.streams, container_id)
+    streams = {row["stream"]: Stream(row["next_offset"], row["carry"]) for row in rows if row["stream"] is not None}
+    return streams, _microseconds(rows[0]["now"])
+
+
+async def advance(conn: Connection, place: Place, container_id: str, name: str, before: Stream, after: Stream) -> None:
+    """Move a stream on. Raises Stale when it is not where ``before`` says."""
+    await _ensure_task(conn, place)
+    if before == Stream():
+        await conn.execute(Q.create_stream, container_id, name, place.task_id)
+    moved = await conn.fetchval(
+        Q.advance, container_id, name, before.next_offset, before.carry, after.next_offset, after.carry
+    )
+    if moved is None:
+        raise Stale
+
+
+async def append(conn: Connection, place: Place, chunk: Chunk) -> int:
+    """Store lines at the end of a task; returns how many chunks wait to be joined. The task's row stays locked."""
+    await _ensure_task(conn, place)
+    row = await conn.fetchrow(Q.number, place.task_id, chunk.lines)
+    await _insert(conn, place, row["first_line"], chunk)
+    await notify(conn, "logs", place.task_id)
+    return int(row["loose_chunks"])
+
+
+async def append_system_line(
+    conn: Connection,
+    task_id: str,
+    text: str,
+    level: str = "INFO",
+    *,
+    allocation_id: str = "",
+    container_id: str = "",
+    agent_id: str = "",
+    source: str = "master",
+) -> None:
+    """A line of the platform's own in the output of a task, in the caller's transaction. Raises NotFound."""
+    place = await place_of(conn, task_id)
+    at_us = _microseconds(await conn.fetchval(Q.now))
+    lines = [Line(at_us, clean(part), level_number(level)) for part in text.splitlines() or [""]]
+    origin = Origin(allocation_id, container_id, agent_id, source)
+    await append(conn, place, log_packing.pack(lines, [origin]))
+
+
+async def spans(
+    conn: Connection, place: Place, *, after: int = -1, before: int | None = None, descending: bool = False, limit: int
+) -> list[Span]:
+    """Chunks with lines after number ``after`` and before ``before``, in order."""
+    statement = Q.spans_down if descending else Q.spans_up
+    rows = await conn.fetch(statement, place.month, place.task_id, after, 2**62 if before is None else before, limit)
+    return [Span(row["first_line"], _chunk(row)) for row in rows]
+
+
+async def ended_since(conn: Connection, task_id: str) -> float | None:
+    """Seconds since the task's end; None: it goes on. A task that does not exist any more has ended long ago."""
+    row = await conn.fetchrow(Q.ended_since, task_id)
+    return float("inf") if row is None else row["seconds"]
+
+
+async def loose(conn: Connection, place: Place) -> list[Span]:
+    """The chunks of a task that were not joined yet, in order; locks the task's lines."""
+    first = await conn.fetchval(Q.lock_loose, place.task_id)
+    return [] if first is None else await spans(conn, place, after=first - 1, limit=4 * JOIN_AT)
+
+
+async def replace(conn: Connection, place: Place, old: Sequence[Span], new: Chunk) -> None:
+    """Put ``new`` in the place of neighbours, which were locked by `loose`."""
+    await conn.execute(Q.drop, place.month, place.task_id, [span.first_line for span in old])
+    await _insert(conn, place, old[0].first_line, new)
+
+
+async def joined(conn: Connection, place: Place, up_to: int) -> None:
+    """Chunks before line ``up_to`` are not looked at again."""
+    await conn.execute(Q.joined, place.task_id, up_to)
+
+
+async def delete_tasks(conn: Connection, task_ids: list[str]) -> None:
+    """Forget the output of tasks; their rows may go after that."""
+    await conn.execute(Q.delete_chunks, task_ids)
+    await conn.execute(Q.delete_tasks, task_ids)
+
+
+async def _ensure_task(conn: Connection, place: Place) -> None:
+    if await conn.fetchval(Q.known_task, place.task_id) is None:
+        await conn.execute(Q.add_month, place.month)
+        await conn.execute(Q.create_task, place.task_id, place.month)
+
+
+async def _insert(conn: Connection, place: Place, first_line: int, chunk: Chunk) -> None:
+    await conn.execute(
+        Q.insert,
+        place.month,
+        place.task_id,
+        first_line,
+        chunk.lines,
+        _EPOCH + timedelta(microseconds=chunk.first_at_us),
+        _EPOCH + timedelta(microseconds=chunk.last_at_us),
+        chunk.levels,
+        origins_to_json(chunk.origins),
+        chunk.meta,
+        chunk.body,
+    )
+
+
+def _chunk(row: Record) -> Chunk:
+    return Chunk(
+        row["lines"],
+        _microseconds(row["first_at"]),
+        _microseconds(row["last_at"]),
+        row["levels"],
+        origins_from_json(row["origins"]),
+        row["meta"],
+        row["body"],
+    )
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
