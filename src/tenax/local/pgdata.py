@@ -138,6 +138,15 @@ def forget_dead_server(data: Path) -> None:
     (data / "postmaster.pid").unlink(missing_ok=True)
 
 
+def forget_dead_socket(sockets: Path) -> None:
+    """Remove the socket of a server that was killed, and the lock beside it, whose pid is no evidence either.
+
+    Only for the holder of the server's lock, and after `forget_dead_server`.
+    """
+    (sockets / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)
+    (sockets / _SOCKET_NAME).unlink(missing_ok=True)
+
+
 def end_orphans(data: Path) -> None:
     """End processes of a server whose postmaster is dead; a query that only computes does not notice by itself."""
     processes = _processes_in(data)

@@ -39,6 +39,7 @@ from tenax.local.pgdata import (
     end_orphans,
     environment,
     forget_dead_server,
+    forget_dead_socket,
     is_ready,
     major_of,
     password_of,
@@ -212,6 +213,7 @@ class EmbeddedPostgres:
                 installation = self._within_reach(choose(major_of(self.data)), account)
             forget_dead_server(self.data)
             sockets = socket_directory(self._directory, account)
+            forget_dead_socket(sockets)
             self._process = self._launch(installation, account, sockets, server_lock)
         finally:
             os.close(server_lock)

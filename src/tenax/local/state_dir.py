@@ -122,7 +122,8 @@ class StateDir:
         foreign = [] if self.options.exists() else [one.name for one in self.root.iterdir() if one.name not in _OURS]
         if foreign:
             raise CannotServe(
-                f"{self.root} holds {foreign[0]} and is not a directory of Tenax: name a new or an empty one with --dir."
+                f"{self.root} holds {foreign[0]} and is not a directory of Tenax: "
+                "name a new or an empty one with --dir."
             )
         try:
             with tempfile.TemporaryFile(dir=self.root) as probe:
