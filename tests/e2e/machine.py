@@ -37,6 +37,8 @@ class Machine:
     ) -> None:
         self.directory = directory
         self.port = free_port()
+        #: The command line; with ``environment`` it finds this cluster.
+        self.command = [str(TENAX)]
         self._options = ("--slots", str(slots), "--runtime", runtime, *options)
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))},
@@ -47,7 +49,7 @@ class Machine:
     def tenax(self, *arguments: str, check: bool = True, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         """Run the command line against this cluster."""
         return subprocess.run(
-            [str(TENAX), *arguments],
+            [*self.command, *arguments],
             env=self.environment,
             cwd=self.directory.parent,
             capture_output=True,

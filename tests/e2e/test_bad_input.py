@@ -1,0 +1,151 @@
+"""What cannot be done is refused, in words that say what is wrong, why, and what to do; and nothing has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.machine import Machine, machine
+from tests.e2e.trials import script, traces
+
+GOOD = """\
+name: good
+entrypoint: python3 train.py
+hyperparameters:
+  lr: {type: double, minval: 0, maxval: 1}
+searcher: {name: random, metric: loss, max_trials: 2}
+resources:
+  slots_per_trial: 1
+"""
+
+#: what is wrong: (a part of the good configuration, what stands there instead, what the refusal says)
+UNFIT: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "broken YAML": ("max_trials: 2}", "max_trials: 2", ("line 6", "not YAML", "brackets")),
+    "an unknown key": ("resources:", "resorces:", ("resorces", "line 6", "unknown key", "did you mean 'resources'")),
+    "an unknown key further in": (
+        "  slots_per_trial: 1",
+        "  slot_per_trial: 1",
+        ("resources.slot_per_trial", "line 7", "did you mean 'slots_per_trial'"),
+    ),
+    "a wrong type": (
+        "slots_per_trial: 1",
+        "slots_per_trial: many",
+        ("resources.slots_per_trial", "line 7", "whole number", "'many'"),
+    ),
+    "no entrypoint": ("entrypoint: python3 train.py\n", "", ("'entrypoint' must be set", "python3 train.py")),
+    "hyperparameters that are no grid": (
+        "name: random, metric: loss, max_trials: 2",
+        "name: grid, metric: loss",
+        ("hyperparameters.lr", "line 4", "grid", "set count"),
+    ),
+    "more slots than there are": ("slots_per_trial: 1", "slots_per_trial: 5", ("slots_per_trial", "5", "2 slots")),
+    "an unknown pool": ("slots_per_trial: 1", "resource_pool: gpus", ("resource_pool", "'gpus'", "default")),
+    "not a map": (GOOD, "- entrypoint: python3 train.py\n", ("line 1", "a map of keys and values", "a list")),
+    "nothing": (GOOD, "", ("no configuration",)),
+}
+
+LIMIT = 200_000
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """One cluster for all; it takes little code."""
+    settings = tmp_path_factory.mktemp("settings") / "master.yaml"
+    settings.write_text(yaml.safe_dump({"context_limit_bytes": LIMIT}))
+    with machine(options=("--config", str(settings))) as up:
+        yield up
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    return script(tmp_path / "code", "print('never started')")
+
+
+def refused(place: Machine, *arguments: str, code: int = 1) -> str:
+    """What is said when a command is refused, which has to change nothing."""
+    before = traces(place)
+    done = place.tenax(*arguments, check=False)
+    assert done.returncode == code, f"exit code {done.returncode}: {done.stdout}{done.stderr}"
+    assert "Traceback" not in done.stderr
+    assert not traces(place).beyond(before)
+    return done.stderr
+
+
+def test_the_configuration_that_is_spoiled_below_is_good(place: Machine, tmp_path: Path, code: Path) -> None:
+    """Otherwise its spoiled forms might be refused for another reason; and a dry run creates nothing."""
+    path = tmp_path / "good.yaml"
+    path.write_text(GOOD)
+    before = traces(place)
+    done = place.tenax("experiment", "create", str(path), str(code), "--dry-run")
+    assert "valid" in done.stderr
+    assert not traces(place).beyond(before)
+
+
+@pytest.mark.parametrize("fault", UNFIT)
+def test_an_unfit_configuration_is_refused(place: Machine, tmp_path: Path, code: Path, fault: str) -> None:
+    """By its path and line, with what is expected there; no experiment is made."""
+    part, instead, words = UNFIT[fault]
+    assert GOOD.count(part) == 1
+    path = tmp_path / "bad.yaml"
+    path.write_text(GOOD.replace(part, instead))
+    told = refused(place, "experiment", "create", str(path), str(code))
+    for word in words:
+        assert word in told
+
+
+def test_all_problems_of_a_configuration_are_told_at_once(place: Machine, tmp_path: Path, code: Path) -> None:
+    """Nobody has to submit as often as there are mistakes."""
+    path = tmp_path / "bad.yaml"
+    path.write_text(GOOD.replace("resources:", "resorces:").replace("entrypoint: python3 train.py\n", ""))
+    told = refused(place, "experiment", "create", str(path), str(code))
+    assert "entrypoint" in told
+    assert "resorces" in told
+
+
+def test_code_over_the_masters_limit_is_refused(place: Machine, tmp_path: Path, code: Path) -> None:
+    """With both sizes, the largest file, and the way out."""
+    (code / "weights.bin").write_bytes(bytes(2 * LIMIT))
+    path = tmp_path / "good.yaml"
+    path.write_text(GOOD)
+    told = refused(place, "experiment", "create", str(path), str(code))
+    for word in ("0.4 MiB", "0.2 MiB", "weights.bin", ".detignore"):
+        assert word in told
+
+
+def test_code_that_is_far_too_large_is_never_sent(place: Machine, tmp_path: Path, code: Path) -> None:
+    """The client knows the usual limit, and says the same before it reads the files."""
+    with (code / "data.bin").open("wb") as sparse:
+        sparse.truncate(200 << 20)
+    path = tmp_path / "good.yaml"
+    path.write_text(GOOD)
+    told = refused(place, "experiment", "create", str(path), str(code))
+    for word in ("200.0 MiB", "95.0 MiB", "data.bin", ".detignore"):
+        assert word in told
+    (code / ".detignore").write_text("data.bin\n")
+    assert place.tenax("experiment", "create", str(path), str(code), "--dry-run").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("experiment", "describe", "4711"), 6, ("4711",)),
+        (("experiment", "kill", "4711"), 6, ("4711",)),
+        (("trial", "describe", "4711"), 6, ("4711",)),
+        (("trial", "logs", "4711"), 6, ("4711",)),
+        (("checkpoint", "describe", "00000000-0000-4000-8000-000000000000"), 6, ("00000000-0000-4000",)),
+        (("checkpoint", "describe", "nonsense"), 6, ("nonsense",)),
+        (("experiment", "create", "/nowhere.yaml", "/nowhere"), 2, ("/nowhere.yaml", "does not exist")),
+        (("experiment", "describe", "one"), 2, ("'one'", "integer")),
+        (("experiment", "lst"), 2, ("lst", "list")),
+    ],
+)
+def test_what_is_not_there_is_named(
+    place: Machine, arguments: tuple[str, ...], code: int, words: tuple[str, ...]
+) -> None:
+    """An exit code that tells 'not found' from 'written wrongly'."""
+    told = refused(place, *arguments, code=code)
+    for word in words:
+        assert word in told

@@ -1,0 +1,128 @@
+"""Scripts that fail: the trial ends with the reason in words, its log holds what happened, and the search goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.machine import Machine, machine
+from tests.e2e.trials import config, output, ran, script
+
+ADAPTIVE = {
+    "name": "adaptive_asha",
+    "metric": "loss",
+    "time_metric": "epochs",
+    "max_time": 4,
+    "max_trials": 4,
+    "max_concurrent_trials": 2,
+}
+ONE_OF_FOUR = {
+    "which": {"type": "categorical", "vals": [0, 1, 2, 3]},
+    "seed": {"type": "int", "minval": 0, "maxval": 1},
+}
+
+REPORTS = """
+    import tenax
+    from tenax import core
+    info = tenax.get_cluster_info()
+    with core.init() as context:
+        for epoch in range(1, 5):
+            context.train.report_validation_metrics(epoch, {metrics})
+            if context.preempt.should_preempt():
+                break
+"""
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Machine]:
+    """One cluster for all."""
+    with machine() as up:
+        yield up
+
+
+def test_a_checkpoint_directory_that_cannot_be_written_ends_the_trial(place: Machine, tmp_path: Path) -> None:
+    """At its start, before hours are spent; directory and cause stand in the reason and in the log."""
+    (tmp_path / "a-file").write_text("not a directory")
+    storage = {"type": "directory", "container_path": str(tmp_path / "a-file" / "checkpoints")}
+    code = script(tmp_path / "code", "print('never started')")
+    experiment, (trial,) = ran(place, config(checkpoint_storage=storage), code)
+    assert (experiment.state, trial.state) == ("ERROR", "ERROR")
+    log = output(place, trial)
+    for text in (trial.reason, log):
+        assert str(tmp_path / "a-file") in text
+        assert "checkpoint" in text
+    assert "never started" not in log
+
+
+def test_a_script_that_raises_at_import_is_tried_as_often_as_allowed(place: Machine, tmp_path: Path) -> None:
+    """The reason is the last line of its traceback, the log has all of it, and max_restarts is kept to."""
+    code = script(
+        tmp_path,
+        """
+        import os
+        print("try", os.environ["DET_TRIAL_RUN_ID"])
+        import no_such_module
+        """,
+    )
+    experiment, (trial,) = ran(place, config(max_restarts=2), code)
+    assert (experiment.state, trial.state) == ("ERROR", "ERROR")
+    assert trial.restarts == 3
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in trial.reason
+    assert "max_restarts is 2" in trial.reason
+    log = output(place, trial)
+    assert [line[-5:] for line in log.splitlines() if "try" in line] == ["try 1", "try 2", "try 3"]
+    assert log.count("Traceback (most recent call last)") == 3
+
+
+def test_a_metric_that_the_search_does_not_find_ends_that_trial_alone(place: Machine, tmp_path: Path) -> None:
+    """With what was expected and what came, without another try; the search has its other trials."""
+    wrong = "{'accuracy': 0.5} if info.trial.hparams['which'] == 0 else {'loss': 1.0 / epoch, 'epochs': epoch}"
+    code = script(tmp_path, REPORTS.replace("{metrics}", wrong))
+    document = config(
+        hyperparameters=ONE_OF_FOUR, searcher=ADAPTIVE, max_restarts=5, reproducibility={"experiment_seed": 3}
+    )
+    experiment, trials = ran(place, document, code)
+    spoiled = [trial for trial in trials if trial.hparams["which"] == 0]
+    assert 0 < len(spoiled) < len(trials)
+    for trial in trials:
+        assert trial.state == ("ERROR" if trial in spoiled else "COMPLETED")
+        assert trial.restarts == 0
+    for trial in spoiled:
+        for word in ("'loss'", "'epochs'", "accuracy = 0.5", "searcher.metric"):
+            assert word in trial.reason
+        assert "accuracy = 0.5" in output(place, trial)
+    assert experiment.state == "COMPLETED"
+
+
+def test_a_metric_that_is_no_number_is_kept_and_ranked_worst(place: Machine, tmp_path: Path) -> None:
+    """The trial goes on to its end; a warning in its log names it; another trial is the best."""
+    nan = "{'loss': float('nan') if info.trial.hparams['which'] == 0 else 1.0 + epoch, 'epochs': epoch}"
+    code = script(tmp_path, REPORTS.replace("{metrics}", nan))
+    searcher = {**ADAPTIVE, "smaller_is_better": False}
+    document = config(hyperparameters=ONE_OF_FOUR, searcher=searcher, reproducibility={"experiment_seed": 3})
+    experiment, trials = ran(place, document, code)
+    assert experiment.state == "COMPLETED"
+    assert {trial.state for trial in trials} == {"COMPLETED"}
+    spoiled = [trial for trial in trials if trial.hparams["which"] == 0]
+    assert 0 < len(spoiled) < len(trials)
+    assert experiment.best_trial_id not in {trial.id for trial in spoiled}
+    for trial in spoiled:
+        with place.client() as client:
+            reported = [report.metrics["loss"] for report in client.trial(trial.id).metrics("validation")]
+        assert reported
+        assert all(math.isnan(float(str(value))) for value in reported)
+        log = output(place, trial)
+        assert f"trial {trial.id}" in log
+        assert "ranks worst" in log
+
+
+def test_a_program_that_is_not_there_is_named(place: Machine, tmp_path: Path) -> None:
+    """As a shell would, with the exit code that it has for it."""
+    code = script(tmp_path, "")
+    _, (trial,) = ran(place, config(entrypoint=["/no/such/program", "train.py"]), code)
+    assert trial.state == "ERROR"
+    assert "/no/such/program" in trial.reason
+    assert "/no/such/program" in output(place, trial)

@@ -1,0 +1,213 @@
+"""What becomes of an experiment that is paused, stopped, canceled, killed, deleted; and what is said meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tenax.client.experiments import Experiment
+from tenax.jsonvalue import JsonObject
+from tests.e2e import noop
+from tests.e2e.machine import ROOT, Machine, machine, outlast, wait_for
+from tests.e2e.trials import config, script
+
+NOOP = ROOT / "examples" / "noop"
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Machine]:
+    """One cluster with two slots for all."""
+    with machine() as up:
+        yield up
+
+
+def submit(place: Machine, document: JsonObject, code: Path = NOOP) -> int:
+    with place.client() as client:
+        return client.create_experiment(document, code).id
+
+
+def look(place: Machine, number: int) -> Experiment:
+    with place.client() as client:
+        return client.experiment(number)
+
+
+def lasting(log_dir: Path, **changes: object) -> JsonObject:
+    """A trial that goes on until somebody ends it."""
+    hparams = {"reports": 100_000, "seconds": 0.05, "log_dir": str(log_dir)}
+    return config(hyperparameters=hparams, **changes)
+
+
+def end(place: Machine, *numbers: int) -> None:
+    """Kill them and wait until their slots are free."""
+    place.tenax("experiment", "kill", *map(str, numbers))
+    for number in numbers:
+        outlast(place, number)
+    wait_for(lambda: not in_use(place), "free slots")
+
+
+def in_use(place: Machine) -> list[str]:
+    """Containers on slots, as the command line tells."""
+    slots = place.json("slot", "list")
+    assert isinstance(slots, list)
+    assert len(slots) == 2
+    return [str(slot["containerId"]) for slot in slots if isinstance(slot, dict) and slot["containerId"]]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_stop_of_the_search_ends_the_process_and_completes_the_trial(place: Machine, tmp_path: Path) -> None:
+    """The script of a stopped trial sees the signal, saves and exits; nothing of it is left, and it is COMPLETED."""
+    hparams = {
+        "reports": 64,
+        "seconds": 0.02,
+        "log_dir": str(tmp_path),
+        "quality": {"type": "double", "minval": 0.0, "maxval": 1.0},
+    }
+    searcher = {
+        "name": "adaptive_asha",
+        "mode": "aggressive",
+        "metric": "loss",
+        "time_metric": "epochs",
+        "max_time": 64,
+        "max_trials": 6,
+        "max_concurrent_trials": 2,
+    }
+    number = submit(place, config(hyperparameters=hparams, searcher=searcher, max_restarts=5))
+    assert outlast(place, number).state == "COMPLETED"
+    with place.client() as client:
+        trials = client.experiment(number).trials()
+        saved = {trial.id: {one.steps for one in trial.checkpoints()} for trial in trials}
+    assert {trial.state for trial in trials} == {"COMPLETED"}
+    stopped = [trial for trial in trials if trial.steps < 64]
+    assert 0 < len(stopped) < len(trials)
+    for trial in stopped:
+        book = noop.read(tmp_path, trial.id)
+        assert "stopped early by the search" in trial.reason
+        assert [line["event"] for line in book if "event" in line] == ["start", "preempted"]
+        assert book[-1]["step"] in saved[trial.id]
+        assert not alive(book[-1]["pid"])
+
+
+def test_whoever_waits_is_told_why(place: Machine, tmp_path: Path) -> None:
+    """In list and in describe, as text and as JSON; the words change when the cause does."""
+    first = submit(place, lasting(tmp_path, name="first", resources={"slots_per_trial": 2}))
+    wait_for(lambda: look(place, first).state == "RUNNING", "a running experiment")
+    second = submit(place, lasting(tmp_path, name="second"))
+    try:
+        wait_for(lambda: look(place, second).reason, "a reason to wait")
+        reason = look(place, second).reason
+        assert "slot" in reason
+        assert reason in place.tenax("experiment", "describe", str(second)).stdout
+        assert reason in place.tenax("experiment", "list").stdout
+        described = place.json("experiment", "describe", str(second))
+        assert isinstance(described, dict)
+        assert described["experiment"]["reason"] == reason  # type: ignore[call-overload,index]
+        listed = place.json("experiment", "list")
+        assert reason in [one["reason"] for one in listed if one["id"] == second]  # type: ignore[union-attr,index,call-overload]
+        with place.client() as client:
+            (trial,) = client.experiment(second).trials()
+        assert trial.state == "QUEUED"
+        assert trial.reason == reason
+        place.tenax("experiment", "pause", str(second))
+        wait_for(lambda: "paused" in look(place, second).reason, "the reason of one that was paused")
+        assert look(place, second).state == "PAUSED"
+        assert look(place, first).reason == ""
+    finally:
+        end(place, first, second)
+
+
+def test_cancel_lets_the_trials_save_first(place: Machine, tmp_path: Path) -> None:
+    """CANCELED, with a checkpoint of the last step, and a reason that says who asked."""
+    number = submit(place, lasting(tmp_path))
+    wait_for(lambda: len(noop.books(tmp_path)) == 1 and noop.reports(tmp_path) >= 2, "reports")
+    place.tenax("experiment", "cancel", str(number))
+    assert outlast(place, number).state == "CANCELED"
+    with place.client() as client:
+        (trial,) = client.experiment(number).trials()
+        saved = trial.checkpoints()
+    assert trial.state == "CANCELED"
+    assert "canceled" in trial.reason
+    last = noop.read(tmp_path, trial.id)[-1]
+    assert last["event"] == "preempted"
+    assert max(one.steps for one in saved if one.state == "COMPLETED") == last["step"]
+    assert place.tenax("experiment", "cancel", str(number)).returncode == 0, "it is canceled already"
+    told = place.tenax("experiment", "activate", str(number), check=False)
+    assert told.returncode == 1
+    assert "has ended" in told.stderr
+
+
+def test_kill_asks_nobody_and_delete_leaves_nothing(place: Machine, tmp_path: Path) -> None:
+    """A script that ignores every signal is gone at once; a running experiment cannot be deleted, an ended one can."""
+    code = script(
+        tmp_path / "code",
+        """
+        import signal, time, pathlib, os
+        from tenax import core
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        with core.init() as context:
+            with context.checkpoint.store_path({"steps_completed": 1}) as (path, _):
+                (path / "file").write_text("x" * 1000)
+            print("pid", os.getpid())
+            while True:
+                time.sleep(0.1)
+        """,
+    )
+    number = submit(place, config(), code)
+    with place.client() as client:
+        (checkpoint,) = wait_for(lambda: client.experiment(number).checkpoints(), "a checkpoint")
+        directory = checkpoint.path()
+        trial = client.experiment(number).trials()[0]
+        line = wait_for(lambda: [one.message for one in trial.logs() if "pid" in one.message], "its pid")[0]
+    assert directory is not None
+    refused = place.tenax("experiment", "delete", "-y", str(number), check=False)
+    assert refused.returncode == 1
+    assert "cancel or kill it first" in refused.stderr
+    place.tenax("experiment", "kill", str(number))
+    assert outlast(place, number).state == "CANCELED"
+    wait_for(lambda: not alive(int(line.split()[-1])), "the end of the process")
+    wait_for(lambda: not in_use(place), "free slots")
+    place.tenax("experiment", "delete", "-y", str(number))
+    wait_for(lambda: place.tenax("experiment", "describe", str(number), check=False).returncode == 6, "its deletion")
+    wait_for(lambda: not directory.exists(), "the end of its checkpoint's files")
+    assert place.tenax("trial", "describe", str(trial.id), check=False).returncode == 6
+
+
+def test_one_trial_can_be_killed_and_the_search_goes_on(place: Machine, tmp_path: Path) -> None:
+    """The other trials are not touched, and the experiment completes."""
+    searcher = {"name": "random", "metric": "loss", "max_trials": 2, "max_concurrent_trials": 2}
+    hparams = {"reports": 40, "seconds": 0.05, "log_dir": str(tmp_path), "quality": 0.5}
+    number = submit(place, config(searcher=searcher, hyperparameters=hparams))
+    wait_for(lambda: len(noop.books(tmp_path)) == 2, "two trials")
+    first, second = [trial.id for trial in _trials(place, number)]
+    place.tenax("trial", "kill", str(first))
+    outlast(place, number)
+    assert [trial.state for trial in _trials(place, number)] == ["CANCELED", "COMPLETED"]
+    assert noop.read(tmp_path, second)[-1]["event"] == "done"
+
+
+def test_experiments_can_be_made_without_being_started(place: Machine, tmp_path: Path) -> None:
+    """--paused makes it; nothing runs until it is activated."""
+    path = tmp_path / "noop.json"
+    path.write_text(json.dumps(config(hyperparameters={"reports": 1})))
+    made = place.tenax("experiment", "create", str(path), str(NOOP), "--paused").stdout
+    number = int(made.split()[-1])
+    assert look(place, number).state == "PAUSED"
+    assert not in_use(place)
+    place.tenax("experiment", "activate", str(number))
+    assert outlast(place, number).state == "COMPLETED"
+
+
+def _trials(place: Machine, number: int):  # type: ignore[no-untyped-def]
+    with place.client() as client:
+        return client.experiment(number).trials()

@@ -1,0 +1,170 @@
+"""The reading commands on a real cluster: what they print, that --json parses; and how those end that wait."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.machine import ROOT, Machine, machine, wait_for
+from tests.e2e.trials import config, ran, script
+
+NOOP = ROOT / "examples" / "noop"
+SEARCH = config(
+    name="read me",
+    hyperparameters={"reports": 4, "checkpoint_every": 2, "quality": {"type": "double", "minval": 0, "maxval": 1}},
+    searcher={"name": "random", "metric": "loss", "max_trials": 3},
+)
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Machine]:
+    """A cluster with one experiment that has ended: number 1, trials 1 to 3."""
+    with machine() as up:
+        experiment, trials = ran(up, SEARCH, NOOP)
+        assert (experiment.id, experiment.state) == (1, "COMPLETED")
+        assert [trial.id for trial in trials] == [1, 2, 3]
+        yield up
+
+
+def checkpoint(place: Machine) -> str:
+    """The best one."""
+    with place.client() as client:
+        return client.experiment(1).best_checkpoint().uuid
+
+
+READING = {
+    "status": ("status",),
+    "version": ("version",),
+    "master info": ("master", "info"),
+    "agent list": ("agent", "list"),
+    "slot list": ("slot", "list"),
+    "user whoami": ("user", "whoami"),
+    "experiment list": ("experiment", "list"),
+    "experiment list --all": ("experiment", "list", "--all"),
+    "experiment describe": ("experiment", "describe", "1"),
+    "experiment list-trials": ("experiment", "list-trials", "1"),
+    "experiment list-checkpoints": ("experiment", "list-checkpoints", "1"),
+    "trial describe": ("trial", "describe", "2"),
+    "trial metrics": ("trial", "metrics", "2"),
+    "checkpoint list": ("checkpoint", "list", "1"),
+    "checkpoint describe": ("checkpoint", "describe", "CHECKPOINT"),
+    "preview-search": ("preview-search", str(NOOP / "adaptive.yaml")),
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_every_reading_command_has_its_answer_in_both_forms(place: Machine, name: str) -> None:
+    """A text with something in it on stdout and nothing on stderr; and JSON that parses."""
+    arguments = [checkpoint(place) if word == "CHECKPOINT" else word for word in READING[name]]
+    done = place.tenax(*arguments)
+    assert done.stdout.strip()
+    assert not done.stderr
+    assert place.json(*arguments)
+
+
+def test_logs_are_lines_of_json_too(place: Machine, tmp_path: Path) -> None:
+    """One object a line, with the line itself, in the order of their printing; --tail, --head and --search choose."""
+    code = script(tmp_path, "for number in range(50):\n    print('line', number)\n")
+    _, (trial,) = ran(place, config(), code)
+    lines = [json.loads(line) for line in place.tenax("trial", "logs", str(trial.id), "--json").stdout.splitlines()]
+    printed = [line["log"] for line in lines if line["log"].startswith("line ")]
+    assert printed == [f"line {number}" for number in range(50)]
+    text = place.tenax("trial", "logs", str(trial.id), "--search", "line 4").stdout
+    assert [line.split("line ")[-1] for line in text.splitlines()] == ["4", *map(str, range(40, 50))]
+    assert len(place.tenax("trial", "logs", str(trial.id), "--head", "3").stdout.splitlines()) == 3
+    last = place.tenax("trial", "logs", str(trial.id), "--tail", "2", "--search", "line").stdout.splitlines()
+    assert [line.split("line ")[-1] for line in last] == ["48", "49"]
+
+
+def test_a_followed_log_ends_with_its_trial(place: Machine, tmp_path: Path) -> None:
+    """Every line is there, once, also those printed after the command was started."""
+    marker = tmp_path / "go"
+    code = script(
+        tmp_path / "code",
+        f"""
+        import pathlib, time
+        print("before")
+        while not pathlib.Path({str(marker)!r}).exists():
+            time.sleep(0.02)
+        print("after")
+        """,
+    )
+    with place.client() as client:
+        experiment = client.create_experiment(config(), code)
+        wait_for(lambda: experiment.trials(), "a trial")
+    following = subprocess.Popen(
+        [*place.command, "experiment", "logs", "-f", str(experiment.id)],
+        env=place.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert following.stdout is not None
+        seen: list[str] = []
+        while not any("before" in line for line in seen):
+            seen.append(following.stdout.readline())
+            assert seen[-1], "it ended too early"
+        marker.touch()
+        rest, _ = following.communicate(timeout=60)
+    finally:
+        following.kill()
+        following.wait()
+    assert following.returncode == 0
+    text = "".join(seen) + rest
+    assert (text.count("before"), text.count("after")) == (1, 1)
+
+
+def test_waiting_tells_by_its_exit_code_how_it_ended(place: Machine, tmp_path: Path) -> None:
+    """0 for COMPLETED; 5 for anything else; 6 when there is no such experiment."""
+    good, _ = ran(place, config(), script(tmp_path / "good", "print('done')"))
+    bad, _ = ran(place, config(), script(tmp_path / "bad", "raise SystemExit(3)"))
+    assert place.tenax("experiment", "wait", str(good.id)).returncode == 0
+    waited = place.tenax("experiment", "wait", str(bad.id), check=False)
+    assert waited.returncode == 5
+    assert "ERROR" in waited.stderr
+    assert place.tenax("experiment", "wait", "4711", check=False).returncode == 6
+
+
+def test_following_a_creation_shows_output_and_end(place: Machine, tmp_path: Path) -> None:
+    """`create -f` of one trial prints what it prints, and ends with its state."""
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(config()))
+    code = script(tmp_path / "code", "print('hello from the task')")
+    done = place.tenax("experiment", "create", str(path), str(code), "-f")
+    assert "hello from the task" in done.stdout
+    assert "COMPLETED" in done.stderr
+
+
+def test_a_checkpoint_is_downloaded_whole(place: Machine, tmp_path: Path) -> None:
+    """Into a new directory; an existing one is refused and stays as it is."""
+    uuid, target = checkpoint(place), tmp_path / "here"
+    printed = place.tenax("checkpoint", "download", uuid, "-o", str(target)).stdout
+    assert printed.strip() == str(target)
+    assert json.loads((target / "state.json").read_text()) == {"step": 4}
+    again = place.tenax("checkpoint", "download", uuid, "-o", str(target), check=False)
+    assert again.returncode == 7
+    assert str(target) in again.stderr
+
+
+def test_a_checkpoint_is_downloaded_through_the_master(place: Machine, tmp_path: Path) -> None:
+    """By who does not see the storage: the same files, in an archive made on the way."""
+    uuid, target = checkpoint(place), tmp_path / "archive.tar.gz"
+    with place.client() as client:
+        with client.session.stream("GET", f"/checkpoints/{uuid}", accept="application/gzip") as response:
+            target.write_bytes(b"".join(response.iter_raw()))
+    listed = subprocess.run(["tar", "tzf", str(target)], capture_output=True, text=True, check=True).stdout
+    assert "state.json" in listed
+
+
+def test_the_best_and_the_table_agree(place: Machine) -> None:
+    """describe names the best trial, whose value is the least of all."""
+    with place.client() as client:
+        experiment = client.experiment(1)
+        losses = {trial.id: trial.searcher_metric for trial in experiment.trials()}
+    assert experiment.best_metric == min(value for value in losses.values() if value is not None)
+    assert losses[experiment.best_trial_id] == experiment.best_metric
+    assert f"(trial {experiment.best_trial_id})" in place.tenax("experiment", "describe", "1").stdout
