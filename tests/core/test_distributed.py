@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,48 +16,7 @@ from tenax.core import mesh
 from tenax.core.distributed import DistributedContext, DummyDistributedContext
 from tenax.core.mesh import OutOfStep, PeerLost
 from tenax.errors import InvalidInput, TenaxError
-
-#: Below the ports that systems hand out by themselves; moved, so that two runs of this file can overlap.
-_ports = itertools.count(15000 + os.getpid() % 400 * 40)
-
-
-def on_ranks(
-    work: Callable[[DistributedContext], object], size: int = 3, machines: int = 1, force_tcp: bool = False
-) -> list[object]:
-    """Run ``work`` on each rank in a thread of its own; results or exceptions by rank."""
-    port = next(_ports)
-    results: list[object] = [None] * size
-    local_size = size // machines
-
-    def rank_main(rank: int) -> None:
-        context = None
-        try:
-            context = DistributedContext(
-                rank=rank,
-                size=size,
-                local_rank=rank % local_size,
-                local_size=local_size,
-                cross_rank=rank // local_size,
-                cross_size=machines,
-                chief_ip="127.0.0.1" if machines > 1 else None,
-                pub_port=port,
-                pull_port=port + 20,
-                force_tcp=force_tcp,
-            )
-            results[rank] = work(context)
-        except Exception as error:
-            results[rank] = error
-        finally:
-            if context is not None:
-                context.close()
-
-    threads = [threading.Thread(target=rank_main, args=(rank,), daemon=True) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert not any(thread.is_alive() for thread in threads), "a rank hangs"
-    return results
+from tests.kits.ranks import on_ranks, ports
 
 
 @pytest.mark.parametrize("force_tcp", [False, True])
@@ -153,14 +110,14 @@ def test_missing_ranks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DET_RENDEZVOUS_TIMEOUT", "0.1")
     sizes = {"rank": 0, "size": 3, "local_rank": 0, "local_size": 3, "cross_rank": 0, "cross_size": 1}
     with pytest.raises(PeerLost, match="rank 1, 2 did not join rank 0"):
-        DistributedContext(**sizes, pub_port=next(_ports))  # type: ignore[arg-type]
+        DistributedContext(**sizes, pub_port=next(ports))  # type: ignore[arg-type]
     with pytest.raises(PeerLost, match="rank 2 could not reach rank 0"):
-        DistributedContext(**{**sizes, "rank": 2, "local_rank": 2}, pub_port=next(_ports))  # type: ignore[arg-type]
+        DistributedContext(**{**sizes, "rank": 2, "local_rank": 2}, pub_port=next(ports))  # type: ignore[arg-type]
 
 
 def test_strangers_are_kept_out() -> None:
     """Who does not know the job's secret is not let in, and does not keep the others from meeting."""
-    port = next(_ports)
+    port = next(ports)
     address = ("127.0.0.1", port)
     stars: list[object] = []
     hub = threading.Thread(target=lambda: stars.append(mesh.make_hub(address, 2, b"secret", 20)), daemon=True)
@@ -177,7 +134,7 @@ def test_strangers_are_kept_out() -> None:
 
 def test_a_hub_that_is_a_stranger() -> None:
     """A rank does not take orders from a listener that does not know the secret."""
-    port = next(_ports)
+    port = next(ports)
 
     def stranger() -> None:
         with pytest.raises(PeerLost):

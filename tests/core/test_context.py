@@ -1,0 +1,232 @@
+"""``core.init``, what a trial reports, and the same script off the cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tenax
+from tenax import core
+from tenax.core import info as info_module
+from tenax.core.info import read_cluster_info
+from tenax.core.train import TrainContext
+from tenax.errors import InvalidInput, NotNow
+from tests.kits.ranks import on_ranks
+from tests.kits.task_master import TaskMaster
+
+
+def local_reports(data: Path) -> list[dict[str, object]]:
+    (path,) = data.glob("runs/*/reports.jsonl")
+    return [json.loads(line) for line in path.open()]
+
+
+def test_off_cluster(off_cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Off the cluster the same calls work: reports in a local file, checkpoints in the user's data, no questions."""
+    with core.init() as context:
+        assert context.info is None
+        context.train.report_training_metrics(1, {"loss": 1.0})
+        context.train.report_validation_metrics(1, {"loss": 2.0})
+        context.train.report_progress(0.5)
+        context.train.set_status("validating")
+        assert context.train.get_experiment_best_validation() is None
+        assert context.train.get_metadata() is None
+        assert context.train.set_metadata({"a": 1}) is None
+        context.alert("title", "text")
+        with context.checkpoint.store_path({"steps_completed": 1}) as (path, storage_id):
+            (path / "x").write_text("1")
+        assert context.checkpoint.get_metadata(storage_id) == {"steps_completed": 1}
+        assert not context.preempt.should_preempt()
+        assert context.distributed.size == 1
+    assert (off_cluster / "checkpoints" / storage_id / "x").exists()
+    assert [record["kind"] for record in local_reports(off_cluster)] == [
+        "metrics", "metrics", "progress", "runner_state", "checkpoint"
+    ]  # fmt: skip
+    assert f"reports go to {off_cluster}/runs/" in capsys.readouterr().err
+    assert tenax.get_cluster_info() is None
+
+
+def test_off_cluster_without_reports(off_cluster: Path) -> None:
+    """A script that reports nothing leaves nothing."""
+    with core.init():
+        pass
+    assert not off_cluster.exists()
+
+
+def test_invalid_hp_off_cluster(off_cluster: Path) -> None:
+    """InvalidHP ends the script with 0 there too."""
+    with pytest.raises(SystemExit) as ended, core.init():
+        raise core.InvalidHP("no")
+    assert ended.value.code == 0
+    assert local_reports(off_cluster)[0]["body"] == {"reason": "EXITED_REASON_INVALID_HP"}
+
+
+def test_first_record_is_the_start(trial: Path, master: TaskMaster) -> None:
+    """A run begins with a record of where its checkpoints go, without policies."""
+    with core.init() as context:
+        assert context.info is not None
+        assert context.info.trial.hparams["nested"] == {"units": 3}
+    assert [record["kind"] for record in master.records()] == ["run_start"]
+    assert master.bodies_of("run_start") == [
+        {"checkpointStorage": {"type": "directory", "container_path": f"{trial}/checkpoints"}}
+    ]
+
+
+def test_validations_are_not_held_back(trial: Path, master: TaskMaster) -> None:
+    """A validation is sent while the script goes on: the search waits for it."""
+    with core.init() as context:
+        context.train.report_validation_metrics(1, {"loss": 1})
+        master.wait_for(lambda: len(master.records("metrics")) == 1)
+        context.train.report_validation_metrics(2, {"loss": 1})
+        master.wait_for(lambda: len(master.records("metrics")) == 2)
+
+
+def test_groups(trial: Path, master: TaskMaster) -> None:
+    """Any group with a usable name can be reported; others are refused in the call."""
+    with core.init() as context:
+        context.train.report_metrics("inference", 4, {"x": 1})
+        for group in ("", "a.b", "gpu"):
+            with pytest.raises(InvalidInput, match="group"):
+                context.train.report_metrics(group, 4, {"x": 1})
+        with pytest.raises(ValueError, match="'x' is None"):
+            context.train.report_metrics("validation", 4, {"x": None})
+    assert [body["group"] for body in master.bodies_of("metrics")] == ["inference"]
+
+
+def test_progress(trial: Path, master: TaskMaster) -> None:
+    """Progress is from 0 to 1; steps too small to see are not sent, the end always is."""
+    with core.init() as context:
+        for value in [0.0, 0.00001, 0.5, 0.5001, 1.0]:
+            context.train.report_progress(value)
+        for wrong in (-0.1, 1.1, float("nan")):
+            with pytest.raises(InvalidInput, match="from 0 to 1"):
+                context.train.report_progress(wrong)
+    assert [body["progress"] for body in master.bodies_of("progress")] == [0.0, 0.5, 1.0]
+
+
+def test_best_validation(trial: Path, master: TaskMaster) -> None:
+    """The best validation of the experiment is asked of the master; none yet is None."""
+    path = "/api/v1/experiments/3/searcher/best_searcher_validation_metric"
+    with core.init() as context:
+        assert context.train.get_experiment_best_validation() is None
+        master.answers[path] = (200, {"metric": 0.25}, {})
+        assert context.train.get_experiment_best_validation() == 0.25
+        master.answers[path] = (200, {"metric": "NaN"}, {})
+        assert str(context.train.get_experiment_best_validation()) == "nan"
+
+
+def test_metadata(trial: Path, master: TaskMaster) -> None:
+    """Metadata of the run is stored by the master and read from it."""
+    path = "/api/v1/runs/7/metadata"
+    master.answers[path] = (200, {"metadata": {"a": [1, "NaN"]}}, {})
+    with core.init() as context:
+        assert context.train.set_metadata({"a": [1, float("nan")]}) == {"a": [1, "NaN"]}
+        assert master.bodies[path] == {"metadata": {"a": [1, "NaN"]}}
+        assert context.train.get_metadata() == {"a": [1, "NaN"]}
+
+
+def test_alert(trial: Path, master: TaskMaster, capsys: pytest.CaptureFixture[str]) -> None:
+    """An alert goes to the webhooks; one that cannot be sent does not stop the training."""
+    path = "/api/v1/webhooks/custom"
+    master.answers[path] = (200, {}, {})
+    with core.init() as context:
+        context.alert("slow", "loss is flat", level="warn")
+        assert master.bodies[path] == {
+            "experimentId": 3,
+            "trialId": 7,
+            "data": {"title": "slow", "description": "loss is flat", "level": "LOG_LEVEL_WARNING"},
+        }
+        del master.answers[path]
+        context.alert("again")
+        assert "'again' was not sent" in capsys.readouterr().err
+        with pytest.raises(InvalidInput, match="level must be one of"):
+            context.alert("x", level="loud")
+
+
+def test_other_ranks_do_not_report(off_cluster: Path, tmp_path: Path) -> None:
+    """Reports of a rank that is not the chief are refused with a hint."""
+
+    def work(distributed: core.DistributedContext) -> object:
+        context = core.init(distributed=distributed)
+        if distributed.rank == 0:
+            context.train.report_training_metrics(1, {})
+            return None
+        for attempt in (
+            lambda: context.train.report_training_metrics(1, {}),
+            lambda: context.train.report_progress(0.1),
+            lambda: context.train.set_status("x"),
+        ):
+            with pytest.raises(NotNow, match=r"only the chief may .* this is rank 1"):
+                attempt()
+        return "refused"
+
+    assert on_ranks(work, 2) == [None, "refused"]
+
+
+def test_several_slots_need_ranks(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task with several slots that starts one process is told how to start several."""
+    (trial / "info/cluster.json").write_text(
+        (trial / "info/cluster.json").read_text().replace('"slot_ids":[0]', '"slot_ids":[0,1]')
+    )
+    with pytest.raises(InvalidInput, match=r"2 slots here.*torchrun"):
+        core.init()
+
+
+def test_task_that_is_no_trial(trial: Path, master: TaskMaster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a command there is no training to report, but checkpoints can be stored where a storage is given."""
+    for path in (trial / "info").iterdir():
+        path.unlink()
+    monkeypatch.setenv("DET_TASK_TYPE", "COMMAND")
+    with core.init(checkpoint_storage=str(trial / "mine")) as context:
+        with pytest.raises(NotNow, match="COMMAND: only trials"):
+            _ = context.train
+        storage_id = context.checkpoint.upload(str(trial / "info"))
+        assert not context.preempt.should_preempt()
+    assert master.bodies_of("checkpoint")[0]["uuid"] == storage_id
+    with core.init() as context, pytest.raises(InvalidInput, match="no checkpoint_storage"):
+        _ = context.checkpoint
+
+
+def test_info_of_a_command(trial: Path) -> None:
+    """Without info files the environment describes the task; what only trials have says so."""
+    for path in (trial / "info").iterdir():
+        path.unlink()
+    info = read_cluster_info(str(trial))
+    assert info is not None
+    assert (info.agent_id, info.slot_ids, info.gpu_uuids, info.latest_checkpoint) == ("agent-1", [0], [], None)
+    for attempt in (lambda: info.trial, lambda: info.container_addrs):
+        with pytest.raises(NotNow):
+            attempt()
+
+
+def test_info_of_a_trial(trial: Path) -> None:
+    """The info of a trial is complete, under the names that Determined's users know."""
+    info = tenax.get_cluster_info()
+    assert info is not None
+    assert info is tenax.get_cluster_info()
+    assert (info.trial.trial_id, info.trial.experiment_id, info.trial.trial_seed) == (7, 3, 1234)
+    assert (info.container_addrs, info.container_rank, info.container_slot_counts) == (["127.0.0.1"], 0, [1])
+    assert info.user_data == {"where": "here"}
+
+
+def test_names_are_there() -> None:
+    """Every public name loads, and a wrong one is an AttributeError."""
+    for name in core.__all__:
+        assert getattr(core, name) is not None
+    assert set(core.__all__) <= set(dir(core))
+    assert tenax.core is core
+    for module in (core, tenax):
+        with pytest.raises(AttributeError, match="no_such_name"):
+            _ = module.no_such_name
+
+
+def test_closing_by_hand(off_cluster: Path) -> None:
+    """A context without a with-block is closed by ``close``, and says so to late reports."""
+    context = core.init()
+    train: TrainContext = context.train
+    train.report_training_metrics(1, {})
+    context.close()
+    with pytest.raises(NotNow, match="closed"):
+        train.report_training_metrics(2, {})
+    assert info_module.get_cluster_info() is None
