@@ -20,14 +20,17 @@ import pytest
 from argon2 import PasswordHasher, profiles
 from fastapi import FastAPI
 
-from tenax.config.master import MasterSettings
+from tenax.config.master import LogSettings, MasterSettings
 from tenax.master.app import create_app
 from tenax.master.bootstrap import CREDENTIALS_FILE, bootstrap
 from tenax.master.context import Master
+from tenax.master.log_setup import set_up
 from tenax.master.passwords import Passwords
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Listener
 from tenax.master.tokens import allocation_token, token_hash
+
+set_up(LogSettings(level="warning", color=False))
 
 CHEAP = PasswordHasher.from_parameters(profiles.CHEAPEST)
 
@@ -125,9 +128,10 @@ async def api(database: Database, master_settings: MasterSettings) -> AsyncItera
     made = Api(master, app, nobody, nobody, nobody, password, [nobody])
     try:
         await listener.connected()
-        made.admin = await made.login("admin", password)
-        made.user = await made.login("determined", password)
-        yield made
+        async with master.intake.running():
+            made.admin = await made.login("admin", password)
+            made.user = await made.login("determined", password)
+            yield made
     finally:
         master.shutdown.set()
         for client in made.opened:
