@@ -26,7 +26,7 @@ class Rescuing:
     """Ends what overstayed, and gives up what is lost."""
 
     name = "rescuing"
-    kind = "allocation"
+    kind = "deadline"
 
     def __init__(self, reconnect_wait_s: float) -> None:
         self._wait_s = reconnect_wait_s
@@ -37,10 +37,9 @@ class Rescuing:
         async with desk.transaction() as conn:
             late = await allocations.overdue(conn)
             silent = await agents.silent(conn, self._wait_s, time.monotonic() - self._listening_since)
+            deadline = await allocations.next_deadline_s(conn)
         await each(late, lambda name: self._end(desk, name), loop=self.name)
         await each(silent, lambda name: self._give_up(desk, name), loop=self.name)
-        async with desk.transaction() as conn:
-            deadline = await allocations.next_deadline_s(conn)
         return _LOOK_S if deadline is None else max(0.05, min(_LOOK_S, deadline))
 
     async def _end(self, desk: Desk, allocation_id: str) -> None:

@@ -100,6 +100,7 @@ async def ask_to_leave(conn: Connection, allocation_id: str, reason: str, within
     if await conn.fetchval(Q.ask_to_leave, allocation_id, reason, within_s) is None:
         return False
     await notify(conn, "allocation", allocation_id)
+    await notify(conn, "deadline", allocation_id)
     return True
 
 
