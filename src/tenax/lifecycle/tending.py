@@ -46,6 +46,8 @@ class LiveTrial:
     allocation: OpenAllocation | None
     #: The platform ended its last attempts before they ran: the next one has to wait a while.
     held: bool = False
+    #: In words, why its own wish was raised.
+    wish_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +117,15 @@ def tend(state: ExperimentState, trials: tuple[LiveTrial, ...]) -> tuple[Action,
 def _tend_trial(state: ExperimentState, trial: LiveTrial) -> tuple[Action, ...]:
     wish = effective_wish(trial.wish, state)
     allocation = trial.allocation
+    own_reason = trial.wish_reason if wish is trial.wish else ""
     if allocation is None:
-        verdict = end_without_attempt(wish, trial.invalid_hp, trial.fatal)
+        verdict = end_without_attempt(wish, trial.invalid_hp, trial.fatal, own_reason)
         if verdict is not None:
             return (EndTrial(trial.trial_id, verdict),)
         return (Request(trial.trial_id),) if wish is Wish.RUN and not trial.held else ()
     if wish is Wish.RUN and not trial.invalid_hp and trial.fatal is None:
         return ()
-    reason = trial.fatal or ("invalid hyperparameters" if trial.invalid_hp else _WORDS[wish])
+    reason = trial.fatal or ("invalid hyperparameters" if trial.invalid_hp else own_reason or _WORDS[wish])
     if allocation.state is AllocationState.PENDING:
         return (Withdraw(trial.trial_id, allocation.allocation_id, reason),)
     if allocation.ending:

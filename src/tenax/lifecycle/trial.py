@@ -76,6 +76,8 @@ class Attempt:
     invalid_hp: bool = False
     #: A report that ends the trial with this error.
     fatal: str | None = None
+    #: In words, why its own wish was raised; empty where the wish says it.
+    wish_reason: str = ""
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
     #: It came as far as running.
@@ -111,13 +113,13 @@ def decide_exit(attempt: Attempt) -> Verdict:
     raise AssertionError("the last rule matches everything")
 
 
-def end_without_attempt(wish: Wish, invalid_hp: bool, fatal: str | None) -> Verdict | None:
+def end_without_attempt(wish: Wish, invalid_hp: bool, fatal: str | None, wish_reason: str = "") -> Verdict | None:
     """What a trial becomes that holds no allocation; None while it should have one, or waits (paused)."""
     if fatal is not None:
         return Verdict(TrialState.ERROR, 0, fatal, ExitReason.ERRORED)
     if wish in _TERMINAL_OF_WISH:
         state, reason, exit_reason = _TERMINAL_OF_WISH[wish]
-        return Verdict(state, 0, reason, exit_reason)
+        return Verdict(state, 0, wish_reason or reason, exit_reason)
     if invalid_hp:
         return Verdict(TrialState.COMPLETED, 0, _INVALID, ExitReason.INVALID_HP)
     return None
@@ -141,7 +143,7 @@ def _fatal(attempt: Attempt) -> Verdict:
 
 def _as_wished(attempt: Attempt) -> Verdict:
     state, reason, exit_reason = _TERMINAL_OF_WISH[attempt.wish]
-    return Verdict(state, attempt.restarts, reason, exit_reason)
+    return Verdict(state, attempt.restarts, attempt.wish_reason or reason, exit_reason)
 
 
 def _invalid(attempt: Attempt) -> Verdict:

@@ -115,8 +115,9 @@ async def _attempt_ended(
     ending = await in_its_own_words(conn, trial.task_id, members, ending)
     plan = await experiments.plan(conn, experiment.id)
     limit = plan.config.get("max_restarts")
+    wish = effective_wish(trial.wish, experiment.state)
     attempt = Attempt(
-        wish=effective_wish(trial.wish, experiment.state),
+        wish=wish,
         ending=ending,
         preemption=locked.allocation.preemption,
         restarts=trial.restarts,
@@ -125,6 +126,7 @@ async def _attempt_ended(
         fatal=trial.fatal,
         ran=locked.allocation.ready,
         setbacks=trial.setbacks,
+        wish_reason=trial.wish_reason if wish is trial.wish else "",
     )
     verdict = decide_exit(attempt)
     await trials.conclude(conn, trial, verdict)

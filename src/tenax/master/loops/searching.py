@@ -130,7 +130,7 @@ async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries:
             case Create():
                 await trials.create(conn, experiment_id, place, entry, cached.warm_start)
             case Stop():
-                await trials.stop_by_request(conn, experiment_id, entry.request_id)
+                await trials.stop_by_request(conn, experiment_id, entry.request_id, entry.reason)
     cached.seq += len(entries)
 
 

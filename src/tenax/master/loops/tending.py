@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from asyncpg import Connection
 
 from tenax.jsonvalue import Json, JsonObject
@@ -51,7 +53,8 @@ class Tending:
             case tending.Request(trial_id):
                 await trials.request_run(conn, trial_id, _size(config))
             case tending.EndTrial(trial_id, verdict):
-                await trials.conclude(conn, await trials.lock(conn, trial_id), verdict)
+                trial = await trials.lock(conn, trial_id)
+                await trials.conclude(conn, trial, replace(verdict, restarts=trial.restarts))
             case tending.Withdraw(_, allocation_id, reason):
                 await allocations.withdraw(conn, allocation_id, reason)
                 await experiments.announce(conn, experiment.id)

@@ -40,6 +40,8 @@ class Trial:
     task_id: str
     state: TrialState
     wish: Wish
+    #: In words, why it was raised; empty where the wish says it.
+    wish_reason: str
     version: int
     run_id: int
     restarts: int
@@ -68,6 +70,7 @@ async def lock(conn: Connection, trial_id: int) -> Trial:
         row["task_id"],
         TrialState(row["state"]),
         Wish(row["wish"]),
+        row["wish_reason"],
         row["version"],
         row["run_id"],
         row["restarts"],
@@ -96,9 +99,9 @@ async def raise_wish(conn: Connection, trial_id: int, experiment_id: int, wish: 
         await notify(conn, "experiment", experiment_id)
 
 
-async def stop_by_request(conn: Connection, experiment_id: int, request: RequestId) -> None:
-    """The search's Stop."""
-    await conn.fetchval(Q.raise_wish_by_request, experiment_id, request, Wish.STOP.value)
+async def stop_by_request(conn: Connection, experiment_id: int, request: RequestId, reason: str) -> None:
+    """The search's Stop, and why."""
+    await conn.fetchval(Q.raise_wish_by_request, experiment_id, request, Wish.STOP.value, reason)
 
 
 async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
@@ -119,6 +122,7 @@ async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
                 row["ending"],
             ),
             row["held"],
+            row["wish_reason"],
         )
         for row in await conn.fetch(Q.live_with_allocation, experiment_id)
     )

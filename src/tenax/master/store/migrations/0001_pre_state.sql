@@ -156,6 +156,7 @@ create table trials (
     state text not null default 'ACTIVE' check (state in ('ACTIVE', 'COMPLETED', 'CANCELED', 'ERROR')),
     -- What the trial should become; only ever raised. PAUSE is the experiment's alone.
     wish text not null default 'RUN' check (wish in ('RUN', 'STOP', 'CANCEL', 'KILL')),
+    wish_reason text not null default '',
     reason text not null default '',
     version bigint not null default 1,
     -- Number of the newest attempt; 0 before the first.

@@ -1,5 +1,5 @@
 -- name: lock
-select id, experiment_id, request_id, task_id, state, wish, version, run_id, restarts, setbacks, invalid_hp, fatal
+select id, experiment_id, request_id, task_id, state, wish, wish_reason, version, run_id, restarts, setbacks, invalid_hp, fatal
 from trials where id = $1 for update;
 
 -- name: create
@@ -19,7 +19,7 @@ where id = $1 and state = 'ACTIVE'
 returning id;
 
 -- name: raise_wish_by_request
-update trials set wish = $3, version = version + 1
+update trials set wish = $3, wish_reason = $4, version = version + 1
 where experiment_id = $1 and request_id = $2 and state = 'ACTIVE'
   and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $3)
 returning id;
@@ -43,7 +43,7 @@ on conflict (trial_id, kind, at_key) do nothing
 returning id;
 
 -- name: live_with_allocation
-select t.id, t.wish, t.invalid_hp, t.fatal, coalesce(t.held_until > now(), false) as held,
+select t.id, t.wish, t.wish_reason, t.invalid_hp, t.fatal, coalesce(t.held_until > now(), false) as held,
        a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
        coalesce((select bool_and(c.want <> 'RUN' or c.state = 'TERMINATED')
                  from containers c where c.allocation_id = a.allocation_id), false) as ending
