@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,7 @@ def demo(keep: bool, example: Optional[Path]) -> int:
 
     code = example if example is not None else _example()
     _refuse_without_torch()
+    _end_like_ctrl_c()
     root = _directory()
     kept = False
     try:
@@ -147,6 +149,16 @@ def _directory() -> Path:
         # The database runs as another account, which must pass.
         root.chmod(0o711)
     return root
+
+
+def _end_like_ctrl_c() -> None:
+    """Whoever ends the demo in another way gets everything stopped, too."""
+
+    def ask(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ask)
 
 
 def _stop(state: StateDir) -> None:

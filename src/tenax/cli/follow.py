@@ -129,7 +129,8 @@ class Follower:
 
     def _summary(self, experiment: Experiment) -> str:
         best = best_line(experiment)
-        return f"{experiment.trial_count} trials {counts(self._trials)}" + (f"  best {best}" if best else "")
+        count = max(experiment.trial_count, len(self._trials))
+        return f"{count} trials {counts(self._trials)}".rstrip() + (f"  best {best}" if best else "")
 
     def _look(self, current: Experiment) -> None:
         # The next look at the experiment itself tells whether the master is away for long.

@@ -44,6 +44,8 @@ CONNECT_S = 10.0
 READ_S = 300.0
 #: How long a master that is not ready is tried again.
 PATIENCE_S = 10.0
+#: How long a remote address where nothing listens is tried again.
+ABSENCE_S = 3.0
 
 _KINDS: Dict[int, Type[TenaxError]] = {
     400: InvalidInput,
@@ -214,17 +216,18 @@ class Session:
     def _until_ready(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
         import httpx2
 
-        until = time.monotonic() + self._patience
+        started = time.monotonic()
         pause = 0.2
         while True:
-            late = time.monotonic() + pause > until
+            waited = time.monotonic() + pause - started
+            late = waited > self._patience
             try:
                 response = self._attempt(request, headers)
                 if response.status_code != 503 or request.once or late:
                     return response
                 response.close()
             except httpx2.ConnectError as error:
-                if late or _is_about_trust(error):
+                if late or waited > self._absence_s() or _is_about_trust(error):
                     raise self._unreachable(error) from None
             except httpx2.TransportError as error:
                 # It may have been done: only what changes nothing is asked again.
@@ -246,6 +249,12 @@ class Session:
             timeout=httpx2.Timeout(READ_S, connect=CONNECT_S, read=request.read_s),
         )
         return client.send(built, stream=True)
+
+    def _absence_s(self) -> float:
+        """How long it makes sense to wait where nothing listens: a master that is kept up will be back."""
+        if self._local is None:
+            return ABSENCE_S
+        return self._patience if self._local.is_locked() else 0.0
 
     def _client(self) -> httpx2.Client:
         if self._opened is None:
