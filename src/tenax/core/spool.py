@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tenax.jsonvalue import Json
 
 #: Seconds between two sendings while nothing urgent waits: a training loop is not to share its core with the shipper.
-GROUP_SECONDS = 0.1
+GROUP_SECONDS = 0.2
 #: Seconds that a script which is failing waits for its reports; the agent ships the rest.
 FAILING_WAIT = 5.0
 #: Seconds of waiting after which a person is told what is waited for.
