@@ -108,6 +108,17 @@ def settings_in(directory: Path) -> MasterSettings:
     return MasterSettings(dir=directory / "master", checkpoint_storage=storage)
 
 
+def _served(master: Master) -> FastAPI:
+    """The application, made once: reading its eighty declarations takes longer than a test."""
+    if not _made:
+        _made.append(create_app(master))
+    _made[0].state.master = master
+    return _made[0]
+
+
+_made: list[FastAPI] = []
+
+
 @pytest.fixture
 def master_settings(tmp_path: Path) -> MasterSettings:
     """Settings of the master under test; a test module may override this fixture."""
@@ -122,7 +133,7 @@ async def api(database: Database, master_settings: MasterSettings) -> AsyncItera
     listener = Listener(database)
     listening = asyncio.create_task(listener.run())
     master = Master(master_settings, database, listener, cluster, "master-1", passwords=passwords)
-    app = create_app(master)
+    app = _served(master)
     nobody = Client(app)
     password = json.loads((master_settings.dir / CREDENTIALS_FILE).read_text())["password"]
     made = Api(master, app, nobody, nobody, nobody, password, [nobody])

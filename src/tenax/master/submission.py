@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import anyio.to_thread
 from asyncpg import Connection
 
-from tenax.config import Layers, PoolLayer, ResolvedExperiment, Wishes, parse_experiment, wishes_of
+from tenax.config import ConfigError, Layers, PoolLayer, ResolvedExperiment, Wishes, parse_experiment, wishes_of
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.errors import InvalidInput, NotNow, Unsupported
 from tenax.ids import PoolName
@@ -49,7 +49,7 @@ async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: 
     """What would be made of a request. Raises InvalidInput with all problems, NotFound, NotNow, Unsupported."""
     _check_offered(asked)
     code = await anyio.to_thread.run_sync(pack, asked.model_definition, settings.context_limit_bytes)
-    wished = await anyio.to_thread.run_sync(wishes_of, asked.config)
+    wished = await anyio.to_thread.run_sync(_wishes, asked.config, settings)
     pool = _pool(settings, wished)
     resolved = await anyio.to_thread.run_sync(_resolve, asked.config, settings, pool)
     resources = resolved.experiment.resources
@@ -103,6 +103,17 @@ def _check_offered(asked: CreateExperimentRequest) -> None:
         raise Unsupported("templates are not offered yet: write their settings into the configuration")
     if asked.unmanaged:
         raise Unsupported("unmanaged experiments are not offered yet: submit it as a managed one")
+
+
+def _wishes(config: str, settings: MasterSettings) -> Wishes:
+    try:
+        return wishes_of(config)
+    except ConfigError:
+        # A text that is wrong in its own right may be wrong as a whole, too: all of it is told at once.
+        default = settings.pool(settings.default_compute_pool)
+        if default is not None:
+            _resolve(config, settings, default)
+        raise
 
 
 def _pool(settings: MasterSettings, wished: Wishes) -> PoolSettings:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tenax.master.api.routing import Allow
 
 POLICIES: dict[str, Allow] = {
-    # The cluster.
+    # Cluster.
     "Info": Allow.PUBLIC,
     "Health": Allow.PUBLIC,
     "Metrics": Allow.PUBLIC,
     "OpenApi": Allow.PUBLIC,
     "GetMaster": Allow.PUBLIC,
     "GetTelemetry": Allow.PUBLIC,
-    # Logging in.
+    # Authentication.
     "Login": Allow.PUBLIC,
     "Logout": Allow.USER,
     "GetMe": Allow.USER,
@@ -23,4 +23,78 @@ POLICIES: dict[str, Allow] = {
     "GetUserByUsername": Allow.USER,
     "PostUser": Allow.ADMIN,
     "PatchUser": Allow.USER,
+    # Experiments.
+    "CreateExperiment": Allow.USER,
+    "PreviewHPSearch": Allow.USER,
+    "GetModelDef": Allow.USER,
+    "GetExperiments": Allow.USER,
+    "GetExperiment": Allow.USER,
+    "PatchExperiment": Allow.USER,
+    "ActivateExperiment": Allow.USER,
+    "PauseExperiment": Allow.USER,
+    "CancelExperiment": Allow.USER,
+    "KillExperiment": Allow.USER,
+    "ArchiveExperiment": Allow.USER,
+    "UnarchiveExperiment": Allow.USER,
+    "DeleteExperiment": Allow.USER,
+    "GetExperimentTrials": Allow.USER,
+    "GetExperimentCheckpoints": Allow.USER,
+    "GetBestSearcherValidationMetric": Allow.USER,
+    # Metrics.
+    "ReportTrialMetrics": Allow.USER,
+    "GetMetrics": Allow.USER,
+    "GetTrainingMetrics": Allow.USER,
+    "GetValidationMetrics": Allow.USER,
+    "GetTrialSeries": Allow.USER,
+    "GetTrialMetricSummaries": Allow.USER,
+    "GetExperimentMetricNames": Allow.USER,
+    # Logs.
+    "ShipOutput": Allow.AGENT,
+    "GetOutputOffsets": Allow.AGENT,
+    "PostTaskLogs": Allow.USER,
+    "TaskLogs": Allow.USER,
+    "TrialLogs": Allow.USER,
+    "TaskLogsFields": Allow.USER,
+    "TrialLogsFields": Allow.USER,
+    # Trials.
+    "GetTrial": Allow.USER,
+    "KillTrial": Allow.USER,
+    "GetTrialCheckpoints": Allow.USER,
+    "RunPrepareForReporting": Allow.TASK,
+    "PostTrialRunnerMetadata": Allow.TASK,
+    "ReportTrialProgress": Allow.TASK,
+    "ReportTrialSearcherEarlyExit": Allow.TASK,
+    # Checkpoints.
+    "ReportCheckpoint": Allow.TASK,
+    "PatchCheckpoints": Allow.USER,
+    "GetCheckpoint": Allow.USER,
+    # Tasks.
+    "GetTasks": Allow.USER,
+    "GetTask": Allow.USER,
+    "GetTaskAcceleratorData": Allow.USER,
+    "GetTaskContextDirectory": Allow.USER,
+    "GetContext": Allow.AGENT,
+    # Spools.
+    "ShipSpool": Allow.TASK,
+    # Allocations.
+    "AllocationPreemptionSignal": Allow.TASK,
+    "AckAllocationPreemptionSignal": Allow.TASK,
+    "AllocationPendingPreemptionSignal": Allow.TASK,
+    "AllocationRendezvousInfo": Allow.TASK,
+    "AllocationAllGather": Allow.TASK,
+    "AllocationReady": Allow.TASK,
+    "MarkAllocationResourcesDaemon": Allow.TASK,
+    "PostAllocationAcceleratorData": Allow.TASK,
+    # Agents.
+    "GetAgents": Allow.USER,
+    "GetAgent": Allow.USER,
+    "GetSlots": Allow.USER,
+    "GetSlot": Allow.USER,
+    "EnableAgent": Allow.ADMIN,
+    "DisableAgent": Allow.ADMIN,
+    "EnableSlot": Allow.ADMIN,
+    "DisableSlot": Allow.ADMIN,
+    # Agent sessions.
+    "JoinAgent": Allow.PUBLIC,
+    "AgentSession": Allow.AGENT,
 }

@@ -15,7 +15,7 @@ from tenax.master.api.paging import WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import checkpoint_message, trial_message
 from tenax.master.ingest import states
-from tenax.master.store import listings_checkpoints, listings_trials, trials
+from tenax.master.store import listings_checkpoints, listings_trials, summaries, trials
 from tenax.master.store.listings_checkpoints import CheckpointFilter
 from tenax.master.store.sessions import TaskOf
 from tenax.wire.api.checkpoints import CheckpointSortBy, CheckpointState, GetCheckpointsResponse
@@ -40,8 +40,8 @@ async def get_trial(master: MasterDep, trial_id: int) -> GetTrialResponse:
     """One trial."""
     async with master.db.connection() as conn:
         view = await listings_trials.get(conn, trial_id)
-        summaries = await listings_trials.summaries(conn, trial_id)
-    shown: Document = {_SUMMARY_NAMES.get(group, group): summary for group, summary in summaries.items()}
+        summed = (await summaries.of_trials(conn, [trial_id]))[trial_id]
+    shown: Document = {_SUMMARY_NAMES.get(group, group): metrics for group, metrics in summed.items()}
     return GetTrialResponse(trial=trial_message(view, shown))
 
 

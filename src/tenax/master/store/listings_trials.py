@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-import msgspec
 from asyncpg import Connection
 
 from tenax.errors import NotFound
@@ -76,7 +75,7 @@ ORDERS: Mapping[str, str] = {
     "latest_validation": """(select m.latest_validation -> 'metrics' -> (d.config -> 'searcher' ->> 'metric')
         from trial_telemetry m join experiment_documents d on d.experiment_id = t.experiment_id
         where m.trial_id = t.id)""",
-    "total_batches": _TOLD.format(what="total_batches"),
+    "total_batches": "(select max(g.newest_step) from metric_groups g where g.trial_id = t.id)",
 }
 
 
@@ -122,9 +121,3 @@ async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:
     if row is None:
         raise NotFound(f"there is no trial {trial_id}")
     return row["owner_id"], row["experiment_id"]
-
-
-async def summaries(conn: Connection, trial_id: int) -> dict[str, JsonObject]:
-    """What the visible reports of each group come to: metric -> {"type", "last", "count", "sum", "min", "max"}."""
-    rows = await conn.fetch(Q.summaries, trial_id)
-    return {row["grp"]: msgspec.json.decode(row["summary"], type=dict[str, object]) for row in rows}

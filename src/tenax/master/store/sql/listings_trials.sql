@@ -2,7 +2,9 @@
 select t.id, t.experiment_id, t.task_id, t.state, t.reason, t.wish, t.hparams, t.restarts, t.run_id, t.created_at, t.ended_at,
        t.warm_start_checkpoint, e.state as experiment_state, e.owner_id,
        e.config_metric, e.smaller_is_better,
-       coalesce(m.total_batches, 0) as total_batches, m.progress, coalesce(m.runner_state, '') as runner_state,
+       coalesce((select max(g.newest_step) from metric_groups g where g.trial_id = t.id and g.newest_step >= 0
+                     and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')), 0) as total_batches,
+       m.progress, coalesce(m.runner_state, '') as runner_state,
        m.latest_validation, m.best_validation, m.best_metric,
        ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s,
        doing.state as attempt_state, doing.reason as wait_reason,
@@ -46,6 +48,3 @@ where t.experiment_id = $1
 
 -- name: owner
 select e.owner_id, e.id as experiment_id from trials t join experiments e on e.id = t.experiment_id where t.id = $1;
-
--- name: summaries
-select grp, summary from metric_groups where trial_id = $1 order by grp;
