@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.master.last_words import exception_line
+from tenax.master.last_words import exception_line, refusal
 
 TRACEBACK = [
     "Traceback (most recent call last):",
@@ -36,3 +36,10 @@ def test_a_long_text_is_cut() -> None:
     found = exception_line([*TRACEBACK[:3], "ValueError: " + "x" * 1000])
     assert found is not None
     assert len(found) < 400
+
+
+def test_a_script_that_could_not_be_started_is_told_as_that() -> None:
+    """The first program's own last line counts, and nothing that the script itself printed."""
+    assert refusal(["tenax: this trial cannot start: no room.", ""]) == "this trial cannot start: no room"
+    assert refusal(["tenax: something", *TRACEBACK]) is None
+    assert refusal([]) is None

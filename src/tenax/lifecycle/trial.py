@@ -162,7 +162,8 @@ def _no_retry(attempt: Attempt) -> Verdict:
 
 def _too_often(attempt: Attempt) -> Verdict:
     tries = attempt.restarts + 1
-    reason = f"{attempt.ending.reason}; it failed {tries} times, and max_restarts is {attempt.max_restarts}"
+    often = "once" if tries == 1 else f"{tries} times"
+    reason = f"{attempt.ending.reason}; it failed {often}, and max_restarts is {attempt.max_restarts}"
     return Verdict(TrialState.ERROR, tries, reason, ExitReason.ERRORED)
 
 

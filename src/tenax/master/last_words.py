@@ -15,6 +15,8 @@ from tenax.master.store import log_packing, logs
 #: Chunks of output that are looked at, from the end.
 _CHUNKS = 8
 _LONGEST = 300
+#: How `tenax.exec.trial` begins what it says itself.
+_FIRST_PROGRAM = "tenax: "
 _BEGINNING = "Traceback (most recent call last):"
 #: The line that names an exception: ``package.SomeError: text``.
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?$")
@@ -24,10 +26,20 @@ async def in_its_own_words(conn: Connection, task_id: str, container_ids: Sequen
     """The ending, with the exception that the script ended with in its reason, where its output shows one."""
     if not ending.failed or ending.signal is not None:
         return ending
-    told = exception_line(await _errors(conn, task_id, frozenset(container_ids)))
+    lines = await _errors(conn, task_id, frozenset(container_ids))
+    told = refusal(lines)
     if told is None:
-        return ending
-    return replace(ending, reason=f"your code raised {told} ({ending.reason})")
+        raised = exception_line(lines)
+        told = None if raised is None else f"your code raised {raised}"
+    return ending if told is None else replace(ending, reason=f"{told} ({ending.reason})")
+
+
+def refusal(lines: Sequence[str]) -> str | None:
+    """What the first program of a trial said when it could not start the script; None where it did not."""
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    if not last.startswith(_FIRST_PROGRAM):
+        return None
+    return _cut(last[len(_FIRST_PROGRAM) :].rstrip(" ."))
 
 
 def exception_line(lines: Sequence[str]) -> str | None:
@@ -39,8 +51,12 @@ def exception_line(lines: Sequence[str]) -> str | None:
         return None
     for line in lines[start + 1 :]:
         if line and not line[0].isspace() and _EXCEPTION.match(line):
-            return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
+            return _cut(line)
     return None
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
 
 
 async def _errors(conn: Connection, task_id: str, container_ids: frozenset[str]) -> list[str]:

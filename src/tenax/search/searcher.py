@@ -208,11 +208,11 @@ def _shutdown(state: State) -> Shutdown:
     canceled = state.exits[ExitReason.USER_CANCELED]
     counts = [(finished, "finished"), (failed, "failed"), (canceled, "canceled"), (state.replaced, "replaced")]
     told = ", ".join(f"{count} {word}" for count, word in counts if count)
-    return Shutdown(
-        cancel=finished == 0 and failed == 0,
-        failure=finished == 0 and failed > 0,
-        reason=f"all {len(state.trials)} trials are over: {told}",
-    )
+    if len(state.trials) == 1:
+        reason = f"its only trial {'was canceled' if canceled else 'failed' if failed else 'finished'}"
+    else:
+        reason = f"all {len(state.trials)} trials are over: {told}"
+    return Shutdown(cancel=finished == 0 and failed == 0, failure=finished == 0 and failed > 0, reason=reason)
 
 
 def _varies(hyperparameters: Map) -> bool:
