@@ -78,7 +78,8 @@ def experiment_message(
         notes=view.notes,
         labels=view.labels,
         state=wire_experiments.State(f"STATE_{view.shown_state or view.state}"),
-        reason=view.reason or (view.wait_reason or "" if view.shown_state in (None, "QUEUED") else ""),
+        # What it waits for says more than who activated it.
+        reason=(view.wait_reason if view.shown_state in (None, "QUEUED") else None) or view.reason,
         archived=view.archived,
         unmanaged=view.unmanaged,
         start_time=view.created_at,
@@ -130,7 +131,7 @@ def trial_message(view: TrialView, summary: Document | None = None) -> wire_tria
         id=view.id,
         experiment_id=view.experiment_id,
         state=wire_experiments.State(f"STATE_{trial_state(view)}"),
-        reason=view.reason or view.wait_reason or "",
+        reason=(view.wait_reason if trial_state(view) == "QUEUED" else None) or view.reason,
         hparams=cast(Document, view.hparams),
         restarts=view.restarts,
         start_time=view.created_at,
