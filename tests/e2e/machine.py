@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from tenax.client.connect import Client
 from tenax.client.experiments import Experiment
+from tenax.client.session import Session
 from tenax.jsonvalue import Json
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ class Machine:
         self.port = free_port()
         #: The command line; with ``environment`` it finds this cluster.
         self.command = [str(TENAX)]
+        self._token = ""
         self._options = ("--slots", str(slots), "--runtime", runtime, *options)
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))},
@@ -74,9 +76,20 @@ class Machine:
 
     def client(self) -> Client:
         """Logged in as the first administrator."""
-        told = json.loads((self.directory / "credentials.json").read_text())
         url = f"http://127.0.0.1:{self.port}"
-        return Client(url, user=told["username"], password=told["password"])
+        if not self._token:
+            # Once: a password is slow to check, on purpose.
+            told = json.loads((self.directory / "credentials.json").read_text())
+            with Session(url) as session:
+                self._token = session.log_in(told["username"], told["password"], remember=False)
+        return Client(url, token=self._token)
+
+    def answers(self) -> bool:
+        """Whether the master serves."""
+        with contextlib.suppress(Exception), self.client() as client:
+            client.whoami()
+            return True
+        return False
 
     def pid(self, server: str) -> int | None:
         """Process id of ``supervisor``, ``postgres``, ``master`` or ``agent``; None while it is not up."""

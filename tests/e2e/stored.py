@@ -32,6 +32,19 @@ def database_url(place: Machine) -> str:
     raise AssertionError("the master was started without its database")
 
 
+def count(url: str, sql: str) -> int:
+    """One number from the database."""
+
+    async def ask() -> int:
+        conn = await asyncpg.connect(url)
+        try:
+            return int(await conn.fetchval(sql))
+        finally:
+            await conn.close()
+
+    return asyncio.run(ask())
+
+
 async def _read(url: str, trial_ids: list[int]) -> Stored:
     conn = await asyncpg.connect(url)
     rows: Stored = defaultdict(list)
@@ -42,7 +55,8 @@ async def _read(url: str, trial_ids: list[int]) -> Stored:
                 rows[row["trial_id"], row["run_id"]] += zip([row["grp"]] * len(values), row["steps"], values)
             for row in await conn.fetch("select * from metric_blocks where trial_id = any($1)", trial_ids):
                 chunk = await conn.fetchrow(
-                    "select * from metric_chunks where trial_id = $1 and grp = $2 and first_ord = $3 and metric = 'loss'",
+                    "select * from metric_chunks"
+                    " where trial_id = $1 and grp = $2 and first_ord = $3 and metric = 'loss'",
                     row["trial_id"],
                     row["grp"],
                     row["first_ord"],

@@ -17,7 +17,7 @@ from tenax.client.experiments import Experiment
 from tenax.jsonvalue import JsonObject
 from tests.e2e import books
 from tests.e2e.machine import Machine, machine, outlast, pick, wait_for
-from tests.e2e.stored import stored_rows
+from tests.e2e.stored import count, database_url, stored_rows
 
 SCRIPT = Path(__file__).parent / "faults"
 TRIALS = 8
@@ -149,11 +149,18 @@ def away(place: Machine, directory: Path, seconds: float) -> None:
     wait_for(lambda: len(books.read(directory)) >= 2 or None, "two trials")
     with place.client() as client:
         client.experiment(number).pause()
-    pid = place.pid("master")
+    url, pid = database_url(place), place.pid("master")
     assert pid is not None
+    # From here on the scripts are told: some acknowledge before the master stops, some after.
+    wait_for(
+        lambda: count(url, "select count(*) from allocations where preemption <> 'NONE' and ended_at is null"),
+        "a request",
+    )
     os.kill(pid, signal.SIGSTOP)
     time.sleep(seconds)
     _kill(pid)
+    wait_for(lambda: place.pid("master") not in (None, pid) or None, "the master's return")
+    wait_for(place.answers, "an answer of the master")
     with place.client() as client:
         client.experiment(number).activate()
     hold_to_account(place, directory, outlast(place, number), one_run_each=False)
