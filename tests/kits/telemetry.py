@@ -7,6 +7,7 @@ async def test_x(book: Book) -> None:
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -19,6 +20,8 @@ from tenax.config.master import BudgetSettings
 from tenax.ids import RequestId, allocation_id
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.ingest.intake import Intake
+from tenax.master.ingest.log_search import Filters, Found
+from tenax.master.ingest.log_stream import Wanted, read
 from tenax.master.ingest.reports import from_values
 from tenax.master.ingest.values import Item, Refused
 from tenax.master.store import series, summaries, trials
@@ -27,6 +30,7 @@ from tenax.master.store.metrics import Metrics
 from tenax.master.store.series import Reported
 from tenax.master.store.sessions import TaskOf
 from tenax.master.store.users import User
+from tenax.master.store.wakeups import Listener
 from tenax.search.journal import Create
 
 SINGLE: JsonObject = {"name": "single", "metric": "loss", "smaller_is_better": True}
@@ -153,6 +157,17 @@ class Book:
         async with self.database.transaction() as conn:
             target = (await Metrics().targets(conn, [trial_id]))[trial_id]
             await summaries.recount(conn, trial_id, target)
+
+    async def output(self, trial_id: int, asked: Wanted | None = None) -> list[Found]:
+        """Lines of the trial's task."""
+        async with self.database.connection() as conn:
+            task_id = await conn.fetchval("select task_id from trials where id = $1", trial_id)
+        found: list[Found] = []
+        wanted = asked or Wanted(Filters())
+        listener = Listener(self.database)
+        async for some in read(self.database, listener, self.intake.threads, task_id, wanted, asyncio.Event()):
+            found += some
+        return found
 
     async def inbox(self, trial_id: int) -> list[JsonObject]:
         """The facts that the search will see."""

@@ -160,24 +160,22 @@ def _check_text(text: bytes, value: Json) -> None:
     if b"\\u0000" in text and _NUL.search(text):
         raise InvalidInput("a report of metrics holds a NUL character, which cannot be stored: remove it")
     # More than one bracket: something is nested.
-    if text.count(b"{") + text.count(b"[") > 1 and _depth(msgspec.json.decode(text) if value is None else value) > (
-        MAX_DEPTH
-    ):
+    if text.count(b"{") + text.count(b"[") > 1 and _is_deep(msgspec.json.decode(text) if value is None else value):
         raise InvalidInput(f"a report of metrics is nested more than {MAX_DEPTH} levels deep")
 
 
-def _depth(value: Json) -> int:
-    depth, level = 0, [value]
-    while level and depth <= MAX_DEPTH:
+def _is_deep(value: Json) -> bool:
+    """Whether lists and objects stand more than `MAX_DEPTH` deep in one another."""
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH + 1):
         inner: list[Json] = []
         for item in level:
             if isinstance(item, dict):
                 inner += item.values()
             elif isinstance(item, list):
                 inner += item
-        depth += 1
         level = inner
-    return depth - 1
+    return bool(level)
 
 
 def _is_epoch(value: Json) -> bool:

@@ -1,0 +1,255 @@
+"""Spools: numbered lines of every kind, each exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tenax.errors import InvalidInput, NotFound
+from tenax.jsonvalue import Json
+from tenax.master.store import checkpoints, telemetry
+from tests.kits.telemetry import ASHA, Book, metrics_line, spool_line
+
+STREAM = "aaaaaaaa-1-2"
+
+
+def training(first: int, last: int) -> bytes:
+    """Reports ``first`` to ``last``; the step is the number."""
+    return b"".join(metrics_line(n, "training", n, {"loss": 1.0 / n}) for n in range(first, last + 1))
+
+
+def nested(depth: int) -> Json:
+    """A list in a list, ``depth`` times."""
+    value: Json = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+async def steps(book: Book, trial: int, group: str = "training") -> list[int | None]:
+    return [report.step for report in await book.reports(trial, group)]
+
+
+async def test_lines_are_stored_once_however_often_they_are_sent(book: Book) -> None:
+    """A batch sent again, or one that overlaps, adds only what is new."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    take = book.intake.spool.take
+    assert (await take(task, task.allocation_id, STREAM, training(1, 3)))["acked"] == 3
+    assert (await take(task, task.allocation_id, STREAM, training(1, 3)))["acked"] == 3
+    assert (await take(task, task.allocation_id, STREAM, training(2, 5)))["acked"] == 5
+    assert await steps(book, trial) == [1, 2, 3, 4, 5]
+
+
+async def test_the_same_batch_at_once_is_stored_once(book: Book) -> None:
+    """Requests that a client sent again while the first was under way do no harm."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    replies = await asyncio.gather(
+        *(book.intake.spool.take(task, task.allocation_id, STREAM, training(1, 50)) for _ in range(5))
+    )
+    assert [reply["acked"] for reply in replies] == [50] * 5
+    assert await steps(book, trial) == list(range(1, 51))
+
+
+async def test_a_gap_is_asked_for(book: Book) -> None:
+    """What comes after a missing line is not stored; the answer says where to go on."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    reply = await book.intake.spool.take(task, task.allocation_id, STREAM, training(1, 2) + training(4, 5))
+    assert reply == {"acked": 2, "refused": []}
+    assert (await book.intake.spool.take(task, task.allocation_id, STREAM, training(3, 5)))["acked"] == 5
+
+
+async def test_two_processes_of_one_container_have_streams_of_their_own(book: Book) -> None:
+    """Numbers of one stream say nothing about another; equal reports of both are one."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    await book.intake.spool.take(task, task.allocation_id, "a-1-1", training(1, 2))
+    reply = await book.intake.spool.take(task, task.allocation_id, "a-2-1", training(1, 3))
+    assert reply == {"acked": 3, "refused": []}
+    assert await steps(book, trial) == [1, 2, 3]
+
+
+async def test_a_bad_line_is_refused_for_good_and_the_others_are_stored(book: Book) -> None:
+    """Each kind of bad line uses up its number, and a repeated question gets the same answer."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    bad = [
+        b"this is no JSON\n",
+        spool_line(2, "dance", {}),
+        metrics_line(3, "a.b", 1, {"x": 1}),
+        metrics_line(4, "training", 1, {"x": "a\x00b"}),
+        metrics_line(5, "training", 1, {"epoch": "NaN"}),
+        spool_line(6, "progress", {"progress": 2}),
+        spool_line(7, "early_exit", {"reason": "BORED"}),
+        spool_line(8, "checkpoint", {"uuid": "u", "stepsCompleted": "many", "resources": {}}),
+        spool_line(9, "metrics", {"group": "training", "stepsCompleted": -3, "metrics": {"x": 1}}),
+        metrics_line(10, "training", 1, {"x": nested(40)}),
+    ]
+    body = b"".join(bad) + training(11, 12)
+    first = await book.intake.spool.take(task, task.allocation_id, STREAM, body)
+    again = await book.intake.spool.take(task, task.allocation_id, STREAM, body)
+    assert first["acked"] == 12
+    assert [refusal["n"] for refusal in first["refused"]] == list(range(1, 11))
+    assert again == first
+    assert await steps(book, trial) == [11, 12]
+
+
+async def test_a_torn_last_line_does_not_count(book: Book) -> None:
+    """What has no line feed was torn by a crash, or is not written yet."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    reply = await book.intake.spool.take(task, task.allocation_id, STREAM, training(1, 2) + training(3, 3)[:-5])
+    assert reply == {"acked": 2, "refused": []}
+
+
+async def test_a_conflict_is_refused_and_named(book: Book) -> None:
+    """Another value for what was reported at a step is refused, in the same batch and later."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    body = metrics_line(1, "training", 1, {"a": 1}) + metrics_line(2, "training", 1, {"a": 2, "b": 3})
+    reply = await book.intake.spool.take(task, task.allocation_id, STREAM, body)
+    assert [(refusal["n"], refusal["fatal"]) for refusal in reply["refused"]] == [(2, False)]
+    assert "'a'" in reply["refused"][0]["message"]
+    assert [report.metrics for report in await book.reports(trial)] == [{"a": 1}]
+
+
+async def test_every_kind_of_line_does_what_it_says(book: Book) -> None:
+    """Metrics, progress, state, a checkpoint, an acknowledgement and an early exit, in one batch."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    async with book.database.transaction() as conn:
+        await conn.execute(
+            "update allocations set preemption = 'REQUESTED', preemption_deadline = now() where allocation_id = $1",
+            task.allocation_id,
+        )
+    storage = {"type": "shared_fs", "host_path": "/data", "save_trial_best": 1}
+    checkpoint = {"uuid": "u1", "stepsCompleted": 5, "metadata": {"k": 1}, "resources": {"w": 3, "d/": 0}}
+    lines = [
+        spool_line(1, "run_start", {"checkpointStorage": storage}),
+        metrics_line(2, "validation", 5, {"loss": 0.5}),
+        spool_line(3, "progress", {"progress": 0.25}),
+        spool_line(4, "runner_state", {"state": "validating"}),
+        spool_line(5, "progress", {"progress": 0.5}),
+        spool_line(6, "checkpoint", {**checkpoint, "storage": storage, "state": "COMPLETED"}),
+        spool_line(7, "checkpoint_files", {"uuid": "u1", "resources": {"w": 3}}),
+        spool_line(8, "ack_preemption", {}),
+        spool_line(9, "early_exit", {"reason": "EXITED_REASON_INVALID_HP"}),
+    ]
+    reply = await book.intake.spool.take(task, task.allocation_id, STREAM, b"".join(lines))
+    assert reply == {"acked": 9, "refused": []}
+    async with book.database.connection() as conn:
+        told = (await telemetry.of_trials(conn, [trial]))[trial]
+        stored = await checkpoints.get(conn, "u1")
+        places = await conn.fetch("select config from storage_backends")
+        assert await conn.fetchval("select invalid_hp from trials where id = $1", trial)
+        acked = await conn.fetchval("select preemption from allocations where allocation_id = $1", task.allocation_id)
+    assert (told.progress, told.runner_state, told.best_metric) == (0.5, "validating", 0.5)
+    assert (stored.state, stored.resources, stored.steps_completed) == ("PARTIALLY_DELETED", {"w": 3}, 5)
+    # What is no part of the place does not make another one.
+    assert [row["config"] for row in places] == [{"type": "shared_fs", "host_path": "/data"}]
+    assert acked == "ACKNOWLEDGED"
+
+
+async def test_an_older_run_changes_no_state(book: Book) -> None:
+    """Its metrics are kept under its own run, its checkpoint as superseded; the rest changes nothing."""
+    trial = await book.trial()
+    old = await book.run(trial, 1)
+    await book.run(trial, 2)
+    lines = [
+        metrics_line(1, "validation", 5, {"loss": 0.5}),
+        spool_line(2, "progress", {"progress": 0.5}),
+        spool_line(3, "checkpoint", {"uuid": "u1", "stepsCompleted": 5, "resources": {"w": 3}, "state": "COMPLETED"}),
+        spool_line(4, "early_exit", {"reason": "EXITED_REASON_INVALID_HP"}),
+        spool_line(5, "ack_preemption", {}),
+    ]
+    reply = await book.intake.spool.take(old, old.allocation_id, STREAM, b"".join(lines))
+    assert reply == {"acked": 5, "refused": []}
+    assert [(report.run_id, report.step) for report in await book.reports(trial)] == [(1, 5)]
+    assert await book.inbox(trial) == []
+    async with book.database.connection() as conn:
+        told = (await telemetry.of_trials(conn, [trial]))[trial]
+        assert await checkpoints.latest(conn, trial) is None
+        assert (await checkpoints.get(conn, "u1")).superseded
+        assert not await conn.fetchval("select invalid_hp from trials where id = $1", trial)
+    assert told.progress is None
+
+
+async def test_a_validation_is_a_fact_for_the_search_once(book: Book) -> None:
+    """The searcher's metric goes into the inbox with its step, once per step, also from a later run."""
+    trial = await book.trial(ASHA)
+    body = {"loss": 0.5, "batches": 16}
+    await book.report(trial, "validation", 16, body)
+    await book.report(trial, "validation", 16, body)
+    await book.run(trial, 2)
+    await book.report(trial, "validation", 16, {"loss": 0.7, "batches": 16}, run=2)
+    facts = await book.inbox(trial)
+    assert [(fact["type"], fact["step"], fact["metric"], fact["time"]) for fact in facts] == [
+        ("validated", 16, 0.5, 16.0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "named"),
+    [
+        ({"accuracy": 0.5, "batches": 4}, "'loss'"),
+        ({"loss": 0.5}, "'batches'"),
+        ({"loss": "low", "batches": 4}, "'loss'"),
+        ({"loss": None, "batches": 4}, "'loss'"),
+        ({"loss": 0.5, "batches": "NaN"}, "'batches'"),
+        ({}, "'loss' and 'batches'"),
+    ],
+)
+async def test_a_validation_without_what_the_search_needs_ends_the_trial(
+    book: Book, metrics: dict[str, float | str | None], named: str
+) -> None:
+    """It is refused as fatal with what was expected and what came; the trial is marked, other groups are stored."""
+    trial = await book.trial(ASHA)
+    task = await book.run(trial, 1)
+    lines = metrics_line(1, "validation", 4, metrics) + metrics_line(2, "training", 4, {"x": 1})
+    reply = await book.intake.spool.take(task, task.allocation_id, STREAM, lines)
+    (refusal,) = reply["refused"]
+    assert (refusal["n"], refusal["fatal"]) == (1, True)
+    assert named in refusal["message"]
+    assert all(name in refusal["message"] for name in metrics)
+    async with book.database.connection() as conn:
+        assert await conn.fetchval("select fatal from trials where id = $1", trial) == refusal["message"]
+    assert [report.group for report in await book.reports(trial)] == ["training"]
+    assert await book.inbox(trial) == []
+
+
+async def test_a_validation_may_be_completed_at_its_step(book: Book) -> None:
+    """What was reported at a step together counts: a second report there needs no searcher's metric of its own."""
+    trial = await book.trial(ASHA)
+    await book.report(trial, "validation", 4, {"loss": 0.5, "batches": 4})
+    await book.report(trial, "validation", 4, {"accuracy": 0.9})
+    assert [report.metrics for report in await book.reports(trial)] == [{"loss": 0.5, "batches": 4, "accuracy": 0.9}]
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+async def test_what_is_not_finite_is_stored_ranks_worst_and_is_warned_of(book: Book, value: str) -> None:
+    """It goes to the search as it is, is never the best, and the trial's output names the trial."""
+    trial = await book.trial(ASHA)
+    await book.report(trial, "validation", 1, {"loss": 5.0, "batches": 1})
+    await book.report(trial, "validation", 2, {"loss": value, "batches": 2})
+    assert [fact["metric"] for fact in await book.inbox(trial)] == [5.0, value]
+    async with book.database.connection() as conn:
+        told = (await telemetry.of_trials(conn, [trial]))[trial]
+    assert told.best_metric == 5.0
+    assert told.latest_validation is not None
+    assert told.latest_validation["metrics"] == {"loss": value, "batches": 2}
+    (line,) = await book.output(trial)
+    assert f"trial {trial}" in line.line.text
+    assert line.line.level == 4
+
+
+async def test_a_container_of_another_allocation_is_refused(book: Book) -> None:
+    """The token speaks for the containers of its own allocation only."""
+    task = await book.run(await book.trial(), 1)
+    other = await book.run(await book.trial(), 1)
+    with pytest.raises(NotFound):
+        await book.intake.spool.take(task, other.allocation_id, STREAM, training(1, 1))
+    with pytest.raises(InvalidInput):
+        await book.intake.spool.take(task, task.allocation_id, "", training(1, 1))
