@@ -186,16 +186,23 @@ class SpoolIngest:
 
 def read_lines(task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[Line]:
     """The complete lines of a request; reports that were taken in before are not read any further."""
+    read = [_decoded(text) for text in body.split(b"\n")[:-1]]
+    # A line that cannot be read has the number that its neighbours leave for it.
+    first = next((record.n - place for place, record in enumerate(read) if isinstance(record, _Record)), acked + 1)
     lines: list[Line] = []
-    for text in body.split(b"\n")[:-1]:
-        following = lines[-1].n + 1 if lines else acked + 1
-        try:
-            record = _RECORD.decode(text)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            lines.append(Line(following, "", b"", refused=Refused(f"this is not a line of a spool: {error}")))
-            continue
-        lines.append(_line(task, key, record, fresh=record.n > acked))
+    for record in read:
+        if isinstance(record, Refused):
+            lines.append(Line(lines[-1].n + 1 if lines else first, "", b"", refused=record))
+        else:
+            lines.append(_line(task, key, record, fresh=record.n > acked))
     return lines
+
+
+def _decoded(text: bytes) -> _Record | Refused:
+    try:
+        return _RECORD.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        return Refused(f"this is not a line of a spool: {error}")
 
 
 def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -> Line:
