@@ -261,3 +261,20 @@ print("went on")
     code, out, err = run(script, trial)
     assert (code, out) == (0, "went on\n")
     assert "in where_it_hangs" in err
+
+
+def test_process_that_replaces_itself(trial: Path, master: TaskMaster) -> None:
+    """A script that starts itself anew by exec has the same process id and start: its streams still differ."""
+    script = """
+import os, sys
+from tenax import core
+with core.init() as context:
+    context.train.report_metrics("run" + str(len(sys.argv)), 1, {"x": 1})
+    if len(sys.argv) == 1:
+        os.execv(sys.executable, [sys.executable, sys.argv[0], "again"])
+"""
+    code, _, err = run(script, trial)
+    assert (code, err) == (0, "")
+    groups = [[line["body"].get("group") for line in lines] for lines in streams(trial)]  # type: ignore[attr-defined]
+    assert sorted(groups) == [[None, "run1"], [None, "run2"]]
+    assert [body["group"] for body in master.bodies_of("metrics")][-1] == "run2"

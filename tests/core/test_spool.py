@@ -286,3 +286,23 @@ def test_streams_of_one_process_differ(directory: str) -> None:
     second.report("metrics", "{}")
     assert first.path != second.path
     assert len(os.listdir(directory)) == 2
+
+
+def test_broken_shipper_does_not_stop_training(
+    master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """If this process cannot send any more, reports are written on, and the agent has them at the end."""
+    spool = spool_to(master, directory)
+
+    def unreadable(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "pread", unreadable)
+    spool.report("metrics", "{}", urgent=True)
+    assert not spool.flush(20)
+    spool.report("metrics", "{}")
+    spool.close()
+    said = capfd.readouterr().err
+    assert "no longer sent by this process: OSError" in said
+    assert "2 reports are not with the master" in said
+    assert len(lines_of(spool)) == 2

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from tenax.core.modes import PreemptMode as PreemptMode
     from tenax.core.modes import TensorboardMode as TensorboardMode
     from tenax.core.preempt import PreemptContext as PreemptContext
+    from tenax.core.profiler import ProfilerContext as ProfilerContext
+    from tenax.core.searcher import SearcherContext as SearcherContext
+    from tenax.core.searcher import SearcherMode as SearcherMode
+    from tenax.core.searcher import SearcherOperation as SearcherOperation
+    from tenax.core.searcher import Unit as Unit
     from tenax.core.spool import ReportRefused as ReportRefused
     from tenax.core.train import TrainContext as TrainContext
 
@@ -48,10 +53,15 @@ _WHERE = {
     "InvalidHP": "modes",
     "PreemptContext": "preempt",
     "PreemptMode": "modes",
+    "ProfilerContext": "profiler",
     "ReportRefused": "spool",
+    "SearcherContext": "searcher",
+    "SearcherMode": "searcher",
+    "SearcherOperation": "searcher",
     "TensorboardMode": "modes",
     "TrainContext": "train",
     "TrialInfo": "info",
+    "Unit": "searcher",
     "get_cluster_info": "info",
     "init": "context",
 }

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tenax.core.checkpoint import CheckpointContext
     from tenax.core.distributed import DistributedContext
     from tenax.core.preempt import PreemptContext
+    from tenax.core.profiler import ProfilerContext
+    from tenax.core.searcher import SearcherContext
     from tenax.core.train import TrainContext
     from tenax.jsonvalue import Json
     from tenax.storage.port import Storage
@@ -56,7 +58,7 @@ def init(
 
 
 class Context:
-    """The parts: ``train``, ``checkpoint``, ``preempt``, ``distributed``, ``info``, and ``alert``."""
+    """The parts: ``train``, ``checkpoint``, ``preempt``, ``distributed``, ``profiler``, ``info``, and ``alert``."""
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class Context:
         self._train: Optional[TrainContext] = None
         self._checkpoint: Optional[CheckpointContext] = None
         self._preempt: Optional[PreemptContext] = None
+        self._profiler: Optional[ProfilerContext] = None
 
     def __enter__(self) -> Context:
         _print_stacks_on_signal()
@@ -133,6 +136,32 @@ class Context:
             self._preempt = PreemptContext(self._spool, self.distributed, self._preempt_mode, watcher)
         return self._preempt
 
+    @property
+    def profiler(self) -> ProfilerContext:
+        """Metrics of the machine: ``on()`` and ``off()``."""
+        if self._profiler is None:
+            from tenax.core.profiler import ProfilerContext
+
+            info = self.info
+            samples = info is not None and info.is_trial and self.distributed.local_rank == 0
+            self._profiler = ProfilerContext(
+                self._spool,
+                info.agent_id if info is not None and samples else None,
+                info.gpu_uuids if info is not None else [],
+            )
+        return self._profiler
+
+    @property
+    def searcher(self) -> SearcherContext:
+        """For scripts of before 0.38. Raises InvalidInput where ``searcher.max_length`` is not set."""
+        from tenax.core.searcher import SearcherContext, length_of
+
+        length: Json = 1
+        if self.info is not None:
+            section = self.info.trial._config.get("searcher")
+            length = section.get("max_length") if isinstance(section, dict) else None
+        return SearcherContext(self.train, *length_of(length), chief=self.distributed.rank == 0)
+
     def alert(
         self, title: Optional[str] = None, description: Optional[str] = None, level: Optional[str] = "info"
     ) -> None:
@@ -167,6 +196,8 @@ class Context:
 
     def _close(self, *, failing: bool) -> None:
         try:
+            if self._profiler is not None:
+                self._profiler.off()
             if self._preempt is not None:
                 self._preempt.close()
             self._spool.close(failing=failing)

@@ -170,11 +170,21 @@ class Spool:
         )
 
     def _start(self) -> None:
-        self._thread = threading.Thread(target=self._ship, name="tenax-shipper", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="tenax-shipper", daemon=True)
         self._thread.start()
 
+    def _work(self) -> None:
+        """The thread. Whatever breaks it stops the sending, not the training: the agent has the file."""
+        try:
+            self._ship()
+        except Exception as error:
+            say(f"reports are no longer sent by this process: {type(error).__name__}: {error}")
+            with self._changed:
+                self._broken = TenaxError(f"{type(error).__name__}: {error}")
+                self._changed.notify_all()
+
     def _ship(self) -> None:
-        """The thread: send, take the answer in, again; pause while the master is away."""
+        """Send, take the answer in, again; pause while the master is away."""
         backoff = Backoff()
         after = monotonic() + GROUP_SECONDS
         while True:

@@ -151,14 +151,22 @@ class SpoolFile:
         self._start()
 
     def _open(self) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         try:
             os.makedirs(self._directory, mode=0o700, exist_ok=True)
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            while self._fd < 0:
+                try:
+                    self._fd = os.open(self.path, flags, 0o600)
+                except FileExistsError:
+                    # What this process was before it replaced itself (os.exec) had the same name.
+                    if self._fixed_name is not None:
+                        raise
+                    self._name = ""
         except OSError as error:
             raise SpoolWriteFailed(f"no report can be written to {self._directory}: {error}") from error
 
 
-#: Streams of this process so far: one that is opened again (a second ``core.init``) gets a name of its own.
+#: Streams of this process so far: a further one (a second ``core.init``) gets a name of its own, ending in -2.
 _streams_made = 0
 
 

@@ -1,7 +1,8 @@
 """The spool: everything a task says to the master, written to a file first. Standard library only, Python 3.9.
 
 Each process of a task that speaks owns one append-only file ``$DET_RUN_DIR/spool/<stream>.jsonl``; ``<stream>`` is
-``<boot id's first 8>-<pid>-<start time in ticks>``, so no two processes share one. A line is one JSON object::
+``<boot id's first 8>-<pid>-<start time in ticks>`` (a further one of the same process ends in ``-2``), so no two
+processes share one. A line is one JSON object::
 
     {"n": 1, "kind": "metrics", "at": 1790000000.25, "body": {...}}
 

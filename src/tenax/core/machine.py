@@ -1,0 +1,151 @@
+"""What this machine is doing, from ``/proc`` and the NVIDIA library: samples for the profiler.
+
+Names and units are Determined's: utilisation in percent, memory in bytes, disk and network in bytes (or operations)
+per second. What a machine does not have is left out; off Linux there is nothing but GPUs. Standard library only, Python
+3.9.
+"""
+
+from __future__ import annotations
+
+import os
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Dict, Optional, Tuple
+
+    #: name -> value, for one thing that is measured.
+    Values = Dict[str, float]
+
+_SECTOR = 512
+
+
+class Counters:
+    """Counters since the boot, at one moment."""
+
+    def __init__(self, read: Callable[[str], str]) -> None:
+        self.at = monotonic()
+        self.cpu = _cpu(read("/proc/stat"))
+        self.disk = _disks(read("/proc/diskstats"), read)
+        self.network = _network(read("/proc/net/dev"))
+        self.memory_free = _memory_free(read("/proc/meminfo"))
+
+
+def between(earlier: Counters, later: Counters) -> dict[str, Values]:
+    """Group (cpu, memory, disk, network) -> its values over the time between two moments."""
+    seconds = max(later.at - earlier.at, 1e-6)
+    groups: dict[str, Values] = {}
+    if later.cpu is not None and earlier.cpu is not None:
+        busy, total = (now - before for now, before in zip(later.cpu, earlier.cpu))
+        groups["cpu"] = {"cpu_util_simple": 100.0 * busy / total if total > 0 else 0.0}
+    if later.memory_free is not None:
+        groups["memory"] = {"memory_free": later.memory_free}
+    if later.disk is not None and earlier.disk is not None:
+        operations, read, written = ((now - before) / seconds for now, before in zip(later.disk, earlier.disk))
+        groups["disk"] = {"disk_iops": operations, "disk_throughput_read": read, "disk_throughput_write": written}
+    if later.network is not None and earlier.network is not None:
+        received, sent = ((now - before) / seconds for now, before in zip(later.network, earlier.network))
+        groups["network"] = {"net_throughput_recv": received, "net_throughput_sent": sent}
+    return groups
+
+
+def disk_use(path: str) -> float:
+    """How full the file system of ``path`` is, in percent."""
+    status = os.statvfs(path)
+    return 100.0 * (1.0 - status.f_bavail / status.f_blocks) if status.f_blocks else 0.0
+
+
+def read_file(path: str) -> str:
+    """The content, or nothing where there is no such file."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+class Gpus:
+    """The GPUs of this container, through ``nvidia-ml-py`` where that is installed; else none."""
+
+    def __init__(self, uuids: list[str]) -> None:
+        self._handles: dict[str, object] = {}
+        self._library: Optional[object] = None
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+        except Exception:  # no library, no driver, no permission: there is nothing to measure
+            return
+        self._library = pynvml
+        for uuid in uuids:
+            try:
+                self._handles[uuid] = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+            except pynvml.NVMLError:
+                continue
+
+    def sample(self) -> dict[str, Values]:
+        """UUID -> values now."""
+        import pynvml
+
+        found: dict[str, Values] = {}
+        for uuid, handle in self._handles.items():
+            try:
+                free = float(pynvml.nvmlDeviceGetMemoryInfo(handle).free)
+                found[uuid] = {"gpu_free_memory": free}
+                found[uuid]["gpu_util"] = float(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+            except pynvml.NVMLError:  # a MIG instance has no rate of its own
+                continue
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self._handles)
+
+
+def _cpu(text: str) -> Optional[Tuple[float, float]]:
+    """(busy, all) ticks."""
+    for line in text.splitlines():
+        if line.startswith("cpu "):
+            ticks = [float(word) for word in line.split()[1:9]]  # guest time is in user time already
+            idle = ticks[3] + ticks[4]
+            return sum(ticks) - idle, sum(ticks)
+    return None
+
+
+def _disks(text: str, read: Callable[[str], str]) -> Optional[Tuple[float, float, float]]:
+    """(operations, bytes read, bytes written) of whole disks: partitions would count twice."""
+    totals = [0.0, 0.0, 0.0]
+    seen = False
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) < 10 or words[2].startswith(("loop", "ram", "dm-", "md", "zram")):
+            continue
+        if not read(f"/sys/block/{words[2]}/size"):
+            continue
+        seen = True
+        totals[0] += float(words[3]) + float(words[7])
+        totals[1] += float(words[5]) * _SECTOR
+        totals[2] += float(words[9]) * _SECTOR
+    return (totals[0], totals[1], totals[2]) if seen else None
+
+
+def _network(text: str) -> Optional[Tuple[float, float]]:
+    """(bytes received, bytes sent) over all interfaces but the loopback."""
+    received = sent = 0.0
+    seen = False
+    for line in text.splitlines():
+        name, colon, rest = line.partition(":")
+        words = rest.split()
+        if not colon or name.strip() == "lo" or len(words) < 9:
+            continue
+        seen = True
+        received += float(words[0])
+        sent += float(words[8])
+    return (received, sent) if seen else None
+
+
+def _memory_free(text: str) -> Optional[float]:
+    """Bytes that could be had without swapping."""
+    for line in text.splitlines():
+        if line.startswith("MemAvailable:"):
+            return float(line.split()[1]) * 1024
+    return None
