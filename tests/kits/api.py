@@ -89,7 +89,7 @@ class Api:
         assert reply.status_code == 200, reply.text
         return self.client({"Authorization": f"Bearer {reply.json()['token']}"})
 
-    async def task(self, allocation_id: str, user_id: int = 1) -> Client:
+    async def task(self, allocation_id: str, user_id: int = 2) -> Client:
         """A caller with the token of an allocation that is there."""
         token = allocation_token(self.master.cluster.secret, allocation_id)
         async with self.master.db.transaction() as conn:

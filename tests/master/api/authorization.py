@@ -68,6 +68,9 @@ POLICIES: dict[str, Allow] = {
     "ReportCheckpoint": Allow.TASK,
     "PatchCheckpoints": Allow.USER,
     "GetCheckpoint": Allow.USER,
+    "DeleteCheckpoints": Allow.USER,
+    "CheckpointsRemoveFiles": Allow.USER,
+    "DownloadCheckpoint": Allow.USER,
     # Tasks.
     "GetTasks": Allow.USER,
     "GetTask": Allow.USER,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from tenax.config.master import MasterSettings
+from tenax.master.loops.deleting import Deleting
 from tenax.master.loops.loop import Loop, run
 from tenax.master.loops.rescuing import Rescuing
 from tenax.master.loops.scheduling import Scheduling
@@ -26,6 +27,7 @@ def start(
         Tending(patience),
         Scheduling(settings.pools, secret, patience),
         Rescuing(reconnect_wait_s),
+        Deleting(),
     )
     tasks = [asyncio.create_task(run(loop, database, listener), name=f"loop {loop.name}") for loop in loops]
 

@@ -95,6 +95,12 @@ async def get(conn: Connection, uuid: str) -> CheckpointView:
     return found[0]
 
 
+async def needed_by(conn: Connection, uuid: str) -> int | None:
+    """A live trial that may start from it; None: no trial does."""
+    trial: int | None = await conn.fetchval(Q.needed_by, uuid)
+    return trial
+
+
 def _parameters(wanted: CheckpointFilter) -> tuple[object, ...]:
     return (
         wanted.experiment_id,

@@ -113,3 +113,16 @@ class GetCheckpointsResponse(Message):
 
     checkpoints: list[Checkpoint]
     pagination: Pagination
+
+
+class DeleteCheckpointsRequest(Message):
+    """Checkpoints whose files are to go."""
+
+    checkpoint_uuids: list[str] = []
+
+
+class CheckpointsRemoveFilesRequest(Message):
+    """Files to delete, by patterns such as ``**/optimizer.pt``."""
+
+    checkpoint_uuids: list[str] = []
+    checkpoint_globs: list[str] = []

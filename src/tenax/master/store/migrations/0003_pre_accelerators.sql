@@ -7,3 +7,5 @@ create table allocation_accelerators (
     reported_at timestamptz not null default now()
 );
 create index allocation_accelerators_allocation on allocation_accelerators (allocation_id);
+
+create index trials_warm_start on trials (warm_start_checkpoint) where warm_start_checkpoint is not null;

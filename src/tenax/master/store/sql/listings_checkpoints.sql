@@ -26,3 +26,9 @@ where ($1::bigint is null or t.experiment_id = $1)
   and ($3::text[] is null or c.state = any($3))
   and ($4::text[] is null or c.uuid = any($4))
 
+-- name: needed_by
+-- A live trial that may start from the checkpoint.
+select min(id) from (
+    select t.id from trials t join checkpoints c on c.trial_id = t.id where c.uuid = $1 and t.state = 'ACTIVE'
+    union all
+    select t.id from trials t where t.warm_start_checkpoint = $1 and t.state = 'ACTIVE') n (id);

@@ -1,0 +1,70 @@
+"""What an experiment leaves behind when it is deleted, and the end of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.jsonvalue import JsonObject
+from tenax.master.store import contexts, logs, metrics
+from tenax.master.store.queries import load
+
+Q = load("deletion")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A checkpoint whose files may be there."""
+
+    uuid: str
+    #: As reported; None: as the experiment says.
+    storage: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What has to go, or why it cannot."""
+
+    config: JsonObject
+    checkpoints: tuple[Stored, ...]
+    #: Something of it is still on a machine: look again later.
+    held: bool
+    #: In words: what forbids it.
+    obstacle: str | None
+
+
+async def asked(conn: Connection) -> list[int]:
+    """Experiments that are to be deleted."""
+    return [row["id"] for row in await conn.fetch(Q.asked)]
+
+
+async def remains(conn: Connection, experiment_id: int) -> Remains | None:
+    """What is left of an experiment; None for one that is gone."""
+    row = await conn.fetchrow(Q.documents, experiment_id)
+    if row is None:
+        return None
+    needed = await conn.fetchrow(Q.needed_elsewhere, experiment_id)
+    obstacle = None
+    if needed is not None:
+        obstacle = (
+            f"trial {needed['trial_id']} of experiment {needed['experiment_id']} starts from its checkpoint "
+            f"{needed['uuid']}: delete it again once that trial has ended"
+        )
+    stored = tuple(Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id))
+    return Remains(row["config"], stored, bool(await conn.fetchval(Q.held, experiment_id)), obstacle)
+
+
+async def delete_rows(conn: Connection, experiment_id: int) -> None:
+    """All rows of an experiment that is DELETING; nothing if it is not. In a transaction."""
+    row = await conn.fetchrow(Q.documents, experiment_id)
+    if row is None:
+        return
+    trials = await conn.fetch(Q.trials, experiment_id)
+    if await conn.fetchval(Q.delete_experiment, experiment_id) is None:
+        return
+    await metrics.delete_trials(conn, [trial["id"] for trial in trials])
+    await logs.delete_tasks(conn, [trial["task_id"] for trial in trials])
+    await conn.execute(Q.delete_job, row["job_id"])
+    if row["context_hash"] is not None:
+        await contexts.delete_unused(conn, row["context_hash"])

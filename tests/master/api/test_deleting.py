@@ -1,0 +1,128 @@
+"""Deleting experiments: the loop on real rows and real files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tenax.master.loops.deleting import Deleting
+from tenax.master.loops.loop import Desk
+from tenax.master.store import leases
+from tenax.master.store.wakeups import Woken
+from tests.kits.api import Api
+from tests.kits.rows import add_trial
+from tests.master.api.test_allocations import Running, running
+from tests.master.api.test_experiments import create, file
+from tests.master.api.test_trials import UUID, report, stored_files
+
+
+@pytest.fixture
+async def desk(api: Api) -> Desk:
+    """The loop's transactions."""
+    async with api.master.db.transaction() as conn:
+        lease = await leases.acquire(conn, "deleting", "test", 60)
+    assert lease is not None
+    return Desk(api.master.db, lease)
+
+
+async def make_pass(desk: Desk) -> float | None:
+    return await Deleting().make_pass(desk, Woken(frozenset(), full=True))
+
+
+async def ended(api: Api) -> tuple[Running, Path]:
+    """An experiment that has ended, with a checkpoint and its files."""
+    one = await running(api)
+    await report(one)
+    folder = stored_files(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("delete from slots_in_use")
+        await conn.execute("update containers set gone_at = now()")
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+        await conn.execute("update experiments set state = 'COMPLETED', ended_at = now()")
+        await conn.execute(
+            "insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)"
+            " values ($1, 'training', 202611, 1, 1, 1, 1, '')",
+            one.trial,
+        )
+    return one, folder
+
+
+async def counts(api: Api) -> dict[str, int]:
+    names = ("experiments", "jobs", "trials", "tasks", "allocations", "containers", "checkpoints", "metric_groups")
+    async with api.master.db.connection() as conn:
+        return {name: await conn.fetchval(f"select count(*) from {name}") for name in (*names, "contexts")}
+
+
+async def test_an_experiment_goes_with_its_files_and_rows(api: Api, desk: Desk) -> None:
+    """Nothing of it is left; another one with the same code keeps it."""
+    one, folder = await ended(api)
+    kept = await create(api, modelDefinition=[file("train.py")])
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update experiment_documents set context_hash = (select hash from contexts)")
+    assert (await api.user.ask("DELETE", "/api/v1/experiments/1")).status_code == 200
+    assert (await api.user.get("/api/v1/experiments/1")).json()["experiment"]["state"] == "STATE_DELETING"
+    assert await make_pass(desk) is None
+    assert not folder.exists()
+    assert (await api.user.get("/api/v1/experiments/1")).status_code == 404
+    left = await counts(api)
+    assert (left.pop("experiments"), left.pop("jobs"), left.pop("contexts")) == (1, 1, 1)
+    assert set(left.values()) == {0}
+    assert (await api.user.get(f"/api/v1/experiments/{kept['experiment']['id']}")).status_code == 200
+    assert one.trial == 1
+
+
+async def test_code_goes_with_the_last_experiment_that_has_it(api: Api, desk: Desk) -> None:
+    """An archive that nobody needs is dropped."""
+    made = await create(api, modelDefinition=[file("train.py")])
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update experiments set state = 'CANCELED', ended_at = now()")
+    await api.user.ask("DELETE", f"/api/v1/experiments/{made['experiment']['id']}")
+    await make_pass(desk)
+    assert set((await counts(api)).values()) == {0}
+
+
+async def test_what_cannot_be_deleted_says_why_and_can_be_asked_again(api: Api, desk: Desk) -> None:
+    """A storage out of the master's reach; once it is there, the deletion works."""
+    _, folder = await ended(api)
+    base = folder.parent
+    hidden = base.rename(base.with_name("elsewhere"))
+    await api.user.ask("DELETE", "/api/v1/experiments/1")
+    await make_pass(desk)
+    failed = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]
+    assert failed["state"] == "STATE_DELETE_FAILED"
+    assert UUID in failed["reason"]
+    assert str(base) in failed["reason"]
+    hidden.rename(base)
+    await api.user.ask("DELETE", "/api/v1/experiments/1")
+    await make_pass(desk)
+    assert (await api.user.get("/api/v1/experiments/1")).status_code == 404
+
+
+async def test_what_is_still_on_a_machine_is_waited_for(api: Api, desk: Desk) -> None:
+    """Nothing is deleted before its containers are gone; the loop looks again soon."""
+    _, folder = await ended(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update containers set gone_at = null")
+    await api.user.ask("DELETE", "/api/v1/experiments/1")
+    assert await make_pass(desk) is not None
+    assert folder.exists()
+
+
+async def test_a_checkpoint_that_a_live_trial_starts_from_is_kept(api: Api, desk: Desk) -> None:
+    """The reason names that trial; once it has ended, the deletion works."""
+    _, folder = await ended(api)
+    other = (await create(api))["experiment"]["id"]
+    async with api.master.db.transaction() as conn:
+        trial = await add_trial(conn, other, 2)
+        await conn.execute("update trials set warm_start_checkpoint = $2 where id = $1", trial, UUID)
+    await api.user.ask("DELETE", "/api/v1/experiments/1")
+    await make_pass(desk)
+    failed = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]
+    assert f"trial {trial} of experiment {other}" in failed["reason"]
+    assert folder.exists()
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now() where id = $1", trial)
+    await api.user.ask("DELETE", "/api/v1/experiments/1")
+    await make_pass(desk)
+    assert not folder.exists()
