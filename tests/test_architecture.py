@@ -1,7 +1,7 @@
 """The shape of the code, checked over its syntax trees.
 
-What import-linter cannot see: sizes, frozen values, and that the pure folders take time, ids and randomness as arguments.
-An exception is allowed where it reads better; it stands here with its reason.
+What import-linter cannot see: sizes, frozen values, and that the pure folders take time, ids and randomness as
+arguments. An exception is allowed where it reads better; it stands here with its reason.
 """
 
 from __future__ import annotations
@@ -58,6 +58,23 @@ def test_no_function_is_over_60_lines() -> None:
         if (node.end_lineno or 0) - node.lineno + 1 > MAX_FUNCTION
     ]
     assert not long
+
+
+def test_only_the_store_speaks_sql() -> None:
+    """Statements are sent from one folder; elsewhere a connection is only handed on."""
+    sending = {"fetch", "fetchrow", "fetchval", "executemany", "copy_records_to_table"}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.attr}"
+        for path in _files("src/tenax/master")
+        if path.parent != SOURCE / "master" / "store"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in sending and _is_connection(node.value)
+    ]
+    assert not wrong
+
+
+def _is_connection(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("conn", "connection")
 
 
 def test_every_module_says_what_it_is() -> None:

@@ -101,7 +101,7 @@ class Verdict:
 
     @property
     def hold_s(self) -> float:
-        """Seconds before the next attempt: none after the first setback, then twice as long each time, up to a minute."""
+        """Seconds before the next attempt: none after the first setback, then doubled each time, up to a minute."""
         return 0.0 if self.setbacks < 2 else min(60.0, 0.5 * 2.0 ** min(self.setbacks - 2, 10))
 
 

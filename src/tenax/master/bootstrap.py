@@ -24,7 +24,7 @@ from tenax.wire.api.users import hashed_password
 #: Under the state directory: ``{"username", "password"}`` of the first administrator, for the local command line.
 CREDENTIALS_FILE = "credentials.json"
 #: Under the state directory, where the settings name no other file.
-JOIN_TOKEN_FILE = "join-token"
+JOIN_FILE = "join-token"
 #: Name -> whether an administrator. The names that Determined's clients expect.
 FIRST_USERS = {"admin": True, "determined": False}
 
@@ -72,7 +72,7 @@ def _first_password(settings: MasterSettings) -> str:
 
 def join_token(settings: MasterSettings) -> str:
     """What agents join with; made where it is not there yet. Raises OSError."""
-    path = settings.security.agent_join_token_file or settings.dir / JOIN_TOKEN_FILE
+    path = settings.security.agent_join_token_file or settings.dir / JOIN_FILE
     if not path.exists():
         write_private(path, secrets.token_urlsafe(32) + "\n")
     return path.read_text(encoding="utf-8").strip()

@@ -1,4 +1,4 @@
-"""The tending loop: what each experiment and its trials should be, against what they are, and what brings them there."""
+"""The tending loop: what experiments and their trials should be, against what they are; and what brings them there."""
 
 from __future__ import annotations
 
