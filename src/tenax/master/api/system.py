@@ -11,6 +11,7 @@ from tenax.master import telemetry
 from tenax.master.api.deps import MasterDep
 from tenax.master.api.openapi import document
 from tenax.master.api.routing import Allow, Routes
+from tenax.master.store.database import now
 from tenax.wire.api.master import (
     COMPATIBLE_VERSION,
     GetMasterResponse,
@@ -41,7 +42,7 @@ async def health(master: MasterDep) -> Response:
     """Whether this master can do its work: 200, or 503 with what is down."""
     try:
         async with master.db.connection() as conn:
-            await conn.fetchval("select 1")
+            await now(conn)
         database = "up"
     except TryAgain:
         database = "down"
