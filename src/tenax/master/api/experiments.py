@@ -275,10 +275,20 @@ def bare(state: State | CheckpointState) -> str:
     return state.value.removeprefix("STATE_")
 
 
+#: How it is told in an experiment's reason.
+_PAST = {
+    ExperimentEvent.PAUSE: "paused",
+    ExperimentEvent.CANCEL: "canceled",
+    ExperimentEvent.KILL: "killed",
+    ExperimentEvent.DELETE: "deleted",
+}
+
+
 async def _happen(master: Master, caller: Caller, experiment_id: int, event: ExperimentEvent) -> Empty:
     await _check_owner(master, caller, experiment_id)
+    reason = f"{_PAST[event]} by {caller.person.username}" if event in _PAST else ""
     async with master.db.transaction() as conn:
-        await experiments.ask(conn, experiment_id, event, f"{event.value} by {caller.person.username}")
+        await experiments.ask(conn, experiment_id, event, reason)
     return Empty()
 
 

@@ -63,6 +63,15 @@ def shown_config(config: JsonObject, caller: Caller, owner_id: int | None) -> Do
     return cast(Document, config if may_see_secrets(caller, owner_id) else without_secrets(config))
 
 
+def experiment_reason(view: ExperimentView) -> str:
+    """Why it waits, or how it ended, and of one that failed the first cause."""
+    if view.wait_reason and view.shown_state in (None, "QUEUED"):
+        return view.wait_reason
+    if not view.first_failure:
+        return view.reason
+    return f"{view.reason}: {view.first_failure}" if view.trials == 1 else f"{view.reason}; first: {view.first_failure}"
+
+
 def experiment_message(
     view: ExperimentView, caller: Caller, trial_ids: list[int] | None = None
 ) -> wire_experiments.Experiment:
@@ -78,8 +87,7 @@ def experiment_message(
         notes=view.notes,
         labels=view.labels,
         state=wire_experiments.State(f"STATE_{view.shown_state or view.state}"),
-        # What it waits for says more than who activated it.
-        reason=(view.wait_reason if view.shown_state in (None, "QUEUED") else None) or view.reason,
+        reason=experiment_reason(view),
         archived=view.archived,
         unmanaged=view.unmanaged,
         start_time=view.created_at,

@@ -57,6 +57,8 @@ class ExperimentView:
     trials_ended: int
     #: Sum of what live trials told of their progress, each 0 to 1.
     progress_told: float
+    #: Why the first of its trials that failed did so; only of an experiment that failed.
+    first_failure: str | None
     checkpoints: int
     checkpoint_bytes: int
     best_trial_id: int | None

@@ -26,7 +26,7 @@ select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.n
        extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8 as age_s,
        d.name, d.description, d.notes, d.labels, d.original_config, d.config, j.pool,
        coalesce(x.size_bytes, 0) as code_bytes,
-       tr.trials, tr.trials_ended, tr.progress_told, ck.checkpoints, ck.checkpoint_bytes,
+       tr.trials, tr.trials_ended, tr.progress_told, tr.first_failure, ck.checkpoints, ck.checkpoint_bytes,
        best.trial_id as best_trial_id, best.best_metric,
        doing.shown_state, doing.wait_reason
 from experiments e
@@ -39,7 +39,8 @@ left join experiments parent on parent.id = e.parent_id
 left join contexts x on x.hash = d.context_hash
 cross join lateral (
     select count(*)::int as trials, count(*) filter (where t.state <> 'ACTIVE')::int as trials_ended,
-           coalesce(sum(m.progress) filter (where t.state = 'ACTIVE'), 0)::float8 as progress_told
+           coalesce(sum(m.progress) filter (where t.state = 'ACTIVE'), 0)::float8 as progress_told,
+           (array_agg(t.reason order by t.id) filter (where e.state = 'ERROR' and t.state = 'ERROR'))[1] as first_failure
     from trials t left join trial_telemetry m on m.trial_id = t.id
     where t.experiment_id = e.id) tr
 cross join lateral (
