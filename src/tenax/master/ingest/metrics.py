@@ -154,6 +154,7 @@ class MetricIngest:
             outcome = await self._decide(items, known)
             await self._metrics.apply(conn, outcome, known.now_us)
             await self._after(conn, items, known, outcome)
+        self._metrics.committed(outcome)
         self._sealing.note(outcome.segments)
         return [outcome.refused.get(place) for place in range(len(items))]
 

@@ -79,6 +79,10 @@ class Metrics:
             await conn.execute(Q.save_best, trial_id, told(validation, now_us), validation.metric)
         await _tell_searches(conn, outcome)
 
+    def committed(self, outcome: Outcome) -> None:
+        """What `apply` wrote is durable."""
+        self._months.update(segment.month for segment in outcome.segments)
+
     async def targets(self, conn: Connection, trial_ids: Iterable[int]) -> dict[int, Target]:
         """By trial, of those that exist."""
         missing = [trial_id for trial_id in trial_ids if trial_id not in self._targets]
@@ -90,11 +94,10 @@ class Metrics:
         return {trial_id: self._targets[trial_id] for trial_id in trial_ids if trial_id in self._targets}
 
     async def add_month(self, conn: Connection, month: int) -> None:
-        """Make the partitions of a month, if this process has not seen them yet."""
+        """Make the partitions of a month, unless this process has seen them committed."""
         if month not in self._months:
             for table in _TABLES:
                 await conn.execute(Q.add_month, table, month)
-            self._months.add(month)
 
     async def _trials(self, conn: Connection, trial_ids: list[int]) -> tuple[dict[int, TrialNow], int]:
         if not trial_ids:

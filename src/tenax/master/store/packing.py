@@ -49,7 +49,8 @@ def pack_values(values: Sequence[Json]) -> bytes:
     floats = _floats(values, kinds)
     if floats is None:
         return _json(values)
-    single = floats.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = floats.astype(np.float32)
     if np.array_equal(single.astype(np.float64).view(np.int64), floats.view(np.int64)):
         return _SINGLE + _squeeze(single)
     return _DOUBLE + _squeeze(floats)
