@@ -13,6 +13,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -26,8 +27,10 @@ from tenax.agent.link import Link, MasterRefused, address_towards
 from tenax.agent.session import Face, Session
 from tenax.config.agent import AgentSettings, RuntimeKind
 from tenax.errors import UserError
+from tenax.runtime.docker import open_docker
+from tenax.runtime.engine import usual_sockets
 from tenax.runtime.planning import Machine
-from tenax.runtime.port import Runtime
+from tenax.runtime.port import Runtime, RuntimeAway
 from tenax.runtime.process import ProcessRuntime
 from tenax.wire.agents import SlotInfo
 
@@ -60,11 +63,60 @@ async def run(settings: AgentSettings) -> None:
 
 
 async def make_runtime(settings: AgentSettings) -> Runtime:
-    """The runtime that the settings name. Raises UserError where it cannot be used."""
+    """The runtime that the settings name; ``auto`` stays with the one that holds containers. Raises UserError."""
+    held = await asyncio.to_thread(_holding, settings.dir)
+    kind = settings.runtime
+    if kind is RuntimeKind.AUTO and held:
+        kind = held[0]
+    for other in held:
+        if other is not kind:
+            # They would be taken for lost while they run.
+            raise UserError(
+                f"{settings.dir} holds containers of the {other.value} runtime: let them end under "
+                f"--runtime {other.value} before changing it"
+            )
+    if kind is not RuntimeKind.PROCESS:
+        docker = await _docker(settings, must=kind is RuntimeKind.DOCKER)
+        if docker is not None:
+            return docker
     python = str(settings.python) if settings.python is not None else Machine().python
-    if settings.runtime is RuntimeKind.DOCKER:
-        raise UserError("the docker runtime is not built in yet")
     return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())))
+
+
+async def _docker(settings: AgentSettings, *, must: bool) -> Runtime | None:
+    """The first engine that answers. Raises UserError where there ``must`` be one."""
+    hosts = [settings.docker_host] if settings.docker_host else usual_sockets()
+    for host in hosts:
+        try:
+            runtime = await open_docker(settings.dir, host, _network(settings))
+        except RuntimeAway as away:
+            log.info("no container engine", host=host, reason=away.message)
+            continue
+        log.info("runtime", kind="docker", engine=host)
+        return runtime
+    if must:
+        places = ", ".join(hosts) or "none of the usual places has a socket"
+        raise UserError(f"no container engine answers ({places}): start it, or use --runtime process")
+    return None
+
+
+def _network(settings: AgentSettings) -> str:
+    """A container with a network of its own does not reach a master on this machine's loopback."""
+    if settings.docker_network != "auto":
+        return settings.docker_network
+    host = urlsplit(settings.task_master_url or settings.master_url).hostname or ""
+    return "host" if host in ("localhost", "::1") or host.startswith("127.") else "bridge"
+
+
+def _holding(directory: Path) -> list[RuntimeKind]:
+    """The runtimes that have containers in this directory."""
+    folders = ((RuntimeKind.PROCESS, "containers"), (RuntimeKind.DOCKER, "docker"))
+    return [
+        kind
+        for kind, folder in folders
+        if (directory / folder).is_dir()
+        and any(not path.name.startswith(".") for path in (directory / folder).iterdir())
+    ]
 
 
 async def _serve(

@@ -23,7 +23,7 @@ from tenax.agent.contexts import Contexts, Damaged
 from tenax.agent.decide import Action, Gone, NeverRan, Remove, Rest, Settle, Signal, Situation, Start, decide
 from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
 from tenax.agent.output import OutputShipper
-from tenax.runtime.port import Found, Placement, Runtime, StartFailed
+from tenax.runtime.port import Found, Placement, Runtime, RuntimeAway, StartFailed
 from tenax.wire.agents import ContainerReport, ContainerSpec, ContainerState, Exit, File, Want, WantGone, WantRun
 
 log = structlog.get_logger("tenax.agent")
@@ -103,6 +103,9 @@ class Keeper:
                 try:
                     await self._step()
                     backoff.reset()
+                except RuntimeAway as away:
+                    log.warning("cannot tend a container now", container=self.container_id, reason=away.message)
+                    await pause(backoff.take())
                 except (OSError, RuntimeError, ValueError) as error:
                     log.exception("could not tend a container", container=self.container_id, reason=str(error))
                     await pause(backoff.take())

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
-from tenax.runtime.port import Runtime, Stream
+from tenax.runtime.port import Runtime, RuntimeAway, Stream
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
 log = structlog.get_logger("tenax.agent")
@@ -76,6 +76,10 @@ class OutputShipper:
             except MasterAway as away:
                 self._offsets = None
                 await pause(max(away.retry_after, backoff.take()))
+                continue
+            except RuntimeAway as away:
+                log.warning("output cannot be read now", container=self._container_id, reason=away.message)
+                await pause(backoff.take())
                 continue
             except MasterRefused as refused:
                 if refused.status in _UNKNOWN:

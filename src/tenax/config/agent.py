@@ -67,6 +67,9 @@ class AgentSettings(Settings):
     runtime: RuntimeKind = RuntimeKind.AUTO
     #: Socket of the Docker Engine API (podman serves the same); None: ``DOCKER_HOST`` or the usual places.
     docker_host: str | None = None
+    #: Network of docker containers: ``bridge``, ``host``; ``auto``: ``bridge`` unless the master is on this machine's
+    #: loopback. Members of a distributed task always use the host's.
+    docker_network: Literal["auto", "bridge", "host"] = "auto"
     #: Interpreter of tasks in the process runtime; None: the agent's own.
     python: Path | None = None
     join_token_file: Path | None = None

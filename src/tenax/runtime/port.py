@@ -3,8 +3,8 @@
 The agent keeps no state of its own: what runs is in the runtime. Every method may be called again after the agent was
 killed at any instant. One kit of tests (``tests/kits/runtime_kit.py``) holds for all implementations.
 
-Concurrency: methods are coroutines of one event loop; calls for different containers may overlap, calls for one
-container are made one after another by the caller.
+Every method may raise `RuntimeAway`. Concurrency: methods are coroutines of one event loop; calls for different
+containers may overlap, calls for one container are made one after another by the caller.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ class StartFailed(TenaxError):
         super().__init__(message)
         #: True: the machine's fault (no disk, engine away); False: the request's (no such image or interpreter).
         self.platform = platform
+
+
+class RuntimeAway(TenaxError):
+    """What runs containers on this machine does not answer: it is asked again."""
 
 
 @dataclass(frozen=True, slots=True)

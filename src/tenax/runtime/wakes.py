@@ -15,15 +15,36 @@ from pathlib import Path
 from tenax.runtime.processes import Identity, open_pidfd
 
 
-class Wakes:
-    """A set of container ids to look at, filled from below and emptied by `changed`."""
+class News:
+    """A set of container ids to look at; each is given once, however often it was named since it was taken."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, None] = {}
+        self._ready = asyncio.Event()
+
+    def wake(self, container_id: str) -> None:
+        self._pending[container_id] = None
+        self._ready.set()
+
+    async def changed(self) -> AsyncIterator[str]:
+        """For ever; for one consumer."""
+        while True:
+            await self._ready.wait()
+            while self._pending:
+                container_id = next(iter(self._pending))
+                del self._pending[container_id]
+                yield container_id
+            self._ready.clear()
+
+
+class Wakes(News):
+    """News from supervisors."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self._path = path
         self._socket: socket.socket | None = None
         self._pidfds: dict[str, int] = {}
-        self._pending: dict[str, None] = {}
-        self._ready = asyncio.Event()
 
     def listen(self) -> None:
         """Begin to listen, on the running loop; nothing if it does already."""
@@ -46,20 +67,10 @@ class Wakes:
         self._pidfds[container_id] = pidfd
         asyncio.get_running_loop().add_reader(pidfd, self._ended, container_id, ended)
 
-    def wake(self, container_id: str) -> None:
-        self._pending[container_id] = None
-        self._ready.set()
-
     async def changed(self) -> AsyncIterator[str]:
-        """Each id once, however often it was named since it was taken."""
         self.listen()
-        while True:
-            await self._ready.wait()
-            while self._pending:
-                container_id = next(iter(self._pending))
-                del self._pending[container_id]
-                yield container_id
-            self._ready.clear()
+        async for container_id in super().changed():
+            yield container_id
 
     def close(self) -> None:
         loop = asyncio.get_running_loop()

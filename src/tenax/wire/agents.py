@@ -140,6 +140,10 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     add_capabilities: list[str] = []
     drop_capabilities: list[str] = []
     devices: list[str] = []
+    #: Ports on which it serves (notebooks, shells): published at the same numbers where it has a network of its own.
+    ports: list[int] = []
+    #: For the image's registry: ``username``, ``password``, ``serveraddress``; empty for this machine's own login.
+    registry_auth: dict[str, str] = {}
     #: Bytes of output kept per stream on the agent's disk while the master is away.
     output_cap_bytes: int = 256 * 1024 * 1024
 

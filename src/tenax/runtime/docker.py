@@ -1,0 +1,337 @@
+"""The docker runtime: each container one of a Docker engine (or podman), found again by its name and labels.
+
+Rules it keeps (beside those of the port):
+
+- The engine says what runs; the container's directory on this machine holds its specification, its spool and its files.
+- A container is started at most once: ``started`` is written first, and only one in the state ``created`` is started.
+- Nothing is removed by the engine itself: exit and output stay until `remove`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import structlog
+
+from tenax.jsonvalue import JsonObject
+from tenax.runtime import contents, docker_config, library
+from tenax.runtime.directory import VERSION, Card, Home, Homes, Stopping
+from tenax.runtime.docker_answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of
+from tenax.runtime.docker_config import (
+    Surroundings,
+    create_request,
+    image_of,
+    is_in_run,
+    name_of,
+    outside_archive,
+    workdir_of,
+)
+from tenax.runtime.docker_output import Tails
+from tenax.runtime.engine import Engine, EngineRefused
+from tenax.runtime.port import Found, Placement, RuntimeAway, StartFailed, Stream
+from tenax.runtime.processes import boot_id
+from tenax.runtime.registry import auth_header
+from tenax.runtime.wakes import News
+from tenax.wire.agents import ContainerSpec, Exit
+
+log = structlog.get_logger("tenax.runtime")
+
+_KILLED = "killed"
+
+
+class DockerRuntime:
+    """See `tenax.runtime.port.Runtime`; made by `open_docker`."""
+
+    name = "docker"
+
+    def __init__(self, directory: Path, engine: Engine, around: Surroundings) -> None:
+        self._engine = engine
+        self._around = around
+        self._homes = Homes(directory / "docker")
+        self._news = News()
+        self._tails = Tails(engine, self._news.wake)
+        self._listening: asyncio.Task[None] | None = None
+        #: What has ended does not change any more.
+        self._ended: dict[str, Found] = {}
+
+    async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
+        image = image_of(spec, device_kind)
+        if not image:
+            raise StartFailed(f"the specification names no image for {device_kind}", platform=False)
+        if not spec.force_pull and await self._image(image) is not None:
+            return
+        query = {"fromImage": image, **({} if ":" in image.rpartition("/")[2] or "@" in image else {"tag": "latest"})}
+        auth = await auth_header(image, spec.registry_auth, self._around.environ)
+        headers = {"X-Registry-Auth": auth} if auth else {}
+        try:
+            async with self._engine.stream("POST", "/images/create", query=query, headers=headers) as reply:
+                async for line in reply.content:
+                    told = json.loads(line)
+                    if "error" in told:
+                        raise StartFailed(f"cannot pull the image {image}: {told['error']}", platform=False)
+        except EngineRefused as refused:
+            platform = refused.status >= 500 and "denied" not in refused.message
+            raise StartFailed(f"cannot pull the image {image}: {refused.message}", platform=platform) from None
+
+    async def start(self, spec: ContainerSpec, placement: Placement) -> None:
+        name = name_of(spec.container_id)
+        home = self._homes.home(spec.container_id)
+        try:
+            if not home.path.exists():
+                await asyncio.to_thread(self._stage, spec, placement)
+            state = await self._inspect(name)
+            if state is None:
+                await self._create(name, spec, placement, home)
+            elif status_of(state) != "created":
+                return
+            (home.path / "started").touch()
+            await self._engine.post(f"/containers/{name}/start")
+        except EngineRefused as refused:
+            await self.remove(spec.container_id)
+            raise StartFailed(f"could not start: {refused.message}", platform=is_machines(refused)) from None
+        except OSError as error:
+            await self.remove(spec.container_id)
+            raise StartFailed(f"could not prepare its directory: {error.strerror}", platform=True) from error
+        except StartFailed:
+            await self.remove(spec.container_id)
+            raise
+
+    async def find(self) -> list[Found]:
+        filters = json.dumps({"label": [f"{docker_config.LABEL_AGENT}={self._around.agent_directory}"]})
+        listed = await self._engine.get("/containers/json", all="1", filters=filters)
+        assert isinstance(listed, list)
+        ids = {home.container_id for home in self._homes.all()}
+        ids |= {str(as_object(as_object(entry)["Labels"])[docker_config.LABEL]) for entry in listed}
+        found = [await self.look(container_id) for container_id in sorted(ids)]
+        return [one for one in found if one is not None]
+
+    async def look(self, container_id: str) -> Found | None:
+        if container_id in self._ended:
+            return self._ended[container_id]
+        home = self._homes.home(container_id)
+        container = await self._inspect(name_of(container_id))
+        card = home.card() or (card_of(container) if container is not None else None)
+        if card is None:
+            return None
+        status = status_of(container) if container is not None else "created"
+        if container is None and home.started:
+            exit: Exit | None = Exit(reason="somebody removed its container from the engine", platform=True)
+        elif container is not None and status in ("exited", "dead"):
+            asked = home.stopping_since() is not None or (home.path / _KILLED).exists()
+            exit = ended(as_object(container["State"]), card.boot_id, asked=asked)
+        else:
+            exit = None
+        found = Found(
+            container_id=container_id,
+            cluster_id=card.cluster_id,
+            generation=card.generation,
+            state="exited" if exit is not None else "starting" if status == "created" else "running",
+            pid=pid_of(container) if exit is None else None,
+            exit=exit,
+            spec=home.spec(),
+            spool_directory=str(home.spool),
+            placed=card.placed,
+            stopping_since=home.stopping_since(),
+        )
+        if exit is not None:
+            self._ended[container_id] = found
+        return found
+
+    async def changed(self) -> AsyncIterator[str]:
+        self._listening = self._listening or asyncio.create_task(self._listen())
+        async for container_id in self._news.changed():
+            yield container_id
+
+    async def signal(self, container_id: str, number: int) -> None:
+        home = self._homes.home(container_id)
+        if home.path.exists():
+            if number == signal.SIGTERM and home.stopping_since() is None:
+                home.write("stopping.json", Stopping(boot_id(), time.monotonic()))
+            elif number == signal.SIGKILL:
+                (home.path / _KILLED).touch()
+        # Not there, or not running (any more).
+        with _passing(404, 409):
+            await self._engine.post(f"/containers/{name_of(container_id)}/kill", signal=str(number))
+
+    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+        found = await self.look(container_id)
+        if found is None or found.state == "starting":
+            return offset, b""
+        ended = found.state == "exited"
+        name = name_of(container_id)
+        try:
+            return offset, await self._tails.read((container_id, stream), name, offset, limit, ended=ended)
+        except RuntimeAway:
+            if ended and await self._inspect(name) is None:
+                return offset, b""
+            raise
+
+    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+        """Nothing: the engine keeps all until the container is removed."""
+
+    async def remove(self, container_id: str) -> None:
+        name = name_of(container_id)
+        image = image_in(await self._inspect(name))
+        await self._tails.forget(container_id)
+        while await self._inspect(name) is not None:
+            # 409: somebody else is removing it.
+            with _passing(404, 409):
+                await self._engine.delete(f"/containers/{name}", force="1", v="1")
+        self._ended.pop(container_id, None)
+        gone = self._homes.retire(container_id)
+        if gone is None:
+            return
+        try:
+            await asyncio.to_thread(shutil.rmtree, gone)
+        except PermissionError:
+            # The container's root wrote files that an agent of another user cannot remove: its like can.
+            await self._remove_as_root(gone, image)
+            await asyncio.to_thread(shutil.rmtree, gone)
+
+    async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        await self._tails.close()
+        await self._engine.close()
+
+    def _stage(self, spec: ContainerSpec, placement: Placement) -> None:
+        staged = self._homes.stage(spec.container_id, mode=0o700)
+        try:
+            here = [file for file in spec.files if is_in_run(file.path)]
+            archive = placement.context_archive if is_in_run(workdir_of(spec)) else None
+            contents.fill(staged, archive, here)
+            staged.write("spec.json", spec)
+            staged.write(
+                "container.json",
+                Card(
+                    v=VERSION,
+                    container_id=spec.container_id,
+                    cluster_id=placement.cluster_id,
+                    generation=placement.generation,
+                    boot_id=boot_id(),
+                    placed=dict(placement.env),
+                ),
+            )
+            if spec.uid is not None and spec.uid != os.geteuid():
+                contents.open_to(staged.run, spec.uid, spec.gid if spec.gid is not None else spec.uid)
+            self._homes.publish(staged)
+        except BaseException:
+            self._homes.discard(staged)
+            raise
+
+    async def _create(self, name: str, spec: ContainerSpec, placement: Placement, home: Home) -> None:
+        wanted = image_of(spec, placement.device_kind)
+        image = await self._image(wanted)
+        if image is None:
+            raise StartFailed(f"the image {wanted} is not here (any more)", platform=True)
+        lines = as_object(image.get("Config") or {}).get("Env") or []
+        assert isinstance(lines, list)
+        image_env = dict(str(line).partition("=")[::2] for line in lines)
+        request = create_request(spec, placement, self._around, home, image_env)
+        await self._engine.post("/containers/create", request, name=name)
+        archive = await asyncio.to_thread(outside_archive, spec)
+        if archive is not None:
+            await self._engine.put_archive(name, "/", archive)
+        if placement.context_archive is not None and not is_in_run(workdir_of(spec)):
+            context = await asyncio.to_thread(Path(placement.context_archive).read_bytes)
+            await self._engine.put_archive(name, workdir_of(spec), context)
+
+    async def _image(self, image: str) -> JsonObject | None:
+        try:
+            return as_object(await self._engine.get(f"/images/{quote(image)}/json"))
+        except EngineRefused as refused:
+            if refused.status == 404:
+                return None
+            raise
+
+    async def _inspect(self, name: str) -> JsonObject | None:
+        try:
+            return as_object(await self._engine.get(f"/containers/{name}/json"))
+        except EngineRefused as refused:
+            if refused.status == 404:
+                return None
+            raise RuntimeAway(f"the engine cannot say how {name} is: {refused.message}") from None
+
+    async def _listen(self) -> None:
+        """The engine's events, as ids to look at; again after it was away."""
+        label = f"{docker_config.LABEL_AGENT}={self._around.agent_directory}"
+        filters = json.dumps({"type": ["container"], "label": [label]})
+        while True:
+            try:
+                async with self._engine.stream("GET", "/events", query={"filters": filters}) as reply:
+                    async for line in reply.content:
+                        attributes = as_object(as_object(json.loads(line).get("Actor") or {}).get("Attributes") or {})
+                        if docker_config.LABEL in attributes:
+                            self._news.wake(str(attributes[docker_config.LABEL]))
+            except (RuntimeAway, EngineRefused) as error:
+                log.warning("no events from the container engine", reason=str(error))
+            await asyncio.sleep(1)
+
+    async def _remove_as_root(self, folder: Path, image: str) -> None:
+        request: JsonObject = {
+            "Image": image,
+            "User": "0:0",
+            "Entrypoint": ["/bin/sh", "-c"],
+            "Cmd": ["rm -rf /gone/run"],
+            "HostConfig": {
+                "Mounts": [{"Type": "bind", "Source": str(folder), "Target": "/gone"}],
+                "NetworkMode": "none",
+            },
+        }
+        made = as_object(await self._engine.post("/containers/create", request))
+        try:
+            await self._engine.post(f"/containers/{made['Id']}/start")
+            await self._engine.post(f"/containers/{made['Id']}/wait")
+        finally:
+            await self._engine.delete(f"/containers/{made['Id']}", force="1", v="1")
+
+
+async def open_docker(directory: Path, host: str, network: str) -> DockerRuntime:
+    """Connect to an engine; ``network``: ``bridge`` or ``host``. Raises RuntimeAway."""
+    resolved = await asyncio.to_thread(_make_directory, directory)
+    engine = Engine(host)
+    try:
+        await engine.open()
+        told = as_object(await engine.get("/info"))
+    except BaseException:
+        await engine.close()
+        raise
+    # Neither drops anything while the container exists, and both keep bytes as they are (json-file does not).
+    keep_all: JsonObject = {"Type": "local", "Config": {"max-size": "1000g", "max-file": "1", "compress": "false"}}
+    rootless = "name=rootless" in str(told.get("SecurityOptions"))
+    around = Surroundings(
+        agent_directory=str(resolved),
+        library=await asyncio.to_thread(library.install, directory / "lib"),
+        environ=dict(os.environ),
+        network=network,
+        init=bool(told.get("InitBinary")) and not engine.is_podman,
+        log_driver={"Type": "k8s-file", "Config": {}} if engine.is_podman else keep_all,
+        # Without privileges an engine's uid 0 is its own user.
+        user="0:0" if rootless else f"{os.geteuid()}:{os.getegid()}",
+    )
+    return DockerRuntime(directory, engine, around)
+
+
+@contextlib.contextmanager
+def _passing(*statuses: int) -> Iterator[None]:
+    """Those refusals are fine."""
+    try:
+        yield
+    except EngineRefused as refused:
+        if refused.status not in statuses:
+            raise
+
+
+def _make_directory(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory.resolve()

@@ -1,0 +1,271 @@
+"""The process runtime passes the kit, and keeps what only it promises."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import signal
+import tarfile
+import tempfile
+import venv
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tenax.runtime.directory import Home
+from tenax.runtime.port import Runtime, StartFailed
+from tenax.runtime.process import ProcessRuntime
+from tenax.runtime.processes import belonging_to
+from tenax.wire.agents import Exit
+from tests.kits.runtime_kit import LONG, PROGRAMS, RealRuntimeKit, output, placement, spec, until_exited, until_said
+
+
+class ProcessBench:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._runtimes: list[ProcessRuntime] = []
+
+    async def runtime(self) -> Runtime:
+        self._runtimes.append(ProcessRuntime(self.directory))
+        return self._runtimes[-1]
+
+    def ask(self, program: str) -> dict[str, object]:
+        return {"argv": ["{python}", "-c", PROGRAMS[program]]}
+
+    def run_directory(self, container_id: str) -> Path:
+        return self.directory / "containers" / container_id / "run"
+
+    def supervisor(self, container_id: str) -> int:
+        supervision = Home(self.directory / "containers" / container_id).supervision()
+        assert supervision is not None
+        return supervision.pid
+
+    async def clean(self) -> None:
+        """Leave nothing, whatever happened."""
+        for runtime in self._runtimes:
+            await runtime.close()
+        last = ProcessRuntime(self.directory)
+        for found in await last.find():
+            await last.remove(found.container_id)
+        await last.close()
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
+    machine = ProcessBench(tmp_path / "agent")
+    yield machine
+    await machine.clean()
+
+
+@contextlib.contextmanager
+def reachable_directory() -> Iterator[Path]:
+    """One to which other users can come down."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder)
+
+
+def short_links() -> list[str]:
+    return [str(path) for path in Path(tempfile.gettempdir()).glob("tenax-*") if path.is_symlink()]
+
+
+class TestProcess(RealRuntimeKit):
+    """All of the kit, and what is the process runtime's own."""
+
+    async def test_a_killed_supervisor_takes_its_task_along(self, bench: ProcessBench) -> None:
+        """kill -9 of the supervisor: main process and daemons end; it is reported lost when nothing is left."""
+        runtime = await bench.runtime()
+        wanted = spec(bench, "daemons")
+        await runtime.start(wanted, placement())
+        await until_said(runtime, wanted.container_id, b"ready")
+        os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
+        found = await until_exited(runtime, wanted.container_id)
+        assert found.exit is not None
+        assert found.exit.platform
+        assert "supervisor was killed" in found.exit.reason
+        assert belonging_to(wanted.container_id) == []
+        again = await (await bench.runtime()).look(wanted.container_id)
+        assert again is not None
+        assert again.exit == found.exit
+
+    async def test_it_is_news_when_a_supervisor_is_killed(self, bench: ProcessBench) -> None:
+        """Nobody can send a message then; the container is named all the same."""
+        first = await bench.runtime()
+        wanted = spec(bench, "waits")
+        await first.start(wanted, placement())
+        await until_said(first, wanted.container_id, b"ready")
+        await first.close()
+        runtime = await bench.runtime()
+        await runtime.find()
+        os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
+        async with asyncio.timeout(30):
+            async for container_id in runtime.changed():
+                found = await runtime.look(container_id)
+                if found is not None and found.state == "exited":
+                    break
+
+    async def test_a_start_cut_short_is_gone_on_with(
+        self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An agent that was killed between preparing and starting leaves a container that the next one starts, once."""
+
+        async def killed(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        first = await bench.runtime()
+        wanted = spec(bench, "hello")
+        monkeypatch.setattr("tenax.runtime.process.launch", killed)
+        with pytest.raises(KeyboardInterrupt):
+            await first.start(wanted, placement())
+        monkeypatch.undo()
+        second = await bench.runtime()
+        assert [found.state for found in await second.find()] == ["starting"]
+        await second.start(wanted, placement())
+        await until_exited(second, wanted.container_id)
+        assert await output(second, wanted.container_id) == b"hello\n"
+
+    async def test_what_started_is_never_started_again(self, bench: ProcessBench) -> None:
+        """Where ``started`` stands and nothing runs, the container is lost, not run a second time."""
+        runtime = await bench.runtime()
+        wanted = spec(bench, "waits")
+        await runtime.start(wanted, placement())
+        os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
+        await until_exited(runtime, wanted.container_id)
+        again = await bench.runtime()
+        await again.start(wanted, placement())
+        found = await again.look(wanted.container_id)
+        assert found is not None
+        assert found.state == "exited"
+
+    async def test_a_machine_that_was_restarted(self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What ran before the restart is lost by the platform's fault."""
+        first = await bench.runtime()
+        wanted = spec(bench, "waits")
+        await first.start(wanted, placement())
+        os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
+        monkeypatch.setattr("tenax.runtime.process.boot_id", lambda: "another boot")
+        found = await until_exited(await bench.runtime(), wanted.container_id)
+        assert found.exit is not None
+        assert found.exit.platform
+        assert "restarted" in found.exit.reason
+
+    async def test_output_beyond_the_cap_drops_the_oldest(self, bench: ProcessBench) -> None:
+        """What is there keeps its raw offsets; what was dropped is skipped over."""
+        runtime = await bench.runtime()
+        wanted = spec(bench, "long line", output_cap_bytes=1_000_000)
+        await runtime.start(wanted, placement())
+        await until_exited(runtime, wanted.container_id)
+        first, data = await runtime.read_output(wanted.container_id, "stdout", 0, 10)
+        size = LONG + 1 + 20001 + 4
+        assert first >= size - 1_000_000 - 64 * 1024
+        assert data == b"x" * 10
+        assert await output(runtime, wanted.container_id, offset=size - 6) == b"y\nend\n"
+
+    async def test_output_that_was_stored_is_dropped(self, bench: ProcessBench) -> None:
+        """Whole segments before the offset go; offsets of the rest stay."""
+        runtime = await bench.runtime()
+        wanted = spec(bench, "long line", output_cap_bytes=8_000_000)
+        await runtime.start(wanted, placement())
+        await until_exited(runtime, wanted.container_id)
+        await runtime.trim_output(wanted.container_id, "stdout", 2_000_000)
+        first, _ = await runtime.read_output(wanted.container_id, "stdout", 0, 10)
+        assert 1_000_000 < first <= 2_000_000
+        assert await output(runtime, wanted.container_id, offset=LONG) == b"\n" + b"y" * 20000 + b"\nend\n"
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run tasks as others")
+    async def test_a_task_as_another_user(self) -> None:
+        """Under root a task that names a uid runs as it, in its own directories, away from the agent's records."""
+        with reachable_directory() as folder:
+            bench = ProcessBench(folder)
+            runtime = await bench.runtime()
+            script = 'id -u; id -g; cat "$DET_RUN_DIR/../spec.json" || echo no; echo x > mine; echo $HOME'
+            wanted = spec(bench, "hello", argv=["/bin/sh", "-c", script], uid=65534, gid=65534)
+            await runtime.start(wanted, placement())
+            found = await until_exited(runtime, wanted.container_id)
+            assert found.exit == Exit(code=0)
+            said = (await output(runtime, wanted.container_id)).decode().splitlines()
+            assert said[:3] == ["65534", "65534", "no"]
+            assert (bench.run_directory(wanted.container_id) / "workdir/mine").stat().st_uid == 65534
+            await bench.clean()
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run tasks as others")
+    async def test_a_directory_that_the_user_cannot_reach_is_named(self, bench: ProcessBench) -> None:
+        """The start fails in words, and no parent's mode is changed."""
+        bench.directory.parent.chmod(0o700)
+        runtime = await bench.runtime()
+        with pytest.raises(StartFailed, match="is closed to others"):
+            await runtime.start(spec(bench, "hello", uid=65534), placement())
+        assert bench.directory.parent.stat().st_mode & 0o777 == 0o700
+
+    async def test_an_interpreter_that_is_not_there(self, bench: ProcessBench) -> None:
+        """The message names it and the variable to change."""
+        runtime = await bench.runtime()
+        wanted = spec(bench, "hello", env={"DET_PYTHON_EXECUTABLE": "/no/such/python"})
+        with pytest.raises(StartFailed, match=r"/no/such/python.*DET_PYTHON_EXECUTABLE") as failed:
+            await runtime.start(wanted, placement())
+        assert not failed.value.platform
+
+    async def test_another_interpreter_finds_our_library_and_nothing_else(self, bench: ProcessBench) -> None:
+        """An interpreter without tenax imports a copy of it; the agent's other packages stay away."""
+        bare = bench.directory.parent / "bare"
+        venv.create(bare, with_pip=False, symlinks=True)
+        runtime = await bench.runtime()
+        code = "import tenax, sys, importlib.util as u; print(sys.prefix, tenax.__file__, u.find_spec('aiohttp'))"
+        wanted = spec(
+            bench, "hello", argv=["{python}", "-c", code], env={"DET_PYTHON_EXECUTABLE": f"{bare}/bin/python"}
+        )
+        await runtime.start(wanted, placement())
+        await until_exited(runtime, wanted.container_id)
+        prefix, file, spec_of_aiohttp = (await output(runtime, wanted.container_id)).decode().split()
+        assert prefix == str(bare)
+        assert file.startswith(str(bench.directory / "lib"))
+        assert spec_of_aiohttp == "None"
+
+    async def test_gpus_are_narrowed(self, bench: ProcessBench) -> None:
+        """The vendor's variable names the devices of the container; without devices it hides all."""
+        runtime = await bench.runtime()
+        seen = {}
+        for kind, uuids in (("cuda", ("GPU-1", "GPU-2")), ("rocm", ("GPU-3",)), ("cpu", ())):
+            wanted = spec(bench, "environment")
+            where = dataclasses.replace(placement(), device_kind=kind, device_uuids=uuids)
+            await runtime.start(wanted, where)
+            await until_exited(runtime, wanted.container_id)
+            lines = (await output(runtime, wanted.container_id)).decode().splitlines()
+            seen[kind] = sorted(line for line in lines if "VISIBLE_DEVICES" in line)
+        assert seen == {
+            "cuda": ["CUDA_VISIBLE_DEVICES='GPU-1,GPU-2'"],
+            "rocm": ["ROCR_VISIBLE_DEVICES='GPU-3'"],
+            "cpu": ["CUDA_VISIBLE_DEVICES=''", "ROCR_VISIBLE_DEVICES=''"],
+        }
+
+    async def test_sockets_fit_below_the_temporary_folder(self, bench: ProcessBench) -> None:
+        """However deep the agent's directory lies, unix sockets in TMPDIR have paths that the system takes."""
+        deep = ProcessBench(bench.directory / ("d" * 60))
+        code = (
+            "import socket, tempfile; folder = tempfile.mkdtemp(prefix='pymp-'); "
+            "socket.socket(socket.AF_UNIX).bind(folder + '/listener-12345678'); print('bound')"
+        )
+        runtime = await deep.runtime()
+        wanted = spec(deep, "hello", argv=["{python}", "-c", code])
+        await runtime.start(wanted, placement())
+        await until_exited(runtime, wanted.container_id)
+        assert await output(runtime, wanted.container_id) == b"bound\n"
+        card = Home(deep.directory / "containers" / wanted.container_id).card()
+        assert card is not None
+        assert card.temporary in short_links()
+        await deep.clean()
+        assert card.temporary not in short_links()
+
+    async def test_model_code_that_would_escape_is_refused(self, bench: ProcessBench, tmp_path: Path) -> None:
+        """An archive with a name outside of the work directory is not unpacked, and nothing is left of the start."""
+        archive = tmp_path / "bad.tar.gz"
+        with tarfile.open(archive, "w:gz") as tar:
+            tar.addfile(tarfile.TarInfo("../../../escaped"))
+        runtime = await bench.runtime()
+        with pytest.raises(StartFailed, match="cannot be unpacked") as failed:
+            await runtime.start(spec(bench, "hello"), placement(archive))
+        assert not failed.value.platform
+        assert os.listdir(bench.directory / "containers") == []
