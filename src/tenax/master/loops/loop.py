@@ -20,6 +20,7 @@ import structlog
 from asyncpg import Connection
 
 from tenax.errors import Stale, TryAgain
+from tenax.master import telemetry
 from tenax.master.store import leases
 from tenax.master.store.database import Database
 from tenax.master.store.leases import Lease, LeaseLost
@@ -37,11 +38,21 @@ TRIES = 3
 
 
 class Desk:
-    """What a pass works with: transactions that hold the loop's lease."""
+    """What a pass works with: looks, and transactions that hold the loop's lease."""
 
     def __init__(self, database: Database, lease: Lease) -> None:
         self._database = database
         self._lease = lease
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Connection]:
+        """One state of everything, to read. Raises TryAgain.
+
+        No lease is asked for, whose row lock would make a write of it, with a flush to disk: whoever lost the lease
+        may look, and is stopped when he writes.
+        """
+        async with self._database.snapshot() as conn:
+            yield conn
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -111,7 +122,9 @@ async def _hold(loop: Loop, database: Database, listener: Listener, lease: Lease
         with listener.subscribe(loop.kind) as subscription:
             woken = Woken(frozenset(), full=True)
             while not renewing.done():
-                deadline = await loop.make_pass(desk, woken)
+                with telemetry.LOOP_SECONDS.labels(loop.name).time():
+                    deadline = await loop.make_pass(desk, woken)
+                telemetry.LOOP_PASSES.labels(loop.name).inc()
                 woken = await subscription.wait(MAX_WAIT_S if deadline is None else deadline)
         renewing.result()
     finally:

@@ -29,16 +29,20 @@ class Scheduling:
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
-        async with desk.transaction() as conn:
+        async with desk.reading() as conn:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
+            told = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}
         for snapshot in snapshots:
             decided = plan(snapshot)
             await self._place(desk, decided.placements)
             await self._ask(desk, decided.preempt)
             waiting.update(decided.waiting)
-        async with desk.transaction() as conn:
-            await placements.write_waits(conn, waiting)
+            for placed in decided.placements:
+                told.pop(placed, None)
+        if waiting != told:
+            async with desk.transaction() as conn:
+                await placements.write_waits(conn, waiting)
         return None
 
     async def _place(self, desk: Desk, decided: Mapping[AllocationId, tuple[Member, ...]]) -> None:

@@ -45,11 +45,10 @@ class Searching:
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Step the searches that were named, or all that have something to do."""
-        ids = woken.ids
-        if woken.full or not ids:
-            async with desk.transaction() as conn:
-                ids = ids | {str(number) for number in await searches.dirty(conn)}
-        await each(sorted(ids, key=int), lambda name: self._step(desk, int(name)), loop=self.name)
+        named = None if woken.full or not woken.ids else [int(name) for name in woken.ids]
+        async with desk.reading() as conn:
+            dirty = await searches.dirty(conn, named)
+        await each([str(number) for number in dirty], lambda name: self._step(desk, int(name)), loop=self.name)
         return None
 
     async def _step(self, desk: Desk, experiment_id: int) -> None:

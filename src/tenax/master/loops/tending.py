@@ -29,19 +29,21 @@ class Tending:
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Tend the experiments that were named, or all that live."""
         everything = woken.full or not woken.ids
-        async with desk.transaction() as conn:
+        async with desk.reading() as conn:
             due = await (experiments.live_ids(conn) if everything else trials.released(conn))
+            wait = await trials.next_release_s(conn)
         ids = woken.ids | {str(number) for number in due}
         await each(sorted(ids, key=int), lambda name: self._tend(desk, int(name)), loop=self.name)
-        async with desk.transaction() as conn:
-            return await trials.next_release_s(conn)
+        return wait
 
     async def _tend(self, desk: Desk, experiment_id: int) -> None:
+        # Most looks find nothing to do: they should neither wait for the experiment's lock nor hold it.
+        async with desk.reading() as conn:
+            if not await _due(conn, await experiments.get(conn, experiment_id)):
+                return
         async with desk.transaction() as conn:
             experiment = await experiments.lock(conn, experiment_id)
-            if experiment.unmanaged or experiment.state in ENDED:
-                return
-            actions = tending.tend(experiment.state, await trials.live(conn, experiment_id))
+            actions = await _due(conn, experiment)
             if not actions:
                 return
             plan = await experiments.plan(conn, experiment_id)
@@ -69,6 +71,13 @@ class Tending:
         """How long a task may take to save and leave."""
         own = config.get("preemption_timeout")
         return float(own) if isinstance(own, (int, float)) and not isinstance(own, bool) else self._timeout_s
+
+
+async def _due(conn: Connection, experiment: Experiment) -> tuple[tending.Action, ...]:
+    """What brings an experiment to what it should be."""
+    if experiment.unmanaged or experiment.state in ENDED:
+        return ()
+    return tending.tend(experiment.state, await trials.live(conn, experiment.id))
 
 
 def _size(config: JsonObject) -> trials.Size:

@@ -45,9 +45,18 @@ class Plan:
     priority: int
 
 
+async def get(conn: Connection, experiment_id: int) -> Experiment:
+    """The experiment as it is. Raises NotFound."""
+    return await _one(conn, Q.get, experiment_id)
+
+
 async def lock(conn: Connection, experiment_id: int) -> Experiment:
     """The experiment, locked until the transaction ends. Raises NotFound."""
-    row = await conn.fetchrow(Q.lock, experiment_id)
+    return await _one(conn, Q.lock, experiment_id)
+
+
+async def _one(conn: Connection, query: str, experiment_id: int) -> Experiment:
+    row = await conn.fetchrow(query, experiment_id)
     if row is None:
         raise NotFound(f"there is no experiment {experiment_id}")
     return Experiment(

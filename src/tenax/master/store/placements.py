@@ -82,9 +82,14 @@ async def place(
     await notify(conn, "allocation", allocation_id)
 
 
+async def waits(conn: Connection) -> dict[AllocationId, str]:
+    """Why each request waits, as it was last written."""
+    return {AllocationId(row["allocation_id"]): row["reason"] for row in await conn.fetch(Q.waits)}
+
+
 async def write_waits(conn: Connection, reasons: Mapping[AllocationId, str]) -> None:
     """Why each request waits; written only where it changed."""
-    known = {row["allocation_id"]: row["reason"] for row in await conn.fetch(Q.waits)}
+    known = await waits(conn)
     for allocation_id, reason in reasons.items():
         if known.get(allocation_id) != reason:
             await conn.execute(Q.put_wait, allocation_id, reason)

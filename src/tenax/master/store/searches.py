@@ -52,6 +52,6 @@ async def move(conn: Connection, inbox_id: int, seq: int) -> None:
         raise Stale
 
 
-async def dirty(conn: Connection) -> list[int]:
-    """Experiments whose search has something to do."""
-    return [row["id"] for row in await conn.fetch(Q.dirty)]
+async def dirty(conn: Connection, among: Sequence[int] | None = None) -> list[int]:
+    """Experiments whose search has something to do: of these, or of all."""
+    return [row["id"] for row in await conn.fetch(Q.dirty, among)]

@@ -1,3 +1,6 @@
+-- name: get
+select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1;
+
 -- name: lock
 select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1 for update;
 

@@ -15,9 +15,10 @@ limit 1000;
 update search_inbox set seq = $2 where id = $1 and seq is null returning id;
 
 -- name: dirty
--- Experiments whose search has something to do: never started, or with facts that wait.
+-- Experiments, of these or of all, whose search has something to do: never started, or with facts that wait.
 select e.id from experiments e
-where e.ended_at is null and not e.unmanaged and e.state in ('ACTIVE', 'PAUSED')
+where ($1::bigint[] is null or e.id = any($1))
+  and e.ended_at is null and not e.unmanaged and e.state in ('ACTIVE', 'PAUSED')
   and (not exists (select 1 from search_journal j where j.experiment_id = e.id)
        or exists (select 1 from search_inbox i where i.experiment_id = e.id and i.seq is null))
 order by e.id;
