@@ -1,0 +1,263 @@
+"""Output of tasks: taken in once, split into lines, joined, searched, followed."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.errors import InvalidInput, NotFound
+from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, lines_of, read_head
+from tenax.master.ingest.log_search import Filters, rendered, search
+from tenax.master.ingest.log_stream import Wanted, read
+from tenax.master.store import log_packing, logs
+from tenax.master.store.logs import append_system_line
+from tenax.master.store.wakeups import Listener
+from tests.kits.telemetry import Book
+
+
+def texts(raw: bytes, carry: bytes = b"", *, final: bool = True) -> list[str]:
+    return [line.text for line in lines_of(raw, carry, 0, final=final)[0]]
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"one\ntwo\n", ["one", "two"]),
+        (b"no end", ["no end"]),
+        (b"\n\na\n", ["", "", "a"]),
+        (b"windows\r\nline\r\n", ["windows", "line"]),
+        (b" 10%\r 50%\r100%\nnext\n", ["100%", "next"]),
+        (b"10%\r20%\r", ["20%"]),
+        (b"caf\xc3\xa9 \xff\n", ["caf\u00e9 \ufffd"]),
+        (b"nul \x00\n", ["nul \ufffd"]),
+        (b"x" * 70_000 + b"\n", ["x" * 65536, "x" * 4464]),
+    ],
+)
+def test_output_becomes_lines(raw: bytes, expected: list[str]) -> None:
+    """Progress is collapsed to its last state, what is not text is replaced, long lines are cut."""
+    assert texts(raw) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[rank=3] INFO: go", (3, 3, "go")),
+        ("[rank=0] go", (0, 0, "go")),
+        ("ERROR: no", (NO_RANK, 5, "no")),
+        ("ERRORS: many", (NO_RANK, 0, "ERRORS: many")),
+        ("say INFO: x", (NO_RANK, 0, "say INFO: x")),
+        ("", (NO_RANK, 0, "")),
+        ("WARNING:", (NO_RANK, 4, "")),
+    ],
+)
+def test_a_line_says_rank_and_level(text: str, expected: tuple[int, int, str]) -> None:
+    """Only at its beginning, rank first."""
+    assert read_head(text) == expected
+
+
+@given(st.binary(max_size=300).filter(lambda raw: b"\r" not in raw), st.lists(st.integers(0, 300), max_size=6))
+def test_lines_do_not_depend_on_how_output_was_cut(raw: bytes, cuts: list[int]) -> None:
+    """The same bytes in any pieces are the same lines."""
+    carry, found = b"", []
+    places = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
+    for start, end in itertools.pairwise(places):
+        some, carry = lines_of(raw[start:end], carry, 0, final=False)
+        found += some
+    found += lines_of(b"", carry, 0, final=True)[0]
+    assert [line.text for line in found] == texts(raw)
+
+
+LINES = st.builds(
+    Line,
+    st.integers(0, 2**50),
+    st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), max_size=20),
+    st.integers(0, 6),
+    st.integers(-1, 2**31 - 1),
+    st.integers(0, 1),
+)
+
+
+@given(st.lists(st.lists(LINES, min_size=1, max_size=5), min_size=1, max_size=4))
+def test_packed_lines_come_back_also_joined(parts: list[list[Line]]) -> None:
+    """Every field of every line, and who spoke."""
+    origins = [Origin("a1", "c1", "g1", "task", "stdout"), Origin("a1", "", "", "master")]
+    chunks = [log_packing.pack(lines, origins) for lines in parts]
+    assert [log_packing.unpack(chunk) for chunk in chunks] == parts
+    assert log_packing.unpack(log_packing.join(chunks)) == [line for lines in parts for line in lines]
+    assert log_packing.origins_from_json(log_packing.origins_to_json(origins)) == tuple(origins)  # type: ignore[arg-type]
+
+
+async def ship(
+    book: Book, container: str, offset: int, raw: bytes, *, final: bool = False, stream: str = "stdout"
+) -> int:
+    return await book.intake.logs.output("a1", container, stream, offset, zlib.compress(raw), final=final)
+
+
+async def shown(book: Book, trial: int, wanted: Wanted | None = None) -> list[str]:
+    return [found.line.text for found in await book.output(trial, wanted)]
+
+
+async def test_output_sent_again_is_stored_once(book: Book) -> None:
+    """A chunk again, an overlap, many at once: each byte counts once, and offsets tell where to go on."""
+    trial = await book.trial()
+    container = (await book.run(trial, 1)).allocation_id
+    raw = b"one\ntwo\nthr"
+    assert await asyncio.gather(*(ship(book, container, 0, raw) for _ in range(4))) == [11] * 4
+    assert await ship(book, container, 4, b"two\nthree\nfour") == 18
+    assert await book.intake.logs.offsets("a1", container) == {"stdout": 18, "stderr": 0}
+    assert await ship(book, container, 18, b"", final=True) == 18
+    assert await shown(book, trial) == ["one", "two", "three", "four"]
+
+
+async def test_after_a_gap_the_agent_goes_back_or_the_loss_is_told(book: Book) -> None:
+    """First it is asked to go back; when it comes again with the same gap, a line says how much is missing."""
+    trial = await book.trial()
+    container = (await book.run(trial, 1)).allocation_id
+    assert await ship(book, container, 0, b"one\nhal") == 7
+    assert await ship(book, container, 20, b"later\n") == 7
+    assert await ship(book, container, 20, b"later\n") == 26
+    assert await shown(book, trial) == [
+        "one",
+        "hal",
+        "[13 bytes of output are missing here: they were dropped]",
+        "later",
+    ]
+
+
+async def test_what_cannot_be_output_is_refused(book: Book) -> None:
+    """Another agent's container, an unknown stream, what is not compressed, what is cut off or far too long."""
+    trial = await book.trial()
+    container = (await book.run(trial, 1)).allocation_id
+    with pytest.raises(NotFound):
+        await book.intake.logs.output("a2", container, "stdout", 0, b"", final=False)
+    with pytest.raises(InvalidInput, match="stdlog"):
+        await ship(book, container, 0, b"", stream="stdlog")
+    for body in (b"plain", zlib.compress(b"x" * 100)[:-4], zlib.compress(b"x" * 2**24)):
+        with pytest.raises(InvalidInput):
+            await book.intake.logs.output("a1", container, "stdout", 0, body, final=False)
+
+
+async def test_system_lines_stand_among_the_others(book: Book) -> None:
+    """In the order in which they came, with their level, in the transaction of what they tell of."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    await ship(book, task.allocation_id, 0, b"before\n")
+    async with book.database.transaction() as conn:
+        await append_system_line(conn, task.task_id, "it failed:\nfor this reason", "ERROR")
+    await ship(book, task.allocation_id, 7, b"after\n")
+    found = await book.output(trial)
+    assert [line.line.text for line in found] == ["before", "it failed:", "for this reason", "after"]
+    assert [line.origin.source for line in found] == ["task", "master", "master", "task"]
+    assert [line.number for line in found] == [0, 1, 2, 3]
+    assert rendered(found[1]).endswith("Z]          || ERROR: it failed:\n")
+    assert f" {task.allocation_id[:8]} || before\n" in rendered(found[0])
+
+
+async def test_small_chunks_are_joined_and_read_the_same(book: Book) -> None:
+    """Numbers, order and content of lines stay; there are fewer chunks."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    offset = 0
+    for number in range(70):
+        offset = await ship(book, task.allocation_id, offset, f"line {number}\n".encode())
+    async with book.database.connection() as conn:
+        place = await logs.place_of(conn, task.task_id)
+    await book.intake.logs.join(place)
+    async with book.database.connection() as conn:
+        chunks = await conn.fetchval("select count(*) from log_chunks where task_id = $1", task.task_id)
+    assert chunks < 10
+    await ship(book, task.allocation_id, offset, b"line 70\n")
+    found = await book.output(trial)
+    assert [line.number for line in found] == list(range(71))
+    assert [line.line.text for line in found] == [f"line {number}" for number in range(71)]
+
+
+@pytest.fixture
+async def spoken(book: Book) -> int:
+    """A trial with some output."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    await ship(book, task.allocation_id, 0, b"[rank=0] INFO: epoch 1\n[rank=1] INFO: epoch 1\nplain (x)\n")
+    await ship(book, task.allocation_id, 0, b"ERROR: Bad Luck\n", stream="stderr")
+    async with book.database.transaction() as conn:
+        await append_system_line(conn, task.task_id, "placed on a1", allocation_id=task.allocation_id)
+    return trial
+
+
+@pytest.mark.parametrize(
+    ("filters", "limit", "descending", "expected"),
+    [
+        (Filters(), None, False, ["epoch 1", "epoch 1", "plain (x)", "Bad Luck", "placed on a1"]),
+        (Filters(), 2, False, ["epoch 1", "epoch 1"]),
+        (Filters(), 2, True, ["placed on a1", "Bad Luck"]),
+        (Filters(ranks=frozenset({1})), None, False, ["epoch 1"]),
+        (Filters(levels=frozenset({5})), None, False, ["Bad Luck"]),
+        (Filters(levels=frozenset({0})), None, False, ["plain (x)"]),
+        (Filters(stdtypes=frozenset({"stderr"})), None, False, ["Bad Luck"]),
+        (Filters(sources=frozenset({"master"})), None, False, ["placed on a1"]),
+        (Filters(agent_ids=frozenset({"a1"})), None, True, ["Bad Luck", "plain (x)", "epoch 1", "epoch 1"]),
+        (Filters(agent_ids=frozenset({"a9"})), None, False, []),
+        (Filters(text="bad luck"), None, False, ["Bad Luck"]),
+        (Filters(text="(x"), None, False, ["plain (x)"]),
+        (Filters(text=r"^epoch \d$", regex=True), None, False, ["epoch 1", "epoch 1"]),
+        (Filters(text=r"\Aplai", regex=True), None, False, ["plain (x)"]),
+        (Filters(text=r"(?i)BAD|on a\d", regex=True), 1, False, ["Bad Luck"]),
+        (Filters(after_us=2**60), None, False, []),
+        (Filters(before_us=0), None, False, []),
+    ],
+)
+async def test_readers_get_what_they_ask_for(
+    book: Book, spoken: int, filters: Filters, limit: int | None, descending: bool, expected: list[str]
+) -> None:
+    """Every filter, the first lines, the last lines."""
+    assert await shown(book, spoken, Wanted(filters, limit, descending=descending)) == expected
+
+
+def test_a_broken_pattern_is_the_users_mistake() -> None:
+    """It is refused with what is wrong; one that would take for ever elsewhere is no trouble."""
+    with pytest.raises(InvalidInput, match="missing"):
+        Filters(text="(", regex=True)
+    chunk = log_packing.pack([Line(0, "a" * 5000 + "!")], [Origin()])
+    assert search(logs.Span(0, chunk), Filters(text="(a*)*b$", regex=True), -1, 10) == []
+
+
+async def test_following_ends_with_the_task(book: Book) -> None:
+    """What is written meanwhile arrives; after the task's end the rest comes, and then the end."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    listener = Listener(book.database)
+    listening = asyncio.create_task(listener.run())
+    await listener.connected()
+    await ship(book, task.allocation_id, 0, b"first\n")
+    lines = read(
+        book.database, listener, book.intake.threads, task.task_id, Wanted(Filters(), follow=True), asyncio.Event()
+    )
+    assert [found.line.text for found in await anext(lines)] == ["first"]
+    waiting = asyncio.ensure_future(anext(lines))
+    await ship(book, task.allocation_id, 6, b"second\n")
+    assert [found.line.text for found in await waiting] == ["second"]
+    async with book.database.transaction() as conn:
+        await append_system_line(conn, task.task_id, "over")
+        await conn.execute("update tasks set ended_at = now() - interval '1 minute' where task_id = $1", task.task_id)
+    rest = [found.line.text async for some in lines for found in some]
+    assert rest == ["over"]
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_following_ends_when_the_master_does(book: Book) -> None:
+    """A master that is asked to end does not wait for the ends of tasks."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    stop = asyncio.Event()
+    lines = read(
+        book.database, Listener(book.database), book.intake.threads, task.task_id, Wanted(Filters(), follow=True), stop
+    )
+    waiting = asyncio.ensure_future(anext(lines, None))
+    stop.set()
+    assert await waiting is None
