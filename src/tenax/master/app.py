@@ -20,12 +20,14 @@ from tenax.master.api import (
     logs,
     machines,
     metrics,
+    searches,
     spool,
     submissions,
     system,
     tasks,
     trials,
     users,
+    workloads,
 )
 from tenax.master.api.deps import authorize
 from tenax.master.api.edge import Edge
@@ -43,6 +45,8 @@ ROUTES: tuple[Routes, ...] = (
     metrics.routes,
     logs.routes,
     trials.routes,
+    workloads.routes,
+    searches.routes,
     checkpoints.routes,
     tasks.routes,
     spool.routes,

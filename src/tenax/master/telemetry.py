@@ -19,9 +19,7 @@ REQUEST_SECONDS = Histogram(
     registry=REGISTRY,
 )
 LOGINS = Counter("tenax_logins", "Attempts to log in, by outcome.", ["outcome"], registry=REGISTRY)
-LOOP_PASSES = Counter(
-    "tenax_loop_passes", "Passes of the master's loops, by outcome.", ["loop", "outcome"], registry=REGISTRY
-)
+LOOP_PASSES = Counter("tenax_loop_passes", "Passes of the master's loops.", ["loop"], registry=REGISTRY)
 LOOP_SECONDS = Histogram(
     "tenax_loop_pass_seconds",
     "Time of one pass of a loop.",

@@ -64,6 +64,9 @@ POLICIES: dict[str, Allow] = {
     "PostTrialRunnerMetadata": Allow.TASK,
     "ReportTrialProgress": Allow.TASK,
     "ReportTrialSearcherEarlyExit": Allow.TASK,
+    "GetTrialWorkloads": Allow.USER,
+    # Searches.
+    "GetSearch": Allow.USER,
     # Checkpoints.
     "ReportCheckpoint": Allow.TASK,
     "PatchCheckpoints": Allow.USER,

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tenax.config import stored_experiment
+from tenax.master.store import searches
+from tenax.search import searcher
+from tenax.search.journal import Started
 from tests.kits.api import Api
 from tests.kits.rows import add_trial
 from tests.master.api.test_allocations import Running, running
-from tests.master.api.test_experiments import refusal
+from tests.master.api.test_experiments import CONFIG, create, refusal
 
 UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0001"
 
@@ -221,3 +225,64 @@ async def test_files_of_ended_trials_can_be_deleted(api: Api) -> None:
     assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})).status_code == 200
     assert not folder.exists()
     assert (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]["state"] == "STATE_DELETED"
+
+
+async def reported(one: Running, group: str, step: int, **metrics: object) -> None:
+    """A report as the unmodified client makes one."""
+    inner = {"avgMetrics": metrics, "batchMetrics": [{"loss": 1.0}] if group == "training" else None}
+    told = {"trialId": one.trial, "trialRunId": 1, "stepsCompleted": step, "reportTime": None, "metrics": inner}
+    reply = await one.task.post(f"/api/v1/trials/{one.trial}/metrics", {"group": group, "metrics": told})
+    assert reply.status_code == 200, reply.text
+
+
+async def test_what_happened_in_a_trial_is_one_list(api: Api) -> None:
+    """Reports and checkpoints by step; filtered, ordered by a metric, with batches on request."""
+    one = await running(api)
+    for step in (1, 2):
+        await reported(one, "training", step, loss=1.0 / step)
+        await reported(one, "validation", step, accuracy=0.4 * step)
+    await report(one, steps=2)
+    path = f"/api/v1/trials/{one.trial}/workloads"
+
+    async def kinds(**query: str) -> list[tuple[str, int]]:
+        reply = await api.user.get(path, **query)
+        assert reply.status_code == 200, reply.text
+        told = [{kind: of for kind, of in each.items() if of is not None} for each in reply.json()["workloads"]]
+        return [(next(iter(each)), next(iter(each.values()))["totalBatches"]) for each in told]
+
+    everything = [("training", 1), ("validation", 1), ("training", 2), ("validation", 2), ("checkpoint", 2)]
+    assert await kinds() == everything
+    assert await kinds(orderBy="ORDER_BY_DESC") == everything[::-1]
+    assert await kinds(filter="FILTER_OPTION_CHECKPOINT") == [("checkpoint", 2)]
+    assert await kinds(filter="FILTER_OPTION_VALIDATION") == [("validation", 1), ("validation", 2)]
+    assert (await kinds(sortKey="accuracy", orderBy="ORDER_BY_DESC"))[:2] == [("validation", 2), ("validation", 1)]
+    assert await kinds(metricType="METRIC_TYPE_TRAINING", limit="1") == [("training", 1)]
+    first = (await api.user.get(path, includeBatchMetrics="true")).json()["workloads"][0]["training"]["metrics"]
+    assert first == {"avgMetrics": {"loss": 1.0}, "batchMetrics": [{"loss": 1.0}]}
+    shown = (await api.user.get(f"/api/v1/trials/{one.trial}")).json()["trial"]
+    assert shown["latestValidation"]["metrics"]["avgMetrics"] == {"accuracy": 0.8}
+    assert shown["summaryMetrics"]["validation_metrics"]["accuracy"]["max"] == 0.8
+    assert (shown["totalBatchesProcessed"], shown["searcherMetricValue"]) == (2, 0.8)
+
+
+async def test_the_search_of_an_experiment_is_shown(api: Api) -> None:
+    """Counts, rungs and journal of what was decided; before it began, nothing was."""
+    config = CONFIG.replace("name: random", "name: adaptive_asha").replace(
+        "max_trials: 8", "max_trials: 4, time_metric: batches, max_time: 16"
+    )
+    number = (await create(api, config))["experiment"]["id"]
+    path = f"/api/v1/experiments/{number}/search"
+    before = (await api.user.get(path)).json()
+    assert (before["method"], before["created"], before["journal"]) == ("adaptive_asha", 0, [])
+    seed = (await api.user.get(f"/api/v1/experiments/{number}")).json()["experiment"]["config"]["reproducibility"]
+    resolved = stored_experiment((await api.user.get(f"/api/v1/experiments/{number}")).json()["config"])
+    _, decisions = searcher.start(resolved.search, seed["experiment_seed"])
+    async with api.master.db.transaction() as conn:
+        await searches.append(conn, number, 1, [Started(seed["experiment_seed"]), *decisions])
+    after = (await api.user.get(path, limit=2)).json()
+    assert (after["created"], after["running"], after["maxTrials"], after["shutDown"]) == (4, 4, 4, False)
+    assert after["timeMetric"] == "batches"
+    assert [entry["entry"]["type"] for entry in after["journal"]] == ["started", "create"]
+    assert after["pagination"]["total"] == len(decisions) + 1
+    assert after["rungs"][-1]["units"] == "16"
+    assert (await api.user.get("/api/v1/experiments/77/search")).status_code == 404

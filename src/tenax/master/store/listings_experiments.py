@@ -195,13 +195,16 @@ async def edit(
     await conn.execute(Q.edit, experiment_id, name, description, notes, labels)
 
 
-async def journal(
-    conn: Connection, experiment_id: int, after: int, limit: int
-) -> tuple[int, list[tuple[int, datetime, JsonObject]]]:
-    """Length of the journal of its search, and (seq, time, entry) of entries after number ``after``."""
-    total: int = await conn.fetchval(Q.journal_length, experiment_id)
-    rows = await conn.fetch(Q.journal, experiment_id, after, limit)
-    return total, [(row["seq"], row["at"], row["entry"]) for row in rows]
+async def journal(conn: Connection, experiment_id: int, window: Page) -> list[tuple[int, datetime, JsonObject]]:
+    """(number, time, entry) of a page of the journal of its search."""
+    rows = await conn.fetch(Q.journal, experiment_id, window.limit, window.offset)
+    return [(row["seq"], row["at"], row["entry"]) for row in rows]
+
+
+async def progress_by_request(conn: Connection, experiment_id: int) -> dict[str, float]:
+    """Request id of each live trial -> the progress that it told, 0 to 1."""
+    rows = await conn.fetch(Q.progress_by_request, experiment_id)
+    return {row["request_id"]: row["progress"] for row in rows}
 
 
 def _parameters(wanted: ExperimentFilter) -> tuple[object, ...]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-from pydantic import Field
-
 from tenax.wire.api.message import Document, Int64, Message, Pagination, Timestamp
 
 
@@ -227,32 +225,3 @@ class ExperimentSortBy(str, Enum):
     CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
     CHECKPOINT_COUNT = "SORT_BY_CHECKPOINT_COUNT"
     SEARCHER_METRIC_VAL = "SORT_BY_SEARCHER_METRIC_VAL"
-
-
-class JournalEntry(Message):
-    """One fact or decision of a search."""
-
-    seq: int
-    at: Timestamp
-    entry: Document
-
-
-class Rung(Message):
-    """What a rung of a bracket holds."""
-
-    bracket: int
-    #: Units of the time metric that a trial has trained when it arrives.
-    units: Int64
-    arrived: int
-
-
-class GetSearchResponse(Message):
-    """The search of an experiment: what it has decided, and how its rungs are filled."""
-
-    created: int
-    stopped: int
-    finished: int
-    shut_down: bool
-    rungs: list[Rung] = Field(default=[])
-    journal: list[JournalEntry] = []
-    pagination: Pagination

@@ -101,6 +101,39 @@ class TrialSortBy(str, Enum):
     LOG_RETENTION_DAYS = "SORT_BY_LOG_RETENTION_DAYS"
 
 
+class WorkloadFilter(str, Enum):
+    """Which steps of a trial to show."""
+
+    UNSPECIFIED = "FILTER_OPTION_UNSPECIFIED"
+    CHECKPOINT = "FILTER_OPTION_CHECKPOINT"
+    VALIDATION = "FILTER_OPTION_VALIDATION"
+    CHECKPOINT_OR_VALIDATION = "FILTER_OPTION_CHECKPOINT_OR_VALIDATION"
+
+
+class MetricType(str, Enum):
+    """Groups of metrics by their use."""
+
+    UNSPECIFIED = "METRIC_TYPE_UNSPECIFIED"
+    TRAINING = "METRIC_TYPE_TRAINING"
+    VALIDATION = "METRIC_TYPE_VALIDATION"
+    PROFILING = "METRIC_TYPE_PROFILING"
+
+
+class Workload(Message):
+    """One thing that happened in a trial: exactly one of these is set."""
+
+    training: MetricsWorkload | None = None
+    validation: MetricsWorkload | None = None
+    checkpoint: CheckpointWorkload | None = None
+
+
+class GetTrialWorkloadsResponse(Message):
+    """A page of what happened in a trial."""
+
+    workloads: list[Workload]
+    pagination: Pagination
+
+
 class RunnerMetadata(Message):
     """What the script is doing."""
 

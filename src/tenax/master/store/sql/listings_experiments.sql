@@ -98,7 +98,9 @@ where experiment_id = $1
 returning experiment_id;
 
 -- name: journal
-select seq, at, entry from search_journal where experiment_id = $1 and seq > $2 order by seq limit $3;
+select seq, at, entry from search_journal where experiment_id = $1 order by seq limit $2 offset $3;
 
--- name: journal_length
-select count(*) from search_journal where experiment_id = $1;
+-- name: progress_by_request
+select t.request_id, m.progress
+from trials t join trial_telemetry m on m.trial_id = t.id
+where t.experiment_id = $1 and t.state = 'ACTIVE' and m.progress is not null;
