@@ -306,3 +306,30 @@ def test_broken_shipper_does_not_stop_training(
     assert "no longer sent by this process: OSError" in said
     assert "2 reports are not with the master" in said
     assert len(lines_of(spool)) == 2
+
+
+def test_long_file_is_turned_over(master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is long and stored gives way to a new one: nothing is lost, and old ones do not stay on the disk."""
+    monkeypatch.setattr(spoolfile, "TURN_BYTES", 3000)
+    spool = spool_to(master, directory)
+    for start in range(0, 400, 40):
+        report_values(spool, range(start, start + 40))
+        assert spool.flush(20)
+    spool.report("metrics", '{"value":400}')
+    spool.close()
+    assert values_at(master) == list(range(401))
+    assert len(master.streams) > 3
+    assert [path.suffix for path in sorted(Path(directory).iterdir())] == [".ack", ".jsonl"]
+    assert len(lines_of(spool)) < 41
+
+
+def test_file_that_is_not_stored_stays(master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a file is, it stays until the master has all of it."""
+    monkeypatch.setattr(spoolfile, "TURN_BYTES", 100)
+    monkeypatch.setenv("DET_REPORT_WAIT", "0")
+    master.down()
+    spool = spool_to(master, directory)
+    report_values(spool, range(50))
+    spool.close()
+    assert len(lines_of(spool)) == 50
+    master.up()

@@ -81,7 +81,7 @@ class Spool:
         return self._file.path
 
     def report(self, kind: str, body: str, *, urgent: bool = False, durable: bool = False) -> int:
-        """Write a record down and return its number in this stream; ``body`` is JSON on one line.
+        """Write a record down and return how many there are now (for ``wait``); ``body`` is JSON on one line.
 
         ``urgent``: somebody waits for it, send it now. ``durable``: it outlives a power cut.
         Raises SpoolWriteFailed when the disk does not take it, ReportRefused for an earlier report.
@@ -111,7 +111,7 @@ class Spool:
         raise refusal
 
     def wait(self, n: int, seconds: float, *, while_away: bool = True) -> bool:
-        """Wait until the master has line ``n``; False: not within ``seconds``.
+        """Wait until the master has the first ``n`` records; False: not within ``seconds``.
 
         ``while_away`` False: only as long as the master can be reached.
         """
@@ -122,17 +122,17 @@ class Spool:
             failures = self._failures
             self._hurry = True
             self._changed.notify_all()
-            while self._file.acked_n < n and self._broken is None:
+            while self._file.acked_in_all < n and self._broken is None:
                 left = deadline - monotonic()
                 if left <= 0 or (self._failures > failures and not while_away):
                     break
                 self._changed.wait(left)
             self._hurry = False
-            return self._file.acked_n >= n
+            return self._file.acked_in_all >= n
 
     def flush(self, seconds: float) -> bool:
         """Wait until the master has all reports so far."""
-        return self.wait(self._file.written_n, seconds)
+        return self.wait(self._file.written_in_all, seconds)
 
     def close(self, *, failing: bool = False) -> None:
         """Wait as the module's docstring says, stop the thread, and raise a refusal unless the script is failing."""
@@ -154,10 +154,10 @@ class Spool:
 
     def _drain(self, seconds: float) -> None:
         assert self._client is not None
-        last = self._file.written_n
+        last = self._file.written_in_all
         if self.wait(last, min(seconds, _SAY_AFTER)):
             return
-        waiting = last - self._file.acked_n
+        waiting = last - self._file.acked_in_all
         master = self._client.master_url
         if self._broken is None and seconds > _SAY_AFTER:
             say(f"waiting up to {seconds:.0f} s for the master at {master} to take {waiting} reports")
@@ -165,7 +165,7 @@ class Spool:
                 return
         why = f": {self._broken}" if self._broken is not None else ""
         say(
-            f"{last - self._file.acked_n} reports are not with the master at {master}{why}. "
+            f"{last - self._file.acked_in_all} reports are not with the master at {master}{why}. "
             f"They stay in {self._file.path}; the agent sends them after the end of this task."
         )
 
@@ -213,7 +213,7 @@ class Spool:
             while not self._closing:
                 if file.written_n > file.acked_n:
                     left = not_before - monotonic()
-                    if left <= 0 or self._hurry or self._urgent_n > file.acked_n:
+                    if left <= 0 or self._hurry or self._urgent_n > file.acked_in_all:
                         return file.next_batch()
                     self._idle = self._spacing = True
                     self._changed.wait(left)
@@ -242,6 +242,7 @@ class Spool:
             lines = min(acked - batch.first + 1, batch.lines)
             if lines > 0:
                 self._file.acknowledge(lines, batch.bytes_of(lines))
+                self._file.turn()
             elif lines < 0:
                 self._file.rewind()
             self._changed.notify_all()

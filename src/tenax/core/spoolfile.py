@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from typing import Optional
 
 
+#: A file that the master has whole, and that is longer than this, is followed by a new one and removed: a training of
+#: weeks does not fill the disk with what is stored elsewhere.
+TURN_BYTES = 64 * 1024 * 1024
+
+
 class SpoolWriteFailed(TenaxError):
     """A report could not be written to the run directory."""
 
@@ -50,6 +55,8 @@ class SpoolFile:
         self._directory = directory
         self._fixed_name = name
         self._fd = -1
+        #: Lines in streams before this one, all with the master.
+        self._before = 0
         self._start()
 
     def _start(self) -> None:
@@ -72,7 +79,10 @@ class SpoolFile:
         return os.path.join(self._directory, self.name + ".jsonl")
 
     def append(self, kind: str, body: str, durable: bool = False) -> int:
-        """Write a record; ``body`` is JSON on one line, in ASCII. Returns its number. Raises SpoolWriteFailed."""
+        """Write a record; ``body`` is JSON on one line, in ASCII. Returns ``written_in_all``.
+
+        Raises SpoolWriteFailed, InvalidInput for a line that is too long.
+        """
         n = self.written_n + 1
         line = f'{{"n":{n},"kind":"{kind}","at":{time():.6f},"body":{body}}}\n'.encode("ascii")
         if len(line) > MAX_LINE_BYTES:
@@ -94,7 +104,7 @@ class SpoolFile:
             raise SpoolWriteFailed(f"a report could not be written to {self.path}: {error}") from error
         self.written_n = n
         self.written_offset += len(line)
-        return n
+        return self._before + n
 
     def next_batch(self) -> Batch:
         """The lines that the master does not have yet, from the first, up to ``BATCH_BYTES`` (but one at least)."""
@@ -126,6 +136,29 @@ class SpoolFile:
         self.acked_offset += length
         self._write_ack()
 
+    @property
+    def written_in_all(self) -> int:
+        """Lines written so far, over all streams: what a caller waits for."""
+        return self._before + self.written_n
+
+    @property
+    def acked_in_all(self) -> int:
+        return self._before + self.acked_n
+
+    def turn(self) -> bool:
+        """Go over to a new stream if this one is long and the master has all of it; whether that was so."""
+        if self.written_offset < TURN_BYTES or self.acked_n < self.written_n or self._fixed_name is not None:
+            return False
+        path = self.path
+        self.close()
+        # The acknowledgement goes first: a file without one is sent again, and recognised.
+        for gone in (ack_path(path), path):
+            with suppress(OSError):
+                os.unlink(gone)
+        self._before += self.written_n
+        self._start()
+        return True
+
     def rewind(self) -> None:
         """The master has less than it once acknowledged (it was restored from a backup): send all again."""
         self.acked_n = self.acked_offset = 0
@@ -148,6 +181,7 @@ class SpoolFile:
     def forget(self) -> None:
         """After a fork, in the child: the stream is the parent's; the next append begins one of our own."""
         self.close()
+        self._before = 0
         self._start()
 
     def _open(self) -> None:
