@@ -106,8 +106,8 @@ class Keeper:
                 except RuntimeAway as away:
                     log.warning("cannot tend a container now", container=self.container_id, reason=away.message)
                     await pause(backoff.take())
-                except (OSError, RuntimeError, ValueError) as error:
-                    log.exception("could not tend a container", container=self.container_id, reason=str(error))
+                except Exception:
+                    log.exception("could not tend a container", container=self.container_id)
                     await pause(backoff.take())
         finally:
             if self._shipping is not None:

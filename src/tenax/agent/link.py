@@ -13,6 +13,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import aiohttp
 import msgspec
@@ -20,6 +21,7 @@ import msgspec
 from tenax.config.agent import AgentSettings
 from tenax.errors import TenaxError, UserError
 
+Answer = TypeVar("Answer")
 _AWAY = frozenset({502, 503, 504})
 _CONNECT_S = 10.0
 _ANSWER_S = 60.0
@@ -160,6 +162,14 @@ class Link:
                 yield reply
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise MasterAway(_words(self.url, error)) from None
+
+
+def decoded(body: bytes, kind: type[Answer]) -> Answer:
+    """An answer as a value. Raises MasterRefused where it is something else: not from a master of ours."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise MasterRefused(200, f"the answer is not what this version understands: {error}") from None
 
 
 def _failure(status: int, text: str, retry_after: float = 0.0) -> MasterAway | MasterRefused:

@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 import structlog
 
-from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
+from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, decoded, pause
 from tenax.runtime.port import Runtime, RuntimeAway, Stream
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
@@ -122,7 +122,7 @@ class OutputShipper:
 
     async def _ask_offsets(self) -> dict[Stream, int]:
         body = await self._link.get("/agents/logs/offsets", {"container_id": self._container_id})
-        known = msgspec.json.decode(body, type=dict[str, int])
+        known = decoded(body, dict[str, int])
         return {stream: known.get(stream, 0) for stream in cast("tuple[Stream, ...]", STREAMS)}
 
     async def _ship(self, stream: Stream, asked: int, first: int, data: bytes, *, final: bool = False) -> int:
@@ -132,7 +132,7 @@ class OutputShipper:
             async with self._slots:
                 following = await self._post(stream, first, data, final=final)
         except MasterRefused as refused:
-            if refused.status in _UNKNOWN | _NOT_NOW or refused.status in range(500, 507):
+            if refused.status in _UNKNOWN | _NOT_NOW or refused.status < 400 or refused.status in range(500, 507):
                 raise
             if self.dropped == 0 or refused.status != _FULL:
                 log.warning("output dropped", container=self._container_id, bytes=len(data), reason=refused.message)
@@ -150,7 +150,7 @@ class OutputShipper:
         if final:
             query["final"] = "true"
         reply = await self._link.post("/agents/logs", body, query=query)
-        return msgspec.json.decode(reply, type=_Next).next
+        return decoded(reply, _Next).next
 
     async def _trim(self, stream: Stream, offset: int) -> None:
         if offset - self._trimmed.get(stream, 0) >= CHUNK_BYTES:

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
+from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, decoded, pause
 from tenax.wire.agents import ContainerSpec
 from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path
 
@@ -117,7 +117,7 @@ class _Shipping:
         path = f"/api/v1/allocations/{self._spec.allocation_id}/spool"
         token = self._spec.env.get("DET_SESSION_TOKEN", "")
         body = await self._link.post(path, batch, query=query, token=token, content_type="application/x-ndjson")
-        return msgspec.json.decode(body, type=_Reply).acked
+        return decoded(body, _Reply).acked
 
     def _advance(self, batch: bytes, acked: int) -> bool:
         """Note what is acknowledged; whether there was anything new."""

@@ -1,0 +1,130 @@
+"""What is done next about a container: the ordered cases, and what never happens whatever the situation."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.agent.decide import (
+    KILL_AGAIN_S,
+    Action,
+    Gone,
+    NeverRan,
+    Remove,
+    Rest,
+    Settle,
+    Signal,
+    Situation,
+    Start,
+    decide,
+)
+from tenax.runtime.port import Found
+from tenax.wire.agents import ContainerSpec, Exit, Want, WantGone, WantRun, WantStop
+
+SPEC = ContainerSpec("c", "a.1", "a", 0, 1, [], ["true"], {})
+DONE = Exit(code=0)
+
+
+def found(state: str, *, stopping_since: float | None = None, spec: ContainerSpec | None = SPEC) -> Found:
+    exit = DONE if state == "exited" else None
+    return Found("c", "cluster", 1, state, 1, exit, spec, "/spool", {}, stopping_since)  # type: ignore[arg-type]
+
+
+def act(
+    want: Want | None,
+    there: Found | None,
+    *,
+    ours: bool = True,
+    settled: Exit | None = None,
+    killed_at: float | None = None,
+    now: float = 100.0,
+) -> Action:
+    return decide(Situation(want, there, ours and there is not None, settled, killed_at, now))
+
+
+RUN, RUN_KNOWN, GONE = WantRun("c", SPEC), WantRun("c"), WantGone("c")
+STOP = WantStop("c", 10.0)
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (act(RUN, None), Start(SPEC)),
+        (act(RUN_KNOWN, found("starting")), Start(SPEC)),
+        (act(RUN_KNOWN, found("running")), Rest()),
+        (act(RUN_KNOWN, found("exited")), Settle(DONE)),
+        (act(RUN_KNOWN, found("exited"), settled=DONE), Rest()),
+        (act(RUN_KNOWN, None, settled=DONE), Rest()),
+        (act(STOP, None), NeverRan(Exit(reason="stopped before it was started"))),
+        (act(STOP, found("starting")), Remove()),
+        (act(STOP, found("running")), Signal(signal.SIGTERM)),
+        (act(STOP, found("running", stopping_since=95.0)), Rest(105.0)),
+        (act(STOP, found("running", stopping_since=89.0)), Signal(signal.SIGKILL)),
+        (act(STOP, found("running", stopping_since=89.0), killed_at=99.0), Rest(99.0 + KILL_AGAIN_S)),
+        (act(STOP, found("running", stopping_since=89.0), killed_at=94.0), Signal(signal.SIGKILL)),
+        (act(WantStop("c", 0.0), found("running")), Signal(signal.SIGKILL)),
+        (act(STOP, found("exited")), Settle(DONE)),
+        (act(GONE, None), Gone()),
+        (act(GONE, found("running")), Remove()),
+        (act(GONE, found("exited")), Remove()),
+        (act(None, found("running")), Rest()),
+        (act(None, found("exited")), Settle(DONE)),
+        (act(None, None), Rest()),
+    ],
+)
+def test_cases(action: Action, expected: Action) -> None:
+    """First match wins."""
+    assert action == expected
+
+
+def test_a_run_of_which_nothing_is_left_is_the_platforms_failure() -> None:
+    """The master believes that the agent has it; it does not."""
+    action = act(RUN_KNOWN, None)
+    assert isinstance(action, NeverRan)
+    assert action.exit.platform
+
+
+def test_a_shorter_time_holds_at_once() -> None:
+    """A stop that becomes a kill does not wait for the stop's time."""
+    assert act(WantStop("c", 1000.0), found("running", stopping_since=99.0)) == Rest(1099.0)
+    assert act(WantStop("c", 0.0), found("running", stopping_since=99.0)) == Signal(signal.SIGKILL)
+
+
+WANTS = st.one_of(
+    st.none(),
+    st.sampled_from([RUN, RUN_KNOWN, GONE]),
+    st.builds(WantStop, st.just("c"), st.floats(0, 1000)),
+)
+THERE = st.one_of(
+    st.none(),
+    st.builds(
+        lambda state, since: found(state, stopping_since=since),
+        st.sampled_from(["starting", "running", "exited"]),
+        st.one_of(st.none(), st.floats(0, 100)),
+    ),
+)
+
+
+@given(want=WANTS, there=THERE, settled=st.sampled_from([None, DONE]), now=st.floats(100, 5000))
+def test_absence_never_kills(want: Want | None, there: Found | None, settled: Exit | None, now: float) -> None:
+    """Without a stop or a removal that names it, nothing is signalled or removed."""
+    action = act(want, there, settled=settled, now=now)
+    if not isinstance(want, (WantStop, WantGone)):
+        assert not isinstance(action, (Signal, Remove, Gone))
+
+
+@given(want=WANTS, there=THERE, settled=st.sampled_from([None, DONE]))
+def test_what_is_foreign_is_never_touched(want: Want | None, there: Found | None, settled: Exit | None) -> None:
+    """Of another cluster or generation: kept, whatever is wanted."""
+    if there is not None:
+        assert act(want, there, ours=False, settled=settled) == Rest()
+
+
+@given(want=WANTS, there=THERE)
+def test_nothing_ends_unsettled(want: Want | None, there: Found | None) -> None:
+    """What has ended is settled before anything else is done, unless it is to be removed."""
+    if there is not None and there.state == "exited" and not isinstance(want, WantGone):
+        assert act(want, there) == Settle(DONE)

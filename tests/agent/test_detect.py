@@ -1,0 +1,146 @@
+"""Devices as slots: from NVIDIA's library, from the kernel's AMD driver, or the CPU."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tenax.agent import detect as module
+from tenax.agent.detect import Device, amd_devices, detect, nvidia_devices
+from tenax.config.agent import AgentSettings, SlotType
+from tenax.errors import UserError
+from tenax.wire.agents import SlotInfo
+
+GPUS = [Device("0", "GPU-aaaa", "H100"), Device("1", "GPU-bbbb", "H100"), Device("2", "GPU-abcd", "H100")]
+
+
+@pytest.fixture
+def with_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "nvidia_devices", lambda: GPUS)
+    monkeypatch.setattr(module, "amd_devices", list)
+
+
+@pytest.fixture
+def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "nvidia_devices", list)
+    monkeypatch.setattr(module, "amd_devices", list)
+
+
+def uuids(environ: dict[str, str] | None = None, **settings: object) -> list[str]:
+    found = detect(AgentSettings.model_validate({"agent_id": "a", **settings}), environ or {})
+    assert [slot.id for slot in found] == list(range(len(found)))
+    return [slot.uuid for slot in found]
+
+
+@pytest.mark.usefixtures("with_gpus")
+def test_each_gpu_is_a_slot() -> None:
+    """All of them, or those that settings or the vendor's variable let through, in that order."""
+    assert uuids() == ["GPU-aaaa", "GPU-bbbb", "GPU-abcd"]
+    assert uuids({"CUDA_VISIBLE_DEVICES": "2,0"}) == ["GPU-abcd", "GPU-aaaa"]
+    assert uuids(visible_gpus=("GPU-bb", "0")) == ["GPU-bbbb", "GPU-aaaa"]
+    assert uuids({"CUDA_VISIBLE_DEVICES": "0"}, visible_gpus=("1",)) == ["GPU-bbbb"]
+    assert uuids(slots=2) == ["GPU-aaaa", "GPU-bbbb"]
+
+
+@pytest.mark.usefixtures("with_gpus")
+def test_gpus_can_be_left_out() -> None:
+    """A variable that is set to nothing hides them; ``cpu`` and ``none`` do not ask."""
+    assert uuids({"CUDA_VISIBLE_DEVICES": ""}) == [""]
+    assert uuids(slot_type=SlotType.CPU, slots=3) == ["", "", ""]
+    assert uuids(slot_type=SlotType.NONE) == []
+    assert uuids(slots=0) == []
+
+
+@pytest.mark.usefixtures("without_gpus")
+def test_the_cpu_is_one_slot_or_as_many_as_asked() -> None:
+    """One for all cores, named after the processor."""
+    slots = detect(AgentSettings(agent_id="a"), {})
+    assert [(slot.id, slot.kind) for slot in slots] == [(0, "cpu")]
+    assert slots[0].name
+    assert len(uuids(slots=4)) == 4
+
+
+@pytest.mark.usefixtures("without_gpus")
+@pytest.mark.parametrize("kind", [SlotType.CUDA, SlotType.ROCM])
+def test_a_kind_that_is_asked_for_must_be_there(kind: SlotType) -> None:
+    """Otherwise the message says what to check."""
+    with pytest.raises(UserError, match=r"no .* device is visible"):
+        uuids(slot_type=kind)
+
+
+def test_amd_gpus_are_read_from_the_kernel(tmp_path: Path) -> None:
+    """Nodes with SIMDs are GPUs, named as the vendor's variable takes them; others are processors."""
+    for number, (simds, unique) in enumerate([(0, 0), (440, 0xABC123), (440, 0)]):
+        node = tmp_path / str(number)
+        node.mkdir()
+        (node / "properties").write_text(f"cpu_cores_count 0\nsimd_count {simds}\nunique_id {unique}\n")
+        (node / "name").write_text("gfx90a\n")
+    assert amd_devices(tmp_path) == [Device("0", "GPU-0000000000abc123", "gfx90a"), Device("1", "1", "gfx90a")]
+    assert amd_devices(tmp_path / "absent") == []
+
+
+class Nvml(ModuleType):
+    """NVIDIA's library with one whole GPU and one cut in two."""
+
+    NVML_DEVICE_MIG_ENABLE = 1
+
+    class NVMLError(Exception):
+        pass
+
+    def nvmlInit(self) -> None: ...
+
+    def nvmlShutdown(self) -> None: ...
+
+    def nvmlDeviceGetCount(self) -> int:
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+        return f"gpu{index}"
+
+    def nvmlDeviceGetMigMode(self, handle: str) -> tuple[int, int]:
+        if handle == "gpu0":
+            raise self.NVMLError
+        return 1, 1
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: str) -> int:
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: str, number: int) -> str:
+        if number not in (0, 3):
+            raise self.NVMLError
+        return f"mig{number}"
+
+    def nvmlDeviceGetUUID(self, handle: str) -> str:
+        return f"UUID-{handle}"
+
+    def nvmlDeviceGetName(self, handle: str) -> str:
+        return f"name of {handle}"
+
+
+def test_mig_instances_are_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that is cut into instances is offered as these; a whole one as itself."""
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml("pynvml"))
+    assert nvidia_devices() == [
+        Device("0", "UUID-gpu0", "name of gpu0"),
+        Device("1:0", "UUID-mig0", "name of mig0"),
+        Device("1:3", "UUID-mig3", "name of mig3"),
+    ]
+
+
+def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No driver is no GPU, not an error."""
+
+    class Absent(Nvml):
+        def nvmlInit(self) -> None:
+            raise self.NVMLError("NVML Shared Library Not Found")
+
+    monkeypatch.setitem(sys.modules, "pynvml", Absent("pynvml"))
+    assert nvidia_devices() == []
+
+
+def test_slots_are_wire_values() -> None:
+    """Kind, name and uuid as the master stores them."""
+    assert module._slots("cuda", GPUS[:1], "auto") == (SlotInfo(0, "cuda", "H100", "GPU-aaaa"),)
