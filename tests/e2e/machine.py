@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,7 +34,13 @@ class Machine:
     """A cluster in a directory of its own, on a free port."""
 
     def __init__(
-        self, directory: Path, *, slots: int = 2, runtime: str = "process", options: tuple[str, ...] = ()
+        self,
+        directory: Path,
+        *,
+        slots: int = 2,
+        runtime: str = "process",
+        options: tuple[str, ...] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.directory = directory
         self.port = free_port()
@@ -46,6 +52,7 @@ class Machine:
             **{name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))},
             "TENAX_DIR": str(directory),
             "XDG_CONFIG_HOME": str(directory.parent / "config"),
+            **(environment or {}),
         }
 
     def tenax(self, *arguments: str, check: bool = True, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -121,10 +128,16 @@ class Machine:
 
 
 @contextlib.contextmanager
-def machine(*, slots: int = 2, runtime: str = "process", options: tuple[str, ...] = ()) -> Iterator[Machine]:
+def machine(
+    *,
+    slots: int = 2,
+    runtime: str = "process",
+    options: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Machine]:
     """A cluster that is up, and is taken down in the end, whatever happened to it."""
     with home() as directory:
-        place = Machine(directory / "cluster", slots=slots, runtime=runtime, options=options)
+        place = Machine(directory / "cluster", slots=slots, runtime=runtime, options=options, environment=environment)
         try:
             place.up()
             yield place

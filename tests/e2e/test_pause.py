@@ -16,6 +16,9 @@ from tenax.jsonvalue import JsonObject
 from tests.e2e import noop
 from tests.e2e.machine import ROOT, Machine, machine, outlast, wait_for
 from tests.e2e.trials import config
+from tests.kits.docker_engine import docker_host, docker_image
+
+__all__ = ["docker_host", "docker_image"]
 
 TRIALS, EPOCHS = 4, 16
 
@@ -39,9 +42,9 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
         with machine() as up:
             yield Place(up, {})
     else:
-        engine = request.getfixturevalue("docker_engine")
-        with machine(runtime="docker", options=engine.options) as up:
-            yield Place(up, {"environment": {"image": engine.image}})
+        host, image = request.getfixturevalue("docker_host"), request.getfixturevalue("docker_image")
+        with machine(runtime="docker", environment={"DOCKER_HOST": host}) as up:
+            yield Place(up, {"environment": {"image": image}})
 
 
 def search(place: Place, directory: Path) -> JsonObject:
