@@ -13,13 +13,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
 import structlog
+from asyncpg import Connection
 
-from tenax.errors import Forbidden, InvalidInput, Stale, TryAgain
+from tenax.errors import Forbidden, InvalidInput, Stale, TenaxError, TryAgain
 from tenax.jsonvalue import Json
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master import attempts, specs
@@ -60,6 +63,10 @@ _STATES = {
     "running": ContainerState.RUNNING,
     "exited": ContainerState.TERMINATED,
 }
+
+
+class Replaced(TenaxError):
+    """A newer connection of this agent is open."""
 
 
 class Channel(Protocol):
@@ -121,7 +128,7 @@ class Hub:
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                with contextlib.suppress(ConnectionError, TryAgain, TimeoutError, msgspec.DecodeError):
+                with contextlib.suppress(ConnectionError, Replaced, TryAgain, TimeoutError, msgspec.DecodeError):
                     task.result()
         finally:
             for task in tasks:
@@ -147,15 +154,21 @@ class Hub:
         while True:
             async with asyncio.timeout(_SILENCE_S):
                 message = _decode(await session.channel.receive())
-            async with self._db.transaction() as conn:
-                if not await agents.is_current(conn, session.agent_id, session.number):
-                    raise ConnectionError("a newer connection of this agent is open")
-                await agents.seen(conn, session.agent_id)
-            if isinstance(message, Report):
-                for report in message.containers:
-                    await self._take(session, report)
-                for container_id in message.gone:
-                    await self._gone(session, container_id)
+            if not isinstance(message, Report):
+                async with self._heard(session):
+                    continue
+            for report in message.containers:
+                await self._take(session, report)
+            for container_id in message.gone:
+                await self._gone(session, container_id)
+
+    @asynccontextmanager
+    async def _heard(self, session: _Session) -> AsyncIterator[Connection]:
+        """A transaction that notes that the agent was heard of. Raises Replaced."""
+        async with self._db.transaction() as conn:
+            if not await agents.heard(conn, session.agent_id, session.number):
+                raise Replaced
+            yield conn
 
     async def _tell(self, session: _Session) -> None:
         with self._listener.subscribe("agent", session.agent_id) as subscription:
@@ -166,7 +179,7 @@ class Hub:
     async def _tell_once(self, session: _Session) -> None:
         async with self._db.transaction() as conn:
             if not await agents.is_current(conn, session.agent_id, session.number):
-                raise ConnectionError("a newer connection of this agent is open")
+                raise Replaced
             revision, rows = await agents.wanted(conn, session.agent_id)
         if revision == session.revision and not session.unknown:
             return
@@ -192,7 +205,7 @@ class Hub:
         session.held.add(report.container_id)
         for _ in range(_TRIES):
             try:
-                async with self._db.transaction() as conn:
+                async with self._heard(session) as conn:
                     known = await attempts.member_reported(
                         conn, report.container_id, _STATES[report.state], _ending(report), report.address
                     )
@@ -203,7 +216,7 @@ class Hub:
                 return
             except Stale:
                 continue
-            except TryAgain:
+            except (TryAgain, Replaced):
                 raise
             except Exception:
                 log.exception("a report could not be applied", container=report.container_id, state=report.state)
@@ -212,7 +225,7 @@ class Hub:
     async def _gone(self, session: _Session, container_id: str) -> None:
         session.held.discard(container_id)
         session.unknown.discard(container_id)
-        async with self._db.transaction() as conn:
+        async with self._heard(session) as conn:
             await containers.gone(conn, container_id, session.agent_id)
 
 

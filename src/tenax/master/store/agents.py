@@ -63,9 +63,9 @@ async def is_current(conn: Connection, agent_id: str, session: int) -> bool:
     return bool(await conn.fetchval(Q.current_session, agent_id) == session)
 
 
-async def seen(conn: Connection, agent_id: str) -> None:
-    """It was heard of just now."""
-    await conn.execute(Q.seen, agent_id)
+async def heard(conn: Connection, agent_id: str, session: int) -> bool:
+    """It was heard of just now, on this connection; False, and nothing noted, if that is not its newest."""
+    return await conn.fetchval(Q.heard, agent_id, session) is not None
 
 
 async def left(conn: Connection, agent_id: str, session: int) -> None:

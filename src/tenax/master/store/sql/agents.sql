@@ -35,8 +35,10 @@ on conflict (agent_id) do update
 set connected = true, last_seen_at = now(), hostname = excluded.hostname, address = excluded.address,
     runtime = excluded.runtime, agent_version = excluded.agent_version, foreign_containers = excluded.foreign_containers;
 
--- name: seen
-update agent_presence set last_seen_at = now(), connected = true where agent_id = $1;
+-- name: heard
+update agent_presence p set last_seen_at = now(), connected = true
+from agents a where a.agent_id = $1 and p.agent_id = a.agent_id and a.session = $2
+returning a.session;
 
 -- name: left
 -- Only the newest connection can say that the agent has left.
