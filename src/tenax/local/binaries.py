@@ -69,14 +69,20 @@ def within_reach(installation: Installation, account: Account | None, copies: Pa
     """The same PostgreSQL where ``account`` can run it: in place, or copied below ``copies`` (once per version)."""
     if account is None or unreachable(account, installation.program("postgres")) is None:
         return installation
+    package = installation.root.parent
     target = copies / f"postgresql-{installation.version}"
     if not target.is_dir():
         half = copies / f"{target.name}.half"
         shutil.rmtree(half, ignore_errors=True)
-        shutil.copytree(installation.root, half, symlinks=True)
-        half.chmod(0o755)
+        shutil.copytree(installation.root, half / package.name / installation.root.name, symlinks=True)
+        # The wheel keeps the shared libraries beside its package; the programs look for them from where they are.
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, half / libraries.name, symlinks=True)
+        for directory in (half, half / package.name):
+            directory.chmod(0o755)
         half.rename(target)
-    return Installation(installation.major, installation.version, target)
+    return Installation(installation.major, installation.version, target / package.name / installation.root.name)
 
 
 def _look(root: Path) -> Installation | None:
