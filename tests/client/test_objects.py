@@ -229,6 +229,14 @@ def test_download_through_the_master(client: Client, master: PretendMaster, tmp_
     assert master.asked[-1].headers["Accept"] == "application/gzip"
 
 
+def test_download_from_nowhere(client: Client, master: PretendMaster, tmp_path: Path) -> None:
+    """Where neither this machine nor the master has the files, the message says where they are."""
+    master.on("GET", "/api/v1/checkpoints/u", {"checkpoint": with_storage(tmp_path / "elsewhere")})
+    with pytest.raises(NotFound, match=r"shared_fs at .*elsewhere, which this machine does not see"):
+        client.checkpoint("u").download(tmp_path / "best")
+    assert not (tmp_path / "best").exists()
+
+
 @pytest.mark.parametrize(
     ("body", "kind"),
     [(archive("../out"), InvalidInput), (archive("/tmp/out"), InvalidInput), (archive("a")[:40], BrokenStream)],

@@ -52,10 +52,12 @@ def test_wrong_password(master: PretendMaster) -> None:
 
 
 def test_not_logged_in(master: PretendMaster) -> None:
-    """Without any login the message says how to log in, and nothing is asked."""
+    """Without any login the message says how to log in, or that nothing answers where that is so."""
     with pytest.raises(NotAuthenticated, match="tenax user login"):
         session(master).get(ME)
-    assert not master.asked
+    assert not master.sent("GET", ME)
+    with pytest.raises(Unreachable, match="tenax up"):
+        Session("http://127.0.0.1:9", patience=0.0).get(ME)
 
 
 def test_the_local_cluster_lets_us_in(master: PretendMaster, home: Path) -> None:

@@ -48,6 +48,7 @@ class PretendMaster:
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str], Answer] = {}
         self.asked: list[Asked] = []
+        self.on("GET", "/info", {"version": "0.38.1"})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"

@@ -79,7 +79,7 @@ class _Demo:
             output.say(f"\n2. A search over the hyperparameters in {self._code / 'adaptive.yaml'}.")
             config = (self._code / "adaptive.yaml").read_text(encoding="utf-8")
             experiment, _ = create_experiment(session, config, read_context(self._code))
-            ended = Follower(experiment).run()
+            ended = Follower(experiment, hint="Ctrl-C stops the demo.").run()
             if ended.state != "COMPLETED":
                 output.fail(f"The search ended as {ended.state}: {ended.reason or 'its logs say why'}")
                 return exits.NOT_COMPLETED
@@ -103,13 +103,14 @@ class _Demo:
         if directory is None:
             raise InvalidInput(f"The checkpoint {best.uuid} is not where its record says.")
         output.say(f"   {directory}")
-        return self._evaluate(best, directory)
+        return self._evaluate(best, ended.metric, directory)
 
-    def _evaluate(self, best: Checkpoint, directory: Path) -> int:
+    def _evaluate(self, best: Checkpoint, metric: str, directory: Path) -> int:
         command = [sys.executable, "evaluate.py", str(directory)]
         done = subprocess.run(command, cwd=self._code, capture_output=True, text=True)
         click.echo(f"   {done.stdout.strip()}")
-        if done.returncode != 0:
+        told = reading.real(best.metadata.get(metric))
+        if done.returncode != 0 or told != best.searcher_metric:
             output.fail(f"The checkpoint does not give the figure that was reported.\n{done.stderr.strip()}")
             return exits.FAILED
         click.echo(click.style("   It gives the figure that was reported.", fg="green"))

@@ -14,6 +14,8 @@ from tenax.cli.lazy import Group
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
 
+_STATES = ("ACTIVE", "QUEUED", "RUNNING", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
+
 
 @click.group(cls=Group, help="Create, watch and steer experiments.")
 def group() -> None:
@@ -100,7 +102,12 @@ def follow_to_the_end(experiment: Experiment) -> int:
 @group.command("list")
 @click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
 @click.option(
-    "--state", "states", multiple=True, metavar="STATE", help="Only those in this state (ACTIVE, PAUSED, ...)."
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(_STATES, case_sensitive=False),
+    metavar="STATE",
+    help=f"Only those in this state: {', '.join(_STATES)}.",
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many, the newest.")
 @json_option
@@ -115,7 +122,7 @@ def list_(access: Access, everybodys: bool, states: Tuple[str, ...], limit: Opti
     found = list_experiments(
         session,
         users=users,
-        states=[state.upper() for state in states],
+        states=states,
         archived=None if everybodys else False,
         limit=limit,
     )
@@ -159,7 +166,7 @@ def config(access: Access, number: int) -> None:
     from tenax.client.experiments import get_experiment
 
     experiment = get_experiment(access.session(), number)
-    print(yaml12.dump(experiment.config), end="")
+    print(yaml12.dump(experiment.config, sort=True), end="")
 
 
 @group.command()

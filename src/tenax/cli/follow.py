@@ -34,8 +34,9 @@ _LINE_EVERY = datetime.timedelta(seconds=5)
 class Follower:
     """Shows one experiment. Owned by one command."""
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, *, hint: str = "Ctrl-C detaches; the experiment goes on.") -> None:
         self._experiment = experiment
+        self._hint = hint
         self._trials: List[Trial] = []
         self._said = ""
         self._said_state = ""
@@ -118,7 +119,7 @@ class Follower:
         trials = self._to_show(experiment)[:room]
         if trials:
             parts += [Text(), output.grid(*trial_cells(experiment.metric, trials), one_line=True)]
-        parts.append(Text("Ctrl-C detaches; the experiment goes on.", style="bright_black"))
+        parts.append(Text(self._hint, style="bright_black"))
         return Group(*parts)
 
     def _to_show(self, experiment: Experiment) -> List[Trial]:

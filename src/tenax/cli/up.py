@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -111,6 +112,11 @@ def _tell_what_is_next(state: StateDir) -> None:
     output.say(f"  user and password are in {state.credentials}; commands on this machine find them there")
     if state.root != state_of(None).root:
         output.say(f"  commands find this cluster with: export TENAX_DIR={state.root}")
+    elsewhere = os.environ.get("DET_MASTER")
+    if elsewhere:
+        output.warn(
+            f"DET_MASTER is {elsewhere}, so commands go there and not here: unset DET_MASTER to use this cluster."
+        )
     output.say("Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: tenax down.")
 
 

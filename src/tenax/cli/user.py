@@ -30,6 +30,8 @@ def login(access: Access, name: Optional[str], password_stdin: bool) -> None:
     who = name or access.user or click.prompt("Name", err=True)
     if password_stdin:
         password = sys.stdin.readline().rstrip("\n")
+    elif not sys.stdin.isatty():
+        raise click.UsageError("There is no terminal to ask for the password: pipe it in with --password-stdin.")
     else:
         password = click.prompt(f"Password of {who}", hide_input=True, default="", show_default=False, err=True)
     session.log_in(who, password)

@@ -54,6 +54,6 @@ def load(text: str) -> Json:
     return value
 
 
-def dump(value: Json) -> str:
-    """YAML text, in the order of the keys."""
-    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+def dump(value: Json, *, sort: bool = False) -> str:
+    """YAML text; keys in their own order, or sorted."""
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=sort, allow_unicode=True))

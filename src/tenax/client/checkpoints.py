@@ -122,6 +122,13 @@ class Checkpoint:
                 with tarfile.open(fileobj=cast("IO[bytes]", _Pieces(response)), mode="r|gz") as archive:
                     for member in archive:
                         _extract(archive, member, into)
+        except NotFound:
+            directory = storage_directory(self.storage)
+            place = (reading.text(self.storage, "type") or "a storage") + (f" at {directory}" if directory else "")
+            raise NotFound(
+                f"The files of checkpoint {self.uuid} are in {place}, which this machine does not see, and the master "
+                "cannot send them: fetch them on a machine that sees that place."
+            ) from None
         except (httpx2.TransportError, tarfile.TarError, EOFError) as error:
             raise BrokenStream(f"The download of checkpoint {self.uuid} broke off: {error}. Try again.") from None
 

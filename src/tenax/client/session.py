@@ -204,7 +204,7 @@ class Session:
             headers["Content-Type"] = "application/json"
         while True:
             if not request.anonymous:
-                headers["Authorization"] = f"Bearer {self._credentials.token(self._ask_for_token)}"
+                headers["Authorization"] = f"Bearer {self._token()}"
             response = self._until_ready(request, headers)
             if response.status_code == 401 and not request.anonymous and self._credentials.refused():
                 response.close()
@@ -212,6 +212,14 @@ class Session:
             if response.status_code != 200:
                 raise self._failure(response)
             return response
+
+    def _token(self) -> str:
+        try:
+            return self._credentials.token(self._ask_for_token)
+        except NotAuthenticated:
+            # Where nothing answers, that is what the person should hear.
+            self.get_anonymously("/info")
+            raise
 
     def _until_ready(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
         import httpx2
