@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tenax.runtime.docker import DockerRuntime, open_docker
-from tenax.runtime.port import Runtime
-from tests.kits.runtime_kit import PROGRAMS, RealRuntimeKit
+from tenax.runtime.docker_config import name_of
+from tenax.runtime.engine import Engine, EngineRefused
+from tenax.runtime.port import Runtime, RuntimeAway, StartFailed
+from tenax.wire.agents import File
+from tests.kits.runtime_kit import PROGRAMS, RealRuntimeKit, output, placement, spec, until_exited
 
 pytestmark = pytest.mark.docker
 
@@ -49,4 +54,83 @@ async def bench(tmp_path: Path, docker_host: str, docker_image: str) -> AsyncIte
 
 
 class TestDocker(RealRuntimeKit):
-    """All of the kit."""
+    """All of the kit, and what is the docker runtime's own."""
+
+    async def test_an_image_that_is_not_there(self, bench: DockerBench) -> None:
+        """The message names it; an image that is here is not asked for again."""
+        runtime = await bench.runtime()
+        await runtime.pull(spec(bench, "hello"), "cpu")
+        with pytest.raises(StartFailed, match=r"localhost:1/no/such:image"):
+            await runtime.pull(spec(bench, "hello", images={"cpu": "localhost:1/no/such:image"}), "cpu")
+        with pytest.raises(StartFailed, match="no image"):
+            await runtime.pull(spec(bench, "hello", images={}), "cpu")
+
+    async def test_it_runs_as_the_user_of_the_specification(self, bench: DockerBench) -> None:
+        """uid and gid inside, and files of its own outside."""
+        runtime = await bench.runtime()
+        code = "import os; print(os.getuid(), os.getgid()); open('mine', 'w').close()"
+        wanted = spec(bench, "hello", argv=["{python}", "-c", code], uid=65534, gid=65534)
+        await runtime.start(wanted, placement())
+        await until_exited(runtime, wanted.container_id)
+        assert await output(runtime, wanted.container_id) == b"65534 65534\n"
+        assert (bench.run_directory(wanted.container_id) / "workdir/mine").stat().st_uid == 65534
+
+    async def test_our_library_is_there_in_any_image(self, bench: DockerBench) -> None:
+        """An image that knows nothing of tenax imports it, from a mount that it cannot change."""
+        runtime = await bench.runtime()
+        code = "import os, tenax; print(tenax.__file__, os.access(os.path.dirname(tenax.__file__), os.W_OK))"
+        wanted = spec(bench, "hello", argv=["{python}", "-c", code])
+        await runtime.start(wanted, placement())
+        await until_exited(runtime, wanted.container_id)
+        assert await output(runtime, wanted.container_id) == b"/opt/tenax/tenax/__init__.py False\n"
+
+    async def test_files_and_code_outside_of_the_run_directory(self, bench: DockerBench, tmp_path: Path) -> None:
+        """Both are put into the container itself."""
+        archive = tmp_path / "code.tar.gz"
+        with tarfile.open(archive, "w:gz") as tar:
+            info = tarfile.TarInfo("code.txt")
+            info.size = 4
+            tar.addfile(info, io.BytesIO(b"code"))
+        runtime = await bench.runtime()
+        code = "print(open('code.txt').read(), open('/etc/our/note').read())"
+        wanted = spec(
+            bench,
+            "hello",
+            argv=["{python}", "-c", code],
+            env={"DET_WORKDIR": "/somewhere"},
+            files=[File("/etc/our/note", "noted")],
+        )
+        await runtime.start(wanted, placement(archive))
+        await until_exited(runtime, wanted.container_id)
+        assert await output(runtime, wanted.container_id) == b"code noted\n"
+
+    async def test_a_container_that_somebody_removed(self, bench: DockerBench) -> None:
+        """It is lost by the platform's fault, and is not started again."""
+        runtime = await bench.runtime()
+        wanted = spec(bench, "waits")
+        await runtime.start(wanted, placement())
+        engine = Engine(bench.host)
+        await engine.open()
+        await engine.delete(f"/containers/{name_of(wanted.container_id)}", force="1")
+        found = await until_exited(runtime, wanted.container_id)
+        assert found.exit is not None
+        assert found.exit.platform
+        await runtime.start(wanted, placement())
+        with pytest.raises(EngineRefused, match="No such container"):
+            await engine.get(f"/containers/{name_of(wanted.container_id)}/json")
+        await engine.close()
+
+    async def test_two_agents_on_one_engine(self, bench: DockerBench, tmp_path: Path) -> None:
+        """Each finds its own."""
+        other = DockerBench(tmp_path / "other", bench.host, bench.image)
+        first, second = await bench.runtime(), await other.runtime()
+        wanted = spec(bench, "hello")
+        await first.start(wanted, placement())
+        assert await second.find() == []
+        assert [found.container_id for found in await first.find()] == [wanted.container_id]
+        await other.clean()
+
+    async def test_an_engine_that_is_away(self, tmp_path: Path) -> None:
+        """It is said in words, with its address."""
+        with pytest.raises(RuntimeAway, match=r"absent\.sock"):
+            await open_docker(tmp_path, f"unix://{tmp_path}/absent.sock", "host")

@@ -1,6 +1,8 @@
 """What the agent has to say of its containers: the newest report of each, and which changed since the last frame.
 
-One event loop. A report stands until the container is gone; a new connection says them all again.
+One event loop. A report stands until the container is gone; a new connection says them all again. A state that is only
+passed through waits a moment for what follows it: most containers are past it by then, and the master is spared a
+transaction for each.
 """
 
 from __future__ import annotations
@@ -8,6 +10,10 @@ from __future__ import annotations
 import asyncio
 
 from tenax.wire.agents import ContainerReport, Report
+
+
+#: Seconds that a state on the way to another may wait for company.
+PASSING_S = 0.05
 
 
 class Board:
@@ -20,10 +26,19 @@ class Board:
         #: Set while there is something to say.
         self.news = asyncio.Event()
 
-    def put(self, report: ContainerReport) -> None:
-        if self._reports.get(report.container_id) != report:
-            self._reports[report.container_id] = report
-            self._changed.add(report.container_id)
+    def put(self, report: ContainerReport, *, passing: bool = False) -> None:
+        """The newest about a container; ``passing``: another is expected to follow at once."""
+        if self._reports.get(report.container_id) == report:
+            return
+        self._reports[report.container_id] = report
+        self._changed.add(report.container_id)
+        if passing:
+            asyncio.get_running_loop().call_later(PASSING_S, self._waited)
+        else:
+            self.news.set()
+
+    def _waited(self) -> None:
+        if self._changed:
             self.news.set()
 
     def gone(self, container_id: str) -> None:

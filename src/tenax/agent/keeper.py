@@ -188,7 +188,7 @@ class Keeper:
             address=tools.address,
             exit=exit,
         )
-        tools.board.put(report)
+        tools.board.put(report, passing=state in ("pulling", "starting"))
 
     # Its start
 

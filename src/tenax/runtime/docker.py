@@ -3,7 +3,7 @@
 Rules it keeps (beside those of the port):
 
 - The engine says what runs; the container's directory on this machine holds its specification, its spool and its files.
-- A container is started at most once: ``started`` is written first, and only one in the state ``created`` is started.
+- A container is made and started at most once: never again where ``started`` stands, and only in the state ``created``.
 - Nothing is removed by the engine itself: exit and output stay until `remove`.
 """
 
@@ -89,9 +89,9 @@ class DockerRuntime:
             if not home.path.exists():
                 await asyncio.to_thread(self._stage, spec, placement)
             state = await self._inspect(name)
-            if state is None:
+            if state is None and not home.started:
                 await self._create(name, spec, placement, home)
-            elif status_of(state) != "created":
+            elif state is None or status_of(state) != "created":
                 return
             (home.path / "started").touch()
             await self._engine.post(f"/containers/{name}/start")

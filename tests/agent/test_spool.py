@@ -1,0 +1,91 @@
+"""Shipping what an ended container left: whole lines, in order, from where it was acknowledged, and only its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tenax.agent import spool
+from tenax.agent.link import Link
+from tenax.config.agent import AgentSettings
+from tenax.wire.agents import ContainerSpec
+from tests.agent.master_double import MasterDouble
+
+SPEC = ContainerSpec("c", "7.x.1", "7.x", 0, 1, [], ["true"], {"DET_SESSION_TOKEN": "task-token"})
+
+
+@pytest.fixture
+async def link(master: MasterDouble) -> AsyncIterator[Link]:
+    made = Link(AgentSettings(agent_id="a", master_url=master.url))
+    await made.open()
+    yield made
+    await made.close()
+
+
+def lines(first: int, last: int, size: int = 0) -> str:
+    body = {"x": "x" * size}
+    return "".join(
+        json.dumps({"n": n, "kind": "metrics", "at": 1.0, "body": body}) + "\n" for n in range(first, last + 1)
+    )
+
+
+def stored(master: MasterDouble, stream: str) -> list[object]:
+    return [record["n"] for record in master.spool.get(("c", stream), [])]
+
+
+async def test_all_streams_to_their_ends(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """More than one batch, a line longer than a batch, several streams; a torn line does not count."""
+    (tmp_path / "a.jsonl").write_text(lines(1, 30, 100_000) + lines(31, 31, 3_000_000) + lines(32, 33) + '{"n": 34')
+    (tmp_path / "b.jsonl").write_text(lines(1, 2))
+    (tmp_path / "empty.jsonl").write_text("")
+    assert await spool.ship(link, tmp_path, SPEC, 10) == ""
+    assert stored(master, "a") == list(range(1, 34))
+    assert stored(master, "b") == [1, 2]
+
+
+async def test_it_goes_on_where_the_task_was_acknowledged(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """What the task shipped itself is not sent again; what the agent ships is noted for the next agent."""
+    text = lines(1, 5)
+    (tmp_path / "a.jsonl").write_text(text)
+    (tmp_path / "a.ack").write_text(json.dumps({"n": 3, "offset": len(lines(1, 3))}))
+    master.spool["c", "a"] = [{"n": n} for n in (1, 2, 3)]
+    assert await spool.ship(link, tmp_path, SPEC, 10) == ""
+    assert master.spool["c", "a"][3]["kind"] == "metrics"
+    assert json.loads((tmp_path / "a.ack").read_text()) == {"n": 5, "offset": len(text)}
+
+
+@pytest.mark.parametrize("ack", ["", "nonsense", '{"n": 9, "offset": 99999}', '{"n": 1, "offset": -4}'])
+async def test_an_ack_that_cannot_be_is_not_believed(
+    master: MasterDouble, link: Link, tmp_path: Path, ack: str
+) -> None:
+    """Then all is sent: the master knows what it has."""
+    (tmp_path / "a.jsonl").write_text(lines(1, 3))
+    (tmp_path / "a.ack").write_text(ack)
+    assert await spool.ship(link, tmp_path, SPEC, 10) == ""
+    assert stored(master, "a") == [1, 2, 3]
+
+
+async def test_only_plain_files_are_read(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """A task cannot make the agent read another file, nor wait on a pipe."""
+    secret = tmp_path / "secret"
+    secret.write_text(lines(1, 1))
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    (folder / "link.jsonl").symlink_to(secret)
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "good.jsonl").write_text(lines(1, 1))
+    (folder / "good.ack").symlink_to("/dev/zero")
+    lost = await spool.ship(link, folder, SPEC, 10)
+    assert "link.jsonl" in lost
+    assert "pipe.jsonl" in lost
+    assert stored(master, "link") == []
+    assert stored(master, "good") == [1]
+
+
+async def test_no_spool_at_all(link: Link, tmp_path: Path) -> None:
+    """A container that never said anything has nothing to lose."""
+    assert await spool.ship(link, tmp_path / "absent", SPEC, 10) == ""
