@@ -1,6 +1,7 @@
 """Checkpoint files as the master itself can reach them: shared_fs and directory, where they are mounted here, too.
 
-Blocking: call it in a thread.
+Users say where their checkpoints are, and the master may read more than they may. So it touches only directories that
+are named by a UUID and hold no links to others. Blocking: call it in a thread.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.storage.config import from_config
-from tenax.storage.port import EVERYTHING, Storage
+from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage
 
 if TYPE_CHECKING:
     from tenax.storage.port import Files
@@ -36,26 +38,49 @@ def storage_here(place: JsonObject) -> Storage:
         raise NotNow(f"the master cannot reach the checkpoints: {error}") from None
 
 
-def delete_checkpoint(place: JsonObject, uuid: str, globs: Sequence[str] = EVERYTHING) -> Files:
+def delete_checkpoint(place: JsonObject, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files:
     """Delete files of a checkpoint; what is left. Files that are gone already are no error.
 
     Raises NotNow, StorageFailed.
     """
-    return storage_here(place).delete(uuid, globs)
+    return _holding(place, checkpoint).delete(checkpoint, globs)
 
 
-def directory_of(place: JsonObject, uuid: str) -> str:
+def directory_of(place: JsonObject, checkpoint: str) -> str:
     """Where the files of a checkpoint lie on this machine. Raises NotFound, NotNow."""
-    path = storage_here(place).direct_path(uuid)
+    path = _holding(place, checkpoint).direct_path(checkpoint)
     if path is None or not os.path.isdir(path):
-        raise NotFound(f"the files of checkpoint {uuid} are not there any more")
+        raise NotFound(f"the files of checkpoint {checkpoint} are not there any more")
     return path
+
+
+def _holding(place: JsonObject, checkpoint: str) -> Storage:
+    """The storage of a checkpoint that the master may touch. Raises NotNow."""
+    storage = storage_here(place)
+    try:
+        regular = str(uuid.UUID(checkpoint)) == checkpoint.lower() and not _has_links(storage.direct_path(checkpoint))
+    except CheckpointMissing:
+        regular = True
+    except ValueError:
+        regular = False
+    if not regular:
+        raise NotNow(f"{checkpoint!r} is not the directory of a checkpoint, or leads elsewhere: it is left alone")
+    return storage
+
+
+def _has_links(path: str | None) -> bool:
+    """Whether a directory is, or holds, a link to another one."""
+    if path is None:
+        return False
+    return os.path.islink(path) or any(
+        os.path.islink(os.path.join(base, name)) for base, folders, _ in os.walk(path) for name in folders
+    )
 
 
 def archive_of(directory: str, *, compressed: bool) -> Iterator[bytes]:
     """A tar archive of a directory's files, piece by piece."""
     buffer = _Outbox()
-    with tarfile.open(fileobj=buffer, mode="w|gz" if compressed else "w|") as tar:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=buffer, mode="w|gz" if compressed else "w|") as tar:
         for base, folders, files in os.walk(directory):
             folders.sort()
             for name in sorted(files + folders):

@@ -208,6 +208,30 @@ async def test_files_come_through_the_master(api: Api) -> None:
             assert tar.extractfile("weights/w.bin").read() == b"data"
 
 
+async def test_the_master_follows_no_link_out_of_a_checkpoint(api: Api, tmp_path: Path) -> None:
+    """Users say where checkpoints are; what lies elsewhere on the master's machine is neither read nor deleted."""
+    one = await running(api)
+    await report(one)
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key.bin").write_text("k")
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+    folder = stored_files(api)
+    (folder / "inside").symlink_to(secret)
+    body = {"checkpointUuids": [UUID], "checkpointGlobs": ["**/*.bin"]}
+    assert (await api.user.get(f"/checkpoints/{UUID}")).status_code == 400
+    assert (await api.user.post("/api/v1/checkpoints/rm", body)).status_code == 400
+    (folder / "inside").unlink()
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to(secret)
+    assert (await api.user.get(f"/checkpoints/{UUID}")).status_code == 400
+    assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})).status_code == 400
+    await report(one, "ssh", 11)
+    assert (await api.user.get("/checkpoints/ssh")).status_code == 400
+    assert (secret / "key.bin").read_text() == "k"
+
+
 async def test_files_of_ended_trials_can_be_deleted(api: Api) -> None:
     """By pattern or whole; a live trial's are kept, since it may start from them."""
     one = await running(api)

@@ -2,9 +2,9 @@
 -- Only what is asked is looked at: each condition is nothing where its parameter is null.
 from experiments e
 where ($1::boolean is null or e.archived = $1)
-  and ($2::text is null or (select d.name from experiment_documents d where d.experiment_id = e.id) ilike $2)
-  and ($3::text is null or (select d.description from experiment_documents d where d.experiment_id = e.id) ilike $3)
-  and ($4::text[] is null or (select d.labels from experiment_documents d where d.experiment_id = e.id) @> $4)
+  and ($2::text is null or e.id in (select d.experiment_id from experiment_documents d where d.name ilike $2))
+  and ($3::text is null or e.id in (select d.experiment_id from experiment_documents d where d.description ilike $3))
+  and ($4::text[] is null or e.id in (select d.experiment_id from experiment_documents d where d.labels @> $4))
   and ($5::text[] is null or e.owner_id in (select u.id from users u where lower(u.username) = any($5)))
   and ($6::bigint[] is null or e.owner_id = any($6))
   and ($7::text[] is null or e.state = any($7) or (e.state = 'ACTIVE' and (
