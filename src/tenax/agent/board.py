@@ -11,7 +11,6 @@ import asyncio
 
 from tenax.wire.agents import ContainerReport, Report
 
-
 #: Seconds that a state on the way to another may wait for company.
 PASSING_S = 0.05
 

@@ -70,6 +70,8 @@ class Keeper:
         self._removal = asyncio.Event()
         self._settled: Exit | None = None
         self._killed_at: float | None = None
+        #: There was nothing of it at a look: it begins under this keeper.
+        self._fresh = False
         self._shipper: OutputShipper | None = None
         self._shipping: asyncio.Task[None] | None = None
         self._gone = False
@@ -116,6 +118,7 @@ class Keeper:
     async def _step(self) -> None:
         found = await self._tools.runtime.look(self.container_id)
         ours = found is not None and self._is_ours(found)
+        self._fresh = self._fresh or found is None
         self._note(found, ours)
         situation = Situation(self._want, found, ours, self._settled, self._killed_at, time.monotonic())
         await self._apply(decide(situation), found)
@@ -258,7 +261,7 @@ class Keeper:
 
     def _ship_output(self) -> None:
         tools = self._tools
-        self._shipper = OutputShipper(tools.link, tools.runtime, self.container_id, tools.uploads)
+        self._shipper = OutputShipper(tools.link, tools.runtime, self.container_id, tools.uploads, fresh=self._fresh)
         self._shipping = asyncio.create_task(self._shipper.run())
 
     async def _settle(self, exit: Exit, found: Found | None) -> None:

@@ -2,7 +2,8 @@
 
 Rules it keeps:
 
-- Where to go on is the master's word, asked at the start and after each failure; nothing is remembered here.
+- Where to go on is the master's word, asked at the start (but of a container that begins here) and after each failure;
+  nothing is remembered here.
 - What the master does not take (its log budget is full) is dropped and counted; training is never held up by logs.
 - One chunk per container is in memory at a time.
 """
@@ -41,15 +42,20 @@ class _Next(msgspec.Struct):
 class OutputShipper:
     """One per container. `run` is its task; the others only wake it."""
 
-    def __init__(self, link: Link, runtime: Runtime, container_id: str, slots: asyncio.Semaphore) -> None:
+    def __init__(
+        self, link: Link, runtime: Runtime, container_id: str, slots: asyncio.Semaphore, *, fresh: bool = False
+    ) -> None:
+        """``fresh``: nobody can have shipped anything of it before."""
         self._link = link
         self._runtime = runtime
         self._container_id = container_id
         #: How many chunks of all containers travel at once.
         self._slots = slots
         self._wake = asyncio.Event()
-        self._ended = False
-        self._offsets: dict[Stream, int] | None = None
+        self._end = asyncio.Event()
+        self._offsets: dict[Stream, int] | None = _at_start() if fresh else None
+        #: Whether what was shipped ends within a line; where that is not known, it may.
+        self._within_line: dict[Stream, bool] = {}
         self._trimmed: dict[Stream, int] = {}
         self._finished: set[Stream] = set()
         #: Bytes that the master did not take.
@@ -61,7 +67,7 @@ class OutputShipper:
 
     def end(self) -> None:
         """The container has ended: what is there now is all."""
-        self._ended = True
+        self._end.set()
         self._wake.set()
 
     async def run(self) -> None:
@@ -74,7 +80,7 @@ class OutputShipper:
                 backoff.reset()
                 refused_s = 0.0
             except MasterAway as away:
-                self._offsets = None
+                self._forget()
                 await pause(max(away.retry_after, backoff.take()))
                 continue
             except RuntimeAway as away:
@@ -85,16 +91,16 @@ class OutputShipper:
                 if refused.status in _UNKNOWN:
                     log.warning("output is not wanted", container=self._container_id, reason=refused.message)
                     return
-                self._offsets = None
+                self._forget()
                 waited = backoff.take()
                 refused_s += waited
-                if self._ended and refused_s > _REFUSED_S:
+                if self._end.is_set() and refused_s > _REFUSED_S:
                     log.error("output given up", container=self._container_id, reason=refused.message)
                     return
                 await pause(waited)
                 continue
             if more:
-                await asyncio.sleep(_INTERVAL_S)
+                await pause(_INTERVAL_S, self._end)
             elif len(self._finished) < len(STREAMS):
                 await pause(_BACKSTOP_S, self._wake)
                 self._wake.clear()
@@ -108,22 +114,28 @@ class OutputShipper:
             if stream in self._finished:
                 continue
             # Before the read: what comes between a read and the end is met by another pass.
-            ended = self._ended
+            ended = self._end.is_set()
             offset = self._offsets[stream]
             first, data = await self._runtime.read_output(self._container_id, stream, offset, CHUNK_BYTES)
             if data:
                 more = True
                 self._offsets[stream] = await self._ship(stream, offset, first, data)
+                self._within_line[stream] = not data.endswith(b"\n")
                 await self._trim(stream, self._offsets[stream])
             elif ended:
-                await self._ship(stream, offset, offset, b"", final=True)
+                if self._within_line.get(stream, offset > 0):
+                    await self._ship(stream, offset, offset, b"", final=True)
                 self._finished.add(stream)
         return more
 
+    def _forget(self) -> None:
+        """After a failure: what was sent may have been stored, or not."""
+        self._offsets = None
+        self._within_line.clear()
+
     async def _ask_offsets(self) -> dict[Stream, int]:
         body = await self._link.get("/agents/logs/offsets", {"container_id": self._container_id})
-        known = decoded(body, dict[str, int])
-        return {stream: known.get(stream, 0) for stream in cast("tuple[Stream, ...]", STREAMS)}
+        return {**_at_start(), **decoded(body, dict[Stream, int])}
 
     async def _ship(self, stream: Stream, asked: int, first: int, data: bytes, *, final: bool = False) -> int:
         """Where to go on."""
@@ -156,3 +168,7 @@ class OutputShipper:
         if offset - self._trimmed.get(stream, 0) >= CHUNK_BYTES:
             await self._runtime.trim_output(self._container_id, stream, offset)
             self._trimmed[stream] = offset
+
+
+def _at_start() -> dict[Stream, int]:
+    return dict.fromkeys(cast("tuple[Stream, ...]", STREAMS), 0)

@@ -9,7 +9,7 @@ is never held up by logs.
 
 ``GET /agents/logs/offsets?container_id=..`` -> ``{"stdout": N, "stderr": M}``.
 
-At the end of a stream the agent sends ``final=true``: a last line without newline is a line then.
+At the end of a stream whose last line has no newline the agent sends ``final=true``: it is a line then.
 
 Parsing (the master, once, on arrival): ``\\r`` progress is collapsed to its last state, a prefix ``[rank=N] `` gives the
 rank, ``LEVEL:`` the level; bytes that are not UTF-8 are replaced.
