@@ -1,7 +1,7 @@
 """An agent put together: directory, devices, runtime, connection, containers.
 
 It keeps no state of its own but its credential. When it is told to end it just leaves: containers run on, and the next
-agent of this directory finds them.
+agent of this directory finds them. Whatever starts it must let them: under systemd that is ``KillMode=process``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import structlog
 
@@ -23,7 +22,7 @@ from tenax.agent.contexts import Contexts
 from tenax.agent.detect import detect
 from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
-from tenax.agent.link import Link, MasterRefused, address_towards
+from tenax.agent.link import Link, MasterRefused, address_towards, is_loopback
 from tenax.agent.session import Face, Session
 from tenax.config.agent import AgentSettings, RuntimeKind
 from tenax.errors import UserError
@@ -104,8 +103,7 @@ def _network(settings: AgentSettings) -> str:
     """A container with a network of its own does not reach a master on this machine's loopback."""
     if settings.docker_network != "auto":
         return settings.docker_network
-    host = urlsplit(settings.task_master_url or settings.master_url).hostname or ""
-    return "host" if host in ("localhost", "::1") or host.startswith("127.") else "bridge"
+    return "host" if is_loopback(settings.task_master_url or settings.master_url) else "bridge"
 
 
 def _holding(directory: Path) -> list[RuntimeKind]:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -73,10 +74,11 @@ class Link:
         self._client: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
-        # Tasks' and agents' traffic goes straight to the master, or through the proxy that the environment names.
         timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=_ANSWER_S)
         connector = aiohttp.TCPConnector(limit=64, keepalive_timeout=30)
-        self._client = aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=True)
+        # The environment's proxy, if it names one; but nobody's proxy leads back to this machine.
+        proxied = not is_loopback(self.url)
+        self._client = aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=proxied)
 
     async def close(self) -> None:
         if self._client is not None:
@@ -208,6 +210,12 @@ def _tls(settings: AgentSettings) -> ssl.SSLContext | bool:
         return ssl.create_default_context(cafile=str(settings.tls.master_cert))
     except (OSError, ssl.SSLError) as error:
         raise UserError(f"cannot use {settings.tls.master_cert} as the master's certificate: {error}") from None
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is this machine's own, reached from nowhere else."""
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def address_towards(master_url: str, local: str) -> str:

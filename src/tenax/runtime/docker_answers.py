@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from datetime import datetime
 
 from tenax.jsonvalue import Json, JsonObject
@@ -77,7 +76,9 @@ def _finished(state: JsonObject) -> float:
 
 
 def _boot_time() -> float:
-    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    import psutil
+
+    return psutil.boot_time()
 
 
 def as_object(value: Json) -> JsonObject:
