@@ -129,7 +129,7 @@ class Book:
         """One report, as Determined's route takes it; why it was refused."""
         values: JsonObject = {"avgMetrics": dict(metrics), **more}
         report = from_values(trial_id, run, group, step, None, values)
-        return (await self.intake.metrics.submit([Item(report)]))[0]
+        return (await self.intake.metrics.submit([Item(report)])).refused[0]
 
     async def report(
         self, trial_id: int, group: str, step: int | None, metrics: Mapping[str, Json], *, run: int = 1, **more: Json

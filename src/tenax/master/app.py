@@ -37,19 +37,20 @@ from tenax.master.context import Master
 
 #: All routes of the master; the first that matches a path answers.
 ROUTES: tuple[Routes, ...] = (
+    # What tasks and agents call all the time comes first: a request is matched against one route after another.
+    spool.routes,
+    metrics.routes,
+    logs.routes,
     system.routes,
     auth.routes,
     users.routes,
     submissions.routes,
     experiments.routes,
-    metrics.routes,
-    logs.routes,
     trials.routes,
     workloads.routes,
     searches.routes,
     checkpoints.routes,
     tasks.routes,
-    spool.routes,
     allocations.routes,
     machines.routes,
     agent_sessions.routes,

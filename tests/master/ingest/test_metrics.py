@@ -197,7 +197,7 @@ async def test_a_report_that_cannot_be_stored_costs_only_itself(book: Book, monk
         Item(from_values(trial, 1, "training", step, None, {"avgMetrics": {name: 1.0}}))
         for step, name in enumerate(names)
     ]
-    refused = await book.intake.metrics.submit(items)
+    refused = (await book.intake.metrics.submit(items)).refused
     assert [why is not None for why in refused] == [False, True, False]
     assert [report.metrics for report in await book.reports(trial)] == [{"a": 1.0}, {"b": 1.0}]
 

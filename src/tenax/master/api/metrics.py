@@ -45,7 +45,7 @@ async def report_metrics(master: MasterDep, caller: CallerDep, request: Request,
         trial_id, run_id, group, None if step is None else _integer(step), time if isinstance(time, str) else None,
         _object(values.get("metrics"), "metrics.metrics"),
     )  # fmt: skip
-    refused = (await master.intake.metrics.submit([Item(report)]))[0]
+    (refused,) = (await master.intake.metrics.submit([Item(report)])).refused
     if refused is not None:
         raise InvalidInput(refused.message)
     return Response(b"{}", media_type="application/json")

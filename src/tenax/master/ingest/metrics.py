@@ -38,6 +38,17 @@ _GROUP_BYTES = 4 * 1024 * 1024
 _INLINE = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of reports, once that is durable."""
+
+    #: For each of them None, or why it is refused for good.
+    refused: list[Refused | None]
+    #: Of the spools that were given: the last line taken in, before and after.
+    before: Mapping[StreamKey, int] = field(default_factory=dict)
+    acked: Mapping[StreamKey, int] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class _Submission:
     """Reports of one request."""
@@ -45,9 +56,7 @@ class _Submission:
     items: Sequence[Item]
     allocations: Mapping[StreamKey, str]
     size: int
-    done: asyncio.Future[list[Refused | None]] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
+    done: asyncio.Future[Receipt] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class MetricIngest:
@@ -63,15 +72,11 @@ class MetricIngest:
         self._bytes = 0
         self._arrived = asyncio.Event()
 
-    async def submit(
-        self, items: Sequence[Item], allocations: Mapping[StreamKey, str] | None = None
-    ) -> list[Refused | None]:
-        """Store reports; returns, once that is durable, for each None or why it is refused for good.
+    async def submit(self, items: Sequence[Item], allocations: Mapping[StreamKey, str] | None = None) -> Receipt:
+        """Store reports; returns once that is durable.
 
         ``allocations``: for numbered reports, the allocation of each spool. Raises TryAgain (NoRoom among them).
         """
-        if not items:
-            return []
         await self._budget.check_metrics()
         size = sum(item.size for item in items)
         if self._waiting and self._bytes + size > QUEUE_BYTES:
@@ -107,7 +112,7 @@ class MetricIngest:
 
     async def _store_group(self, group: list[_Submission]) -> None:
         try:
-            refused = await self._store(
+            stored = await self._store(
                 [item for submission in group for item in submission.items],
                 {key: name for submission in group for key, name in submission.allocations.items()},
             )
@@ -124,31 +129,33 @@ class MetricIngest:
         else:
             start = 0
             for submission in group:
-                _answer(submission, refused[start : start + len(submission.items)])
+                refused = stored.refused[start : start + len(submission.items)]
+                _answer(submission, replace(stored, refused=refused))
                 start += len(submission.items)
 
     async def _store_apart(self, group: list[_Submission]) -> None:
         for submission in group:
             try:
-                refused = [await self._store_one(item, submission.allocations) for item in submission.items]
+                receipts = [await self._store_one(item, submission.allocations) for item in submission.items]
             except TryAgain as error:
                 _fail(submission, error)
             else:
-                _answer(submission, refused)
+                refused = [receipt.refused[0] for receipt in receipts]
+                _answer(submission, Receipt(refused, receipts[0].before, receipts[-1].acked))
 
-    async def _store_one(self, item: Item, allocations: Mapping[StreamKey, str]) -> Refused | None:
+    async def _store_one(self, item: Item, allocations: Mapping[StreamKey, str]) -> Receipt:
         try:
-            return (await self._store([item], allocations))[0]
+            return await self._store([item], allocations)
         except TryAgain:
             raise
         except Exception as error:
             log.exception("a report of metrics cannot be stored", report=item.report and item.report.group)
             refused = Refused(f"it cannot be stored ({type(error).__name__}): the master's log has the details")
             if item.stream is not None:
-                await self._store([replace(item, condemned=refused)], allocations)
-            return refused
+                return await self._store([replace(item, condemned=refused)], allocations)
+            return Receipt([refused])
 
-    async def _store(self, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> list[Refused | None]:
+    async def _store(self, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> Receipt:
         async with self._database.transaction() as conn:
             known = await self._metrics.load(conn, items, allocations)
             outcome = await self._decide(items, known)
@@ -156,7 +163,8 @@ class MetricIngest:
             await self._after(conn, items, known, outcome)
         self._metrics.committed(outcome)
         self._sealing.note(outcome.segments)
-        return [outcome.refused.get(place) for place in range(len(items))]
+        refused = [outcome.refused.get(place) for place in range(len(items))]
+        return Receipt(refused, known.acked, {**known.acked, **outcome.acked})
 
     async def _decide(self, items: Sequence[Item], known: Known) -> Outcome:
         if len(items) <= _INLINE:
@@ -176,10 +184,10 @@ class MetricIngest:
             await logs.append_system_line(conn, task_id, text, "WARNING")
 
 
-def _answer(submission: _Submission, refused: list[Refused | None]) -> None:
+def _answer(submission: _Submission, receipt: Receipt) -> None:
     # Whoever asked may have gone away.
     if not submission.done.done():
-        submission.done.set_result(refused)
+        submission.done.set_result(receipt)
 
 
 def _fail(submission: _Submission, error: TryAgain) -> None:

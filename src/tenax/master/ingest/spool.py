@@ -81,25 +81,30 @@ class SpoolIngest:
         self._metrics = metrics
         self._threads = threads
         self._members: set[tuple[str, str]] = set()
+        #: Last lines taken in, as far as this process knows; the database knows better.
+        self._acked: dict[tuple[str, str], int] = {}
 
     async def take(self, task: TaskOf, container_id: str, stream: str, body: bytes) -> SpoolReply:
         """Store the lines of a request; what `tenax.wire.spool` promises. Raises NotFound, InvalidInput, TryAgain."""
         if not stream or len(stream) > 200:
             raise InvalidInput("a spool has a name of 1 to 200 characters: give it as 'stream'")
         await self._check_member(container_id, task.allocation_id)
-        async with self._database.connection() as conn:
-            acked = await store.acked(conn, container_id, stream)
         key = (container_id, stream)
+        acked = self._acked.pop(key, 0) or await self._look_up(key)
         lines = await self._read(task, key, body, acked)
+        if lines and lines[0].n != acked + 1:
+            # Sent again, or taken in by another master: what is remembered here may be old.
+            acked = await self._look_up(key)
         fresh = [line for line in lines if line.n > acked]
         progress = _Progress(acked)
         if len(fresh) < len(lines):
-            await self._repeat(key, lines, progress)
+            await self._repeat(key, lines, acked, progress)
         try:
             await self._store(task, key, fresh, progress)
         except TryAgain:
             if progress.acked == acked:
                 raise
+        self._remember(key, progress.acked)
         return {"acked": progress.acked, "refused": progress.refused}
 
     async def _read(self, task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[Line]:
@@ -117,9 +122,18 @@ class SpoolIngest:
             self._members.clear()
         self._members.add((container_id, allocation_id))
 
-    async def _repeat(self, key: tuple[str, str], lines: Sequence[Line], progress: _Progress) -> None:
+    async def _repeat(self, key: tuple[str, str], lines: Sequence[Line], last: int, progress: _Progress) -> None:
         async with self._database.connection() as conn:
-            progress.refused += await store.refused(conn, *key, lines[0].n, progress.acked)
+            progress.refused += await store.refused(conn, *key, lines[0].n, min(last, lines[-1].n))
+
+    async def _look_up(self, key: tuple[str, str]) -> int:
+        async with self._database.connection() as conn:
+            return await store.acked(conn, *key)
+
+    def _remember(self, key: tuple[str, str], acked: int) -> None:
+        if len(self._acked) >= _MEMBERS_KEPT:
+            self._acked.clear()
+        self._acked[key] = acked
 
     async def _store(self, task: TaskOf, key: tuple[str, str], lines: Sequence[Line], progress: _Progress) -> None:
         light: list[Line] = []
@@ -144,12 +158,14 @@ class SpoolIngest:
             return
         lines = await self._store_words(task, lines)
         items = [line.item or Item(None, key, line.n, line.refused) for line in lines]
-        results = await self._metrics.submit(items, {key: task.allocation_id})
-        for line, refused in zip(lines, results):
+        receipt = await self._metrics.submit(items, {key: task.allocation_id})
+        for line, refused in zip(lines, receipt.refused):
             if refused is not None:
                 progress.refuse(line.n, refused)
-        async with self._database.connection() as conn:
-            progress.acked = await store.acked(conn, *key)
+        if receipt.before[key] > progress.acked:
+            # The same lines came by another way meanwhile.
+            await self._repeat(key, lines, receipt.before[key], progress)
+        progress.acked = receipt.acked[key]
 
     async def _store_words(self, task: TaskOf, lines: Sequence[Line]) -> list[Line]:
         """The last progress and the last state of the runner; refused ones come back as such."""
