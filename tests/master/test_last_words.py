@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.master.last_words import exception_line, refusal
+from tenax.master.last_words import exception_line, explained
 
 TRACEBACK = [
     "Traceback (most recent call last):",
@@ -38,8 +38,15 @@ def test_a_long_text_is_cut() -> None:
     assert len(found) < 400
 
 
-def test_a_script_that_could_not_be_started_is_told_as_that() -> None:
-    """The first program's own last line counts, and nothing that the script itself printed."""
-    assert refusal(["tenax: this trial cannot start: no room.", ""]) == "this trial cannot start: no room"
-    assert refusal(["tenax: something", *TRACEBACK]) is None
-    assert refusal([]) is None
+def test_a_reason_is_explained_by_the_last_lines() -> None:
+    """Why the script could not be started, what it raised, else what it said last; and silence adds nothing."""
+    assert explained("exited with code 1", ["tenax: this trial cannot start: no room.", ""]) == (
+        "this trial cannot start: no room (exited with code 1)"
+    )
+    assert explained("exited with code 1", ["tenax: something", *TRACEBACK]) == (
+        f"your code raised {TRACEBACK[-1]} (exited with code 1)"
+    )
+    assert explained("exited with code 2", ["usage: train.py", "train.py: error: --lr is missing", ""]) == (
+        "exited with code 2; its last words: train.py: error: --lr is missing"
+    )
+    assert explained("exited with code 3", ["", "  "]) == "exited with code 3"

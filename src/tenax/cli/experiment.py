@@ -253,7 +253,8 @@ def _each(access: Access, numbers: Tuple[int, ...], verb: str, done: str) -> int
             else:
                 experiment.do(verb)
         except UserError as error:
-            output.fail(f"experiment {number}: {error}")
+            told = str(error)
+            output.fail(told if f"experiment {number}" in told else f"experiment {number}: {told}")
             code = exits.code_of(error)
         else:
             print(f"Experiment {number} {done}")

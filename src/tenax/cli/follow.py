@@ -81,7 +81,7 @@ class Follower:
         return found[0] if found else None
 
     def _say_waiting(self, current: Experiment) -> None:
-        words = f"{current.state.lower()}: {current.reason}" if current.reason else ""
+        words = f"{current.state.lower()}: {current.reason}" if current.reason and not current.has_ended else ""
         if words and words != self._said:
             output.say(words)
             self._said = words

@@ -31,16 +31,15 @@ def info(access: Access, as_json: bool) -> None:
     if as_json:
         output.document(answer)
         return
-    output.pairs(
-        [
-            ("address", access.session().url),
-            ("version", text(answer, "tenaxVersion") or text(answer, "version")),
-            ("compatible with", f"Determined {text(answer, 'version')}"),
-            ("cluster", text(answer, "clusterName") or text(answer, "clusterId")),
-            ("cluster id", text(answer, "clusterId")),
-            ("master id", text(answer, "masterId")),
-        ]
-    )
+    rows = [
+        ("address", access.session().url),
+        ("version", text(answer, "tenaxVersion") or text(answer, "version")),
+        ("compatible with", f"Determined {text(answer, 'version')}"),
+        ("cluster", text(answer, "clusterName")),
+        ("cluster id", text(answer, "clusterId")),
+        ("master id", text(answer, "masterId")),
+    ]
+    output.pairs([row for row in rows if row[1]])
 
 
 @click.command()

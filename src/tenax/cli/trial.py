@@ -41,7 +41,7 @@ def describe(access: Access, number: int, as_json: bool) -> None:
         from tenax.cli.checkpoint import show_list
 
         click.echo()
-        show_list(checkpoints, "metric", False)
+        show_list(checkpoints, "METRIC", False)
 
 
 def _rows(trial: Trial) -> List[tuple[str, str]]:

@@ -23,23 +23,22 @@ _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?$")
 
 
 async def in_its_own_words(conn: Connection, task_id: str, container_ids: Sequence[str], ending: Ending) -> Ending:
-    """The ending, with the exception that the script ended with in its reason, where its output shows one."""
+    """The ending, with what the script's error output says about it in its reason."""
     if not ending.failed or ending.signal is not None:
         return ending
     lines = await _errors(conn, task_id, frozenset(container_ids))
-    told = refusal(lines)
-    if told is None:
-        raised = exception_line(lines)
-        told = None if raised is None else f"your code raised {raised}"
-    return ending if told is None else replace(ending, reason=f"{told} ({ending.reason})")
+    return replace(ending, reason=explained(ending.reason, lines))
 
 
-def refusal(lines: Sequence[str]) -> str | None:
-    """What the first program of a trial said when it could not start the script; None where it did not."""
+def explained(reason: str, lines: Sequence[str]) -> str:
+    """``reason`` with what these last lines add: why it was not started, what it raised, or just what it said last."""
     last = next((line for line in reversed(lines) if line.strip()), "")
-    if not last.startswith(_FIRST_PROGRAM):
-        return None
-    return _cut(last[len(_FIRST_PROGRAM) :].rstrip(" ."))
+    if last.startswith(_FIRST_PROGRAM):
+        return f"{_cut(last[len(_FIRST_PROGRAM) :].rstrip(' .'))} ({reason})"
+    raised = exception_line(lines)
+    if raised is not None:
+        return f"your code raised {raised} ({reason})"
+    return f"{reason}; its last words: {_cut(last.strip())}" if last else reason
 
 
 def exception_line(lines: Sequence[str]) -> str | None:

@@ -19,6 +19,8 @@ from tenax.wire.api import trials as wire_trials
 from tenax.wire.api import users as wire_users
 from tenax.wire.api.message import Document
 
+#: The states of a trial that is about to run, or runs.
+_AT_WORK = ("PULLING", "STARTING", "RUNNING")
 #: What the attempt of an ACTIVE trial is shown as.
 _ATTEMPTS = {
     "PENDING": "QUEUED",
@@ -133,13 +135,23 @@ def experiment_progress(view: ExperimentView) -> float:
     return min(1.0, (view.trials_ended + view.progress_told) / max(expected, view.trials, 1))
 
 
+def trial_reason(view: TrialView) -> str:
+    """Why it waits, how it ended, or, while it runs again after a failure, how the run before did."""
+    state = trial_state(view)
+    if state == "QUEUED" and view.wait_reason:
+        return view.wait_reason
+    if state in _AT_WORK:
+        return f"its run before: {view.reason}" if view.restarts and view.reason else ""
+    return view.reason
+
+
 def trial_message(view: TrialView, summary: Document | None = None) -> wire_trials.Trial:
     """A trial as clients see one."""
     return wire_trials.Trial(
         id=view.id,
         experiment_id=view.experiment_id,
         state=wire_experiments.State(f"STATE_{trial_state(view)}"),
-        reason=(view.wait_reason if trial_state(view) == "QUEUED" else None) or view.reason,
+        reason=trial_reason(view),
         hparams=cast(Document, view.hparams),
         restarts=view.restarts,
         start_time=view.created_at,
