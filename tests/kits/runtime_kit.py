@@ -194,6 +194,23 @@ class RuntimeKit:
         assert found.exit.reason.endswith("as asked")
         assert found.stopping_since is not None
 
+    async def test_switched_off(self, bench: Bench) -> None:
+        """It ends at once and by the platform's fault; its output stays, and the next agent sees the same."""
+        runtime = await bench.runtime()
+        wanted = spec(bench, "stubborn")
+        await runtime.start(wanted, placement())
+        await until_said(runtime, wanted.container_id, b"ready")
+        await runtime.switch_off(wanted.container_id)
+        found = await until_exited(runtime, wanted.container_id)
+        assert found.exit is not None
+        assert found.exit.platform
+        await runtime.switch_off(wanted.container_id)
+        again = await bench.runtime()
+        later = await again.look(wanted.container_id)
+        assert later is not None
+        assert later.exit == found.exit
+        assert await output(again, wanted.container_id) == b"ready\n"
+
     async def test_sigkill_ends_what_resists(self, bench: Bench) -> None:
         """SIGTERM does not impress it; SIGKILL does."""
         runtime = await bench.runtime()

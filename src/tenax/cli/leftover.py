@@ -7,54 +7,52 @@ task, so that it starts again from its latest checkpoint without that counting a
 from __future__ import annotations
 
 import asyncio
-import signal
+import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from tenax.errors import TenaxError
+from typing import TYPE_CHECKING, AsyncIterator
 
 if TYPE_CHECKING:
-    from tenax.runtime.process import ProcessRuntime
-
-_LOOK_S = 0.02
-#: How long a container that is just being started is waited for.
-_STARTING_S = 10.0
+    from tenax.runtime.port import Runtime
 
 
 def end_all(agent_directory: Path) -> int:
-    """End every process that the agent of this directory started for a task; how many tasks ran."""
-    if not (agent_directory / "containers").is_dir():
-        return 0
+    """End every process that the agent of this directory started for a task; how many tasks ran. Raises RuntimeAway."""
     return asyncio.run(_end_all(agent_directory))
 
 
 async def _end_all(directory: Path) -> int:
-    from tenax.runtime.process import ProcessRuntime
+    count = 0
+    async for runtime in _runtimes(directory):
+        try:
+            running = [found.container_id for found in await runtime.find() if found.state != "exited"]
+            await asyncio.gather(*(runtime.switch_off(container) for container in running))
+            count += len(running)
+        finally:
+            await runtime.close()
+    return count
 
-    runtime = ProcessRuntime(directory)
-    try:
-        running = [found.container_id for found in await runtime.find() if found.state != "exited"]
-        ended = await asyncio.gather(*(_end(runtime, directory, container) for container in running))
-        return sum(ended)
-    finally:
-        await runtime.close()
+
+async def _runtimes(directory: Path) -> AsyncIterator[Runtime]:
+    """Those that have containers in this directory."""
+    if _any(directory / "containers"):
+        from tenax.runtime.process import ProcessRuntime
+
+        yield ProcessRuntime(directory)
+    if _any(directory / "docker"):
+        yield await _docker(directory)
 
 
-async def _end(runtime: ProcessRuntime, directory: Path, container: str) -> bool:
-    """Kill the supervisor of a container: what it watched is swept by whoever looks next, and that is us."""
-    from tenax.runtime.directory import Homes
-    from tenax.runtime.processes import Identity, send
+async def _docker(directory: Path) -> Runtime:
+    """By the first engine that answers, as the agent finds it."""
+    from tenax.runtime.docker import open_docker
+    from tenax.runtime.engine import usual_sockets
+    from tenax.runtime.port import RuntimeAway
 
-    home = Homes(directory / "containers").home(container)
-    waited = 0.0
-    while True:
-        found = await runtime.look(container)
-        if found is None or found.state == "exited":
-            return waited > 0.0
-        supervision = home.supervision()
-        if supervision is not None:
-            send(Identity(supervision.pid, supervision.start), signal.SIGKILL)
-        elif waited > _STARTING_S:
-            raise TenaxError(f"The task in {home.path} neither runs nor ends: look into that directory.")
-        await asyncio.sleep(_LOOK_S)
-        waited += _LOOK_S
+    for host in usual_sockets():
+        with contextlib.suppress(RuntimeAway):
+            return await open_docker(directory, host, "bridge")
+    raise RuntimeAway(f"There are containers of {directory}, and no container engine answers: start it to end them.")
+
+
+def _any(folder: Path) -> bool:
+    return folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.iterdir())

@@ -36,6 +36,7 @@ from tenax.runtime.docker_config import (
     workdir_of,
 )
 from tenax.runtime.docker_output import Tails
+from tenax.runtime.endings import SWITCHED_OFF
 from tenax.runtime.engine import Engine, EngineRefused
 from tenax.runtime.port import Found, Placement, RuntimeAway, StartFailed, Stream
 from tenax.runtime.processes import boot_id
@@ -46,6 +47,7 @@ from tenax.wire.agents import ContainerSpec, Exit
 log = structlog.get_logger("tenax.runtime")
 
 _KILLED = "killed"
+_SWITCHED_OFF = "switched-off"
 
 
 class DockerRuntime:
@@ -128,6 +130,8 @@ class DockerRuntime:
         elif container is not None and status in ("exited", "dead"):
             asked = home.stopping_since() is not None or (home.path / _KILLED).exists()
             exit = ended(as_object(container["State"]), card.boot_id, asked=asked)
+            if (home.path / _SWITCHED_OFF).exists():
+                exit = Exit(reason=SWITCHED_OFF, platform=True)
         else:
             exit = None
         found = Found(
@@ -161,6 +165,12 @@ class DockerRuntime:
         # Not there, or not running (any more).
         with _passing(404, 409):
             await self._engine.post(f"/containers/{name_of(container_id)}/kill", signal=str(number))
+
+    async def switch_off(self, container_id: str) -> None:
+        home = self._homes.home(container_id)
+        if home.path.exists() and await self._inspect(name_of(container_id)) is not None:
+            (home.path / _SWITCHED_OFF).touch()
+            await self.signal(container_id, signal.SIGKILL)
 
     async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
         found = await self.look(container_id)

@@ -7,6 +7,9 @@ import signal
 from tenax.runtime.directory import ExitRecord
 from tenax.wire.agents import Exit
 
+#: Of a container that ended with the cluster of its machine.
+SWITCHED_OFF = "it was ended together with the cluster on its machine"
+
 
 def told(record: ExitRecord) -> Exit:
     """The exit of a supervised process."""

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tenax.runtime.endings import killed_by
+from tenax.runtime.endings import SWITCHED_OFF, killed_by
 from tenax.runtime.port import Found, Placement, StartFailed, Stream
 from tenax.runtime.wakes import News
 from tenax.wire.agents import ContainerSpec, Exit
@@ -134,6 +134,13 @@ class FakeRuntime:
         elif number == signal.SIGTERM:
             container.stopping_since = container.stopping_since or self._clock()
             container.stage.terminated.set()
+
+    async def switch_off(self, container_id: str) -> None:
+        container = self._machine.containers.get(container_id)
+        if container is not None and container.task is not None and container.exit is None:
+            container.task.cancel()
+            await asyncio.gather(container.task, return_exceptions=True)
+            self._end(container, Exit(reason=SWITCHED_OFF, platform=True))
 
     async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
         container = self._machine.containers.get(container_id)

@@ -96,6 +96,9 @@ class Runtime(Protocol):
     async def signal(self, container_id: str, number: int) -> None:
         """SIGKILL to all that belongs to it, any other signal to the main process. Nothing if it has ended."""
 
+    async def switch_off(self, container_id: str) -> None:
+        """End it as a machine that loses its power would: at once, by the platform's fault; output and spool stay."""
+
     async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
         """Up to ``limit`` raw bytes from ``offset``; returns (offset of the first byte returned, bytes).
 

@@ -113,6 +113,17 @@ class ProcessRuntime:
                 return
             await asyncio.sleep(0.01)
 
+    async def switch_off(self, container_id: str) -> None:
+        home = self._homes.home(container_id)
+        while (found := await self.look(container_id)) is not None and found.state != "exited":
+            supervision = home.supervision()
+            if supervision is not None:
+                # Whoever looks next sweeps what it watched, and says that it was lost.
+                send(Identity(supervision.pid, supervision.start), signal.SIGKILL)
+            elif not is_locked(home):
+                return
+            await asyncio.sleep(0.01)
+
     async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
         return segments.read(self._homes.home(container_id).output, stream, offset, limit)
 
