@@ -14,6 +14,8 @@ from pydantic import SecretStr
 
 from tenax.agent.app import run
 from tenax.config.agent import AgentSettings, RuntimeKind, SlotType
+from tenax.runtime.docker import open_docker
+from tenax.runtime.port import Runtime
 from tenax.runtime.process import ProcessRuntime
 from tenax.wire.agents import ContainerSpec
 from tests.agent.master_double import TOKEN
@@ -27,6 +29,8 @@ class Host:
         self.master_url = master_url
         self.task: asyncio.Task[None] | None = None
         self.process: asyncio.subprocess.Process | None = None
+        #: Of the engine that a test uses; "" for none.
+        self.docker_host = ""
 
     def settings(self, **changes: object) -> AgentSettings:
         values: dict[str, object] = {
@@ -77,10 +81,13 @@ class Host:
     async def clean(self) -> None:
         await self.stop()
         await self.kill()
-        runtime = ProcessRuntime(self.directory)
-        for found in await runtime.find():
-            await runtime.remove(found.container_id)
-        await runtime.close()
+        runtimes: list[Runtime] = [ProcessRuntime(self.directory)]
+        if self.docker_host:
+            runtimes.append(await open_docker(self.directory, self.docker_host, "host"))
+        for runtime in runtimes:
+            for found in await runtime.find():
+                await runtime.remove(found.container_id)
+            await runtime.close()
 
 
 def spec(code: str, **changes: object) -> ContainerSpec:

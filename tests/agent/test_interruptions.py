@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tenax.wire.agents import Exit
 from tests.agent.host import SPOOLING, WAIT, Host, spec
-from tests.agent.master_double import MasterDouble
+from tests.agent.master_double import CLUSTER, MasterDouble
 
 #: Prints numbers until a file appears, then ends with a code.
 COUNT = """
@@ -110,6 +110,23 @@ async def test_a_master_that_is_away_while_the_container_ends(master: MasterDoub
     assert master.reports[name].exit == Exit(code=4, reason="exited with code 4")
     assert numbers(master.text(name))
     assert [record["n"] for record in master.spool[name, "boot-1-2"]] == [1, 2]
+
+
+async def test_another_cluster_at_the_masters_address(master: MasterDouble, host: Host) -> None:
+    """Its master's place is taken by another cluster's: nothing is done for it, and the container runs on."""
+    host.start()
+    wanted = spec(WAIT)
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    ours = dict(master.wants)
+    master.cluster_id = "22222222-2222-2222-2222-222222222222"
+    await master.stop(wanted.container_id, 0)
+    await master.cut()
+    await master.until(lambda: len(master.hellos) == 3)
+    master.cluster_id, master.wants = CLUSTER, ours
+    await master.until(lambda: len(master.hellos) == 4)
+    assert [report.state for report in master.hellos[-1].containers] == ["running"]
 
 
 async def test_an_agent_told_to_end_leaves_its_containers(master: MasterDouble, host: Host) -> None:

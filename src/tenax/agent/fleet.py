@@ -24,7 +24,8 @@ class Fleet:
         """Take over what an earlier agent started here."""
         found = await self._tools.runtime.find()
         for container in found:
-            self._keeper(container.container_id)
+            # Noted here and now: the first hello must name it.
+            self._keeper(container.container_id).note(container)
         if found:
             log.info("found containers", count=len(found))
 

@@ -119,7 +119,10 @@ class Keeper:
         found = await self._tools.runtime.look(self.container_id)
         ours = found is not None and self._is_ours(found)
         self._fresh = self._fresh or found is None
-        self._note(found, ours)
+        if found is not None:
+            self.note(found)
+        elif self._settled is not None:
+            self._report("exited", exit=self._settled)
         situation = Situation(self._want, found, ours, self._settled, self._killed_at, time.monotonic())
         await self._apply(decide(situation), found)
 
@@ -166,14 +169,10 @@ class Keeper:
             self._tools.generation is not None or found.cluster_id != self._tools.own.cluster_id
         )
 
-    def _note(self, found: Found | None, ours: bool) -> None:
+    def note(self, found: Found) -> None:
         """Report what was found, and have its output shipped."""
-        if found is None:
-            if self._settled is not None:
-                self._report("exited", exit=self._settled)
-            return
         self._tools.ports.setdefault(self.container_id, placing.ports_of(found.placed))
-        if ours and self._shipper is None and found.state != "starting":
+        if self._is_ours(found) and self._shipper is None and found.state != "starting":
             self._ship_output()
         if found.state == "exited" and (self._settled is not None or self._is_foreign(found)):
             self._report("exited", exit=self._settled or found.exit, found=found)
