@@ -33,7 +33,7 @@ SUBMISSIONS = 30 if LONG else 12
 FLOOR_TRIALS_PER_S = 20.0
 FLOOR_ABOVE_INTERPRETER_MS = 150.0
 #: How often the SDK looks whether a search has ended; its share of the result is half of this at most.
-_LOOK_S = 0.05
+_LOOK_S = 0.2
 
 
 def config(trials: int) -> JsonObject:
