@@ -18,6 +18,7 @@ import structlog
 from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, Stale, TryAgain
+from tenax.master import telemetry
 from tenax.master.ingest.budget import Budget
 from tenax.master.ingest.log_lines import Line, Origin, lines_of
 from tenax.master.ingest.threads import Threads
@@ -70,7 +71,9 @@ class LogIngest:
             raw = await self._threads.run(_decompress, body)
             for _ in range(_TRIES):
                 try:
-                    return await self._take(agent_id, container_id, stream, offset, raw, final)
+                    following = await self._take(agent_id, container_id, stream, offset, raw, final)
+                    telemetry.INGESTED.labels("output_bytes").inc(len(raw))
+                    return following
                 except Stale:
                     continue
         raise TryAgain("the same output is being stored by another request")

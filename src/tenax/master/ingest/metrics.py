@@ -19,6 +19,7 @@ import structlog
 from asyncpg import Connection
 
 from tenax.errors import TryAgain
+from tenax.master import telemetry
 from tenax.master.ingest.budget import Budget
 from tenax.master.ingest.decide import decide
 from tenax.master.ingest.sealing import Sealing
@@ -185,6 +186,9 @@ class MetricIngest:
 
 
 def _answer(submission: _Submission, receipt: Receipt) -> None:
+    refused = sum(one is not None for one in receipt.refused)
+    telemetry.INGESTED.labels("reports").inc(len(receipt.refused) - refused)
+    telemetry.INGEST_REFUSED.labels("reports").inc(refused)
     # Whoever asked may have gone away.
     if not submission.done.done():
         submission.done.set_result(receipt)
