@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 
 import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
@@ -102,6 +103,33 @@ async def test_a_malformed_body_is_never_our_error(api: Api) -> None:
             elif reply.status_code >= 400:
                 assert told["error"]["error"] if route.path.startswith("/api/v1") else told["message"]
     assert not wrong
+
+
+async def test_strange_paths_and_queries_are_never_our_error(api: Api) -> None:
+    """Identifiers of any kind and size, and parameters that are no values."""
+    wrong = []
+    for route in DECLARED:
+        if route.method == "WEBSOCKET" or Allow.ADMIN not in MAY[route.allow] or route.operation == "Logout":
+            continue
+        for value in ("1", "-1", "0", "9" * 40, "1e3", "%F0%9F%98%80", "a%2Fb", "%00", "..", "' or 1=1 --"):
+            path = re.sub(r"\{[^}]*\}", value, route.path)
+            for query in ("", "?limit=x&offset=-9&sortBy=&states=NO&trialIds=x&follow=2&userIds=a", "?limit=-3&%00=1"):
+                reply = await api.admin.ask(route.method, path + query)
+                if reply.status_code >= 500 and reply.status_code != 501:
+                    wrong.append((route.operation, path, query, reply.status_code, reply.text[:200]))
+    assert not wrong
+
+
+async def test_a_database_that_is_away_is_told_with_when_to_try_again(api: Api) -> None:
+    """503 with Retry-After on every kind of route, never 500: tasks try again only then."""
+    await api.master.db.close()
+    for path in ("/api/v1/me", "/api/v1/experiments/1", "/api/v1/allocations/x/signals/preemption"):
+        reply = await api.user.get(path)
+        assert reply.status_code == 503, reply.text
+        assert int(reply.headers["retry-after"]) >= 1
+        assert reply.json()["error"]["reason"] == "Unavailable"
+    assert (await api.nobody.get("/health")).json()["status"] == "down"
+    assert (await api.nobody.get("/info")).status_code == 200
 
 
 @pytest.mark.parametrize("content_type", ["", "application/x-www-form-urlencoded", "text/plain"])

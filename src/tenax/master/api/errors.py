@@ -58,6 +58,9 @@ UNAUTHENTICATED = Kind(401, 16, "Unauthenticated")
 FORBIDDEN = Kind(403, 7, "PermissionDenied")
 UNIMPLEMENTED = Kind(501, 12, "Unimplemented")
 
+#: Problems of one request that are told.
+_MOST_TOLD = 20
+
 #: First match wins.
 KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
     (InvalidInput, INVALID),
@@ -76,6 +79,8 @@ KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
     # A value that fits the message but not the column, for example an id beyond 64 bits.
     (asyncpg.DataError, INVALID),
     (asyncpg.ProgramLimitExceededError, INVALID),
+    # A reference to what is not there, or a value that a constraint forbids, which no check caught before.
+    (asyncpg.IntegrityConstraintViolationError, INVALID),
 )
 
 #: What the framework itself refuses, by status.
@@ -169,4 +174,5 @@ def _problems(errors: Iterable[object]) -> str:
         place = ".".join(str(step) for step in item["loc"] if step not in ("body", "query", "path"))
         text = str(item["msg"]).removeprefix("Value error, ")
         told_ones.append(f"{place}: {text}" if place else text)
-    return "; ".join(told_ones)
+    more = len(told_ones) - _MOST_TOLD
+    return "; ".join(told_ones[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
