@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import ssl
 import tarfile
 import zlib
 from collections.abc import Callable
@@ -44,7 +45,8 @@ _decode = msgspec.json.Decoder(FromAgent).decode
 class MasterDouble:
     """``async with MasterDouble() as master``: serves until the end of the block, `away` and `back` in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.cluster_id = CLUSTER
         self.generation = 1
         self.revision = 1
@@ -74,7 +76,7 @@ class MasterDouble:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'http' if self._tls is None else 'https'}://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> MasterDouble:
         await self.back()
@@ -94,7 +96,7 @@ class MasterDouble:
         app.router.add_post("/api/v1/allocations/{allocation}/spool", self._spool)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True, ssl_context=self._tls)
         await site.start()
         self._port = self._runner.addresses[0][1]
 
