@@ -101,8 +101,8 @@ def credential_of(connection: HTTPConnection) -> Credential | None:
         if value is not None:
             scheme, _, token = value.partition(" ")
             return Credential(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
-    token = _cookie(connection.headers.get("cookie"))
-    return Credential(token, by_cookie=True) if token else None
+    found = _cookie(connection.headers.get("cookie"))
+    return Credential(found, by_cookie=True) if found else None
 
 
 async def identify(conn: Connection, credential: Credential, allow: Allow) -> Caller:

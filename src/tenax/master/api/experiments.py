@@ -280,7 +280,7 @@ async def best_metric(master: MasterDep, experiment_id: int) -> BestMetricRespon
 
 def bare(state: State | CheckpointState) -> str:
     """A state without the prefix that it travels with."""
-    return state.value.removeprefix("STATE_")
+    return str(state.value).removeprefix("STATE_")
 
 
 #: How it is told in an experiment's reason.

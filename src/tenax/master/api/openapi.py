@@ -49,16 +49,17 @@ def _write(app: FastAPI) -> JsonObject:
         (route.path, method): allowed(route.endpoint)
         for route in app.routes
         if isinstance(route, APIRoute)
-        for method in route.methods
+        for method in route.methods or ()
     }
     paths = cast("dict[str, dict[str, JsonObject]]", made["paths"])
-    made["paths"] = {}
+    spelled: JsonObject = {}
     for path, operations in paths.items():
         for method, operation in operations.items():
             allow = policies[path, method.upper()]
             operation["x-allow"] = allow.value if allow is not None else None
             _finish(operation, camel=path.startswith("/api/v1/"))
-        made["paths"][_spelled(path)] = cast(JsonObject, operations)
+        spelled[_spelled(path)] = cast(JsonObject, operations)
+    made["paths"] = spelled
     schemas = cast(JsonObject, cast(JsonObject, made.setdefault("components", {})).setdefault("schemas", {}))
     schemas["Error"] = _ERROR
     for unused in ("HTTPValidationError", "ValidationError"):
