@@ -104,11 +104,18 @@ def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
     for one in agents:
         output.say(f"  agent {one.id} offers {_slots_in_words(one)}")
     if hints:
-        _tell_what_is_next(state)
+        _tell_what_is_next(cluster)
     return exits.FAILED if cluster.options.agent and not agents else exits.OK
 
 
-def _tell_what_is_next(state: StateDir) -> None:
+def _tell_what_is_next(cluster: Cluster) -> None:
+    import getpass
+
+    state = cluster.state
+    if cluster.options.agent and cluster.options.runtime == "process":
+        output.say(
+            f"  tasks are processes of {getpass.getuser()}: whoever may submit can do what {getpass.getuser()} can"
+        )
     output.say(f"  user and password are in {state.credentials}; commands on this machine find them there")
     if state.root != state_of(None).root:
         output.say(f"  commands find this cluster with: export TENAX_DIR={state.root}")

@@ -1,0 +1,126 @@
+"""What is only seen on a terminal, and Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tenax.cli import exits
+from tests.cli.test_commands import experiment, serve, trial
+from tests.kits.pretend_master import PretendMaster, Reply
+
+TENAX = str(Path(sys.executable).with_name("tenax"))
+ESCAPE = "\x1b["
+
+
+@dataclass
+class Terminal:
+    """A command on a terminal of 120 columns, and all that it has shown."""
+
+    process: subprocess.Popen[bytes]
+    screen: int
+    shown: str = ""
+
+    def read(self) -> bool:
+        """More of what it shows; False at its end."""
+        with contextlib.suppress(OSError):
+            data = os.read(self.screen, 65536)
+            self.shown += data.decode()
+            return bool(data)
+        return False
+
+    def until(self, text: str) -> None:
+        """Until it has shown this."""
+        until = time.monotonic() + 30
+        while text not in self.shown:
+            assert time.monotonic() < until, self.shown
+            assert self.read(), self.shown
+
+    def end(self) -> int:
+        """Its exit code, once it has ended."""
+        while self.read():
+            pass
+        return self.process.wait(30)
+
+
+@contextlib.contextmanager
+def on_terminal(*words: str, **variables: str) -> Iterator[Terminal]:
+    screen, inner = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "30", **variables}
+    environment.pop("NO_COLOR", None) if "NO_COLOR" not in variables else None
+    process = subprocess.Popen(
+        [TENAX, *words], stdin=inner, stdout=inner, stderr=inner, env=environment, start_new_session=True
+    )
+    os.close(inner)
+    try:
+        yield Terminal(process, screen)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(screen)
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+def test_live_table(master: PretendMaster) -> None:
+    """On a terminal a search is one table that is kept up to date, and ends with the best trials."""
+    running = {"experiment": experiment(numTrials=2)}
+    serve(master, experiment(), trial(1, best=0.8), trial(2, best=0.9))
+    master.on("GET", "/api/v1/experiments/7", running, running, {"experiment": experiment(state="STATE_COMPLETED")})
+    with on_terminal("e", "wait", "7") as terminal:
+        terminal.until("Ctrl-C detaches")
+        assert terminal.end() == exits.OK
+        assert ESCAPE in terminal.shown
+        assert "25 %" in plain(terminal.shown)
+        last = plain(terminal.shown).split("Experiment 7 COMPLETED")[-1]
+        assert last.index("0.9") < last.index("0.8")
+
+
+@pytest.mark.parametrize("searcher", ["adaptive_asha", "single"])
+def test_ctrl_c_detaches(master: PretendMaster, searcher: str) -> None:
+    """Ctrl-C while an experiment is followed ends the command, not the experiment, and says how to come back."""
+    serve(master, experiment(searcherType=searcher), trial(3))
+    line = {"result": {"id": "1", "message": "hello from the script", "level": "LOG_LEVEL_INFO"}}
+    master.on("GET", "/api/v1/trials/3/logs", Reply(lines=[line], broken=True))
+    with on_terminal("e", "wait", "7") as terminal:
+        terminal.until("hello from the script" if searcher == "single" else "Ctrl-C detaches")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == exits.INTERRUPTED
+        assert "tenax experiment wait 7" in terminal.shown
+        assert "Traceback" not in terminal.shown
+    assert not [one for one in master.asked if one.method == "POST"]
+
+
+def test_colour(master: PretendMaster) -> None:
+    """A terminal gets colours, and none where the person wants none."""
+    master.on("GET", "/api/v1/experiments", {"experiments": [experiment()], "pagination": {}})
+    with on_terminal("e", "list") as terminal:
+        assert terminal.end() == exits.OK
+        assert ESCAPE in terminal.shown
+    with on_terminal("e", "list", NO_COLOR="1") as terminal:
+        assert terminal.end() == exits.OK
+        assert not re.search(r"\x1b\[3\dm", terminal.shown)
+        assert "digits" in terminal.shown
+
+
+def test_a_reader_that_has_enough(master: PretendMaster) -> None:
+    """A pipe that is closed early is no error."""
+    master.on("GET", "/api/v1/experiments", {"experiments": [experiment()] * 2000, "pagination": {}})
+    command = f"set -o pipefail; {TENAX} e list | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == exits.OK
+    assert done.stderr == ""
+    assert done.stdout.startswith(" ID") or done.stdout.startswith("ID")
