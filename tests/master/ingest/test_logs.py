@@ -7,12 +7,13 @@ import itertools
 import zlib
 
 import pytest
+import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, lines_of, read_head
-from tenax.master.ingest.log_search import Filters, rendered, search
+from tenax.master.ingest.log_search import Filters, Pattern, rendered, search
 from tenax.master.ingest.log_stream import Wanted, read
 from tenax.master.store import log_packing, logs
 from tenax.master.store.logs import append_system_line
@@ -21,7 +22,7 @@ from tests.kits.telemetry import Book
 
 
 def texts(raw: bytes, carry: bytes = b"", *, final: bool = True) -> list[str]:
-    return [line.text for line in lines_of(raw, carry, 0, final=final)[0]]
+    return lines_of(raw, carry, final=final)[0].texts
 
 
 @pytest.mark.parametrize(
@@ -66,10 +67,10 @@ def test_lines_do_not_depend_on_how_output_was_cut(raw: bytes, cuts: list[int]) 
     carry, found = b"", []
     places = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
     for start, end in itertools.pairwise(places):
-        some, carry = lines_of(raw[start:end], carry, 0, final=False)
-        found += some
-    found += lines_of(b"", carry, 0, final=True)[0]
-    assert [line.text for line in found] == texts(raw)
+        some, carry = lines_of(raw[start:end], carry, final=False)
+        found += some.texts
+    found += lines_of(b"", carry, final=True)[0].texts
+    assert found == texts(raw)
 
 
 LINES = st.builds(
@@ -224,6 +225,33 @@ def test_a_broken_pattern_is_the_users_mistake() -> None:
         Filters(text="(", regex=True)
     chunk = log_packing.pack([Line(0, "a" * 5000 + "!")], [Origin()])
     assert search(logs.Span(0, chunk), Filters(text="(a*)*b$", regex=True), -1, 10) == []
+
+
+PATTERNS = [
+    "a",
+    "^a",
+    "a$",
+    "^a$",
+    "a*",
+    "^$",
+    "[^b]+",
+    "a.b",
+    r"(?s)a.b",
+    r"\Aa",
+    r"b\z",
+    "a|b$",
+    "(?i)A",
+    "(?-i)^b",
+    "\n",
+    r"\s",
+]
+
+
+@given(st.lists(st.text("ab \u00e9", max_size=4), min_size=1, max_size=6), st.sampled_from(PATTERNS))
+def test_a_pattern_finds_the_lines_that_it_matches(lines: list[str], pattern: str) -> None:
+    """Tried on many lines at once it finds what it finds line by line."""
+    found = Pattern(pattern).lines("\n".join(lines).encode())
+    assert found == [place for place, line in enumerate(lines) if re2.search(pattern, line)]
 
 
 async def test_following_ends_with_the_task(book: Book) -> None:

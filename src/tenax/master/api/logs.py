@@ -28,7 +28,8 @@ from tenax.wire.api.message import OrderBy
 routes = Routes("logs")
 log = structlog.get_logger("tenax.logs")
 
-_MOST_LINES = 10_000
+#: Lines in one request, and in one part of a stream.
+_MOST_LINES, _PART_LINES = 10_000, 1000
 Texts = Annotated[list[str], Query()]
 Numbers = Annotated[list[int], Query()]
 
@@ -143,7 +144,8 @@ async def _lines(master: Master, task_id: str, trial_id: int | None, asked: Want
     whose: JsonObject = {"taskId": task_id} if trial_id is None else {"trialId": trial_id}
     parts = read(master.db, master.listener, master.intake.threads, task_id, asked, master.shutdown)
     async for found in parts:
-        yield b"".join(line({**whose, **_message(each)}) for each in found)
+        for start in range(0, len(found), _PART_LINES):
+            yield await master.intake.threads.run(_messages, whose, found[start : start + _PART_LINES])
 
 
 async def _fields(master: Master, task_id: str) -> AsyncIterator[bytes]:
@@ -158,6 +160,10 @@ async def _task_of(master: Master, trial_id: int) -> str:
     if task_id is None:
         raise NotFound(f"there is no trial {trial_id}")
     return task_id
+
+
+def _messages(whose: JsonObject, found: list[Found]) -> bytes:
+    return b"".join(line({**whose, **_message(each)}) for each in found)
 
 
 def _message(found: Found) -> JsonObject:

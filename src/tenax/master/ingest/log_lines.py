@@ -19,6 +19,7 @@ NO_RANK = -1
 LEVELS = ("UNSPECIFIED", "TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _NUMBER = {name: number for number, name in enumerate(LEVELS)}
 _HEAD = re.compile(r"(?: ?\[rank=(\d{1,9})\] ?)?(?:(TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL):(?: |$))?")
+_ANY_HEAD = re.compile(r"^(?: ?\[rank=|(?:TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL):)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,41 @@ class Line:
     origin: int = 0
 
 
-def lines_of(raw: bytes, carry: bytes, at_us: int, *, final: bool) -> tuple[list[Line], bytes]:
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Lines as columns; all have one length."""
+
+    texts: list[str]
+    ranks: list[int]
+    levels: list[int]
+
+
+def lines_of(raw: bytes, carry: bytes, *, final: bool) -> tuple[Texts, bytes]:
     """The lines that end in ``raw``, which goes on after ``carry``; and what is carried over."""
-    *ended, rest = (carry + raw).split(b"\n")
-    lines = [line for piece in ended for line in _lines(piece, at_us)]
+    data = carry + raw
+    end = data.rfind(b"\n")
+    ended, rest = (data[:end], data[end + 1 :]) if end >= 0 else (None, data)
+    texts = [] if ended is None else _split(ended)
     rest = _collapsed(rest)
     if rest and (final or len(rest) > MAX_LINE):
-        lines += _lines(rest, at_us)
+        texts += _cut(rest)
         rest = b""
-    return lines, rest
+    return _with_heads(texts), rest
+
+
+def _split(ended: bytes) -> list[str]:
+    texts = ended.decode("utf-8", "replace").split("\n")
+    if b"\r" not in ended and b"\x00" not in ended and max(map(len, texts)) <= MAX_LINE // 4:
+        return texts
+    return [text for piece in ended.split(b"\n") for text in _cut(piece)]
+
+
+def _with_heads(texts: list[str]) -> Texts:
+    """Most output tells neither rank nor level: one look at all of it."""
+    if not _ANY_HEAD.search("\n".join(texts)):
+        return Texts(texts, [NO_RANK] * len(texts), [0] * len(texts))
+    heads = [read_head(text) for text in texts]
+    return Texts([head[2] for head in heads], [head[0] for head in heads], [head[1] for head in heads])
 
 
 def read_head(text: str) -> tuple[int, int, str]:
@@ -75,11 +102,10 @@ def clean(text: str) -> str:
     return text.replace("\x00", "\ufffd") if "\x00" in text else text
 
 
-def _lines(piece: bytes, at_us: int) -> Iterator[Line]:
+def _cut(piece: bytes) -> Iterator[str]:
     piece = _collapsed(piece).rstrip(b"\r")
     for start in range(0, max(1, len(piece)), MAX_LINE):
-        rank, level, text = read_head(clean(piece[start : start + MAX_LINE].decode("utf-8", "replace")))
-        yield Line(at_us, text, level, rank)
+        yield clean(piece[start : start + MAX_LINE].decode("utf-8", "replace"))
 
 
 def _collapsed(piece: bytes) -> bytes:

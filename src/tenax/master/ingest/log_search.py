@@ -2,21 +2,31 @@
 
 Rules:
 - Text is found without regard to case; a pattern is RE2's (no backtracking: no pattern can hang the master).
-- A pattern is tried on the whole chunk first: only when it hits are lines looked at one by one.
+- A pattern is tried on the whole chunk at once; lines are looked at one by one only where that could differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import zlib
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import lru_cache
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import re2
 
 from tenax.errors import InvalidInput
 from tenax.master.ingest.log_lines import LEVELS, NO_RANK, Line, Origin
-from tenax.master.store.log_packing import unpack
+from tenax.master.store.log_packing import columns_of
 from tenax.master.store.logs import Span
+
+Places: TypeAlias = npt.NDArray[np.int64]
+_LINE_FEED = 10
+#: Anchors of the whole text, and flags that are switched off.
+_WHOLE_TEXT = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +46,11 @@ class Filters:
     text: str = ""
     #: ``text`` is a pattern.
     regex: bool = False
-    _pattern: object = field(init=False, repr=False, compare=False, default=None)
+    pattern: Pattern | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         if self.regex and self.text:
-            object.__setattr__(self, "_pattern", _compile(self.text))
+            object.__setattr__(self, "pattern", Pattern(self.text))
 
     def may_match(self, span: Span) -> bool:
         """Whether it is worth unpacking; by what is known of the chunk as a whole."""
@@ -51,24 +61,16 @@ class Filters:
             return False
         if self.before_us is not None and chunk.first_at_us > self.before_us:
             return False
-        return any(self._wants(origin) for origin in chunk.origins)
+        return any(self.wants(origin) for origin in chunk.origins)
 
-    def _wants(self, origin: Origin) -> bool:
+    def wants(self, origin: Origin) -> bool:
+        """Whether lines of that speaker may be wanted."""
         return (
             (not self.allocation_ids or origin.allocation_id in self.allocation_ids)
             and (not self.agent_ids or origin.agent_id in self.agent_ids)
             and (not self.container_ids or origin.container_id in self.container_ids)
             and (not self.sources or origin.source in self.sources)
             and (not self.stdtypes or origin.stdtype in self.stdtypes)
-        )
-
-    def _matches(self, line: Line, wanted: list[bool]) -> bool:
-        return (
-            wanted[line.origin]
-            and (not self.levels or line.level in self.levels)
-            and (not self.ranks or line.rank in self.ranks)
-            and (self.after_us is None or line.at_us >= self.after_us)
-            and (self.before_us is None or line.at_us <= self.before_us)
         )
 
 
@@ -81,16 +83,63 @@ class Found:
     origin: Origin
 
 
-def search(span: Span, filters: Filters, after: int, before: int) -> list[Found]:
-    """The wanted lines of a chunk with numbers after ``after`` and before ``before``, in order."""
+def search(
+    span: Span, filters: Filters, after: int, before: int, most: int | None = None, *, descending: bool = False
+) -> list[Found]:
+    """At most ``most`` wanted lines of a chunk with numbers after ``after`` and before ``before``, in order."""
     if not filters.may_match(span):
         return []
-    wanted = [filters._wants(origin) for origin in span.chunk.origins]
-    lines = unpack(span.chunk)
+    first = span.first_line
+    places = _by_columns(span, filters, np.arange(max(0, after + 1 - first), min(span.chunk.lines, before - first)))
+    if not places.size:
+        return []
+    data = zlib.decompress(span.chunk.body)
+    if filters.text:
+        places = places[np.isin(places, _by_text(data, filters), assume_unique=True)]
+    if descending:
+        places = places[::-1]
+    return _found(span, places[:most], data)
+
+
+def _by_columns(span: Span, filters: Filters, places: Places) -> Places:
+    """Those of ``places`` that everything but their text speaks for."""
+    columns = columns_of(span.chunk)
+    wanted = [number for number, origin in enumerate(span.chunk.origins) if filters.wants(origin)]
+    if len(wanted) < len(span.chunk.origins):
+        places = places[np.isin(columns.origin[places], wanted)]
+    if filters.levels:
+        places = places[np.isin(columns.level[places], list(filters.levels))]
+    if filters.ranks:
+        places = places[np.isin(columns.rank[places], list(filters.ranks))]
+    if filters.after_us is not None:
+        places = places[columns.at_us[places] >= filters.after_us]
+    if filters.before_us is not None:
+        places = places[columns.at_us[places] <= filters.before_us]
+    return places
+
+
+def _by_text(data: bytes, filters: Filters) -> list[int]:
+    """Places of lines that the text speaks for."""
+    if filters.pattern is not None:
+        return filters.pattern.lines(data)
+    needle, text = filters.text.lower(), data.decode().lower()
+    if needle not in text:
+        return []
+    return [place for place, line in enumerate(text.split("\n")) if needle in line]
+
+
+def _found(span: Span, places: Places, data: bytes) -> list[Found]:
+    columns = columns_of(span.chunk)
+    texts = data.decode().split("\n")
     return [
-        Found(number, line, span.chunk.origins[line.origin])
-        for place, line in _hits(lines, filters)
-        if after < (number := span.first_line + place) < before and filters._matches(line, wanted)
+        Found(span.first_line + place, Line(at_us, texts[place], level, rank, origin), span.chunk.origins[origin])
+        for place, at_us, rank, level, origin in zip(
+            places.tolist(),
+            columns.at_us[places].tolist(),
+            columns.rank[places].tolist(),
+            columns.level[places].tolist(),
+            columns.origin[places].tolist(),
+        )
     ]
 
 
@@ -105,39 +154,41 @@ def rendered(found: Found) -> str:
 
 def timestamp(at_us: int) -> str:
     """RFC 3339 with microseconds, in UTC."""
-    moment = datetime.fromtimestamp(at_us // 1_000_000, timezone.utc)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_us % 1_000_000:06d}Z"
+    return f"{_second(at_us // 1_000_000)}.{at_us % 1_000_000:06d}Z"
 
 
-def _hits(lines: list[Line], filters: Filters) -> Iterator[tuple[int, Line]]:
-    if not filters.text:
-        return iter(enumerate(lines))
-    if filters._pattern is not None:
-        pattern = filters._pattern
-        # Leaving most chunks after one look.
-        whole = "\n".join(line.text for line in lines)
-        if _is_line_pattern(filters.text) and re2.search(f"(?m:{filters.text})", whole, options=_options()) is None:
-            return iter(())
-        return ((n, line) for n, line in enumerate(lines) if pattern.search(line.text) is not None)  # type: ignore[attr-defined]
-    needle = filters.text.lower()
-    return ((n, line) for n, line in enumerate(lines) if needle in line.text.lower())
+@lru_cache(maxsize=1024)
+def _second(at: int) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).replace(tzinfo=None).isoformat()
 
 
-def _is_line_pattern(pattern: str) -> bool:
-    """Whether a line that matches makes the whole chunk match: not with anchors of the whole text."""
-    return "\\A" not in pattern and "\\z" not in pattern and "(?" not in pattern
+class Pattern:
+    """A regular expression of RE2, for many lines at once. Raises InvalidInput."""
 
+    def __init__(self, text: str) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            self._line = re2.compile(text, options=options)
+            # On the whole chunk ^ and $ stand at every line.
+            self._chunk = re2.compile(f"(?m:{text})", options=options)
+        except re2.error as error:
+            why = error.args[0]
+            told = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+            raise InvalidInput(f"{text!r} is not a regular expression of RE2: {told}") from None
+        # Anchors of the whole text mean a line's ends; what matches nothing at all matches everywhere.
+        self._apart = bool(_WHOLE_TEXT.search(text)) or self._line.search("") is not None
 
-def _options() -> object:
-    options = re2.Options()
-    options.log_errors = False
-    return options
-
-
-def _compile(pattern: str) -> object:
-    try:
-        return re2.compile(pattern, options=_options())
-    except re2.error as error:
-        why = error.args[0]
-        text = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
-        raise InvalidInput(f"{pattern!r} is not a regular expression of RE2: {text}") from None
+    def lines(self, data: bytes) -> list[int]:
+        """Places of the lines that match."""
+        if not self._apart:
+            ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LINE_FEED)
+            starts = []
+            for match in self._chunk.finditer(data):
+                if b"\n" in data[match.start() : match.end()]:
+                    break
+                starts.append(match.start())
+            else:
+                return np.unique(np.searchsorted(ends, starts)).tolist() if starts else []
+        # A match over several lines may hide others: look at each line.
+        return [place for place, line in enumerate(data.split(b"\n")) if self._line.search(line) is not None]

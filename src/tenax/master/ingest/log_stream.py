@@ -13,8 +13,8 @@ from tenax.master.store.database import Database
 from tenax.master.store.logs import Place, Span
 from tenax.master.store.wakeups import Listener, Subscription
 
-#: Chunks that are looked through at a time.
-_AT_ONCE = 8
+#: Chunks that are looked through at a time, at first (a page needs few) and at most.
+_FIRST, _MOST = 2, 8
 #: After the end of a task its last lines may still be under way.
 _LAST_LINES_S = 2.0
 _BEYOND = 2**62
@@ -85,6 +85,7 @@ class _Reader:
         self._after = -1
         self._before = _BEYOND
         self._left = wanted.limit
+        self._at_once = _FIRST
 
     @property
     def is_done(self) -> bool:
@@ -101,10 +102,11 @@ class _Reader:
                     after=self._after,
                     before=self._before,
                     descending=self._wanted.descending,
-                    limit=_AT_ONCE,
+                    limit=self._at_once,
                 )
             if not found:
                 return
+            self._at_once = min(2 * self._at_once, _MOST)
             lines = await self._threads.run(self._search, found)
             last = found[-1]
             if self._wanted.descending:
@@ -112,7 +114,6 @@ class _Reader:
             else:
                 self._after = last.first_line + last.chunk.lines - 1
             if self._left is not None:
-                lines = lines[: self._left]
                 self._left -= len(lines)
             if lines:
                 yield lines
@@ -120,6 +121,8 @@ class _Reader:
     def _search(self, spans: list[Span]) -> list[Found]:
         found: list[Found] = []
         for span in spans:
-            lines = search(span, self._wanted.filters, self._after, self._before)
-            found += reversed(lines) if self._wanted.descending else lines
+            most = None if self._left is None else self._left - len(found)
+            if most != 0:
+                down = self._wanted.descending
+                found += search(span, self._wanted.filters, self._after, self._before, most, descending=down)
         return found

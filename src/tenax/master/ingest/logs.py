@@ -20,7 +20,7 @@ from asyncpg import Connection
 from tenax.errors import InvalidInput, NotFound, Stale, TryAgain
 from tenax.master import telemetry
 from tenax.master.ingest.budget import Budget
-from tenax.master.ingest.log_lines import Line, Origin, lines_of
+from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, Texts, level_number, lines_of
 from tenax.master.ingest.threads import Threads
 from tenax.master.store import log_packing, logs
 from tenax.master.store.database import Database
@@ -185,17 +185,18 @@ def _decompress(body: bytes) -> bytes:
 def _pack(
     fresh: bytes, carry: bytes, now_us: int, final: bool, missing: int, member: Member, stream: str
 ) -> tuple[bytes, Chunk | None]:
-    lines: list[Line] = []
+    ended = Texts([], [], [])
     if missing:
         # What was carried over is a line for itself: its end is lost.
-        lines, carry = lines_of(b"", carry, now_us, final=True)
-        lines.append(Line(now_us, f"[{missing} bytes of output are missing here: they were dropped]", level=4))
-    ended, carry = lines_of(fresh, carry, now_us, final=final)
-    lines += ended
-    if not lines:
+        torn, carry = lines_of(b"", carry, final=True)
+        told = f"[{missing} bytes of output are missing here: they were dropped]"
+        ended = Texts([*torn.texts, told], [*torn.ranks, NO_RANK], [*torn.levels, level_number("WARNING")])
+    more, carry = lines_of(fresh, carry, final=final)
+    ended = Texts(ended.texts + more.texts, ended.ranks + more.ranks, ended.levels + more.levels)
+    if not ended.texts:
         return carry, None
     origin = Origin(member.origin.allocation_id, member.origin.container_id, member.origin.agent_id, "task", stream)
-    return carry, log_packing.pack(lines, [origin])
+    return carry, log_packing.pack_output(ended, now_us, origin)
 
 
 def _neighbours(spans: Sequence[Span]) -> list[list[Span]]:

@@ -21,7 +21,7 @@ async def of_task(conn: Connection, place: Place) -> JsonObject:
     rows = await conn.fetch(Q.origins, place.month, place.task_id)
     ranks: set[int] = set()
     for span in await spans(conn, place, limit=_CHUNKS_FOR_RANKS):
-        ranks.update(columns_of(span.chunk)[1])
+        ranks.update(columns_of(span.chunk).rank.tolist())
     return {
         "allocationIds": _values(rows, "allocation_id"),
         "agentIds": _values(rows, "agent_id"),
@@ -39,4 +39,4 @@ async def task_of_trial(conn: Connection, trial_id: int) -> str | None:
 
 
 def _values(rows: list[dict[str, dict[str, str]]], name: str) -> list[Json]:
-    return list(sorted({value for row in rows if (value := row["origin"].get(name))}))
+    return list[Json](sorted({value for row in rows if (value := row["origin"].get(name))}))

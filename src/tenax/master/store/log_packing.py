@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.ingest.log_lines import Line, Origin
+from tenax.master.ingest.log_lines import Line, Origin, Texts
 
 _LEVEL = 1
 _COLUMNS = (("at_us", "<i8"), ("rank", "<i4"), ("level", "u1"), ("origin", "<u2"))
@@ -33,40 +34,65 @@ class Chunk:
 
 def pack(lines: Sequence[Line], origins: Sequence[Origin]) -> Chunk:
     """At least one line; no text holds a line feed."""
-    body = "\n".join(line.text for line in lines).encode("utf-8", "replace")
-    columns = [np.array([getattr(line, name) for line in lines], dtype=kind).tobytes() for name, kind in _COLUMNS]
+    return _pack(
+        [line.text for line in lines],
+        {name: [getattr(line, name) for line in lines] for name, _ in _COLUMNS},
+        origins,
+    )
+
+
+def pack_output(texts: Texts, at_us: int, origin: Origin) -> Chunk:
+    """At least one line, all of one moment and one speaker."""
+    count = len(texts.texts)
+    columns = {"at_us": [at_us] * count, "rank": texts.ranks, "level": texts.levels, "origin": [0] * count}
+    return _pack(texts.texts, columns, [origin])
+
+
+def _pack(texts: list[str], columns: dict[str, list[int]], origins: Sequence[Origin]) -> Chunk:
+    meta = b"".join(np.array(columns[name], dtype=kind).tobytes() for name, kind in _COLUMNS)
     levels = 0
-    for level in {line.level for line in lines}:
+    for level in set(columns["level"]):
         levels |= 1 << level
-    times = [line.at_us for line in lines]
     return Chunk(
-        len(lines),
-        min(times),
-        max(times),
+        len(texts),
+        min(columns["at_us"]),
+        max(columns["at_us"]),
         levels,
         tuple(origins),
-        zlib.compress(b"".join(columns), _LEVEL),
-        zlib.compress(body, _LEVEL),
+        zlib.compress(meta, _LEVEL),
+        zlib.compress("\n".join(texts).encode("utf-8", "replace"), _LEVEL),
     )
 
 
 def unpack(chunk: Chunk) -> list[Line]:
     """What `pack` packed."""
-    at_us, rank, level, origin = columns_of(chunk)
+    columns = columns_of(chunk)
     texts = zlib.decompress(chunk.body).decode().split("\n")
-    return [Line(*fields) for fields in zip(at_us, texts, level, rank, origin)]
+    numbers = (columns.level.tolist(), columns.rank.tolist(), columns.origin.tolist())
+    return [Line(*fields) for fields in zip(columns.at_us.tolist(), texts, *numbers)]
 
 
-def columns_of(chunk: Chunk) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Times (microseconds since 1970), ranks, levels, numbers of origins; one each per line."""
-    data, start, found = zlib.decompress(chunk.meta), 0, []
-    for _, kind in _COLUMNS:
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is known of each line beside its text. All have one length."""
+
+    #: Microseconds since 1970.
+    at_us: npt.NDArray[np.int64]
+    rank: npt.NDArray[np.int32]
+    level: npt.NDArray[np.uint8]
+    #: Place among the chunk's origins.
+    origin: npt.NDArray[np.uint16]
+
+
+def columns_of(chunk: Chunk) -> Columns:
+    """The columns of a chunk."""
+    data, start = zlib.decompress(chunk.meta), 0
+    found = {}
+    for name, kind in _COLUMNS:
         dtype = np.dtype(kind)
-        column: list[int] = np.frombuffer(data, dtype, count=chunk.lines, offset=start).tolist()
-        found.append(column)
+        found[name] = np.frombuffer(data, dtype, count=chunk.lines, offset=start)
         start += dtype.itemsize * chunk.lines
-    at_us, rank, level, origin = found
-    return at_us, rank, level, origin
+    return Columns(found["at_us"], found["rank"], found["level"], found["origin"])
 
 
 def join(chunks: Sequence[Chunk]) -> Chunk:
