@@ -126,6 +126,7 @@ async def test_a_database_that_is_away_is_waited_for(processes: list[Process], t
     [
         (None, (), "tenax up"),
         ("postgresql:///x", ("--port", "70000"), "--port"),
+        ("mysql://root:s3cret@h/x", ("--port", "0"), "postgresql://"),
         ("postgresql:///x", ("--config", "/nowhere.yaml"), "/nowhere.yaml"),
         ("postgresql:///x", ("--host", "no.such.host.invalid"), "no.such.host.invalid"),
     ],
@@ -138,3 +139,13 @@ def test_what_cannot_start_says_why(
     processes.append(process)
     assert process.result() == 2
     assert told in "".join(process.said)
+    assert "s3cret" not in "".join(process.said)
+
+
+async def test_a_wrong_database_password_is_told(processes: list[Process], database_url: str, tmp_path: Path) -> None:
+    """Status 2: waiting would not help; the password is not repeated."""
+    process = Process(tmp_path, database_url.replace("@", "wrong@", 1), "--port", "0")
+    processes.append(process)
+    assert process.result() == 2
+    assert "password" in process.said[-1]
+    assert database_url not in "".join(process.said)

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
+import asyncpg
 import structlog
 import uvicorn
 
@@ -62,9 +63,7 @@ async def serve(settings: MasterSettings) -> None:
     shutdown = asyncio.Event()
     try:
         with contextlib.suppress(AskedToEnd), _signals(shutdown) as cut_off:
-            db = await _patiently(
-                lambda: Database.open(url.get_secret_value(), max_connections=settings.db.max_connections), shutdown
-            )
+            db = await _patiently(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
             try:
                 async with running(settings, db, shutdown) as master:
                     await _answer(master, listening, cut_off)
@@ -187,6 +186,17 @@ def _signals(shutdown: asyncio.Event) -> Iterator[asyncio.Event]:
     finally:
         for number in ours:
             loop.remove_signal_handler(number)
+
+
+async def _open(url: str, max_connections: int) -> Database:
+    """Connect. Raises TryAgain while nobody answers, InvalidInput for an answer that will stay the same."""
+    try:
+        return await Database.open(url, max_connections=max_connections)
+    except asyncpg.PostgresError as error:
+        raise InvalidInput(f"the database of db.url lets nobody in: {error}; check user, password and name") from None
+    except (ValueError, asyncpg.InterfaceError):
+        # Not repeated: the address holds the password.
+        raise InvalidInput("db.url is not the address of a PostgreSQL: write postgresql://USER@HOST/NAME") from None
 
 
 async def _migrate(db: Database) -> None:

@@ -39,14 +39,6 @@ from tenax.wire.api.trials import GetExperimentTrialsResponse, TrialSortBy
 routes = Routes("Experiments")
 T = TypeVar("T")
 
-#: Which verbs are remembered as the reason of what an experiment became.
-_DONE = {
-    ExperimentEvent.PAUSE: "paused",
-    ExperimentEvent.CANCEL: "canceled",
-    ExperimentEvent.KILL: "killed",
-    ExperimentEvent.DELETE: "deleted",
-}
-
 #: What limit 0, -1 and -2 mean in this one list.
 _DEFAULT_LIMIT, _ALL, _NONE = 100, -1, -2
 
