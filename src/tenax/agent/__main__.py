@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -44,6 +45,8 @@ def main() -> int:
     try:
         settings = load_agent_settings(given.config, flags=flags)
         set_up(settings.log_level, json_lines=given.log_json)
+        # What is loaded by now stays for good: the collector need not look through it again and again.
+        gc.freeze()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_until_told(settings))
     except UserError as error:

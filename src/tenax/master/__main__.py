@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import sys
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def main() -> int:
     try:
         settings = load_master_settings(given.config, flags=flags)
         set_up(settings.log)
+        # What is loaded by now stays for good: the collector need not look through it again and again.
+        gc.freeze()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(settings))
     except UserError as error:
