@@ -2,15 +2,18 @@
 
 Rules:
 
-- A pass looks at what it was told of, or at everything after a (re)LISTEN; it never sleeps past its deadline or 30 s.
+- A pass looks at what it was told of, or at everything after a (re)LISTEN; it never sleeps past its deadline or 30 s,
+  and however much it is told, it looks at everything every 30 s.
 - Every write transaction checks the lease first; a lost lease ends the pass, and the loop applies for it again.
 - One object that cannot be handled costs itself: it is tried again later, its story is in the log, the others go on.
+- A pass that breaks costs itself: the loop lives, and looks at everything again after a while.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -35,6 +38,8 @@ _RENEW_S = 5.0
 _APPLY_S = 1.0
 #: Tries of one object before it is left alone until something changes.
 TRIES = 3
+#: Seconds between a pass that broke and the next, doubled each time up to the longest.
+_BROKEN_S = (1.0, 30.0)
 
 
 class Desk:
@@ -74,15 +79,22 @@ class Loop(Protocol):
 
 async def run(loop: Loop, database: Database, listener: Listener) -> None:
     """Run a loop until cancelled."""
+    first, longest = _BROKEN_S
+    pause, began = first, 0.0
     while True:
         try:
             lease = await _apply(loop, database, listener)
+            began = time.monotonic()
             await _hold(loop, database, listener, lease)
         except LeaseLost:
             log.warning("another master has taken over this loop", loop=loop.name)
         except TryAgain as error:
             log.warning("the database is away", loop=loop.name, reason=str(error.__cause__ or error))
             await asyncio.sleep(0.2)
+        except Exception:
+            pause = first if time.monotonic() - began > longest else min(longest, 2 * pause)
+            log.exception("a pass broke; everything is looked at again", loop=loop.name, after_s=pause)
+            await asyncio.sleep(pause)
 
 
 async def each(ids: list[str], handle: Callable[[str], Awaitable[None]], *, loop: str) -> None:
@@ -121,11 +133,16 @@ async def _hold(loop: Loop, database: Database, listener: Listener, lease: Lease
     try:
         with listener.subscribe(loop.kind) as subscription:
             woken = Woken(frozenset(), full=True)
+            looked = time.monotonic()
             while not renewing.done():
                 with telemetry.LOOP_SECONDS.labels(loop.name).time():
                     deadline = await loop.make_pass(desk, woken)
                 telemetry.LOOP_PASSES.labels(loop.name).inc()
                 woken = await subscription.wait(MAX_WAIT_S if deadline is None else deadline)
+                if time.monotonic() - looked >= MAX_WAIT_S:
+                    woken = Woken(frozenset(), woken.full)
+                if woken.full or not woken.ids:
+                    looked = time.monotonic()
         renewing.result()
     finally:
         renewing.cancel()
