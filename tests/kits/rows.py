@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from asyncpg import Connection
 
 from tenax.ids import RequestId
+from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Container, ContainerState, Ending, Want
 from tenax.master.store import agents, containers, trials
 from tenax.master.store.queries import load
@@ -82,3 +83,24 @@ async def end_member(conn: Connection, attempt: Attempt, rank: int, reason: str 
         member.container.container_id, ContainerState.TERMINATED, Want.RUN, Ending(1, None, reason), False
     )
     await containers.save(conn, member, ended)
+
+
+async def add_experiment(conn: Connection, state: str = "ACTIVE", config: JsonObject | None = None) -> int:
+    """An experiment of the user 1, who is made if nobody was."""
+    await conn.execute("insert into users (id, username) values (1, 'owner') on conflict do nothing")
+    await conn.execute("insert into workspaces (id, name) values (1, 'w') on conflict do nothing")
+    await conn.execute("insert into projects (id, workspace_id, name) values (1, 1, 'p') on conflict do nothing")
+    job = f"job-{uuid.uuid4()}"
+    await conn.execute(
+        "insert into jobs (job_id, pool, priority, queue_position, owner_id) values ($1, 'default', 42, 1, 1)", job
+    )
+    made: int = await conn.fetchval(
+        "insert into experiments (job_id, owner_id, project_id, state) values ($1, 1, 1, $2) returning id", job, state
+    )
+    await conn.execute(
+        "insert into experiment_documents (experiment_id, name, original_config, config, seed)"
+        " values ($1, 'e', '', $2, 0)",
+        made,
+        config or {"searcher": {"name": "single", "metric": "loss"}},
+    )
+    return made

@@ -1,19 +1,19 @@
 """The rescuing loop: deadlines that passed, agents that fell silent; the same path as any other event.
 
 Silence counts only while someone could listen: an agent is given up when it was not heard for its pool's wait, counted
-from when this master began to listen.
+from when this master began to listen, or from when its database came back.
 """
 
 from __future__ import annotations
 
-import time
-
 import structlog
 
+from tenax.lifecycle import silence
 from tenax.lifecycle.container import Want
 from tenax.master import attempts
 from tenax.master.loops.loop import Desk, each
 from tenax.master.store import agents, allocations
+from tenax.master.store.database import now
 from tenax.master.store.wakeups import Woken
 
 log = structlog.get_logger("tenax.rescuing")
@@ -30,13 +30,14 @@ class Rescuing:
 
     def __init__(self, reconnect_wait_s: float) -> None:
         self._wait_s = reconnect_wait_s
-        self._listening_since = time.monotonic()
+        self._watch: silence.Watch | None = None
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Look at deadlines and silences."""
         async with desk.transaction() as conn:
+            self._watch = silence.look(self._watch, (await now(conn)).timestamp(), anew=woken.full)
             late = await allocations.overdue(conn)
-            silent = await agents.silent(conn, self._wait_s, time.monotonic() - self._listening_since)
+            silent = await agents.silent(conn, self._wait_s, self._watch.seconds)
             deadline = await allocations.next_deadline_s(conn)
         await each(late, lambda name: self._end(desk, name), loop=self.name)
         await each(silent, lambda name: self._give_up(desk, name), loop=self.name)

@@ -1,0 +1,33 @@
+"""Since when somebody could listen. Pure.
+
+Rule it keeps: silence counts only while someone could listen. Whoever was away (just started, without a database, held
+up, asleep with the machine) begins to count anew: an outage of ours never looks like the death of all agents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Looks are seconds apart; when as much as this lies between two, nobody listened meanwhile.
+GAP_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Seconds on the database's clock."""
+
+    since: float
+    #: The newest look.
+    last: float
+
+    @property
+    def seconds(self) -> float:
+        """How long somebody has listened without a break."""
+        return self.last - self.since
+
+
+def look(watch: Watch | None, now: float, *, anew: bool = False) -> Watch:
+    """The watch after a look at ``now``; ``anew``: what was said before may not have been heard."""
+    if watch is None or anew or not 0.0 <= now - watch.last <= GAP_S:
+        return Watch(now, now)
+    return Watch(watch.since, now)

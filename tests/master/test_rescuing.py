@@ -1,0 +1,85 @@
+"""Agents that fall silent: whose silence counts, and whose does not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from tenax.lifecycle.silence import Watch
+from tenax.master.loops.loop import Desk
+from tenax.master.loops.rescuing import Rescuing
+from tenax.master.store import leases
+from tenax.master.store.database import Database, now
+from tenax.master.store.wakeups import Woken
+from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
+
+WAIT_S = 25.0
+NEWS = Woken(frozenset(), full=False)
+#: What a loop is told after the database came back.
+EVERYTHING = Woken(frozenset(), full=True)
+
+
+@dataclass
+class Place:
+    """One running attempt on an agent that was not heard of for an hour, and the loop that looks after it."""
+
+    db: Database
+    attempt: Attempt
+    desk: Desk
+    loop: Rescuing
+
+    async def looked_last(self, seconds_ago: float) -> None:
+        """It has looked for a day, until then."""
+        async with self.db.connection() as conn:
+            moment = (await now(conn)).timestamp()
+        self.loop._watch = Watch(moment - 86400, moment - seconds_ago)
+
+    async def state(self) -> str:
+        async with self.db.connection() as conn:
+            return str(await conn.fetchval("select state from containers"))
+
+
+@pytest.fixture
+async def place(database: Database) -> AsyncIterator[Place]:
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        trial = await add_trial(conn, await add_experiment(conn))
+        attempt = await run_attempt(conn, trial)
+        await conn.execute("update agent_presence set last_seen_at = now() - interval '1 hour'")
+        lease = await leases.acquire(conn, "rescuing", "test", 3600.0)
+    assert lease is not None
+    yield Place(database, attempt, Desk(database, lease), Rescuing(WAIT_S))
+
+
+async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place: Place) -> None:
+    """Its containers count as ended by the platform, and its slots stay taken until it says that they are free."""
+    await place.looked_last(seconds_ago=5)
+    await place.loop.make_pass(place.desk, NEWS)
+    assert await place.state() == "TERMINATED"
+    async with place.db.connection() as conn:
+        assert await conn.fetchval("select state from allocations") == "TERMINATED"
+        assert "node lost" in await conn.fetchval("select reason from trials")
+        assert await conn.fetchval("select restarts from trials") == 0
+        assert await conn.fetchval("select count(*) from slots_in_use") == 1
+
+
+async def test_a_database_that_was_away_does_not_look_like_the_death_of_all_agents(place: Place) -> None:
+    """Nobody could be heard meanwhile: agents have their time anew."""
+    await place.looked_last(seconds_ago=5)
+    await place.loop.make_pass(place.desk, EVERYTHING)
+    assert await place.state() == "RUNNING"
+
+
+async def test_a_master_that_was_held_up_begins_to_listen_anew(place: Place) -> None:
+    """Stopped, or asleep with its machine, for longer than the wait."""
+    await place.looked_last(seconds_ago=3000)
+    await place.loop.make_pass(place.desk, NEWS)
+    assert await place.state() == "RUNNING"
+
+
+async def test_a_master_that_has_just_started_waits(place: Place) -> None:
+    """An outage of ours counts for nobody."""
+    await place.loop.make_pass(place.desk, NEWS)
+    assert await place.state() == "RUNNING"
