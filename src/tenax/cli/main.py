@@ -68,7 +68,7 @@ def run(arguments: Optional[List[str]] = None) -> int:
         return exits.INTERRUPTED
     except SystemExit as ended:
         # click's way to end when whoever read our output has enough: for us that is no failure.
-        enough = type(sys.stdout).__name__ == "PacifyFlushWrapper"
+        enough = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
         return exits.OK if enough else ended.code if isinstance(ended.code, int) else exits.FAILED
     except Exception as error:
         return _told(error)

@@ -74,7 +74,8 @@ class Agent:
 
     @property
     def free_slots(self) -> int:
-        return sum(1 for slot in self.slots if slot.enabled and not slot.container_id)
+        usable = self.connected and self.enabled and not self.draining
+        return sum(1 for slot in self.slots if usable and slot.enabled and not slot.container_id)
 
 
 def _slot(agent: str, key: str, value: JsonObject) -> Slot:
