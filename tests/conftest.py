@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.kits.database", "tests.kits.api", "tests.kits.telemetry"]
+pytest_plugins = ["tests.kits.database", "tests.kits.docker_engine", "tests.kits.api", "tests.kits.telemetry"]

@@ -11,10 +11,8 @@ from tenax.errors import UserError
 from tenax.wire.agents import Exit
 from tests.agent.host import SPOOLING, Host, spec
 from tests.agent.master_double import MasterDouble
-from tests.kits.docker_engine import docker_host, docker_image
 
 pytestmark = pytest.mark.docker
-__all__ = ["docker_host", "docker_image"]
 
 STEPS = """
 import os, time

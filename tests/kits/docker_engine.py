@@ -2,13 +2,14 @@
 
 ``TENAX_TEST_DOCKER_HOST`` names an engine to use. Otherwise, as root, a daemon is started by hand (installed by apt
 where it is missing), without networks of its own, so that it works inside containers and virtual machines too; it ends
-with the tests. Its images are kept between runs. Where there can be no engine the tests say so: a failure in CI, else
-a skip.
+with the last run of tests that uses it. Its images are kept between runs. Where there can be no engine the tests say
+so: a failure in CI, else a skip.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import hashlib
 import io
@@ -25,12 +26,11 @@ import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
-from tenax.runtime.engine import Engine
-
-_STATE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tenax-tests" / "docker"
+_STATE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tenax-tests" / "engine"
 _ANSWERS_WITHIN_S = 60
 _LEFT_OUT = {"site-packages", "test", "idlelib", "tkinter", "turtledemo", "ensurepip", "__pycache__", "lib2to3"}
 
@@ -45,16 +45,25 @@ def docker_host() -> Iterator[str]:
     if reason:
         _without(reason)
     _STATE.mkdir(parents=True, exist_ok=True)
-    with (_STATE / "lock").open("w") as lock:
-        # One daemon per state directory: a second run of the tests waits for the first.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        reason = "" if _answers() else _start()
+    with (_STATE / "users").open("w") as users:
+        with _alone():
+            fcntl.flock(users, fcntl.LOCK_SH)
+            reason = "" if _answers() else _start()
         if reason:
             _without(reason)
         try:
             yield f"unix://{_STATE}/docker.sock"
         finally:
-            _stop()
+            with _alone():
+                _stop_unless_used(users)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody else starts or ends the engine meanwhile."""
+    with (_STATE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _without(reason: str) -> None:
@@ -115,20 +124,25 @@ def _start() -> str:
     return "dockerd did not start: " + " | ".join(last)
 
 
-def _stop() -> None:
-    """End the daemon, also one that an earlier run had started."""
+def _stop_unless_used(users: IO[str]) -> None:
+    """End the engine that one of these runs started, unless another run of the tests is still at it."""
     try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         pid = int((_STATE / "pid").read_text())
         waiting = os.pidfd_open(pid)
     except (OSError, ValueError):
         return
-    os.kill(pid, signal.SIGTERM)
-    select.select([waiting], [], [], 30)
+    if b"dockerd" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        os.kill(pid, signal.SIGTERM)
+        select.select([waiting], [], [], 30)
     os.close(waiting)
 
 
 async def _ensure_image(host: str, name: str) -> None:
     """Import the image unless the engine has it."""
+    # Every run of the tests loads this module; few need an HTTP client.
+    from tenax.runtime.engine import Engine
+
     engine = Engine(host)
     await engine.open()
     try:
