@@ -5,7 +5,7 @@ Rules it keeps:
 - a route without a declared policy is refused to everyone;
 - a credential is looked up by its sha256; where a request carries several, the task's header counts before
   ``Authorization``, and the cookie only where there is neither;
-- a task acts as its owner, but never as an administrator;
+- a task acts as its owner, but never as an administrator; after its end it only delivers what it has left;
 - a write by cookie needs an Origin that is our own: other sites can make a browser send the cookie;
 - whoever is inactive is nobody.
 """
@@ -31,6 +31,7 @@ COOKIE = "auth"
 #: First letters of the tokens that `tenax.master.tokens` derives for allocations.
 ALLOCATION_PREFIX = "tnxa_"
 TASK_HEADER = "grpc-metadata-x-allocation-token"
+_ENDED = "the task's credential has ended with its allocation"
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -128,6 +129,8 @@ def check(caller: Caller, allow: Allow) -> None:
         return
     if caller.user is None and caller.agent_id is None:
         raise NotAuthenticated
+    if caller.task is not None and caller.task.ended and allow is not Allow.TASK:
+        raise NotAuthenticated(_ENDED)
     if allow is Allow.USER:
         _ = caller.person
     elif allow is Allow.TASK:
@@ -152,7 +155,7 @@ def check_origin(connection: HTTPConnection, credential: Credential) -> None:
 async def _task(conn: Connection, credential: Credential, hashed: bytes) -> Caller:
     task = await sessions.task_of(conn, hashed)
     if task is None or credential.by_cookie or not task.owner.active:
-        raise NotAuthenticated("the task's credential has ended with its allocation")
+        raise NotAuthenticated(_ENDED)
     return Caller(user=task.owner, task=task, is_task=True, credential=hashed)
 
 

@@ -23,6 +23,8 @@ class TaskOf:
     trial_id: int | None
     experiment_id: int | None
     owner: User
+    #: The attempt is over: it may deliver what it has left, and nothing else.
+    ended: bool = False
 
 
 async def create(conn: Connection, user_id: int, token_hash: bytes, lifetime_s: float) -> None:
@@ -52,12 +54,18 @@ async def user_of(conn: Connection, token_hash: bytes) -> tuple[User, str | None
 
 
 async def task_of(conn: Connection, token_hash: bytes) -> TaskOf | None:
-    """The attempt of an allocation token; None for no such token."""
+    """The attempt of an allocation token; None for no such token, and once nothing of the attempt is left."""
     row = await conn.fetchrow(Q.allocation_of, token_hash)
     if row is None:
         return None
     return TaskOf(
-        row["allocation_id"], row["task_id"], row["run_id"], row["trial_id"], row["experiment_id"], user_from(row)
+        row["allocation_id"],
+        row["task_id"],
+        row["run_id"],
+        row["trial_id"],
+        row["experiment_id"],
+        user_from(row),
+        row["ended"],
     )
 
 

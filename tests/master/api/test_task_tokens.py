@@ -1,0 +1,53 @@
+"""What the token of an attempt opens while it runs, after its end, and once nothing of it is left."""
+
+from __future__ import annotations
+
+from tenax.lifecycle.container import ContainerState, Ending
+from tenax.master import attempts
+from tenax.master.store import containers
+from tests.kits.api import Api
+from tests.master.api.test_allocations import Running, running
+
+
+async def ended(one: Running) -> None:
+    """Its only member was lost with its agent."""
+    async with one.api.master.db.transaction() as conn:
+        ending = Ending(platform=True, reason="node lost")
+        await attempts.member_reported(conn, one.attempt.containers[0], ContainerState.TERMINATED, ending, "")
+
+
+async def ship(one: Running) -> int:
+    path = f"{one.path}/spool?container_id={one.attempt.containers[0]}&stream=rank-0"
+    line = b'{"n": 1, "kind": "progress", "at": 0, "body": {"progress": 0.5}}\n'
+    return (await one.task.post(path, line)).status_code
+
+
+async def test_a_running_attempt_acts_for_its_owner(api: Api) -> None:
+    """It reads what its owner may read, and reports."""
+    one = await running(api)
+    assert (await one.task.get("/api/v1/me")).status_code == 200
+    assert await ship(one) == 200
+
+
+async def test_an_attempt_that_has_ended_may_only_deliver(api: Api) -> None:
+    """Its spool is still taken in while its container is on a machine; whoever has its token is nobody else any more."""
+    one = await running(api)
+    await ended(one)
+    assert await ship(one) == 200
+    for reply in (
+        await one.task.get("/api/v1/me"),
+        await one.task.get("/api/v1/experiments"),
+        await one.task.post("/api/v1/experiments/1/kill"),
+    ):
+        assert reply.status_code == 401
+        assert "ended" in reply.text
+
+
+async def test_nothing_is_opened_once_nothing_of_it_is_left(api: Api) -> None:
+    """The agent has said that the container is gone."""
+    one = await running(api)
+    await ended(one)
+    async with api.master.db.transaction() as conn:
+        assert await containers.gone(conn, one.attempt.containers[0], "a1")
+    assert await ship(one) == 401
+    assert (await one.task.get("/api/v1/me")).status_code == 401
