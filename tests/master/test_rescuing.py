@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
@@ -42,7 +41,7 @@ class Place:
 
 
 @pytest.fixture
-async def place(database: Database) -> AsyncIterator[Place]:
+async def place(database: Database) -> Place:
     async with database.transaction() as conn:
         await add_agent(conn, "a1")
         trial = await add_trial(conn, await add_experiment(conn))
@@ -50,7 +49,7 @@ async def place(database: Database) -> AsyncIterator[Place]:
         await conn.execute("update agent_presence set last_seen_at = now() - interval '1 hour'")
         lease = await leases.acquire(conn, "rescuing", "test", 3600.0)
     assert lease is not None
-    yield Place(database, attempt, Desk(database, lease), Rescuing(WAIT_S))
+    return Place(database, attempt, Desk(database, lease), Rescuing(WAIT_S))
 
 
 async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place: Place) -> None:
