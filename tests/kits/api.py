@@ -94,7 +94,8 @@ class Api:
         token = allocation_token(self.master.cluster.secret, allocation_id)
         async with self.master.db.transaction() as conn:
             await conn.execute(
-                "insert into allocation_tokens values ($1, $2, $3) on conflict do nothing",
+                "insert into allocation_tokens values ($1, $2, $3)"
+                " on conflict (token_hash) do update set user_id = excluded.user_id",
                 token_hash(token),
                 allocation_id,
                 user_id,
