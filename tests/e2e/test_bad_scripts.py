@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.e2e.machine import Machine, machine
+from tests.e2e.machine import Machine
 from tests.e2e.trials import config, output, ran, script
 
 ADAPTIVE = {
@@ -34,13 +31,6 @@ REPORTS = """
             if context.preempt.should_preempt():
                 break
 """
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Machine]:
-    """One cluster for all."""
-    with machine() as up:
-        yield up
 
 
 def test_a_checkpoint_directory_that_cannot_be_written_ends_the_trial(place: Machine, tmp_path: Path) -> None:

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tenax.client.experiments import Experiment
 from tenax.jsonvalue import JsonObject
 from tests.e2e import noop
-from tests.e2e.machine import ROOT, Machine, machine, outlast, wait_for
+from tests.e2e.machine import ROOT, Machine, outlast, wait_for
 from tests.e2e.trials import config, script
 
 NOOP = ROOT / "examples" / "noop"
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Machine]:
-    """One cluster with two slots for all."""
-    with machine() as up:
-        yield up
 
 
 def submit(place: Machine, document: JsonObject, code: Path = NOOP) -> int:

@@ -39,8 +39,7 @@ class Place:
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     """A cluster whose tasks run in plain processes, or in containers."""
     if request.param == "process":
-        with machine() as up:
-            yield Place(up, {})
+        yield Place(request.getfixturevalue("shared"), {})
     else:
         host, image = request.getfixturevalue("docker_host"), request.getfixturevalue("docker_image")
         with machine(runtime="docker", environment={"DOCKER_HOST": host}) as up:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.machine import ROOT, Machine, machine, wait_for
+from tests.e2e.machine import ROOT, Machine, wait_for
 from tests.e2e.trials import config, ran, script
 
 NOOP = ROOT / "examples" / "noop"
@@ -21,19 +21,22 @@ SEARCH = config(
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Machine]:
-    """A cluster with one experiment that has ended: number 1, trials 1 to 3."""
-    with machine() as up:
-        experiment, trials = ran(up, SEARCH, NOOP)
-        assert (experiment.id, experiment.state) == (1, "COMPLETED")
-        assert [trial.id for trial in trials] == [1, 2, 3]
-        yield up
+def ended(shared: Machine) -> Ended:
+    """An experiment that has ended."""
+    experiment, trials = ran(shared, SEARCH, NOOP)
+    assert experiment.state == "COMPLETED"
+    return Ended(experiment.id, trials[1].id, experiment.best_checkpoint().uuid)
 
 
-def checkpoint(place: Machine) -> str:
-    """The best one."""
-    with place.client() as client:
-        return client.experiment(1).best_checkpoint().uuid
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What there is to read."""
+
+    experiment: int
+    #: One of its trials.
+    trial: int
+    #: Its best one.
+    checkpoint: str
 
 
 READING = {
@@ -45,21 +48,21 @@ READING = {
     "user whoami": ("user", "whoami"),
     "experiment list": ("experiment", "list"),
     "experiment list --all": ("experiment", "list", "--all"),
-    "experiment describe": ("experiment", "describe", "1"),
-    "experiment list-trials": ("experiment", "list-trials", "1"),
-    "experiment list-checkpoints": ("experiment", "list-checkpoints", "1"),
-    "trial describe": ("trial", "describe", "2"),
-    "trial metrics": ("trial", "metrics", "2"),
-    "checkpoint list": ("checkpoint", "list", "1"),
-    "checkpoint describe": ("checkpoint", "describe", "CHECKPOINT"),
+    "experiment describe": ("experiment", "describe", "{experiment}"),
+    "experiment list-trials": ("experiment", "list-trials", "{experiment}"),
+    "experiment list-checkpoints": ("experiment", "list-checkpoints", "{experiment}"),
+    "trial describe": ("trial", "describe", "{trial}"),
+    "trial metrics": ("trial", "metrics", "{trial}"),
+    "checkpoint list": ("checkpoint", "list", "{experiment}"),
+    "checkpoint describe": ("checkpoint", "describe", "{checkpoint}"),
     "preview-search": ("preview-search", str(NOOP / "adaptive.yaml")),
 }
 
 
 @pytest.mark.parametrize("name", READING)
-def test_every_reading_command_has_its_answer_in_both_forms(place: Machine, name: str) -> None:
+def test_every_reading_command_has_its_answer_in_both_forms(place: Machine, ended: Ended, name: str) -> None:
     """A text with something in it on stdout and nothing on stderr; and JSON that parses."""
-    arguments = [checkpoint(place) if word == "CHECKPOINT" else word for word in READING[name]]
+    arguments = [word.format(**asdict(ended)) for word in READING[name]]
     done = place.tenax(*arguments)
     assert done.stdout.strip()
     assert not done.stderr
@@ -139,9 +142,9 @@ def test_following_a_creation_shows_output_and_end(place: Machine, tmp_path: Pat
     assert "COMPLETED" in done.stderr
 
 
-def test_a_checkpoint_is_downloaded_whole(place: Machine, tmp_path: Path) -> None:
+def test_a_checkpoint_is_downloaded_whole(place: Machine, ended: Ended, tmp_path: Path) -> None:
     """Into a new directory; an existing one is refused and stays as it is."""
-    uuid, target = checkpoint(place), tmp_path / "here"
+    uuid, target = ended.checkpoint, tmp_path / "here"
     printed = place.tenax("checkpoint", "download", uuid, "-o", str(target)).stdout
     assert printed.strip() == str(target)
     assert json.loads((target / "state.json").read_text()) == {"step": 4}
@@ -150,9 +153,9 @@ def test_a_checkpoint_is_downloaded_whole(place: Machine, tmp_path: Path) -> Non
     assert str(target) in again.stderr
 
 
-def test_a_checkpoint_is_downloaded_through_the_master(place: Machine, tmp_path: Path) -> None:
+def test_a_checkpoint_is_downloaded_through_the_master(place: Machine, ended: Ended, tmp_path: Path) -> None:
     """By who does not see the storage: the same files, in an archive made on the way."""
-    uuid, target = checkpoint(place), tmp_path / "archive.tar.gz"
+    uuid, target = ended.checkpoint, tmp_path / "archive.tar.gz"
     with place.client() as client:
         with client.session.stream("GET", f"/checkpoints/{uuid}", accept="application/gzip") as response:
             target.write_bytes(b"".join(response.iter_raw()))
@@ -160,11 +163,11 @@ def test_a_checkpoint_is_downloaded_through_the_master(place: Machine, tmp_path:
     assert "state.json" in listed
 
 
-def test_the_best_and_the_table_agree(place: Machine) -> None:
+def test_the_best_and_the_table_agree(place: Machine, ended: Ended) -> None:
     """describe names the best trial, whose value is the least of all."""
     with place.client() as client:
-        experiment = client.experiment(1)
+        experiment = client.experiment(ended.experiment)
         losses = {trial.id: trial.searcher_metric for trial in experiment.trials()}
     assert experiment.best_metric == min(value for value in losses.values() if value is not None)
     assert losses[experiment.best_trial_id] == experiment.best_metric
-    assert f"(trial {experiment.best_trial_id})" in place.tenax("experiment", "describe", "1").stdout
+    assert f"(trial {experiment.best_trial_id})" in place.tenax("experiment", "describe", str(ended.experiment)).stdout

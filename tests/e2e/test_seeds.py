@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -11,7 +10,7 @@ import pytest
 
 from tenax.jsonvalue import Json, JsonObject
 from tests import cases
-from tests.e2e.machine import Machine, machine
+from tests.e2e.machine import Machine
 from tests.e2e.trials import config, ran
 
 SPACE: JsonObject = {
@@ -43,13 +42,6 @@ GOLDEN: list[JsonObject] = [
         "trial_seed": 1863101763,
     },
 ]
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Machine]:
-    """One cluster for all; the tasks take no slots, so that they do not wait for each other."""
-    with machine() as up:
-        yield up
 
 
 def drawn(

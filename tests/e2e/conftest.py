@@ -1,0 +1,22 @@
+"""The cluster that whole-cluster tests share: starting one takes longer than most of what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.machine import Machine, machine
+
+
+@pytest.fixture(scope="session")
+def shared() -> Iterator[Machine]:
+    """Two slots, plain processes, every setting as it comes. A test leaves its slots free."""
+    with machine() as up:
+        yield up
+
+
+@pytest.fixture
+def place(shared: Machine) -> Machine:
+    """The shared cluster; a module that needs one of its own makes it under the same name."""
+    return shared
