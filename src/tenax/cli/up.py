@@ -119,6 +119,10 @@ def _tell_what_is_next(cluster: Cluster) -> None:
     output.say(f"  user and password are in {state.credentials}; commands on this machine find them there")
     if state.root != state_of(None).root:
         output.say(f"  commands find this cluster with: export TENAX_DIR={state.root}")
+    if cluster.certificate is None and cluster.settings.host not in ("127.0.0.1", "::1", "localhost"):
+        output.warn(
+            "Other machines reach it without TLS: passwords and tokens can be read on the way (docs: operations)."
+        )
     elsewhere = os.environ.get("DET_MASTER")
     if elsewhere:
         output.warn(

@@ -109,7 +109,7 @@ def supervisor_of(cluster: Cluster) -> Supervisor:
     services.append(_master(cluster, database))
     if cluster.options.agent:
         services.append(_agent(cluster))
-    logs = [state.log("master"), state.log("agent"), state.log("supervisor")]
+    logs = [state.log("master"), state.log("agent"), state.log("supervisor"), state.postgres / "postgres.log"]
     supervisor = Supervisor(state, services, cluster.about(), logs)
     return supervisor
 
