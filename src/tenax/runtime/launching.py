@@ -12,29 +12,86 @@ import errno
 import fcntl
 import os
 import py_compile
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
-from tenax.runtime import supervisor
+from tenax.runtime import forkserver, supervisor
 from tenax.runtime.directory import Home
 from tenax.runtime.port import StartFailed
 
 _READY_WITHIN_S = 60.0
+#: A request waits no longer for room in the socket.
+_TAKEN_WITHIN_S = 1.0
+_LOOK_S = 0.005
 #: Errors of exec that are the request's: wrong program, wrong permissions, too many arguments.
 _REQUESTS = frozenset(
     {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP, errno.E2BIG, errno.EISDIR}
 )
 
 
-def compiled_supervisor(folder: Path) -> bytes:
-    """The supervisor as this interpreter loads it, without its parse of some milliseconds at each start."""
-    target = folder / f"supervisor-{os.getpid()}.pyc"
+class Forkserver:
+    """The process that forks supervisors (`tenax.runtime.forkserver`): made when needed, and again when it is gone.
+
+    One event loop. ``folder``: for its code; a copy, so that an upgrade of the agent changes nothing beneath it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._door: socket.socket | None = None
+
+    def fork(self, home: Home, lock: int, ready: int) -> None:
+        """Start the supervisor of a prepared container. Raises OSError."""
+        with (home.path / "supervisor.log").open("ab") as log:
+            descriptors = [lock, ready, log.fileno()]
+            request = f"{home.container_id}\0{home.path}".encode().ljust(forkserver.FRAME, b"\0")
+            if self._door is not None:
+                with contextlib.suppress(OSError):
+                    self._ask(self._door, request, descriptors)
+                    return
+                # It was killed, and has forked nothing: a request is read whole before that.
+                self.close()
+            self._ask(self._open(), request, descriptors)
+
+    def close(self) -> None:
+        """End it; supervisors live on."""
+        if self._door is not None:
+            self._door.close()
+            self._door = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _ask(self, door: socket.socket, request: bytes, descriptors: list[int]) -> None:
+        if socket.send_fds(door, [request], descriptors) != len(request):
+            raise BrokenPipeError(errno.EPIPE, "the forkserver takes no requests", str(self._folder))
+
+    def _open(self) -> socket.socket:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        for module in (forkserver, supervisor):
+            compile_into(self._folder, Path(str(module.__file__)))
+        self._door, theirs = socket.socketpair()
+        self._door.settimeout(_TAKEN_WITHIN_S)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(self._folder / "forkserver.pyc"), str(theirs.fileno())],
+                env={},
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        return self._door
+
+
+def compile_into(folder: Path, source: Path) -> None:
+    """A program as this interpreter loads it, without its parse of some milliseconds."""
+    staged = folder / f"{source.stem}.new"
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    py_compile.compile(supervisor.__file__, str(target), doraise=True, invalidation_mode=mode)
-    content = target.read_bytes()
-    target.unlink()
-    return content
+    py_compile.compile(str(source), str(staged), doraise=True, invalidation_mode=mode)
+    staged.rename(folder / f"{source.stem}.pyc")
 
 
 def is_locked(home: Home) -> bool:
@@ -52,45 +109,33 @@ def is_locked(home: Home) -> bool:
     return False
 
 
-async def launch(home: Home, code: bytes) -> subprocess.Popen[bytes] | None:
-    """Start the supervisor and wait until the main process runs; None if one lives already. Raises StartFailed."""
-    (home.path / "supervisor.pyc").write_bytes(code)
+async def launch(home: Home, server: Forkserver) -> bool:
+    """Start the supervisor and wait until the main process runs; False if one lives already. Raises StartFailed."""
     lock = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    ready, write = os.pipe()
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return None
-        process = _spawn(home, lock, write)
-    except BaseException:
-        os.close(ready)
-        raise
+            return False
+        ready, write = os.pipe()
+        try:
+            server.fork(home, lock, write)
+        except BaseException:
+            os.close(ready)
+            raise
+        finally:
+            os.close(write)
     finally:
         os.close(lock)
-        os.close(write)
     answer = await _read_all(ready)
     if answer.startswith(b"running "):
-        return process
-    await asyncio.to_thread(process.wait)
+        return True
+    while is_locked(home):  # noqa: ASYNC110 - nobody tells of the end of a lock
+        await asyncio.sleep(_LOOK_S)
     if answer.startswith(b"failed "):
         _, number, text = answer.decode(errors="replace").split(" ", 2)
         raise StartFailed(f"could not start: {text}", platform=int(number) not in _REQUESTS)
     raise StartFailed(f"could not start: its supervisor failed: {_last_words(home)}", platform=True)
-
-
-def _spawn(home: Home, lock: int, ready: int) -> subprocess.Popen[bytes]:
-    with (home.path / "supervisor.log").open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", "supervisor.pyc", home.container_id, str(lock), str(ready)],
-            cwd=home.path,
-            env={},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=(lock, ready),
-            start_new_session=True,
-        )
 
 
 async def _read_all(fd: int) -> bytes:

@@ -13,7 +13,6 @@ import asyncio
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,7 +22,7 @@ from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, Stop
 from tenax.runtime.endings import told
 from tenax.runtime.environment import kept
 from tenax.runtime.interpreters import Interpreter, Interpreters
-from tenax.runtime.launching import compiled_supervisor, is_locked, launch
+from tenax.runtime.launching import Forkserver, is_locked, launch
 from tenax.runtime.planning import Machine, User
 from tenax.runtime.port import Found, Placement, StartFailed, Stream
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
@@ -41,10 +40,9 @@ class ProcessRuntime:
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
         self._homes = Homes(directory / "containers")
         self._library = library.install(directory / "lib")
-        self._code = compiled_supervisor(directory)
+        self._forkserver = Forkserver(directory / "forkserver")
         self._interpreters = Interpreters()
         self._wakes = Wakes(directory / "wake")
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
         #: What is written once, so that a look costs little.
         self._written: dict[str, tuple[Card, ContainerSpec | None]] = {}
         #: What has ended does not change any more.
@@ -61,15 +59,14 @@ class ProcessRuntime:
         if home.started or is_locked(home):
             return
         try:
-            child = await launch(home, self._code)
+            started = await launch(home, self._forkserver)
         except OSError as error:
             await self.remove(spec.container_id)
             raise StartFailed(f"could not start: {error.strerror} ({error.filename})", platform=True) from error
         except StartFailed:
             await self.remove(spec.container_id)
             raise
-        if child is not None:
-            self._children[spec.container_id] = child
+        if started:
             self._watch(home)
 
     async def find(self) -> list[Found]:
@@ -133,7 +130,7 @@ class ProcessRuntime:
     async def remove(self, container_id: str) -> None:
         home = self._homes.home(container_id)
         card = home.card()
-        pause = 0.01
+        pause = 0.001
         while is_locked(home):
             await self.signal(container_id, signal.SIGKILL)
             await asyncio.sleep(pause)
@@ -145,13 +142,12 @@ class ProcessRuntime:
         gone = self._homes.retire(container_id)
         self._ended.pop(container_id, None)
         self._written.pop(container_id, None)
-        if container_id in self._children:
-            await asyncio.to_thread(self._children.pop(container_id).wait)
         if gone is not None:
             await asyncio.to_thread(shutil.rmtree, gone)
 
     async def close(self) -> None:
         self._wakes.close()
+        self._forkserver.close()
 
     async def _prepare(self, spec: ContainerSpec, placement: Placement) -> None:
         search = {**kept(dict(self._machine.environ)), **spec.env}
@@ -219,9 +215,7 @@ class ProcessRuntime:
         supervision = home.supervision()
         if supervision is None:
             return
-        child = self._children.get(home.container_id)
-        identity = Identity(supervision.pid, supervision.start)
-        self._wakes.watch(home.container_id, identity, child.poll if child else lambda: None)
+        self._wakes.watch(home.container_id, Identity(supervision.pid, supervision.start))
 
     async def _lost(self, home: Home, card: Card) -> ExitRecord:
         """It ran, and no exit status was left."""

@@ -1,8 +1,8 @@
 """Watches over one container of the process runtime: a small detached program that outlives its agent.
 
-The agent puts this file, compiled, into the container's directory and runs it there with ``python -I -S``; all that it
-imports is imported at its start, so the agent's environment may be upgraded or removed beneath it. Standard library
-only, and of that only what loads in a millisecond (``_signal`` and ``_socket`` instead of the modules above them).
+Forked in the container's directory by `tenax.runtime.forkserver`, where a copy of this file and all that it imports are
+loaded, so the agent's environment may be upgraded or removed beneath it. Standard library only, and of that only what
+loads in a millisecond (``_signal`` and ``_socket`` instead of the modules above them).
 
 Arguments: container id, descriptor of the lock, descriptor of the ready pipe. The container's directory, version 1, is
 the current one:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from tenax.runtime.processes import Identity, open_pidfd
@@ -57,7 +57,7 @@ class Wakes(News):
         self._socket = listener
         asyncio.get_running_loop().add_reader(listener, self._received)
 
-    def watch(self, container_id: str, supervisor: Identity, ended: Callable[[], object]) -> None:
+    def watch(self, container_id: str, supervisor: Identity) -> None:
         """Hear of the end of a supervisor; nothing if it is watched already."""
         if container_id in self._pidfds:
             return
@@ -65,7 +65,7 @@ class Wakes(News):
         if pidfd is None:
             return
         self._pidfds[container_id] = pidfd
-        asyncio.get_running_loop().add_reader(pidfd, self._ended, container_id, ended)
+        asyncio.get_running_loop().add_reader(pidfd, self._ended, container_id)
 
     async def changed(self) -> AsyncIterator[str]:
         self.listen()
@@ -93,11 +93,10 @@ class Wakes(News):
                 return
             self.wake(message.decode(errors="replace"))
 
-    def _ended(self, container_id: str, ended: Callable[[], object]) -> None:
+    def _ended(self, container_id: str) -> None:
         pidfd = self._pidfds.pop(container_id)
         asyncio.get_running_loop().remove_reader(pidfd)
         os.close(pidfd)
-        ended()
         self.wake(container_id)
 
 

@@ -1,0 +1,100 @@
+"""Forks supervisors: a program that has `tenax.runtime.supervisor` loaded, so that a container costs a fork and not the
+start of an interpreter.
+
+The agent runs it as ``python -I -S forkserver.pyc <descriptor of a stream socket>``, with ``supervisor.pyc`` beside it.
+A request is :data:`FRAME` bytes, ``<container id> NUL <container's directory> NUL...``, with three descriptors: the
+container's lock, its ready pipe, its supervisor's log. There is no answer: the supervisor itself tells by the pipe.
+Standard library only, and of that only what loads in a millisecond.
+
+Rules it keeps:
+
+- A supervisor is in a session of its own and outlives this program, which ends with the agent (end of the socket).
+- What came with a request is closed here as soon as there is a child: the lock is the supervisor's alone.
+- It does nothing but fork: one thread, nothing open but the socket.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found, unused-ignore]
+import _socket
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Two names and a path fit; an exact length, so that a stream of them needs no parsing.
+FRAME = 8192
+_INT = 4
+
+
+def serve(door: _socket.socket, supervise: Callable[[list[str]], int]) -> None:
+    """Fork a child for each request until the other end is closed."""
+    while True:
+        request, descriptors = receive(door)
+        if len(request) < FRAME:
+            return
+        if os.fork() == 0:
+            door.close()
+            become(request, descriptors, supervise)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def receive(door: _socket.socket) -> tuple[bytes, list[int]]:
+    """The next request; a short one is the end."""
+    request = b""
+    descriptors: list[int] = []
+    while len(request) < FRAME:
+        part, ancillary, _, _ = door.recvmsg(FRAME - len(request), _socket.CMSG_SPACE(3 * _INT))
+        if not part:
+            break
+        request += part
+        for _, _, data in ancillary:
+            descriptors += [
+                int.from_bytes(data[start : start + _INT], sys.byteorder) for start in range(0, len(data), _INT)
+            ]
+    return request, descriptors
+
+
+def become(request: bytes, descriptors: list[int], supervise: Callable[[list[str]], int]) -> None:
+    """In the forked child: turn into the supervisor. Never returns."""
+    status = 1
+    try:
+        os.setsid()
+        name_process(b"supervisor")
+        lock, ready, log = descriptors
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        container_id, directory, *_ = request.split(b"\0")
+        os.chdir(directory)
+        status = supervise([container_id.decode(), str(lock), str(ready)])
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+    finally:
+        # At once: what an interpreter does at its end is of no use to anybody here.
+        os._exit(status)
+
+
+def name_process(name: bytes) -> None:
+    """What lists of processes show beside the command line, which is that of the forkserver; Linux only."""
+    try:
+        with open("/proc/self/comm", "wb", 0) as file:
+            file.write(name)
+    except OSError:
+        return
+
+
+def main(arguments: list[str]) -> int:
+    # Children are not waited for: their ends are on disk, and in a pidfd of the agent's.
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    serve(_socket.socket(fileno=int(arguments[0])), __import__("supervisor").main)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
