@@ -33,10 +33,19 @@ class Locked:
 
 
 async def member_reported(
-    conn: Connection, container_id: str, state: ContainerState, ending: Ending | None, address: str
+    conn: Connection,
+    container_id: str,
+    state: ContainerState,
+    ending: Ending | None,
+    address: str,
+    *,
+    agent_id: str | None = None,
 ) -> bool:
-    """A container's agent says where it is; False for a container that the database does not know."""
-    owner = await allocations.owner_of_container(conn, container_id)
+    """A container's agent says where it is; False for one that the database does not know.
+
+    ``agent_id``: who says so; the containers of other agents are not known either.
+    """
+    owner = await allocations.owner_of_container(conn, container_id, agent_id)
     if owner is None:
         return False
     locked = await _lock(conn, owner)

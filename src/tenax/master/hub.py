@@ -4,8 +4,8 @@ Rules:
 
 - Wants are read from the database on every wake-up and sent in full; nothing is promised in memory.
 - A connection has a number; one that is not its agent's newest is closed, and what it says changes nothing.
-- A container of this cluster and generation that the database does not know is wanted gone, by name; one of another
-  cluster or generation is left alone and shown to the operator.
+- A container of this cluster and generation that the database does not know as one of this agent is wanted gone, by
+  name; one of another cluster or generation is left alone and shown to the operator.
 """
 
 from __future__ import annotations
@@ -164,11 +164,15 @@ class Hub:
 
     @asynccontextmanager
     async def _heard(self, session: _Session) -> AsyncIterator[Connection]:
-        """A transaction that notes that the agent was heard of. Raises Replaced."""
+        """A transaction that is rolled back if a newer connection is open, and notes that the agent was heard of.
+
+        Raises Replaced.
+        """
         async with self._db.transaction() as conn:
+            yield conn
+            # At the end: agents are locked last.
             if not await agents.heard(conn, session.agent_id, session.number):
                 raise Replaced
-            yield conn
 
     async def _tell(self, session: _Session) -> None:
         with self._listener.subscribe("agent", session.agent_id) as subscription:
@@ -186,7 +190,11 @@ class Hub:
         wants: list[Want] = [WantGone(name) for name in sorted(session.unknown)]
         for row in rows:
             known = row["container_id"] in session.held
-            wants.append(want_of(row, known, self._tokens))
+            try:
+                wants.append(want_of(row, known, self._tokens))
+            except Exception:
+                # What is not named is left as it is; the agent's other containers do not suffer for it.
+                log.exception("a container's want cannot be told", container=row["container_id"])
         await _say(session.channel, Wants(self._cluster_id, self._generation, revision, wants))
         session.revision = revision
 
@@ -207,7 +215,12 @@ class Hub:
             try:
                 async with self._heard(session) as conn:
                     known = await attempts.member_reported(
-                        conn, report.container_id, _STATES[report.state], _ending(report), report.address
+                        conn,
+                        report.container_id,
+                        _STATES[report.state],
+                        _ending(report),
+                        report.address,
+                        agent_id=session.agent_id,
                     )
                 if not known:
                     session.unknown.add(report.container_id)
@@ -221,6 +234,8 @@ class Hub:
             except Exception:
                 log.exception("a report could not be applied", container=report.container_id, state=report.state)
                 return
+        # The agent says it again on its next connection.
+        raise TryAgain(f"the report of {report.container_id} met a change each time it was applied")
 
     async def _gone(self, session: _Session, container_id: str) -> None:
         session.held.discard(container_id)

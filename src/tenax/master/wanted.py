@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from tenax.jsonvalue import Json, JsonObject
-from tenax.lifecycle.container import Want
+from tenax.lifecycle.container import ContainerState, Want
 from tenax.master import specs
 from tenax.wire import agents as wire
 
@@ -15,7 +15,10 @@ STOP_WITHIN_S = 30.0
 
 
 def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens]) -> wire.Want:
-    """What the agent should make of a container; ``known``: the agent has its specification."""
+    """What the agent should make of a container; ``known``: the agent has its specification.
+
+    One that ran is never started again: an agent that has nothing of it left says so, and the next run begins.
+    """
     container_id = str(row["container_id"])
     want = Want(str(row["want"]))
     if want is Want.GONE:
@@ -24,6 +27,7 @@ def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens])
         return wire.WantStop(container_id, 0.0)
     if want is Want.STOP:
         return wire.WantStop(container_id, STOP_WITHIN_S)
+    known = known or row["state"] == ContainerState.RUNNING.value
     return wire.WantRun(container_id, None if known else specs.trial_spec(_member(row), tokens))
 
 

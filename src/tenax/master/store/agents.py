@@ -64,7 +64,10 @@ async def is_current(conn: Connection, agent_id: str, session: int) -> bool:
 
 
 async def heard(conn: Connection, agent_id: str, session: int) -> bool:
-    """It was heard of just now, on this connection; False, and nothing noted, if that is not its newest."""
+    """It was heard of just now, on this connection; False, and nothing noted, if that is not its newest.
+
+    Locks the agent's row, which comes last: at the end of a transaction.
+    """
     return await conn.fetchval(Q.heard, agent_id, session) is not None
 
 

@@ -47,9 +47,9 @@ async def owner(conn: Connection, allocation_id: str) -> Owner | None:
     return None if row is None else Owner(allocation_id, row["task_id"], row["trial_id"], row["experiment_id"])
 
 
-async def owner_of_container(conn: Connection, container_id: str) -> Owner | None:
-    """Whose allocation this container is a member of; None for a container that is not known."""
-    row = await conn.fetchrow(Q.owner_of_container, container_id)
+async def owner_of_container(conn: Connection, container_id: str, agent_id: str | None = None) -> Owner | None:
+    """Whose allocation this container is a member of; None for one that is not known (as one of this agent)."""
+    row = await conn.fetchrow(Q.owner_of_container, container_id, agent_id)
     if row is None:
         return None
     return Owner(row["allocation_id"], row["task_id"], row["trial_id"], row["experiment_id"])

@@ -36,9 +36,12 @@ set connected = true, last_seen_at = now(), hostname = excluded.hostname, addres
     runtime = excluded.runtime, agent_version = excluded.agent_version, foreign_containers = excluded.foreign_containers;
 
 -- name: heard
+-- The agent's row is held, so that a newer connection waits for this transaction or this one sees the newer connection;
+-- and held first, as by whoever opens one.
+with current as (select agent_id from agents where agent_id = $1 and session = $2 for share)
 update agent_presence p set last_seen_at = now(), connected = true
-from agents a where a.agent_id = $1 and p.agent_id = a.agent_id and a.session = $2
-returning a.session;
+from current where p.agent_id = current.agent_id
+returning p.agent_id;
 
 -- name: left
 -- Only the newest connection can say that the agent has left.

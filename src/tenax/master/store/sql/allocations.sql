@@ -1,6 +1,7 @@
 -- name: request
-insert into allocations (allocation_id, task_id, run_id, slots, preemptible, single_node)
-values ($1, $2, $3, $4, $5, $6);
+-- The clock, not the transaction's time: what is asked for together is served in the order of asking.
+insert into allocations (allocation_id, task_id, run_id, slots, preemptible, single_node, requested_at)
+values ($1, $2, $3, $4, $5, $6, clock_timestamp());
 
 -- name: lock
 select allocation_id, task_id, run_id, state, version, preemption, ready_at is not null as ready
@@ -12,7 +13,7 @@ from containers c
 join allocations a on a.allocation_id = c.allocation_id
 join tasks t on t.task_id = a.task_id
 left join trials tr on tr.id = t.trial_id
-where c.container_id = $1;
+where c.container_id = $1 and ($2::text is null or c.agent_id = $2);
 
 -- name: owner
 select a.task_id, t.trial_id, tr.experiment_id

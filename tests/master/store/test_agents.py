@@ -1,0 +1,56 @@
+"""Rows of agents: sessions, and who may write."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tenax.master.store import agents, containers
+from tenax.master.store.database import Database
+from tenax.wire.agents import PROTOCOL, Hello
+from tests.kits.rows import add_agent
+
+HELLO = Hello(PROTOCOL, "test", "host", "process", [], [])
+
+
+async def somebody_waits(database: Database) -> None:
+    """Until a statement waits for a lock."""
+    async with database.connection() as conn:
+        while not await conn.fetchval("select exists (select 1 from pg_locks where not granted)"):
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.timeout(20)
+async def test_a_connection_that_is_being_replaced_is_not_the_newest(database: Database) -> None:
+    """Whoever asks while the newer one is opened waits, and is told what came of it."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+
+    async def say_something() -> bool:
+        async with database.transaction() as conn:
+            return await agents.heard(conn, "a1", 1)
+
+    async with database.transaction() as conn:
+        assert await agents.open_session(conn, "a1", HELLO, "10.0.0.1", []) == 2
+        saying = asyncio.create_task(say_something())
+        await somebody_waits(database)
+    assert not await saying
+
+
+@pytest.mark.timeout(20)
+async def test_a_report_and_a_new_connection_do_not_lock_each_other_out(database: Database) -> None:
+    """The agent's row comes before its presence, for all: nobody has to be told to try again."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+
+    async def connect() -> None:
+        async with database.transaction() as conn:
+            await agents.open_session(conn, "a1", HELLO, "10.0.0.1", [])
+
+    async with database.transaction() as conn:
+        assert await agents.heard(conn, "a1", 1)
+        connecting = asyncio.create_task(connect())
+        await somebody_waits(database)
+        await containers.wants_changed(conn, ["a1"])
+    await connecting

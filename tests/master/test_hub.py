@@ -1,0 +1,165 @@
+"""The master's end of agents' connections: whose word counts, and what an agent is told of what it does not have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+
+from tenax.master.hub import Hub
+from tenax.master.store import cluster
+from tenax.master.store.cluster import Cluster
+from tenax.master.store.database import Database
+from tenax.master.store.wakeups import Listener
+from tenax.wire.agents import (
+    PROTOCOL,
+    ContainerReport,
+    ContainerState,
+    Exit,
+    FromMaster,
+    Hello,
+    Report,
+    SlotInfo,
+    WantGone,
+    WantRun,
+    Wants,
+)
+from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, request_attempt, run_attempt
+
+_decode = msgspec.json.Decoder(FromMaster).decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass
+class Talk:
+    """One connection, the test being the agent."""
+
+    cluster: Cluster
+    to_agent: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    to_master: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+
+    async def send(self, frame: str) -> None:
+        self.to_agent.put_nowait(frame)
+
+    async def receive(self) -> str:
+        return await self.to_master.get()
+
+    def report(self, container_id: str, state: ContainerState, code: int | None = None) -> ContainerReport:
+        told = None if code is None else Exit(code=code)
+        return ContainerReport(
+            container_id, self.cluster.cluster_id, self.cluster.generation, state, address="127.0.0.1", exit=told
+        )
+
+    def say(self, message: Hello | Report) -> None:
+        self.to_master.put_nowait(_encode(message).decode())
+
+    def hello(self, *containers: ContainerReport) -> None:
+        slots = [SlotInfo(number, "cpu", "pretended") for number in range(2)]
+        self.say(Hello(PROTOCOL, "test", "host", "process", slots, list(containers)))
+
+    async def wants(self) -> dict[str, object]:
+        """The next wants, by container."""
+        while True:
+            message = _decode(await self.to_agent.get())
+            if isinstance(message, Wants):
+                return {want.container_id: want for want in message.containers}
+
+
+@dataclass
+class Place:
+    """A hub on a database with two agents, a1 and a2, and one running attempt on a1."""
+
+    db: Database
+    hub: Hub
+    cluster: Cluster
+    attempt: Attempt
+    tasks: list[asyncio.Task[None]]
+
+    @property
+    def container(self) -> str:
+        return self.attempt.containers[0]
+
+    def connect(self, agent_id: str) -> Talk:
+        talk = Talk(self.cluster)
+        self.tasks.append(asyncio.create_task(self.hub.serve(talk, agent_id, "127.0.0.1", asyncio.Event())))
+        return talk
+
+    async def state(self) -> str:
+        async with self.db.connection() as conn:
+            return str(await conn.fetchval("select state from containers where container_id = $1", self.container))
+
+
+@pytest.fixture
+async def place(database: Database) -> AsyncIterator[Place]:
+    async with database.transaction() as conn:
+        identity = await cluster.ensure(conn, "")
+        for name in ("a1", "a2"):
+            await add_agent(conn, name)
+        attempt = await run_attempt(conn, await add_trial(conn, await add_experiment(conn)))
+    listener = Listener(database)
+    hub = Hub(database, listener, identity, ("default",))
+    made = Place(database, hub, identity, attempt, [asyncio.create_task(listener.run())])
+    try:
+        yield made
+    finally:
+        for task in made.tasks:
+            task.cancel()
+        await asyncio.gather(*made.tasks, return_exceptions=True)
+
+
+@pytest.mark.timeout(30)
+async def test_what_ran_is_not_started_again_where_nothing_is_left_of_it(place: Place) -> None:
+    """An agent without the container gets no specification: a second start would be of the same run, and its reports
+    would be taken for those of the first."""
+    talk = place.connect("a1")
+    talk.hello()
+    want = (await talk.wants())[place.container]
+    assert isinstance(want, WantRun)
+    assert want.spec is None
+
+
+@pytest.mark.timeout(30)
+async def test_an_agent_speaks_for_its_own_containers_only(place: Place) -> None:
+    """Another agent's word changes nothing, and what it holds under that name is to go."""
+    talk = place.connect("a2")
+    talk.hello(talk.report(place.container, "exited", code=1))
+    assert isinstance((await talk.wants())[place.container], WantGone)
+    assert await place.state() == "RUNNING"
+
+
+@pytest.mark.timeout(30)
+async def test_the_word_of_a_connection_that_was_replaced_does_not_count(place: Place) -> None:
+    """It ends by itself."""
+    old = place.connect("a1")
+    old.hello(old.report(place.container, "running"))
+    await old.wants()
+    new = place.connect("a1")
+    new.hello(new.report(place.container, "running"))
+    await new.wants()
+    old.say(Report(containers=[old.report(place.container, "exited", code=1)]))
+    await place.tasks[-2]
+    assert await place.state() == "RUNNING"
+
+
+@pytest.mark.timeout(30)
+async def test_one_broken_row_does_not_cut_off_an_agent(place: Place) -> None:
+    """The others are wanted as they should be."""
+    async with place.db.transaction() as conn:
+        trial = await add_trial(conn, await add_experiment(conn), seq=2)
+        await request_attempt(conn, trial)
+        broken = (await run_attempt(conn, await add_trial(conn, await add_experiment(conn), seq=3))).containers[0]
+        await conn.execute("update containers set state = 'ASSIGNED' where container_id = $1", broken)
+        await conn.execute("update trials set hparams = '[1]', seed = 0 where request_id like '%3'")
+        await conn.execute(
+            "update tasks set trial_id = null from allocations a join containers c using (allocation_id)"
+            " where tasks.task_id = a.task_id and c.container_id = $1",
+            broken,
+        )
+    talk = place.connect("a1")
+    talk.hello(talk.report(place.container, "running"))
+    wants = await talk.wants()
+    assert place.container in wants
+    assert broken not in wants
