@@ -195,7 +195,7 @@ def test_a_cap_binds_and_blocks_nobody() -> None:
     decided = pool.plan()
     assert list(decided.placements) == ["c3", "o"]
     assert decided.waiting[AllocationId("c2")] == (
-        "waits for its own job: max_slots is 3, 2 slots of it are in use or promised, and this needs 2"
+        "waits for its own job: max_slots is 3, of which 2 in use or promised, and this needs 2"
     )
 
 

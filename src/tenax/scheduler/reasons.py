@@ -70,7 +70,7 @@ class Words:
         match cause:
             case Capped(held, cap):
                 return (
-                    f"waits for its own job: max_slots is {cap}, {_count(held, 'slot')} of it are in use or promised, "
+                    f"waits for its own job: max_slots is {cap}, of which {held} in use or promised, "
                     f"and this needs {request.slots}"
                 )
             case Behind(blocker):

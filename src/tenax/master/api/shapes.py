@@ -21,6 +21,7 @@ from tenax.wire.api.message import Document
 
 #: The states of a trial that is about to run, or runs.
 _AT_WORK = ("PULLING", "STARTING", "RUNNING")
+_ASKED = "it is asked to save and leave, and has not left yet"
 #: What the attempt of an ACTIVE trial is shown as.
 _ATTEMPTS = {
     "PENDING": "QUEUED",
@@ -136,8 +137,11 @@ def experiment_progress(view: ExperimentView) -> float:
 
 
 def trial_reason(view: TrialView) -> str:
-    """Why it waits, how it ended, or, while it runs again after a failure, how the run before did."""
+    """Why it waits, how it ended, that it is asked to leave; of one that runs again, how the run before failed."""
     state = trial_state(view)
+    asked = view.experiment_state != "ACTIVE" or state.startswith("STOPPING")
+    if asked and state != "STOPPING_KILLED" and view.attempt_state in ("STARTING", "RUNNING"):
+        return _ASKED
     if state == "QUEUED" and view.wait_reason:
         return view.wait_reason
     if state in _AT_WORK:
