@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.machine import Machine, machine
+from tests.kits.docker_engine import docker_host, docker_image
+
+__all__ = ["docker_host", "docker_image"]
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,6 @@ from tenax.jsonvalue import JsonObject
 from tests.e2e import noop
 from tests.e2e.machine import ROOT, Machine, machine, outlast, wait_for
 from tests.e2e.trials import config
-from tests.kits.docker_engine import docker_host, docker_image
-
-__all__ = ["docker_host", "docker_image"]
 
 TRIALS, EPOCHS = 4, 16
 
