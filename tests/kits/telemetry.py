@@ -156,7 +156,7 @@ class Book:
         """Sum up what is visible from what is stored."""
         async with self.database.transaction() as conn:
             target = (await Metrics().targets(conn, [trial_id]))[trial_id]
-            await summaries.recount(conn, trial_id, target)
+            await summaries.recount(conn, trial_id, target, self.intake.threads.run)
 
     async def output(self, trial_id: int, asked: Wanted | None = None) -> list[Found]:
         """Lines of the trial's task."""

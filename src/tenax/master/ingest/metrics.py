@@ -174,7 +174,7 @@ class MetricIngest:
 
     async def _after(self, conn: Connection, items: Sequence[Item], known: Known, outcome: Outcome) -> None:
         for trial_id in sorted(outcome.recount):
-            await summaries.recount(conn, trial_id, known.trials[trial_id].target)
+            await summaries.recount(conn, trial_id, known.trials[trial_id].target, self._threads.run)
         numbered = [
             (*items[place].stream, items[place].n, why.message, why.fatal)  # type: ignore[misc]
             for place, why in outcome.refused.items()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from asyncpg import Connection
 
@@ -15,7 +17,7 @@ from tenax.master.ingest.summary import Summaries, to_number
 from tenax.master.ingest.values import Target, Validation
 from tenax.master.store.metrics import told
 from tenax.master.store.queries import load
-from tenax.master.store.series import Reported, fetch, groups_of, outline
+from tenax.master.store.series import PackedReports, Reported, fetch, groups_of, outline
 
 Q = load("summaries")
 
@@ -37,7 +39,11 @@ async def names_of_experiment(conn: Connection, experiment_id: int) -> dict[str,
     return {group: sorted(of) for group, of in sorted(names.items())}
 
 
-async def recount(conn: Connection, trial_id: int, target: Target) -> None:
+#: Calls a function in a thread.
+InThread = Callable[[Callable[[], None]], Awaitable[None]]
+
+
+async def recount(conn: Connection, trial_id: int, target: Target, in_thread: InThread) -> None:
     """Sum up the visible reports of a trial and find its latest and best validation, from what is stored.
 
     In the transaction that changed what is visible; the trial's groups are locked.
@@ -45,12 +51,10 @@ async def recount(conn: Connection, trial_id: int, target: Target) -> None:
     await conn.fetch(Q.lock_groups, trial_id)
     validated = _Validated(target)
     for group in await groups_of(conn, [trial_id]):
-        count = _Count()
+        count = _Count(validated if group.name == VALIDATION else None)
         for cluster in await outline(conn, group):
-            reports = (await fetch(conn, group, cluster)).reports()
-            count.add(reports)
-            if group.name == VALIDATION:
-                validated.look(reports)
+            packed = await fetch(conn, group, cluster)
+            await in_thread(partial(count.add, packed))
         await conn.execute(
             Q.save_group, trial_id, group.name, count.newest_step(), summary.encode(count.summaries_with_last())
         )
@@ -68,13 +72,17 @@ async def recount(conn: Connection, trial_id: int, target: Target) -> None:
 class _Count:
     """Over clusters in the order of steps, so the last report is the newest."""
 
+    validated: _Validated | None
     summaries: Summaries = field(default_factory=dict)
     newest: Reported | None = None
 
-    def add(self, reports: list[Reported]) -> None:
+    def add(self, packed: PackedReports) -> None:
+        reports = packed.reports()
         if reports:
             self.summaries = summary.add(self.summaries, [report.metrics for report in reports])
             self.newest = reports[-1]
+        if self.validated is not None:
+            self.validated.look(reports)
 
     def newest_step(self) -> int:
         return NO_STEP if self.newest is None or self.newest.step is None else self.newest.step
