@@ -17,7 +17,7 @@ HELLO = Hello(PROTOCOL, "test", "host", "process", [], [])
 async def somebody_waits(database: Database) -> None:
     """Until a statement waits for a lock."""
     async with database.connection() as conn:
-        while not await conn.fetchval("select exists (select 1 from pg_locks where not granted)"):
+        while not await conn.fetchval("select exists (select 1 from pg_locks where not granted)"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
