@@ -163,11 +163,11 @@ def _end_like_ctrl_c() -> None:
 
 
 def _stop(state: StateDir) -> None:
-    from tenax.cli.up import end_tasks
+    from tenax.cli.leftover import end_all
     from tenax.local.supervise_control import stop
 
     stop(state, lambda message: None)
-    end_tasks(state)
+    end_all(state.agent, remove=True)
 
 
 def _tell_about(root: Path) -> None:

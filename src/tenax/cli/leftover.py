@@ -15,18 +15,24 @@ if TYPE_CHECKING:
     from tenax.runtime.port import Runtime
 
 
-def end_all(agent_directory: Path) -> int:
-    """End every process that the agent of this directory started for a task; how many tasks ran. Raises RuntimeAway."""
-    return asyncio.run(_end_all(agent_directory))
+def end_all(agent_directory: Path, *, remove: bool = False) -> int:
+    """End every process that the agent of this directory started for a task; how many tasks ran. Raises RuntimeAway.
+
+    ``remove``: leave no file either, for a cluster that will never be up again.
+    """
+    return asyncio.run(_end_all(agent_directory, remove))
 
 
-async def _end_all(directory: Path) -> int:
+async def _end_all(directory: Path, remove: bool) -> int:
     count = 0
     async for runtime in _runtimes(directory):
         try:
-            running = [found.container_id for found in await runtime.find() if found.state != "exited"]
+            held = await runtime.find()
+            running = [found.container_id for found in held if found.state != "exited"]
             await asyncio.gather(*(runtime.switch_off(container) for container in running))
             count += len(running)
+            if remove:
+                await asyncio.gather(*(runtime.remove(found.container_id) for found in held))
         finally:
             await runtime.close()
     return count
