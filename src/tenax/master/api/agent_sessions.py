@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 from fastapi import Request, Response
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -31,12 +33,10 @@ async def session(websocket: WebSocket, master: MasterDep, agent_id: AgentDep) -
     """One connection of an agent, until either side ends it."""
     await websocket.accept()
     address = websocket.client.host if websocket.client is not None else ""
-    try:
+    with contextlib.suppress(ConnectionError):
         await master.hub.serve(_Channel(websocket), agent_id, address, master.shutdown)
-    except ConnectionError:
-        pass
-    finally:
-        if websocket.application_state is WebSocketState.CONNECTED:
+    if websocket.application_state is WebSocketState.CONNECTED:
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
             await websocket.close(1012 if master.shutdown.is_set() else 1000)
 
 
