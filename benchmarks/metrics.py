@@ -31,7 +31,7 @@ from benchmarks._telemetry import Bench, Job, Trial, master, send
 CLIENTS = (1, 4, 16)
 ROUNDS = 5 if LONG else 3
 #: Requests of one round, shared by its clients.
-BATCHES, SINGLES, SHIPMENTS = (1600, 1600, 48) if LONG else (480, 320, 16)
+BATCHES, SINGLES, SHIPMENTS = (1600, 1600, 48) if LONG else (240, 160, 8)
 PEER_BATCHES, PEER_SINGLES = (128, 128) if LONG else (32, 32)
 SHIPPED_REPORTS = 2700
 #: Values per second over HTTP, durable; milliseconds of a chart.
@@ -136,9 +136,10 @@ def product_round(bench: Bench, reporters: list[Reporter], figures: Figures) -> 
         result = send(bench.url, jobs)
         figures.add(f"values_per_s.batch100_c{clients}", result.per_second(BATCHES // clients * clients * 100))
         figures.add(f"p99_ms.batch100_c{clients}", result.p99_ms)
-        jobs = [reporter.job(SHIPMENTS // clients, SHIPPED_REPORTS) for reporter in reporters[:clients]]
+        shipments = max(1, SHIPMENTS // clients)
+        jobs = [reporter.job(shipments, SHIPPED_REPORTS) for reporter in reporters[:clients]]
         result = send(bench.url, jobs)
-        figures.add(f"values_per_s.shipped_c{clients}", result.per_second(SHIPMENTS * SHIPPED_REPORTS * 10))
+        figures.add(f"values_per_s.shipped_c{clients}", result.per_second(shipments * clients * SHIPPED_REPORTS * 10))
         jobs = [reporter.single(SINGLES // clients) for reporter in reporters[16 : 16 + clients]]
         result = send(bench.url, jobs)
         figures.add(f"requests_per_s.single_c{clients}", result.per_second(SINGLES // clients * clients))
