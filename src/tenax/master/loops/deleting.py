@@ -30,11 +30,11 @@ class Deleting:
     """Deletes what was asked to be deleted."""
 
     name = "deleting"
-    kind = "experiment"
+    kind = "deletion"
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Delete what can be; what is still on a machine is looked at again soon."""
-        async with desk.transaction() as conn:
+        async with desk.looking() as conn:
             asked = await deletion.asked(conn)
         held: list[int] = []
 

@@ -50,12 +50,18 @@ class Desk:
         self._lease = lease
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[Connection]:
-        """One state of everything, to read. Raises TryAgain.
+    async def looking(self) -> AsyncIterator[Connection]:
+        """Reads, each for itself: good for seeing whether there is anything to do. Raises TryAgain.
 
         No lease is asked for, whose row lock would make a write of it, with a flush to disk: whoever lost the lease
         may look, and is stopped when he writes.
         """
+        async with self._database.connection() as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Connection]:
+        """As `looking`, but all reads see one state. Raises TryAgain."""
         async with self._database.snapshot() as conn:
             yield conn
 

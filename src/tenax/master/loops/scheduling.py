@@ -29,7 +29,7 @@ class Scheduling:
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
-        async with desk.reading() as conn:
+        async with desk.snapshot() as conn:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
             told = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}

@@ -46,7 +46,7 @@ class Searching:
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Step the searches that were named, or all that have something to do."""
         named = None if woken.full or not woken.ids else [int(name) for name in woken.ids]
-        async with desk.reading() as conn:
+        async with desk.looking() as conn:
             dirty = await searches.dirty(conn, named)
         await each([str(number) for number in dirty], lambda name: self._step(desk, int(name)), loop=self.name)
         return None

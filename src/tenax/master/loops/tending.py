@@ -29,7 +29,7 @@ class Tending:
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Tend the experiments that were named, or all that live."""
         everything = woken.full or not woken.ids
-        async with desk.reading() as conn:
+        async with desk.looking() as conn:
             due = await (experiments.live_ids(conn) if everything else trials.released(conn))
             wait = await trials.next_release_s(conn)
         ids = woken.ids | {str(number) for number in due}
@@ -38,7 +38,7 @@ class Tending:
 
     async def _tend(self, desk: Desk, experiment_id: int) -> None:
         # Most looks find nothing to do: they should neither wait for the experiment's lock nor hold it.
-        async with desk.reading() as conn:
+        async with desk.looking() as conn:
             if not await _due(conn, await experiments.get(conn, experiment_id)):
                 return
         async with desk.transaction() as conn:

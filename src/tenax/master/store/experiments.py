@@ -77,6 +77,8 @@ async def happen(
     if after in ENDED:
         await conn.execute(Q.end_job, experiment.job_id)
     await notify(conn, "experiment", experiment.id)
+    if after is ExperimentState.DELETING:
+        await notify(conn, "deletion", experiment.id)
     return after
 
 
