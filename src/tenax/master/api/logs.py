@@ -117,19 +117,21 @@ WantedDep = Annotated[Wanted, Depends(wanted)]
 @routes.get("/api/v1/tasks/{task_id}/logs", "TaskLogs", allow=Allow.USER, response_class=StreamingResponse)
 async def task_logs(master: MasterDep, task_id: str, asked: WantedDep) -> StreamingResponse:
     """Lines of a task, one message each: a stream, without end until the task's with ``follow``."""
-    return await ndjson(_lines(master, task_id, None, asked))
+    await _check_task(master, task_id)
+    return ndjson(_lines(master, task_id, None, asked))
 
 
 @routes.get("/api/v1/trials/{trial_id}/logs", "TrialLogs", allow=Allow.USER, response_class=StreamingResponse)
 async def trial_logs(master: MasterDep, trial_id: int, asked: WantedDep) -> StreamingResponse:
     """Lines of a trial's task, as `task_logs`."""
-    return await ndjson(_lines(master, await _task_of(master, trial_id), trial_id, asked))
+    return ndjson(_lines(master, await _task_of(master, trial_id), trial_id, asked))
 
 
 @routes.get("/api/v1/tasks/{task_id}/logs/fields", "TaskLogsFields", allow=Allow.USER, response_class=StreamingResponse)
 async def task_log_fields(master: MasterDep, task_id: str) -> StreamingResponse:
     """What the lines of a task can be filtered by: a stream of one message."""
-    return await ndjson(_fields(master, task_id))
+    await _check_task(master, task_id)
+    return ndjson(_fields(master, task_id))
 
 
 @routes.get(
@@ -137,7 +139,7 @@ async def task_log_fields(master: MasterDep, task_id: str) -> StreamingResponse:
 )
 async def trial_log_fields(master: MasterDep, trial_id: int) -> StreamingResponse:
     """As `task_log_fields`."""
-    return await ndjson(_fields(master, await _task_of(master, trial_id)))
+    return ndjson(_fields(master, await _task_of(master, trial_id)))
 
 
 async def _lines(master: Master, task_id: str, trial_id: int | None, asked: Wanted) -> AsyncIterator[bytes]:
@@ -152,6 +154,11 @@ async def _fields(master: Master, task_id: str) -> AsyncIterator[bytes]:
     async with master.db.connection() as conn:
         place = await logs.place_of(conn, task_id)
         yield line(await log_fields.of_task(conn, place))
+
+
+async def _check_task(master: Master, task_id: str) -> None:
+    async with master.db.connection() as conn:
+        await logs.place_of(conn, task_id)
 
 
 async def _task_of(master: Master, trial_id: int) -> str:

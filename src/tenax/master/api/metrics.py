@@ -54,7 +54,7 @@ async def report_metrics(master: MasterDep, caller: CallerDep, request: Request,
 @routes.get("/api/v1/trials/metrics/trial_metrics", "GetMetrics", allow=Allow.USER, response_class=StreamingResponse)
 async def get_metrics(master: MasterDep, trial_ids: TrialIds = [], group: str = "") -> StreamingResponse:  # noqa: B006
     """All visible reports of one group (without one: of every group), by trial, group and step: a stream."""
-    return await ndjson(_reports(master, trial_ids, group))
+    return await _stream(master, trial_ids, group)
 
 
 @routes.get(
@@ -62,7 +62,7 @@ async def get_metrics(master: MasterDep, trial_ids: TrialIds = [], group: str = 
 )
 async def get_training_metrics(master: MasterDep, trial_ids: TrialIds = []) -> StreamingResponse:  # noqa: B006
     """All visible training reports, by trial and step: a stream."""
-    return await ndjson(_reports(master, trial_ids, _TRAINING))
+    return await _stream(master, trial_ids, _TRAINING)
 
 
 @routes.get(
@@ -73,7 +73,7 @@ async def get_training_metrics(master: MasterDep, trial_ids: TrialIds = []) -> S
 )
 async def get_validation_metrics(master: MasterDep, trial_ids: TrialIds = []) -> StreamingResponse:  # noqa: B006
     """All visible validation reports, by trial and step: a stream."""
-    return await ndjson(_reports(master, trial_ids, _VALIDATION))
+    return await _stream(master, trial_ids, _VALIDATION)
 
 
 @routes.get("/api/v1/trials/{trial_id}/series", "GetTrialSeries", allow=Allow.USER, response_class=Response)
@@ -136,10 +136,14 @@ async def _run_of(master: Master, caller: Caller, trial_id: int, values: JsonObj
     return caller.task.run_id
 
 
-async def _reports(master: Master, trial_ids: Sequence[int], group: str) -> AsyncIterator[bytes]:
+async def _stream(master: Master, trial_ids: Sequence[int], group: str) -> StreamingResponse:
     if not trial_ids:
         raise InvalidInput("name at least one trial: trialIds is empty")
     await _check_trials(master, trial_ids)
+    return ndjson(_reports(master, trial_ids, group))
+
+
+async def _reports(master: Master, trial_ids: Sequence[int], group: str) -> AsyncIterator[bytes]:
     async with master.db.snapshot() as conn:
         groups = [found for found in await series.groups_of(conn, sorted(set(trial_ids))) if group in ("", found.name)]
     for found in groups:

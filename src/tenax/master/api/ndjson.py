@@ -1,6 +1,6 @@
 """Streams as Determined's client reads them: chunked, a JSON object per line, no empty lines.
 
-An error before the first line has its status and body like anywhere else; one after it is the last line.
+What breaks a stream off is its last line.
 """
 
 from __future__ import annotations
@@ -17,13 +17,9 @@ from tenax.master.api.errors import stream_error
 log = structlog.get_logger("tenax.http")
 
 
-async def ndjson(parts: AsyncIterator[bytes]) -> StreamingResponse:
-    """A stream of ``parts``, each whole lines of `line`; waits for the first, so that its error has a status."""
-    try:
-        first = await anext(parts)
-    except StopAsyncIteration:
-        first = b""
-    return StreamingResponse(_all(first, parts), media_type="application/json")
+def ndjson(parts: AsyncIterator[bytes]) -> StreamingResponse:
+    """A stream of ``parts``, whole lines of `line` each. Its headers go at once: what can be refused is checked before."""
+    return StreamingResponse(_all(parts), media_type="application/json")
 
 
 def line(result: object) -> bytes:
@@ -31,11 +27,9 @@ def line(result: object) -> bytes:
     return b'{"result":' + msgspec.json.encode(result) + b"}\n"
 
 
-async def _all(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    if first:
-        yield first
+async def _all(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     try:
-        async for part in rest:
+        async for part in parts:
             if part:
                 yield part
     except Exception as error:

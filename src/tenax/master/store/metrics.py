@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
-from asyncpg import Connection
+from asyncpg import Connection, Record
 
 from tenax.ids import RequestId
 from tenax.jsonvalue import Json, JsonObject
@@ -56,22 +56,26 @@ class Metrics:
         """What `decide` must know of ``items``; locks it. ``allocations``: whose the spools are."""
         reports = [item.report for item in items if item.report is not None]
         acked = await _acked(conn, allocations)
-        trials, now_us = await self._trials(conn, sorted({report.trial_id for report in reports}))
-        keys = sorted({(report.trial_id, report.group) for report in reports if report.trial_id in trials})
-        heads = await _heads(conn, keys, trials)
+        targets = await self.targets(conn, sorted({report.trial_id for report in reports}))
+        keys = sorted({(report.trial_id, report.group) for report in reports if report.trial_id in targets})
+        rows = await _locked(conn, keys, targets)
+        trials = await _trials(conn, rows, targets)
+        # A group that has just been made has no reports yet.
+        heads = {key: _head(row) for key, row in rows.items() if row["next_ord"]}
         late = [
-            (trials[report.trial_id].target.month, report)
+            (targets[report.trial_id].month, report)
             for report in reports
             if is_late(report, heads.get((report.trial_id, report.group)))
         ]
         stored = await stored_at(conn, late)
+        now_us = next(iter(rows.values()))["now_us"] if rows else 0
         return Known(trials, heads, stored, acked, now_us)
 
     async def apply(self, conn: Connection, outcome: Outcome, now_us: int) -> None:
         """Write it, all but what has to be summed up anew (``outcome.recount``)."""
         await self._append(conn, outcome.segments, now_us)
-        await save_heads(conn, outcome.heads)
-        await _save_streams(conn, outcome)
+        if outcome.heads or outcome.acked:
+            await _save(conn, outcome)
         await _save_cuts(conn, outcome.cuts)
         for trial_id, validation in outcome.latest.items():
             await conn.execute(Q.save_latest, trial_id, told(validation, now_us))
@@ -99,31 +103,14 @@ class Metrics:
             for table in _TABLES:
                 await conn.execute(Q.add_month, table, month)
 
-    async def _trials(self, conn: Connection, trial_ids: list[int]) -> tuple[dict[int, TrialNow], int]:
-        if not trial_ids:
-            return {}, 0
-        targets = await self.targets(conn, trial_ids)
-        rows = await conn.fetch(Q.trials_now, list(targets))
-        rerun = [row["id"] for row in rows if row["run_id"] > 1]
-        cuts = await cuts_of(conn, rerun) if rerun else {}
-        trials = {
-            row["id"]: TrialNow(
-                targets[row["id"]],
-                row["run_id"],
-                row["active"],
-                cuts.get(row["id"], Cuts()),
-                NO_STEP if row["latest_step"] is None else row["latest_step"],
-                row["best_metric"],
-            )
-            for row in rows
-        }
-        return trials, rows[0]["now_us"] if rows else 0
-
     async def _append(self, conn: Connection, segments: list[Segment], now_us: int) -> None:
         for month in {segment.month for segment in segments}:
             await self.add_month(conn, month)
-        if segments:
-            records = [_tail_row(segment, now_us) for segment in segments]
+        records = [_tail_row(segment, now_us) for segment in segments]
+        if len(records) == 1:
+            # One round trip; COPY takes two.
+            await conn.execute(Q.append, *records[0])
+        elif records:
             await conn.copy_records_to_table("metric_tail", records=records, columns=_TAIL)
 
 
@@ -133,17 +120,6 @@ async def cuts_of(conn: Connection, trial_ids: list[int]) -> dict[int, Cuts]:
     for row in await conn.fetch(Q.cuts, trial_ids):
         at.setdefault(row["trial_id"], {})[row["run_id"], row["kind"]] = row["step"]
     return {trial_id: Cuts(lines) for trial_id, lines in at.items()}
-
-
-async def save_heads(conn: Connection, heads: Mapping[GroupKey, Head]) -> None:
-    """Where groups end, and what they come to."""
-    if not heads:
-        return
-    rows = [
-        (trial_id, group, h.run_id, h.last_step, h.next_ord, h.newest_step, summary.encode(h.summaries))
-        for (trial_id, group), h in heads.items()
-    ]
-    await conn.execute(Q.save_heads, *map(list, zip(*rows)))
 
 
 async def delete_trials(conn: Connection, trial_ids: list[int]) -> None:
@@ -180,33 +156,58 @@ async def _streams(conn: Connection, keys: list[StreamKey]) -> dict[StreamKey, i
     return {(row["container_id"], row["stream"]): row["acked"] for row in rows}
 
 
-async def _heads(conn: Connection, keys: list[GroupKey], trials: Mapping[int, TrialNow]) -> dict[GroupKey, Head]:
+async def _locked(conn: Connection, keys: list[GroupKey], targets: Mapping[int, Target]) -> dict[GroupKey, Record]:
     if not keys:
         return {}
-    found = await _locked_heads(conn, keys)
+    found = await _look(conn, keys)
     new = [key for key in keys if key not in found]
     if new:
-        months = [trials[trial_id].target.month for trial_id, _ in new]
+        months = [targets[trial_id].month for trial_id, _ in new]
         await conn.execute(Q.create_heads, [key[0] for key in new], [key[1] for key in new], months)
-        found.update(await _locked_heads(conn, new))
-    # A group that has just been made has no reports yet.
-    return {key: head for key, head in found.items() if head.next_ord}
+        found.update(await _look(conn, new))
+    return found
 
 
-async def _locked_heads(conn: Connection, keys: list[GroupKey]) -> dict[GroupKey, Head]:
+async def _look(conn: Connection, keys: list[GroupKey]) -> dict[GroupKey, Record]:
     rows = await conn.fetch(Q.heads, [key[0] for key in keys], [key[1] for key in keys])
+    return {(row["trial_id"], row["grp"]): row for row in rows}
+
+
+async def _trials(
+    conn: Connection, rows: Mapping[GroupKey, Record], targets: Mapping[int, Target]
+) -> dict[int, TrialNow]:
+    of_trials = {row["trial_id"]: row for row in rows.values()}
+    rerun = [trial_id for trial_id, row in of_trials.items() if row["current_run"] > 1]
+    cuts = await cuts_of(conn, rerun) if rerun else {}
     return {
-        (row["trial_id"], row["grp"]): Head(
-            row["run_id"], row["last_step"], row["next_ord"], row["newest_step"], summary.decode(row["summary"])
+        trial_id: TrialNow(
+            targets[trial_id],
+            row["current_run"],
+            row["active"],
+            cuts.get(trial_id, Cuts()),
+            NO_STEP if row["latest_step"] is None else row["latest_step"],
+            row["best_metric"],
         )
-        for row in rows
+        for trial_id, row in of_trials.items()
     }
 
 
-async def _save_streams(conn: Connection, outcome: Outcome) -> None:
-    if outcome.acked:
-        rows = [(*key, n) for key, n in outcome.acked.items()]
-        await conn.execute(Q.save_streams, *map(list, zip(*rows)))
+def _head(row: Record) -> Head:
+    summaries = summary.decode(row["summary"])
+    return Head(row["run_id"], row["last_step"], row["next_ord"], row["newest_step"], summaries)
+
+
+async def _save(conn: Connection, outcome: Outcome) -> None:
+    heads = [
+        (trial_id, group, h.run_id, h.last_step, h.next_ord, h.newest_step, summary.encode(h.summaries))
+        for (trial_id, group), h in outcome.heads.items()
+    ]
+    streams = [(*key, n) for key, n in outcome.acked.items()]
+    await conn.execute(Q.save, *_columns(heads, 7), *_columns(streams, 3))
+
+
+def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
+    return [list(column) for column in zip(*rows)] if rows else [[] for _ in range(count)]
 
 
 async def save_refusals(conn: Connection, rows: Sequence[tuple[str, str, int, str, bool]]) -> None:

@@ -9,7 +9,10 @@ declare
 begin
     perform pg_advisory_xact_lock(hashtextextended('tenax_add_month', 0));
     if to_regclass(part) is null then
-        execute format('create table %I partition of %I for values from (%s) to (%s)', part, parent, month, month + 1);
+        -- Rows come and go all the time: swept early, so that room is used again.
+        execute format(
+            'create table %I partition of %I for values from (%s) to (%s) with (autovacuum_vacuum_scale_factor = 0.05)',
+            part, parent, month, month + 1);
     end if;
 end
 $$;

@@ -4,20 +4,19 @@ select t.id, t.experiment_id, t.request_id, t.task_id, d.config -> 'searcher' as
 from trials t join experiment_documents d on d.experiment_id = t.experiment_id
 where t.id = any($1::bigint[]);
 
--- name: trials_now
-select t.id, t.run_id, t.state = 'ACTIVE' as active, p.best_metric,
-       (p.latest_validation ->> 'step')::bigint as latest_step,
-       (extract(epoch from now()) * 1000000)::bigint as now_us
-from trials t left join trial_telemetry p on p.trial_id = t.id
-where t.id = any($1::bigint[]);
-
 -- name: cuts
 select trial_id, run_id, kind, step from metric_cuts where trial_id = any($1::bigint[]);
 
 -- name: heads
--- Locked in one order everywhere.
-select g.trial_id, g.grp, g.run_id, g.last_step, g.next_ord, g.newest_step, g.summary
-from metric_groups g join unnest($1::bigint[], $2::text[]) u (trial_id, grp) on g.trial_id = u.trial_id and g.grp = u.grp
+-- Groups that have reports, with their trials as they are now. Locked in one order everywhere.
+select g.trial_id, g.grp, g.run_id, g.last_step, g.next_ord, g.newest_step, g.summary,
+       t.run_id as current_run, t.state = 'ACTIVE' as active, p.best_metric,
+       (p.latest_validation ->> 'step')::bigint as latest_step,
+       (extract(epoch from now()) * 1000000)::bigint as now_us
+from metric_groups g
+join unnest($1::bigint[], $2::text[]) u (trial_id, grp) on g.trial_id = u.trial_id and g.grp = u.grp
+join trials t on t.id = g.trial_id
+left join trial_telemetry p on p.trial_id = t.id
 order by g.trial_id, g.grp
 for update of g;
 
@@ -42,18 +41,23 @@ insert into spool_streams (container_id, stream, allocation_id, acked) values ($
 -- name: add_month
 select tenax_add_month($1, $2);
 
--- name: save_heads
+-- name: append
+insert into metric_tail (month, trial_id, grp, first_ord, run_id, steps, times, bodies, batches)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: save
+-- Where groups and spools end now, in one round trip.
+with streams as (
+    update spool_streams s set acked = u.acked
+    from unnest($8::text[], $9::text[], $10::bigint[]) u (container_id, stream, acked)
+    where s.container_id = u.container_id and s.stream = u.stream
+)
 update metric_groups g
 set run_id = u.run_id, last_step = u.last_step, next_ord = u.next_ord, newest_step = u.newest_step,
     summary = u.summary, reported_at = now()
 from unnest($1::bigint[], $2::text[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])
     u (trial_id, grp, run_id, last_step, next_ord, newest_step, summary)
 where g.trial_id = u.trial_id and g.grp = u.grp;
-
--- name: save_streams
-update spool_streams s set acked = u.acked
-from unnest($1::text[], $2::text[], $3::bigint[]) u (container_id, stream, acked)
-where s.container_id = u.container_id and s.stream = u.stream;
 
 -- name: save_refusals
 insert into spool_refusals (container_id, stream, n, message, fatal)
