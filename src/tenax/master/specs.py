@@ -58,7 +58,6 @@ def trial_spec(member: Member, tokens: Callable[[str], Tokens]) -> ContainerSpec
     """The specification of one member of a trial."""
     environment = _object(member.config.get("environment"))
     resources = _object(member.config.get("resources"))
-    capabilities_added = _strings(environment.get("add_capabilities"))
     return ContainerSpec(
         container_id=member.container_id,
         allocation_id=member.allocation_id,
@@ -79,9 +78,12 @@ def trial_spec(member: Member, tokens: Callable[[str], Tokens]) -> ContainerSpec
         shm_bytes=_integer(resources.get("shm_size")),
         uid=member.uid,
         gid=member.gid,
-        add_capabilities=capabilities_added,
+        add_capabilities=_strings(environment.get("add_capabilities")),
         drop_capabilities=_strings(environment.get("drop_capabilities")),
         devices=_devices(resources),
+        registry_auth={
+            name: value for name, value in _object(environment.get("registry_auth")).items() if isinstance(value, str)
+        },
     )
 
 
