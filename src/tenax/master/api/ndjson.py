@@ -18,7 +18,7 @@ log = structlog.get_logger("tenax.http")
 
 
 def ndjson(parts: AsyncIterator[bytes]) -> StreamingResponse:
-    """A stream of ``parts``, whole lines of `line` each. Its headers go at once: what can be refused is checked before."""
+    """A stream of ``parts``, whole lines of `line` each. Its headers go at once: refusals are raised before."""
     return StreamingResponse(_all(parts), media_type="application/json")
 
 
