@@ -5,7 +5,7 @@ values ($1, $2, $3, $4, $5, $6, clock_timestamp());
 
 -- name: lock
 select allocation_id, task_id, run_id, state, version, preemption, ready_at is not null as ready
-from allocations where allocation_id = $1 for update;
+from allocations where allocation_id = $1 for no key update;
 
 -- name: owner_of_container
 select c.allocation_id, a.task_id, t.trial_id, tr.experiment_id

@@ -14,7 +14,7 @@ order by c.rank;
 
 -- name: lock_allocation
 -- Those who gather come one after the other, so that the order of their arrival is the same for all.
-select state from allocations where allocation_id = $1 for update;
+select state from allocations where allocation_id = $1 for no key update;
 
 -- name: bring
 insert into all_gathers (allocation_id, request_uuid, num_peers, data, arrived_at)

@@ -17,7 +17,7 @@ returning uuid;
 select * from checkpoints where uuid = $1;
 
 -- name: lock
-select * from checkpoints where uuid = $1 for update;
+select * from checkpoints where uuid = $1 for no key update;
 
 -- name: latest
 select * from checkpoints

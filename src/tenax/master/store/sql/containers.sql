@@ -1,6 +1,6 @@
 -- name: lock_members
 select container_id, agent_id, rank, slots, state, want, version, exit, daemon from containers
-where allocation_id = $1 order by rank for update;
+where allocation_id = $1 order by rank for no key update;
 
 -- name: create
 insert into containers (container_id, allocation_id, rank, agent_id, slots) values ($1, $2, $3, $4, $5);

@@ -2,7 +2,9 @@
 select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1;
 
 -- name: lock
-select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1 for update;
+-- Keys never change, so rows that refer to it (facts, metrics) may be inserted meanwhile. A full lock would be waited for
+-- by their transactions, which hold such a share of a trial that is locked next.
+select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1 for no key update;
 
 -- name: set_state
 update experiments

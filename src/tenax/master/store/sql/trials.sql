@@ -1,6 +1,7 @@
 -- name: lock
+-- As with experiments: what refers to it may be inserted meanwhile.
 select id, experiment_id, request_id, task_id, state, wish, wish_reason, version, run_id, restarts, setbacks, invalid_hp, fatal
-from trials where id = $1 for update;
+from trials where id = $1 for no key update;
 
 -- name: create
 insert into trials (experiment_id, request_id, journal_seq, task_id, hparams, seed, warm_start_checkpoint)
