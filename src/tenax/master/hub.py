@@ -125,11 +125,14 @@ class Hub:
         session = await self._open(channel, agent_id, address, hello)
         log.info("agent connected", agent=agent_id, session=session.number, containers=len(hello.containers))
         tasks = [asyncio.ensure_future(work) for work in (self._hear(session), self._tell(session), shutdown.wait())]
+        reason = "the master is ending"
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                with contextlib.suppress(ConnectionError, Replaced, TryAgain, TimeoutError, msgspec.DecodeError):
+                try:
                     task.result()
+                except (ConnectionError, Replaced, TryAgain, TimeoutError, msgspec.DecodeError) as error:
+                    reason = str(error) or type(error).__name__
         finally:
             for task in tasks:
                 task.cancel()
@@ -137,7 +140,7 @@ class Hub:
             with contextlib.suppress(TryAgain):
                 async with self._db.transaction() as conn:
                     await agents.left(conn, agent_id, session.number)
-            log.info("agent disconnected", agent=agent_id, session=session.number)
+            log.info("agent disconnected", agent=agent_id, session=session.number, reason=reason)
 
     async def _open(self, channel: Channel, agent_id: str, address: str, hello: Hello) -> _Session:
         foreign = [report for report in hello.containers if not self._is_ours(report)]
