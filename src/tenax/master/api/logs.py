@@ -144,10 +144,10 @@ async def trial_log_fields(master: MasterDep, trial_id: int) -> StreamingRespons
 
 async def _lines(master: Master, task_id: str, trial_id: int | None, asked: Wanted) -> AsyncIterator[bytes]:
     whose: JsonObject = {"taskId": task_id} if trial_id is None else {"trialId": trial_id}
-    parts = read(master.db, master.listener, master.intake.threads, task_id, asked, master.shutdown)
+    parts = read(master.db, master.listener, master.intake.readers, task_id, asked, master.shutdown)
     async for found in parts:
         for start in range(0, len(found), _PART_LINES):
-            yield await master.intake.threads.run(_messages, whose, found[start : start + _PART_LINES])
+            yield await master.intake.readers.run(_messages, whose, found[start : start + _PART_LINES])
 
 
 async def _fields(master: Master, task_id: str) -> AsyncIterator[bytes]:

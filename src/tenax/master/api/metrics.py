@@ -90,7 +90,7 @@ async def get_series(
     "Infinity" and "-Infinity".
     """
     packed = await _series(master, trial_id, group, metric)
-    body = await master.intake.threads.run(_chart, packed, max_points)
+    body = await master.intake.readers.run(_chart, packed, max_points)
     return Response(body, media_type="application/json")
 
 
@@ -152,7 +152,7 @@ async def _reports(master: Master, trial_ids: Sequence[int], group: str) -> Asyn
         for cluster in clusters:
             async with master.db.connection() as conn:
                 packed = await series.fetch(conn, found, cluster)
-            yield await master.intake.threads.run(_report_lines, packed)
+            yield await master.intake.readers.run(_report_lines, packed)
 
 
 async def _series(master: Master, trial_id: int, group: str, metric: str) -> PackedSeries:

@@ -22,6 +22,8 @@ class Intake:
     def __init__(self, database: Database, settings: BudgetSettings) -> None:
         budget = Budget(settings, usage_of(database))
         self.threads = Threads()
+        #: For those who read, so that a long search never holds up what comes in.
+        self.readers = Threads()
         self.sealing = Sealing(database, self.threads)
         self.metrics = MetricIngest(database, budget, self.threads, self.sealing)
         self.spool = SpoolIngest(database, self.metrics, self.threads)
@@ -42,3 +44,4 @@ class Intake:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self.threads.close()
+            self.readers.close()

@@ -140,6 +140,10 @@ class MetricIngest:
                 receipts = [await self._store_one(item, submission.allocations) for item in submission.items]
             except TryAgain as error:
                 _fail(submission, error)
+            except Exception:
+                # Whoever waits is told, and the next group is stored, whatever this is.
+                log.exception("reports of metrics cannot be stored", reports=len(submission.items))
+                _fail(submission, TryAgain("metrics cannot be stored at the moment: the master's log has the details"))
             else:
                 refused = [receipt.refused[0] for receipt in receipts]
                 _answer(submission, Receipt(refused, receipts[0].before, receipts[-1].acked))
