@@ -17,7 +17,7 @@ from tenax.master.ingest.budget import Budget, NoRoom, Usage
 from tenax.master.ingest.intake import Intake
 from tenax.master.ingest.reports import from_values
 from tenax.master.ingest.values import Item
-from tenax.master.store import metrics, series, summaries, telemetry
+from tenax.master.store import experiments, metrics, series, summaries, telemetry, trials
 from tests.kits.telemetry import Book
 
 #: (run advances, group, step, metrics)
@@ -253,3 +253,15 @@ async def test_the_database_says_what_telemetry_takes(book: Book) -> None:
         intake.metrics._budget._looked_at = -100.0
         with pytest.raises(NoRoom, match=r"raise budgets.metric_bytes"):
             await small.report(trial, "training", 2, {"loss": 1.0})
+
+
+async def test_a_report_does_not_wait_for_an_exit_that_is_being_decided(book: Book) -> None:
+    """Who decides holds the experiment, then the trial; a report refers to both, and must not stand between them."""
+    experiment_id = await book.experiment()
+    trial = await book.trial(experiment=experiment_id)
+    async with book.database.transaction() as conn:
+        await experiments.lock(conn, experiment_id)
+        await trials.lock(conn, trial)
+        async with asyncio.timeout(20):
+            await book.report(trial, "validation", 1, {"loss": 1.0})
+    assert [one.step for one in await book.reports(trial)] == [1]
