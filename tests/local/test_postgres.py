@@ -223,6 +223,16 @@ def test_a_long_path_has_its_socket_elsewhere(tmp_path_factory: pytest.TempPathF
         found.rmdir()
 
 
+def test_nothing_is_left_outside_its_directory(place: Path) -> None:
+    """The socket of a database with a long path is gone with the server."""
+    deep = place / ("d" * 100)
+    with EmbeddedPostgres(deep, settings=FAST) as server:
+        sockets = pgdata.socket_directory(deep, account_for(deep / "data"))
+        assert run(server, "select 1") == 1
+        assert any(sockets.iterdir())
+    assert not sockets.exists()
+
+
 def test_it_is_started_from_the_main_thread_only(made: Path) -> None:
     """The kernel ends it with the thread that started it."""
     failed: list[BaseException] = []

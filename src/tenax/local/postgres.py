@@ -100,6 +100,7 @@ class EmbeddedPostgres:
         self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._dsn = ""
+        self._sockets: Path | None = None
 
     @property
     def dsn(self) -> str:
@@ -155,6 +156,10 @@ class EmbeddedPostgres:
                     process.wait(patience)
                     break
         self._process = None
+        if self._sockets is not None and self._directory not in self._sockets.parents:
+            # It stands in a place of everybody's, and is made again at the next start.
+            with contextlib.suppress(OSError):
+                self._sockets.rmdir()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -212,7 +217,7 @@ class EmbeddedPostgres:
             else:
                 installation = self._within_reach(choose(major_of(self.data)), account)
             forget_dead_server(self.data)
-            sockets = socket_directory(self._directory, account)
+            sockets = self._sockets = socket_directory(self._directory, account)
             forget_dead_socket(sockets)
             self._process = self._launch(installation, account, sockets, server_lock)
         finally:
