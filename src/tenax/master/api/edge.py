@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import structlog
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenax.errors import InvalidInput, TenaxError, TooLarge
@@ -56,6 +57,9 @@ class Edge:
                 await error_response(scope["path"], refusal)(scope, receive, exchange.send)
             else:
                 await self.app(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            # A task that was killed while it spoke: there is nobody to answer, and nothing is wrong here.
+            log.debug("client gone", method=scope["method"], path=scope["path"])
         except Exception as error:
             log.exception("request failed", method=scope["method"], path=scope["path"])
             if exchange.started:
