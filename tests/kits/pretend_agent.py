@@ -32,10 +32,11 @@ Script = Callable[[ContainerSpec], Awaitable[int]]
 
 
 class PretendAgent:
-    """Use ``channel`` as the hub's end; run ``run`` as a task."""
+    """Use ``channel`` as the hub's end; run ``run`` as a task; after ``reconnect`` there is another channel."""
 
     def __init__(self, slots: int, script: Script) -> None:
         self.channel = _Pipe()
+        self._connected = False
         self._slots = slots
         self._script = script
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -44,13 +45,25 @@ class PretendAgent:
         #: Every container that was started, in order.
         self.started: list[ContainerSpec] = []
 
+    def reconnect(self, *, with_nothing: bool = False) -> None:
+        """The connection is lost, and what was on its way; ``with_nothing``: and all that ran, with the machine."""
+        self.channel = _Pipe()
+        self._connected = False
+        if with_nothing:
+            for task in self._tasks.values():
+                task.cancel()
+            self._tasks.clear()
+            self._states.clear()
+
     async def run(self) -> None:
         """Say hello, then obey wants until the master closes."""
+        self._connected = True
         slots = [SlotInfo(n, "cpu", "pretended") for n in range(self._slots)]
         hello = Hello(PROTOCOL, "test", "pretend", "process", slots, list(self._states.values()))
         self._say(hello)
+        channel = self.channel
         while True:
-            message = _decode(await self.channel.to_agent.get())
+            message = _decode(await channel.to_agent.get())
             if isinstance(message, Welcome):
                 self._cluster = (message.cluster_id, message.generation)
             elif isinstance(message, Wants):
@@ -59,17 +72,20 @@ class PretendAgent:
     def _obey(self, wants: Wants) -> None:
         for want in wants.containers:
             name = want.container_id
-            if isinstance(want, WantRun) and want.spec is not None and name not in self._states:
+            if isinstance(want, WantGone):
+                if name in self._tasks:
+                    self._tasks.pop(name).cancel()
+                self._states.pop(name, None)
+                self._say(Report(gone=[name]))
+            elif name in self._states:
+                if isinstance(want, WantStop) and name in self._tasks:
+                    self._tasks[name].cancel()
+            elif isinstance(want, WantRun) and want.spec is not None:
                 self.started.append(want.spec)
                 self._report(name, "starting")
                 self._tasks[name] = asyncio.create_task(self._play(want.spec))
-            elif isinstance(want, WantStop) and name in self._tasks:
-                self._tasks[name].cancel()
-            elif isinstance(want, WantGone):
-                if name in self._tasks:
-                    self._tasks[name].cancel()
-                self._states.pop(name, None)
-                self._say(Report(gone=[name]))
+            else:
+                self._report(name, "exited", Exit(reason="nothing is left of it", platform=isinstance(want, WantRun)))
 
     async def _play(self, spec: ContainerSpec) -> None:
         self._report(spec.container_id, "running")
@@ -77,7 +93,8 @@ class PretendAgent:
             ended = Exit(code=await self._script(spec))
         except asyncio.CancelledError:
             ended = Exit(signal=9, reason="killed by signal 9")
-        self._report(spec.container_id, "exited", ended)
+        if spec.container_id in self._states:
+            self._report(spec.container_id, "exited", ended)
 
     def _report(self, name: str, state: ContainerState, ended: Exit | None = None) -> None:
         cluster_id, generation = self._cluster
@@ -86,6 +103,9 @@ class PretendAgent:
         self._say(Report(containers=[report]))
 
     def _say(self, message: Hello | Report) -> None:
+        if not self._connected:
+            # The next hello says it all.
+            return
         self.channel.to_master.put_nowait(_encode(message).decode())
 
 
