@@ -87,14 +87,20 @@ async def test_a_bad_line_is_refused_for_good_and_the_others_are_stored(book: Bo
         spool_line(8, "checkpoint", {"uuid": "u", "stepsCompleted": "many", "resources": {}}),
         spool_line(9, "metrics", {"group": "training", "stepsCompleted": -3, "metrics": {"x": 1}}),
         metrics_line(10, "training", 1, {"x": nested(40)}),
+        metrics_line(11, "training", 1, {"x" * 1025: 1}),
+        metrics_line(12, "g" * 201, 1, {"x": 1}),
+        spool_line(13, "metrics", {"group": "training", "metrics": {"x": 1}}, at=1e300),
+        spool_line(14, "metrics", {"group": "training", "metrics": {}, "batchMetrics": {"x": 1}}),
+        b'{"n":15,"kind":"metrics","at":1,"body":{"group":"training","metrics":{"x":"\\ud800 "}}}\n',
+        b'{"n":16,"kind":"metrics","at":1,"body":{"group":"training","metrics":{},"batchMetrics":["\\ud800 "]}}\n',
     ]
-    body = b"".join(bad) + training(11, 12)
+    body = b"".join(bad) + training(17, 18)
     first = await book.intake.spool.take(task, task.allocation_id, STREAM, body)
     again = await book.intake.spool.take(task, task.allocation_id, STREAM, body)
-    assert first["acked"] == 12
-    assert [refusal["n"] for refusal in first["refused"]] == list(range(1, 11))
+    assert first["acked"] == 18
+    assert [refusal["n"] for refusal in first["refused"]] == list(range(1, 17))
     assert again == first
-    assert await steps(book, trial) == [11, 12]
+    assert await steps(book, trial) == [17, 18]
 
 
 async def test_a_torn_last_line_does_not_count(book: Book) -> None:

@@ -184,8 +184,9 @@ class _Desk:
             f"and the one at step {report.step} brought: {came}. Report it with the other validation metrics, or "
             "correct searcher.metric and searcher.time_metric in the configuration."
         )
-        self.outcome.fatal.setdefault(report.trial_id, (report.run_id, target.experiment_id, message))
-        self.outcome.warnings.append((target.task_id, message))
+        if report.trial_id not in self.outcome.fatal:
+            self.outcome.fatal[report.trial_id] = (report.run_id, target.experiment_id, message)
+            self.outcome.lines.append((target.task_id, "ERROR", message))
         return Refused(message, fatal=True)
 
     def _store(self, trial: TrialNow, added: Report, merged: Mapping[str, Json]) -> None:
@@ -223,10 +224,9 @@ class _Desk:
             fact = Validated(target.request_id, report.step, metric, time or 0.0)
             self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
         if not math.isfinite(metric):
-            text = f"trial {report.trial_id}: the searcher's metric {target.metric!r} is {summary.to_json(metric)} "
-            self.outcome.warnings.append(
-                (target.task_id, f"{text}at step {report.step}: it is stored, and ranks worst")
-            )
+            what = f"the searcher's metric {target.metric!r} is {summary.to_json(metric)} at step {report.step}"
+            told = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
+            self.outcome.lines.append((target.task_id, "WARNING", told))
         if report.step >= trial.latest_step:
             self.outcome.latest[report.trial_id] = validation
             trial = replace(trial, latest_step=report.step)

@@ -185,8 +185,8 @@ class MetricIngest:
             if items[place].stream is not None
         ]
         await save_refusals(conn, numbered)
-        for task_id, text in outcome.warnings:
-            await logs.append_system_line(conn, task_id, text, "WARNING")
+        for task_id, level, text in sorted(outcome.lines):
+            await logs.append_system_line(conn, task_id, text, level)
 
 
 def _answer(submission: _Submission, receipt: Receipt) -> None:

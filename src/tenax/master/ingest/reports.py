@@ -23,6 +23,10 @@ from tenax.master.ingest.cuts import NO_STEP, PROFILING
 MAX_BYTES = 100 * 1024 * 1024
 MAX_DEPTH = 32
 _MAX_STEP = 2**62
+#: The year 9999.
+_MAX_SECONDS = 253_402_300_800
+#: The key of an index has room for so much.
+_NAME_BYTES = 1024
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 #: Names whose values place a report on an axis.
 _EPOCHS = ("epoch", "epochs")
@@ -73,7 +77,7 @@ def from_spool(trial_id: int, run_id: int, at: float, body: bytes) -> Report:
         raise InvalidInput(f"this is not a report of metrics: {error}") from None
     text = bytes(spooled.metrics)
     batch = None if spooled.batchMetrics is None else bytes(spooled.batchMetrics)
-    at_us = int(at * 1e6) if spooled.reportTime is None else microseconds(spooled.reportTime)
+    at_us = _from_seconds(at) if spooled.reportTime is None else microseconds(spooled.reportTime)
     metrics = _decoded(text)
     if batch == b"null":
         batch = None
@@ -114,8 +118,14 @@ def check_group(group: str) -> None:
         raise InvalidInput("the group of a report of metrics has no name: give it one, such as 'training'")
     if "." in group:
         raise InvalidInput(f"the group {group!r} has a '.' in its name: a metric is named group.metric, leave it out")
-    if len(group) > 200 or "\x00" in group:
-        raise InvalidInput("the name of a group has at most 200 characters, and no NUL")
+    if len(group.encode()) > 200 or "\x00" in group:
+        raise InvalidInput("the name of a group has at most 200 bytes, and no NUL")
+
+
+def _from_seconds(at: float) -> int:
+    if not 0 <= at < _MAX_SECONDS:
+        raise InvalidInput(f"a report was made at {at}: that is no time in seconds since 1970")
+    return int(at * 1e6)
 
 
 def _decoded(text: bytes) -> dict[str, Json]:
@@ -147,20 +157,31 @@ def _checked(
         raise InvalidInput(f"a report of metrics has at most {MAX_BYTES // 2**20} MiB, and this one has more")
     _check_text(text, metrics)
     if batch is not None:
-        _check_text(batch, None)
+        _check_batch(batch)
     for name in _EPOCHS:
         if name in metrics and not _is_epoch(metrics[name]):
             raise InvalidInput(f"the metric {name!r} must be a finite number or null, and is {metrics[name]!r}")
-    if "" in metrics:
-        raise InvalidInput("a metric has an empty name")
+    for name in metrics:
+        if not name or (len(name) > _NAME_BYTES // 4 and len(name.encode()) > _NAME_BYTES):
+            raise InvalidInput(f"a metric has a name of 1 to {_NAME_BYTES} bytes, and {name[:60]!r} is not one")
     return Report(trial_id, run_id, group, step, at_us, metrics, text, batch)
+
+
+def _check_batch(batch: bytes) -> None:
+    try:
+        rows = msgspec.json.decode(batch)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise InvalidInput(f"the batch metrics are not a list of objects: {error}") from None
+    if not isinstance(rows, list):
+        raise InvalidInput("the batch metrics are not a list of objects")
+    _check_text(batch, rows)
 
 
 def _check_text(text: bytes, value: Json) -> None:
     if b"\\u0000" in text and _NUL.search(text):
         raise InvalidInput("a report of metrics holds a NUL character, which cannot be stored: remove it")
     # More than one bracket: something is nested.
-    if text.count(b"{") + text.count(b"[") > 1 and _is_deep(msgspec.json.decode(text) if value is None else value):
+    if text.count(b"{") + text.count(b"[") > 1 and _is_deep(value):
         raise InvalidInput(f"a report of metrics is nested more than {MAX_DEPTH} levels deep")
 
 

@@ -153,6 +153,6 @@ class Outcome:
     facts: list[Fact] = field(default_factory=list)
     #: Trial -> (run, experiment, why it ends).
     fatal: dict[int, tuple[int, int, str]] = field(default_factory=dict)
-    #: (task, text) for the task's log.
-    warnings: list[tuple[str, str]] = field(default_factory=list)
+    #: (task, level, text) for the task's output.
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
     acked: dict[StreamKey, int] = field(default_factory=dict)
