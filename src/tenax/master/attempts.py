@@ -6,7 +6,7 @@ members), decide (``tenax.lifecycle``), write. An event that is old news changes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asyncpg import Connection
 
@@ -14,7 +14,7 @@ from tenax.lifecycle.allocation import AllocationState, after_members
 from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
 from tenax.lifecycle.trial import Attempt, TrialState, Verdict, decide_exit, effective_wish
 from tenax.master.last_words import in_its_own_words
-from tenax.master.store import allocations, containers, experiments, logs, trials
+from tenax.master.store import allocations, barriers, containers, experiments, logs, trials
 from tenax.master.store.allocations import Allocation, Owner
 from tenax.master.store.containers import Member
 from tenax.master.store.experiments import Experiment
@@ -68,6 +68,23 @@ async def end_members(conn: Connection, allocation_id: str, want: Want) -> None:
         member.container.container_id: raise_want(member.container, want)
         for member in locked.members
         if member.container.state is not ContainerState.TERMINATED
+    }
+    await _settle(conn, locked, changed, {})
+
+
+async def mark_daemon(conn: Connection, allocation_id: str, container_id: str) -> None:
+    """A member only helps the others: it ends when they have, at once if they have by now. Raises NotFound."""
+    await barriers.check_member(conn, allocation_id, container_id)
+    owner = await allocations.owner(conn, allocation_id)
+    if owner is None:
+        return
+    locked = await _lock(conn, owner)
+    if len(locked.members) == 1:
+        return
+    changed = {
+        container_id: replace(member.container, daemon=True)
+        for member in locked.members
+        if member.container.container_id == container_id and not member.container.daemon
     }
     await _settle(conn, locked, changed, {})
 

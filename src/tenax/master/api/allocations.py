@@ -12,6 +12,7 @@ from fastapi import Query
 
 from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
+from tenax.master import attempts
 from tenax.master.api.deps import MasterDep, TaskDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.waiting import until
@@ -141,7 +142,7 @@ async def daemon(master: MasterDep, task: TaskDep, allocation_id: str, resources
     """This member only helps the others: it ends when they have."""
     _check_own(task, allocation_id)
     async with master.db.transaction() as conn:
-        await barriers.set_daemon(conn, allocation_id, resources_id)
+        await attempts.mark_daemon(conn, allocation_id, resources_id)
     return Empty()
 
 

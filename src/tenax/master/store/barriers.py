@@ -37,7 +37,7 @@ class Member:
 
 async def arrive(conn: Connection, allocation_id: str, container_id: str) -> None:
     """A member is there; once all are, the attempt is ready. In a transaction. Raises NotFound."""
-    await _check_member(conn, allocation_id, container_id)
+    await check_member(conn, allocation_id, container_id)
     await allocations.lock(conn, allocation_id)
     await conn.execute(Q.arrive, container_id, allocation_id)
     if all(member.arrived for member in await members(conn, allocation_id)):
@@ -93,19 +93,13 @@ async def preemption(conn: Connection, allocation_id: str) -> tuple[bool, bool]:
     return (False, True) if row is None else (row["preemption"] != "NONE", row["state"] == "TERMINATED")
 
 
-async def set_daemon(conn: Connection, allocation_id: str, container_id: str) -> None:
-    """A member that ends when all others have; ignored for the only one. Raises NotFound. In a transaction."""
-    await _check_member(conn, allocation_id, container_id)
-    await allocations.lock(conn, allocation_id)
-    await conn.execute(Q.set_daemon, allocation_id, container_id)
-
-
 async def put_accelerators(conn: Connection, allocation_id: str, container_id: str, data: JsonObject) -> None:
     """The devices of a member, as it sees them. Raises NotFound."""
-    await _check_member(conn, allocation_id, container_id)
+    await check_member(conn, allocation_id, container_id)
     await conn.execute(Q.put_accelerators, allocation_id, container_id, data)
 
 
-async def _check_member(conn: Connection, allocation_id: str, container_id: str) -> None:
+async def check_member(conn: Connection, allocation_id: str, container_id: str) -> None:
+    """Raises NotFound for a container that is not a member of the attempt."""
     if not await conn.fetchval(Q.is_member, allocation_id, container_id):
         raise NotFound(f"container {container_id} is not a member of {allocation_id}")

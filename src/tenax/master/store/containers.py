@@ -62,6 +62,7 @@ async def save(conn: Connection, before: Member, after: Container, address: str 
         after.want.value,
         None if after.ending is None else _document(after.ending),
         address,
+        after.daemon,
     )
     if done is None:
         raise Stale

@@ -27,11 +27,6 @@ select request_uuid, num_peers, data from all_gathers where allocation_id = $1 o
 -- name: signal
 select a.preemption, a.state from allocations a where a.allocation_id = $1;
 
--- name: set_daemon
-update containers set daemon = true, version = version + 1
-where container_id = $2 and allocation_id = $1 and not daemon
-  and (select count(*) from containers c where c.allocation_id = $1) > 1;
-
 -- name: is_member
 select exists (select 1 from containers where container_id = $2 and allocation_id = $1);
 

@@ -10,7 +10,7 @@ insert into slots_in_use (agent_id, slot_id, container_id) select $1, unnest($2:
 
 -- name: set_state
 update containers
-set state = $3, want = $4, exit = $5, address = case when $6 = '' then address else $6 end, version = version + 1,
+set state = $3, want = $4, exit = $5, daemon = $7, address = case when $6 = '' then address else $6 end, version = version + 1,
     started_at = case when $3 = 'RUNNING' then coalesce(started_at, now()) else started_at end,
     ended_at = case when $3 = 'TERMINATED' then coalesce(ended_at, now()) end
 where container_id = $1 and version = $2

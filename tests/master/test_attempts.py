@@ -1,0 +1,64 @@
+"""What becomes of an attempt when its members report, in every order."""
+
+from __future__ import annotations
+
+from tenax.lifecycle.container import ContainerState, Ending
+from tenax.master import attempts
+from tenax.master.store.database import Database
+from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
+
+
+async def gang(database: Database) -> Attempt:
+    """Two running members on two agents."""
+    async with database.transaction() as conn:
+        for name in ("a1", "a2"):
+            await add_agent(conn, name)
+        return await run_attempt(conn, await add_trial(conn, await add_experiment(conn)), ("a1", "a2"))
+
+
+async def exits(database: Database, container_id: str, code: int) -> None:
+    async with database.transaction() as conn:
+        await attempts.member_reported(conn, container_id, ContainerState.TERMINATED, Ending(code), "")
+
+
+async def wants(database: Database, attempt: Attempt) -> list[str]:
+    async with database.connection() as conn:
+        rows = await conn.fetch(
+            "select want from containers where allocation_id = $1 order by rank", attempt.allocation_id
+        )
+    return [row["want"] for row in rows]
+
+
+async def test_a_daemon_that_says_so_late_ends_all_the_same(database: Database) -> None:
+    """The others had ended before it said that it only helps them: nobody else would ever end it."""
+    attempt = await gang(database)
+    await exits(database, attempt.containers[0], 0)
+    assert await wants(database, attempt) == ["GONE", "RUN"]
+    async with database.transaction() as conn:
+        await attempts.mark_daemon(conn, attempt.allocation_id, attempt.containers[1])
+    assert await wants(database, attempt) == ["GONE", "KILL"]
+
+
+async def test_a_daemon_ends_when_all_others_have(database: Database) -> None:
+    """Saying it twice is once."""
+    attempt = await gang(database)
+    for _ in range(2):
+        async with database.transaction() as conn:
+            await attempts.mark_daemon(conn, attempt.allocation_id, attempt.containers[1])
+    assert await wants(database, attempt) == ["RUN", "RUN"]
+    await exits(database, attempt.containers[0], 0)
+    assert await wants(database, attempt) == ["GONE", "KILL"]
+
+
+async def test_a_member_that_fails_ends_one_that_has_not_started(database: Database) -> None:
+    """Its agent is told to end what it may not even have begun."""
+    attempt = await gang(database)
+    async with database.transaction() as conn:
+        await conn.execute("update containers set state = 'ASSIGNED' where container_id = $1", attempt.containers[1])
+    await exits(database, attempt.containers[0], 3)
+    assert await wants(database, attempt) == ["GONE", "KILL"]
+    async with database.transaction() as conn:
+        stopped = Ending(reason="stopped before it was started")
+        await attempts.member_reported(conn, attempt.containers[1], ContainerState.TERMINATED, stopped, "")
+        assert await conn.fetchval("select state from allocations") == "TERMINATED"
+        assert await conn.fetchval("select restarts from trials") == 1
