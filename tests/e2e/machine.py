@@ -20,6 +20,7 @@ from typing import TypeVar
 from tenax.client.connect import Client
 from tenax.client.experiments import Experiment
 from tenax.client.session import Session
+from tenax.errors import TenaxError
 from tenax.jsonvalue import Json
 
 T = TypeVar("T")
@@ -190,17 +191,18 @@ def wait_for(look: Callable[[], T | None], what: str, seconds: float = 60.0) -> 
 
 def outlast(place: Machine, number: int, seconds: float = 120.0) -> Experiment:
     """The experiment once it has ended, however often the master was away meanwhile."""
+    with place.client() as client:
 
-    def look() -> Experiment | None:
-        with contextlib.suppress(Exception), place.client() as client:
-            experiment = client.experiment(number)
-            return experiment if experiment.has_ended else None
-        return None
+        def look() -> Experiment | None:
+            with contextlib.suppress(TenaxError):
+                experiment = client.experiment(number)
+                return experiment if experiment.has_ended else None
+            return None
 
-    try:
-        return wait_for(look, f"the end of experiment {number}", seconds)
-    except AssertionError as error:
-        raise AssertionError(f"{error}\n{place.logs()}") from None
+        try:
+            return wait_for(look, f"the end of experiment {number}", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{place.logs()}") from None
 
 
 def pick(seed: int, low: float, high: float) -> float:
