@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import uuid
+
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master import attempts
 from tenax.master.store import containers
@@ -51,3 +54,29 @@ async def test_nothing_is_opened_once_nothing_of_it_is_left(api: Api) -> None:
         assert await containers.gone(conn, one.attempt.containers[0], "a1")
     assert await ship(one) == 401
     assert (await one.task.get("/api/v1/me")).status_code == 401
+
+
+async def test_a_spool_says_nothing_of_another_owners_checkpoint(api: Api) -> None:
+    """Files of one's own may go; another's checkpoint stays what it is, whatever a script writes into its spool."""
+    mine, other = await running(api), await running(api)
+    await api.task(other.attempt.allocation_id, user_id=1)
+    uuids = {"mine": str(uuid.uuid4()), "others": str(uuid.uuid4())}
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "update experiments set owner_id = 1 where id = (select experiment_id from trials where id = $1)",
+            other.trial,
+        )
+    for one, name in ((mine, "mine"), (other, "others")):
+        report = {"uuid": uuids[name], "resources": {"model.pt": 3}, "metadata": {"steps_completed": 1}}
+        assert (await one.task.post("/api/v1/checkpoints", {**report, "state": "STATE_COMPLETED"})).status_code == 200
+    lines = [
+        json.dumps({"n": n, "kind": "checkpoint_files", "at": 0, "body": {"uuid": uuids[name], "resources": {}}}) + "\n"
+        for n, name in ((1, "others"), (2, "mine"))
+    ]
+    path = f"{mine.path}/spool?container_id={mine.attempt.containers[0]}&stream=rank-0"
+    reply = (await mine.task.post(path, "".join(lines).encode())).json()
+    assert reply["acked"] == 2
+    assert [refused["n"] for refused in reply["refused"]] == [1]
+    async with api.master.db.connection() as conn:
+        states = dict(await conn.fetch("select uuid, state from checkpoints"))
+    assert states == {uuids["mine"]: "DELETED", uuids["others"]: "COMPLETED"}

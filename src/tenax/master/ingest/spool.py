@@ -265,7 +265,7 @@ async def _change_state(conn: Connection, task: TaskOf, line: Line) -> None:
     elif line.kind == wire.CHECKPOINT:
         await states.checkpoint_reported(conn, task, await _checkpoint(conn, task, values))
     elif line.kind == wire.CHECKPOINT_FILES:
-        await states.checkpoint_files_left(conn, _text(values, "uuid"), _sizes(values))
+        await states.checkpoint_trimmed(conn, task, _text(values, "uuid"), _sizes(values))
     elif line.kind == wire.ACK_PREEMPTION:
         await states.preemption_acknowledged(conn, task)
     else:

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 
 from asyncpg import Connection
 
-from tenax.errors import InvalidInput, NotNow
+from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.store import allocations, checkpoints, telemetry
+from tenax.master.store import allocations, checkpoints, listings_checkpoints, telemetry
 from tenax.master.store.checkpoints import Checkpoint, Reporter
 from tenax.master.store.sessions import TaskOf
 from tenax.master.store.wakeups import notify
@@ -59,6 +59,17 @@ async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoint
 async def checkpoint_files_left(conn: Connection, uuid: str, resources: dict[str, int]) -> Checkpoint:
     """What is left of a checkpoint after a (partial) delete. Raises NotFound."""
     return await checkpoints.set_files(conn, uuid, resources)
+
+
+async def checkpoint_trimmed(conn: Connection, task: TaskOf, uuid: str, resources: dict[str, int]) -> Checkpoint:
+    """A task has deleted files of a checkpoint of its owner. Raises NotFound, Forbidden (another's, or new files)."""
+    view = await listings_checkpoints.get(conn, uuid)
+    if view.owner_id != task.owner.id:
+        raise Forbidden(f"checkpoint {uuid} belongs to someone else: only its owner's tasks may delete its files")
+    added = sorted(set(resources) - set(view.resources))
+    if added:
+        raise Forbidden(f"checkpoint {uuid} never had {added[0]!r}: files cannot be added")
+    return await checkpoint_files_left(conn, uuid, resources)
 
 
 async def preemption_acknowledged(conn: Connection, task: TaskOf) -> None:
