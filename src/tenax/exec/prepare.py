@@ -89,6 +89,12 @@ def meet(trial: Trial) -> list[str]:
     return addresses
 
 
+def needs_standard_library_only(trial: Trial) -> bool:
+    """Whether trying the checkpoint storage imports no other package."""
+    section = trial.config.get("checkpoint_storage")
+    return not isinstance(section, dict) or section.get("type") in ("shared_fs", "directory")
+
+
 def validate_storage(trial: Trial) -> None:
     """See whether checkpoints can be stored, before hours are spent on them. Raises StorageFailed or InvalidInput."""
     section = trial.config.get("checkpoint_storage")

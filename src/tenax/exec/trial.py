@@ -23,6 +23,9 @@ _AFTER_HOOKS = "--after-hooks"
 def main() -> int:
     try:
         trial = prepare.Trial(os.environ)
+        if sys.flags.no_site and not prepare.needs_standard_library_only(trial):
+            # Forked from a program without site packages: some are needed.
+            launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
         if _AFTER_HOOKS not in sys.argv:
             prepare.write_info(trial)
             hooks = _hooks(trial.run_dir)

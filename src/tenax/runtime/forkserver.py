@@ -1,10 +1,15 @@
 """Forks supervisors: a program that has `tenax.runtime.supervisor` loaded, so that a container costs a fork and not the
 start of an interpreter.
 
-The agent runs it as ``python -I -S forkserver.pyc <descriptor of a stream socket>``, with ``supervisor.pyc`` beside it.
-A request is :data:`FRAME` bytes, ``<container id> NUL <container's directory> NUL...``, with three descriptors: the
-container's lock, its ready pipe, its supervisor's log. There is no answer: the supervisor itself tells by the pipe.
-Standard library only, and of that only what loads in a millisecond.
+The agent runs it as ``python -I -S forkserver.pyc <descriptor of a stream socket> <library> <module>...``, with
+``supervisor.pyc`` beside it. A request is :data:`FRAME` bytes, ``<container id> NUL <container's directory> NUL...``,
+with three descriptors: the container's lock, its ready pipe, its supervisor's log. There is no answer: the supervisor
+itself tells by the pipe. Standard library only, and of that only what loads in a millisecond.
+
+The modules are first programs of tasks, the library's own and of the standard library alone, and what they import on
+their way (later, as the task's user, it might be out of reach). A container that is to start
+with ``-m <module>``, and whose plan says ``loaded`` (its interpreter would run this very library), runs the module's
+``main`` in the forked process, which then becomes the user's program: one interpreter less to start.
 
 Rules it keeps:
 
@@ -23,6 +28,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenax.runtime.supervisor import Plan
+
+    Program = Callable[[], int]
+    Execute = Callable[[Plan, int], None]
 
 #: Two names and a path fit; an exact length, so that a stream of them needs no parsing.
 FRAME = 8192
@@ -79,6 +89,46 @@ def become(request: bytes, descriptors: list[int], supervise: Callable[[list[str
         os._exit(status)
 
 
+def programs_of(library: str, modules: list[str]) -> dict[bytes, Program]:
+    """The ``main`` of each module that has one; what does not load here starts in an interpreter."""
+    sys.path.append(library)
+    found: dict[bytes, Program] = {}
+    for name in modules:
+        try:
+            module = __import__(name, fromlist=["main"])
+        except Exception:
+            sys.excepthook(*sys.exc_info())
+            continue
+        if hasattr(module, "main"):
+            found[name.encode()] = module.main
+    return found
+
+
+def executing(programs: dict[bytes, Program], execute: Execute) -> Execute:
+    """``execute``, but for programs that are loaded here."""
+
+    def run(plan: Plan, told: int) -> None:
+        named = len(plan.argv) == 3 and plan.argv[1] == b"-m" and "loaded" in plan.single
+        program = programs.get(plan.argv[2]) if named else None
+        if program is None:
+            execute(plan, told)
+            return
+        # The pipe for errors among them: from here on the program tells by itself what goes wrong.
+        os.closerange(3, 65536)
+        os.environ.clear()
+        os.environb.update(plan.env)
+        sys.executable = os.fsdecode(plan.argv[0])
+        status = 1
+        try:
+            status = program()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+        os._exit(status)
+
+    return run
+
+
 def name_process(name: bytes) -> None:
     """What lists of processes show beside the command line, which is that of the forkserver; Linux only."""
     try:
@@ -91,8 +141,12 @@ def name_process(name: bytes) -> None:
 def main(arguments: list[str]) -> int:
     # Children are not waited for: their ends are on disk, and in a pidfd of the agent's.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
+    sys.argv = sys.argv[:1]
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    serve(_socket.socket(fileno=int(arguments[0])), __import__("supervisor").main)
+    supervisor = __import__("supervisor")
+    door, library, *modules = arguments
+    vars(supervisor).update(execute=executing(programs_of(library, modules), supervisor.execute))
+    serve(_socket.socket(fileno=int(door)), supervisor.main)
     return 0
 
 

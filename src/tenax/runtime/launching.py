@@ -15,6 +15,7 @@ import py_compile
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tenax.runtime import forkserver, supervisor
@@ -35,10 +36,12 @@ class Forkserver:
     """The process that forks supervisors (`tenax.runtime.forkserver`): made when needed, and again when it is gone.
 
     One event loop. ``folder``: for its code; a copy, so that an upgrade of the agent changes nothing beneath it.
+    ``library``: where its ``programs`` (modules with a ``main``) are.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, library: Path, programs: Sequence[str]) -> None:
         self._folder = folder
+        self._programs = [str(library), *programs]
         self._process: subprocess.Popen[bytes] | None = None
         self._door: socket.socket | None = None
 
@@ -77,7 +80,14 @@ class Forkserver:
         self._door.settimeout(_TAKEN_WITHIN_S)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(self._folder / "forkserver.pyc"), str(theirs.fileno())],
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    str(self._folder / "forkserver.pyc"),
+                    str(theirs.fileno()),
+                    *self._programs,
+                ],
                 env={},
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),

@@ -97,6 +97,9 @@ def plan(
     items += [("cwd", str(_directory(spec, home))), ("cap", str(spec.output_cap_bytes)), ("boot", boot_id())]
     if card.cgroup:
         items.append(("cgroup", card.cgroup))
+    if not interpreter.has_tenax or str(interpreter.path) == sys.executable:
+        # The library that it would import is the one that the forkserver has loaded.
+        items.append(("loaded", "1"))
     if who is not None:
         items += [("uid", str(who.uid)), ("gid", str(who.gid)), *(("group", str(group)) for group in who.groups)]
     if any("\0" in value for _, value in items):

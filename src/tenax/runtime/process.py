@@ -29,6 +29,9 @@ from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belon
 from tenax.runtime.wakes import Wakes
 from tenax.wire.agents import ContainerSpec, Exit
 
+#: Of the library that tasks get: programs that become the user's program, and what they import on the way.
+FIRST_PROGRAMS = ("tenax.exec.trial", "tenax.storage.config")
+
 
 class ProcessRuntime:
     """See `tenax.runtime.port.Runtime`. ``directory``: the agent's own, which no other agent uses at the same time."""
@@ -40,7 +43,7 @@ class ProcessRuntime:
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
         self._homes = Homes(directory / "containers")
         self._library = library.install(directory / "lib")
-        self._forkserver = Forkserver(directory / "forkserver")
+        self._forkserver = Forkserver(directory / "forkserver", self._library, FIRST_PROGRAMS)
         self._interpreters = Interpreters()
         self._wakes = Wakes(directory / "wake")
         #: What is written once, so that a look costs little.

@@ -1,8 +1,7 @@
 """Watches over one container of the process runtime: a small detached program that outlives its agent.
 
-Forked in the container's directory by `tenax.runtime.forkserver`, where a copy of this file and all that it imports are
-loaded, so the agent's environment may be upgraded or removed beneath it. Standard library only, and of that only what
-loads in a millisecond (``_signal`` and ``_socket`` instead of the modules above them).
+Forked in the container's directory by `tenax.runtime.forkserver`, where all that it imports is loaded, so the agent's
+environment may be upgraded or removed beneath it. Of the standard library only what loads in a millisecond.
 
 Arguments: container id, descriptor of the lock, descriptor of the ready pipe. The container's directory, version 1, is
 the current one:
@@ -56,7 +55,7 @@ F_SETPIPE_SZ = 1031
 
 
 class Plan:
-    """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; ``uid``, ``gid``, ``cgroup`` (optional)."""
+    """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; maybe ``uid gid cgroup loaded``."""
 
     def __init__(self, content: bytes) -> None:
         self.argv: list[bytes] = []
@@ -256,15 +255,17 @@ def become(plan: Plan, outputs: list[int], cgroup: str, supervisor: int, error_w
         for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP}:
             quietly(_signal.signal, number, _signal.SIG_DFL)
         doing = f"cannot run {os.fsdecode(plan.argv[0])}"
-        execute(plan.argv, plan.env)
+        execute(plan, error_write)
     except BaseException as error:
         number = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
         os.write(error_write, f"{number} {doing}: {os.strerror(number)}".encode(errors="replace"))
     os._exit(127)
 
 
-def execute(argv: list[bytes], env: dict[bytes, bytes]) -> None:
-    """Become the program, looked up in the PATH of its own environment unless it is a path. Raises OSError."""
+def execute(plan: Plan, told: int) -> None:
+    """Become the program, looked up in its own PATH unless it is a path; raises OSError, of which the pipe ``told``
+    tells. The forkserver puts another in this place, which knows programs that it has loaded."""
+    argv, env = plan.argv, plan.env
     if b"/" in argv[0]:
         os.execve(argv[0], argv, env)
     candidates = [folder + b"/" + argv[0] for folder in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]

@@ -1,0 +1,153 @@
+"""The first program of a trial, run in the forkserver's child or in an interpreter of its own: nobody sees which."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import venv
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import tenax
+from tenax.runtime.planning import Machine
+from tenax.runtime.process import FIRST_PROGRAMS, ProcessRuntime
+from tenax.wire.agents import ContainerSpec, File
+from tests.kits.runtime_kit import output, placement, spec, until_exited
+from tests.runtime.test_process import ProcessBench
+
+FIRST = ["{python}", "-m", "tenax.exec.trial"]
+#: What a program can know of how it was started.
+LOOKS = """
+import json, os, signal, sys
+status = open('/proc/self/status').read()
+print(json.dumps({
+    'argv': sys.argv, 'orig': sys.orig_argv, 'executable': sys.executable, 'path': sys.path, 'prefix': sys.prefix,
+    'flags': str(sys.flags), 'env': dict(os.environ), 'cwd': os.getcwd(), 'umask': os.umask(0),
+    'open': sorted(os.listdir('/proc/self/fd')), 'session': os.getsid(0) == os.getpid(),
+    'signals': [line for line in status.splitlines() if line.startswith('Sig')],
+    'info': {name: open(os.environ['DET_RUN_DIR'] + '/info/' + name).read()
+             for name in sorted(os.listdir(os.environ['DET_RUN_DIR'] + '/info'))},
+}))
+"""
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
+    machine = ProcessBench(tmp_path / "agent")
+    yield machine
+    await machine.clean()
+
+
+def trial(bench: ProcessBench, entrypoint: object, *, storage: str = "directory", **env: str) -> ContainerSpec:
+    """What a master sends, with model code in the arguments."""
+    config = {
+        "entrypoint": entrypoint,
+        "resources": {"slots_per_trial": 1},
+        "checkpoint_storage": {"type": storage, "container_path": str(bench.directory / "checkpoints")},
+    }
+    values = {
+        "DET_CLUSTER_ID": "c",
+        "DET_AGENT_ID": "box",
+        "DET_SLOT_IDS": "[0]",
+        "DET_TASK_ID": "t",
+        "DET_ALLOCATION_ID": "a",
+        "DET_SESSION_TOKEN": "token",
+        "DET_TASK_TYPE": "TRIAL",
+        "DET_TRIAL_ID": "1",
+        "DET_EXPERIMENT_ID": "1",
+        "DET_TRIAL_SEED": "1",
+        "DET_TRIAL_RUN_ID": "1",
+        "DET_EXPERIMENT_CONFIG": json.dumps(config),
+        "DET_HPARAMS": "{}",
+        "DET_STEPS_COMPLETED": "0",
+        "UMLAUT": "\u00e4 \u4e2d\n=x",
+        **env,
+    }
+    return spec(bench, "hello", argv=FIRST, env=values)
+
+
+async def told(runtime: ProcessRuntime, wanted: ContainerSpec) -> tuple[int | None, bytes, bytes]:
+    """Exit code, output and errors of a container run to its end, which is removed."""
+    await runtime.start(wanted, placement())
+    found = await until_exited(runtime, wanted.container_id)
+    name = wanted.container_id
+    said = await output(runtime, name), await output(runtime, name, "stderr")
+    await runtime.remove(name)
+    assert found.exit is not None
+    return found.exit.code, *said
+
+
+async def both(bench: ProcessBench, wanted: ContainerSpec) -> list[tuple[int | None, bytes, bytes]]:
+    """Run twice under one name: by the forked process, and by an interpreter."""
+    results = []
+    for programs in (FIRST_PROGRAMS, ()):
+        runtime = ProcessRuntime(bench.directory, Machine(environ=tuple(os.environ.items())))
+        runtime._forkserver._programs[1:] = programs
+        results.append(await told(runtime, wanted))
+        await runtime.close()
+    return results
+
+
+async def test_the_script_cannot_tell(bench: ProcessBench) -> None:
+    """Arguments, environment, open files, signals, flags and info files are the same either way."""
+    forked, started = await both(bench, trial(bench, ["python3", "-c", LOOKS]))
+    seen, expected = json.loads(forked[1]), json.loads(started[1])
+    for one in (seen, expected):
+        assert one["env"].pop("TMPDIR")  # a link of its own, where the directory's path is long
+    for name in ("env", *seen):
+        assert seen[name] == expected[name]
+    assert seen["orig"][0] == "python3"
+    assert (forked[0], forked[2]) == (started[0], started[2]) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "code"),
+    [(["nowhere-to-be-found"], 127), ([os.devnull], 126), ("model:Trial", 1), (None, 1)],
+)
+async def test_what_cannot_start_is_told_alike(bench: ProcessBench, entrypoint: object, code: int) -> None:
+    """Exit code and message of an entrypoint that cannot be started are the same either way."""
+    forked, started = await both(bench, trial(bench, entrypoint))
+    assert forked == started
+    assert forked[0] == code
+    assert forked[2].startswith(b"tenax: ")
+
+
+async def test_a_startup_hook_runs_in_the_tasks_interpreter(bench: ProcessBench) -> None:
+    """A hook is sourced by a shell, and the program that comes back has the task's interpreter and environment."""
+    hooked = trial(bench, ["python3", "-c", "import os; print(os.environ['HOOKED'], os.environ['VIRTUAL'])"])
+    hook = "export HOOKED=yes VIRTUAL=$(python3 -c 'import sys; print(sys.executable)')\n"
+    runtime = ProcessRuntime(bench.directory)
+    code, said, errors = await told(runtime, with_file(hooked, "workdir/startup-hook.sh", hook))
+    assert (code, errors) == (0, b"")
+    assert said.split()[0] == b"yes"
+    await runtime.close()
+
+
+async def test_storage_that_needs_packages_is_tried_with_them(bench: ProcessBench) -> None:
+    """Where more than the standard library is needed, the program goes on in a whole interpreter."""
+    forked, started = await both(bench, trial(bench, ["true"], storage="s3"))
+    assert forked == started
+    assert re.search(rb"checkpoint_storage.*s3", forked[2])
+
+
+async def test_another_interpreter_runs_its_own_library(bench: ProcessBench) -> None:
+    """A task that names an interpreter which has tenax itself is not served with the agent's."""
+    other = bench.directory.parent / "other"
+    venv.create(other, with_pip=False)
+    packages = next(other.glob("lib/python*/site-packages"))
+    (packages / "tenax.pth").write_text(str(Path(tenax.__file__).parents[1]))
+    wanted = trial(bench, ["true"], DET_PYTHON_EXECUTABLE=str(other / "bin" / "python"))
+    runtime = ProcessRuntime(bench.directory)
+    await runtime.start(wanted, placement())
+    plan = (bench.directory / "containers" / wanted.container_id / "plan").read_bytes()
+    assert b"\0loaded=" not in plan
+    await until_exited(runtime, wanted.container_id)
+    await runtime.close()
+
+
+def with_file(wanted: ContainerSpec, path: str, content: str) -> ContainerSpec:
+    return msgspec.structs.replace(wanted, files=[*wanted.files, File(path, content, 0o755)])
