@@ -30,8 +30,9 @@ class Tending:
         """Tend the experiments that were named, or all that live."""
         everything = woken.full or not woken.ids
         async with desk.looking() as conn:
-            due = await (experiments.live_ids(conn) if everything else trials.released(conn))
+            # First how long, then what: whoever is released between the two is seen by the second.
             wait = await trials.next_release_s(conn)
+            due = await (experiments.live_ids(conn) if everything else trials.released(conn))
         ids = woken.ids | {str(number) for number in due}
         await each(sorted(ids, key=int), lambda name: self._tend(desk, int(name)), loop=self.name)
         return wait
