@@ -43,11 +43,20 @@ class Searching:
     def __init__(self) -> None:
         self._cache: dict[int, _Cached] = {}
 
+    @property
+    def remembered(self) -> tuple[int, ...]:
+        """Experiments whose search is in memory."""
+        return tuple(self._cache)
+
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Step the searches that were named, or all that have something to do."""
         named = None if woken.full or not woken.ids else [int(name) for name in woken.ids]
         async with desk.looking() as conn:
             dirty = await searches.dirty(conn, named)
+            if named is None:
+                # Those that were canceled or killed have no last step in which to be forgotten.
+                going_on = set(await searches.going_on(conn))
+                self._cache = {number: cached for number, cached in self._cache.items() if number in going_on}
         await each([str(number) for number in dirty], lambda name: self._step(desk, int(name)), loop=self.name)
         return None
 

@@ -52,6 +52,11 @@ async def move(conn: Connection, inbox_id: int, seq: int) -> None:
         raise Stale
 
 
+async def going_on(conn: Connection) -> list[int]:
+    """Experiments whose search may still take steps."""
+    return [row["id"] for row in await conn.fetch(Q.going_on)]
+
+
 async def dirty(conn: Connection, among: Sequence[int] | None = None) -> list[int]:
     """Experiments whose search has something to do: of these, or of all."""
     return [row["id"] for row in await conn.fetch(Q.dirty, among)]

@@ -22,3 +22,6 @@ where ($1::bigint[] is null or e.id = any($1))
   and (not exists (select 1 from search_journal j where j.experiment_id = e.id)
        or exists (select 1 from search_inbox i where i.experiment_id = e.id and i.seq is null))
 order by e.id;
+
+-- name: going_on
+select id from experiments where ended_at is null and not unmanaged and state in ('ACTIVE', 'PAUSED');
