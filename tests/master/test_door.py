@@ -7,11 +7,14 @@ import base64
 import hashlib
 import io
 import tarfile
+from pathlib import Path
 
 import pytest
 
+from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, TooOften
 from tenax.master.api.paging import Window
+from tenax.master.bootstrap import JOIN_FILE, join_token
 from tenax.master.code import pack
 from tenax.master.passwords import Passwords, as_sent
 from tenax.master.throttle import FORGET_S, FREE, LONGEST_WAIT_S, MOST_KEPT, Throttle
@@ -142,3 +145,12 @@ def test_a_window_outside_the_list_is_refused(offset: int, limit: int) -> None:
     """And says how long the list is."""
     with pytest.raises(InvalidInput):
         Window(offset, limit, OrderBy.ASC).of(10)
+
+
+def test_a_blank_join_token_opens_nothing(tmp_path: Path) -> None:
+    """A file that was emptied is refused; one that is not there is made."""
+    settings = MasterSettings(dir=tmp_path)
+    assert len(join_token(settings)) > 30
+    (tmp_path / JOIN_FILE).write_text(" \n")
+    with pytest.raises(InvalidInput, match="blank"):
+        join_token(settings)

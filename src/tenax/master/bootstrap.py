@@ -71,11 +71,14 @@ def _first_password(settings: MasterSettings) -> str:
 
 
 def join_token(settings: MasterSettings) -> str:
-    """What agents join with; made where it is not there yet. Raises OSError."""
+    """What agents join with; made where it is not there yet. Raises InvalidInput for a blank one, OSError."""
     path = settings.security.agent_join_token_file or settings.dir / JOIN_FILE
     if not path.exists():
         write_private(path, secrets.token_urlsafe(32) + "\n")
-    return path.read_text(encoding="utf-8").strip()
+    token = path.read_text(encoding="utf-8").strip()
+    if not token:
+        raise InvalidInput(f"the join token in {path} is blank, and anyone could join: write one there, or remove it")
+    return token
 
 
 def write_private(path: Path, text: str) -> None:
