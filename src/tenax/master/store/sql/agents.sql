@@ -16,7 +16,10 @@ select session from agents where agent_id = $1;
 select connected and last_seen_at > now() - interval '30 seconds' from agent_presence where agent_id = $1;
 
 -- name: raise_revision
-update agents set revision = revision + 1 where agent_id = any($1::text[]) returning agent_id;
+-- Locked in order: an update alone takes its rows as they come.
+with ordered as (select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update)
+update agents set revision = revision + 1 from ordered where agents.agent_id = ordered.agent_id
+returning agents.agent_id;
 
 -- name: revision
 select revision from agents where agent_id = $1;
