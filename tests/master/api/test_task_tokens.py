@@ -33,7 +33,7 @@ async def test_a_running_attempt_acts_for_its_owner(api: Api) -> None:
 
 
 async def test_an_attempt_that_has_ended_may_only_deliver(api: Api) -> None:
-    """Its spool is still taken in while its container is on a machine; whoever has its token is nobody else any more."""
+    """Its spool is still taken in while its container is on a machine; to all else, its token is nobody's."""
     one = await running(api)
     await ended(one)
     assert await ship(one) == 200
