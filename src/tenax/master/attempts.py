@@ -82,7 +82,7 @@ async def mark_daemon(conn: Connection, allocation_id: str, container_id: str) -
     if len(locked.members) == 1:
         return
     changed = {
-        container_id: replace(member.container, daemon=True)
+        member.container.container_id: replace(member.container, daemon=True)
         for member in locked.members
         if member.container.container_id == container_id and not member.container.daemon
     }
