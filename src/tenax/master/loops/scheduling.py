@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from tenax.config.master import FittingPolicy, PoolSettings
@@ -13,6 +14,9 @@ from tenax.master.store.wakeups import Woken
 from tenax.master.tokens import allocation_token, task_session_token, token_hash
 from tenax.scheduler.plan import plan
 from tenax.scheduler.snapshot import Fitting, Member, PoolRules
+
+#: Each placement changes the words of all behind it ("n requests are ahead"): they are written this often at most.
+_TELL_EVERY_S = 1.0
 
 
 class Scheduling:
@@ -26,6 +30,7 @@ class Scheduling:
         self._aux_places = {pool.name: pool.max_aux_containers_per_agent for pool in pools}
         self._secret = secret
         self._timeout_s = preemption_timeout_s
+        self._told_at = -_TELL_EVERY_S
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
@@ -40,9 +45,18 @@ class Scheduling:
             waiting.update(decided.waiting)
             for placed in decided.placements:
                 told.pop(placed, None)
-        if waiting != told:
-            async with desk.transaction() as conn:
-                await placements.write_waits(conn, waiting)
+        return None if waiting == told else await self._tell(desk, waiting, told)
+
+    async def _tell(
+        self, desk: Desk, waiting: dict[AllocationId, str], told: Mapping[AllocationId, str]
+    ) -> float | None:
+        """Say why each waits; seconds until it should be said, where only the words have changed since just now."""
+        left = self._told_at + _TELL_EVERY_S - time.monotonic()
+        if left > 0 and waiting.keys() == told.keys():
+            return left
+        async with desk.transaction() as conn:
+            await placements.write_waits(conn, waiting)
+        self._told_at = time.monotonic()
         return None
 
     async def _place(self, desk: Desk, decided: Mapping[AllocationId, tuple[Member, ...]]) -> None:

@@ -90,9 +90,9 @@ async def waits(conn: Connection) -> dict[AllocationId, str]:
 async def write_waits(conn: Connection, reasons: Mapping[AllocationId, str]) -> None:
     """Why each request waits; written only where it changed."""
     known = await waits(conn)
-    for allocation_id, reason in reasons.items():
-        if known.get(allocation_id) != reason:
-            await conn.execute(Q.put_wait, allocation_id, reason)
+    changed = {name: reason for name, reason in reasons.items() if known.get(name) != reason}
+    if changed:
+        await conn.execute(Q.put_waits, list(changed), list(changed.values()))
     over = [allocation_id for allocation_id in known if allocation_id not in reasons]
     if over:
         await conn.execute(Q.drop_wait, over)

@@ -108,8 +108,12 @@ order by c.allocation_id, c.rank;
 -- name: waits
 select allocation_id, reason from allocation_waits;
 
--- name: put_wait
-insert into allocation_waits (allocation_id, reason) values ($1, $2)
+-- name: put_waits
+-- Of those that still wait: another transaction may have placed or withdrawn one meanwhile.
+insert into allocation_waits (allocation_id, reason)
+select told.allocation_id, told.reason
+from unnest($1::text[], $2::text[]) as told (allocation_id, reason)
+join allocations a on a.allocation_id = told.allocation_id and a.state = 'PENDING'
 on conflict (allocation_id) do update set reason = excluded.reason;
 
 -- name: drop_wait

@@ -1,0 +1,66 @@
+"""Why requests wait: said at once, and not said again for each that moves up."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenax.config.master import MasterSettings
+from tenax.ids import AllocationId
+from tenax.master.loops import scheduling
+from tenax.master.loops.loop import Desk
+from tenax.master.loops.scheduling import Scheduling
+from tenax.master.store import leases, placements
+from tenax.master.store.database import Database
+from tenax.master.store.wakeups import Woken
+from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt
+
+EVERYTHING = Woken(frozenset(), full=True)
+
+
+async def reasons(database: Database) -> dict[str, str]:
+    async with database.connection() as conn:
+        return dict(await placements.waits(conn))  # type: ignore[arg-type]
+
+
+async def desk_of(database: Database) -> Desk:
+    async with database.transaction() as conn:
+        lease = await leases.acquire(conn, "scheduling", "test", 3600.0)
+    assert lease is not None
+    return Desk(database, lease)
+
+
+async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those whose words only change, because others moved up, a little later: each pass would rewrite the queue."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1", slots=1)
+        experiment = await add_experiment(conn)
+        names = [await request_attempt(conn, await add_trial(conn, experiment, seq)) for seq in range(1, 5)]
+    loop, desk = Scheduling(MasterSettings().pools, b"s" * 32, 60.0), await desk_of(database)
+    assert await loop.make_pass(desk, EVERYTHING) is None
+    first = await reasons(database)
+    assert len(first) == 3
+    async with database.transaction() as conn:
+        (placed,) = set(names) - set(first)
+        await conn.execute(
+            "update allocations set state = 'TERMINATED', ended_at = now() where allocation_id = $1", placed
+        )
+        await conn.execute("delete from slots_in_use")
+        await conn.execute("update containers set gone_at = now()")
+    again = await loop.make_pass(desk, EVERYTHING)
+    assert again is not None
+    assert 0 < again <= scheduling._TELL_EVERY_S
+    unchanged = await reasons(database)
+    assert len(unchanged) == 2
+    assert unchanged.items() <= first.items()
+    monkeypatch.setattr(scheduling, "_TELL_EVERY_S", 0.0)
+    assert await loop.make_pass(desk, EVERYTHING) is None
+    assert not (await reasons(database)).items() <= first.items()
+
+
+async def test_reasons_of_what_was_withdrawn_meanwhile_are_not_written(database: Database) -> None:
+    """Nor of what is not there any more."""
+    async with database.transaction() as conn:
+        name = await request_attempt(conn, await add_trial(conn, await add_experiment(conn)))
+        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+        await placements.write_waits(conn, {AllocationId(name): "it waits", AllocationId("gone"): "it waits"})
+        assert await placements.waits(conn) == {}
