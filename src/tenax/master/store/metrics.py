@@ -227,7 +227,7 @@ async def _tell_searches(conn: Connection, outcome: Outcome) -> None:
     if outcome.facts:
         facts = [(fact.experiment_id, fact.trial_id, fact.step, fact.fact) for fact in outcome.facts]
         told_to |= {row["experiment_id"] for row in await conn.fetch(Q.put_facts, *map(list, zip(*facts)))}
-    for trial_id, (run_id, experiment_id, message) in outcome.fatal.items():
+    for trial_id, (run_id, experiment_id, message) in sorted(outcome.fatal.items()):
         if await telemetry.set_fatal(conn, trial_id, run_id, message):
             told_to.add(experiment_id)
     for experiment_id in sorted(told_to):

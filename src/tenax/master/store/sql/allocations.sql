@@ -59,9 +59,9 @@ where state not in ('PENDING', 'TERMINATED') and preemption_deadline < now()
               and c.state <> 'TERMINATED' and c.want = 'RUN');
 
 -- name: next_deadline
--- Seconds until the next deadline.
+-- Seconds until the next deadline that has not passed; what is overdue is looked at in any pass.
 select extract(epoch from min(preemption_deadline) - now())::float8 from allocations
-where state not in ('PENDING', 'TERMINATED') and preemption_deadline is not null
+where state not in ('PENDING', 'TERMINATED') and preemption_deadline > now()
   and exists (select 1 from containers c where c.allocation_id = allocations.allocation_id
               and c.state <> 'TERMINATED' and c.want = 'RUN');
 
