@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -111,25 +112,27 @@ async def running(database: Database, script: Callable[[Cluster], Script], slots
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def submit(database: Database, searcher: JsonObject, **changes: object) -> int:
-    """An active experiment, as creation leaves it."""
+async def submit(database: Database, searcher: JsonObject, *, damage: bool = False, **changes: object) -> int:
+    """An active experiment, as creation leaves it; with ``damage``, its stored configuration is none."""
+    job = str(uuid.uuid4())
     document: JsonObject = {**CONFIG, "searcher": searcher, **changes}  # type: ignore[dict-item]
     resolved = parse_experiment(document, rng=random.Random(0))
     async with database.transaction() as conn:
         await conn.execute(
             "insert into jobs (job_id, pool, priority, max_slots, queue_position, owner_id)"
-            " values ('job', 'default', 42, $1, 1, 1)",
+            " values ($2, 'default', 42, $1, 1, 1)",
             resolved.experiment.resources.max_slots,
+            job,
         )
         experiment_id: int = await conn.fetchval(
-            "insert into experiments (job_id, owner_id, project_id) values ('job', 1, 1) returning id"
+            "insert into experiments (job_id, owner_id, project_id) values ($1, 1, 1) returning id", job
         )
         await conn.execute(
             "insert into experiment_documents (experiment_id, name, original_config, config, seed)"
             " values ($1, $2, '', $3, $4)",
             experiment_id,
             resolved.name,
-            resolved.document,
+            {} if damage else resolved.document,
             resolved.seed,
         )
         await experiments.ask(conn, experiment_id, ExperimentEvent.ACTIVATE)
@@ -252,6 +255,19 @@ async def test_kill_ends_everything_at_once(database: Database) -> None:
             await experiments.ask(conn, experiment_id, ExperimentEvent.KILL)
         assert await place.ended(experiment_id) == "CANCELED"
         assert await place.value("select bool_and(state = 'CANCELED') from trials") is True
+
+
+@pytest.mark.timeout(60)
+async def test_what_cannot_be_handled_is_set_aside_and_the_others_go_on(database: Database) -> None:
+    """An experiment whose documents are damaged ends as an ERROR that tells its story; the loops go on."""
+    async with running(database, training) as place:
+        damaged = await submit(database, ASHA, damage=True)
+        assert await place.ended(damaged) == "ERROR"
+        assert "an error of the platform" in str(
+            await place.value("select reason from experiments where id = $1", damaged)
+        )
+        sound = await submit(database, ASHA)
+        assert await place.ended(sound) == "COMPLETED"
 
 
 @pytest.mark.timeout(60)

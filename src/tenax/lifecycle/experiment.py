@@ -5,6 +5,7 @@ Rules it keeps:
 - A user may pause, activate, cancel and kill. Cancel asks the trials to save and leave; kill does not ask.
 - A stopping experiment becomes terminal when none of its trials lives any more; never before.
 - What was asked is only ever raised: a kill over a cancel, never a cancel over a kill.
+- One that cannot be handled at all is set aside: ERROR at once, with its story.
 - Cancel and kill on what is stopping or has ended already are no errors: there is nothing left to do.
 """
 
@@ -44,6 +45,8 @@ class ExperimentEvent(str, Enum):
     SEARCH_FAILED = "search_failed"
     #: No trial lives any more.
     TRIALS_ENDED = "trials_ended"
+    #: It cannot be handled; its story is the reason.
+    BROKEN = "broken"
     DELETE = "delete"
     DELETE_FAILED = "delete_failed"
 
@@ -68,6 +71,7 @@ TRANSITIONS: dict[tuple[ExperimentState, ExperimentEvent], ExperimentState] = {
     **{(state, _E.SEARCH_SUCCEEDED): _S.STOPPING_COMPLETED for state in RUNNING},
     **{(state, _E.SEARCH_CANCELED): _S.STOPPING_CANCELED for state in RUNNING},
     **{(state, _E.SEARCH_FAILED): _S.STOPPING_ERROR for state in RUNNING},
+    **{(state, _E.BROKEN): _S.ERROR for state in (*RUNNING, *STOPPING)},
     (_S.STOPPING_COMPLETED, _E.TRIALS_ENDED): _S.COMPLETED,
     (_S.STOPPING_CANCELED, _E.TRIALS_ENDED): _S.CANCELED,
     (_S.STOPPING_KILLED, _E.TRIALS_ENDED): _S.CANCELED,

@@ -103,8 +103,18 @@ async def run(loop: Loop, database: Database, listener: Listener) -> None:
             await asyncio.sleep(pause)
 
 
-async def each(ids: list[str], handle: Callable[[str], Awaitable[None]], *, loop: str) -> None:
-    """Handle objects one by one; a stale one is tried again, one that cannot be handled is left, its story logged."""
+async def each(
+    ids: list[str],
+    handle: Callable[[str], Awaitable[None]],
+    *,
+    loop: str,
+    set_aside: Callable[[str, str], Awaitable[None]] | None = None,
+) -> None:
+    """Handle objects one by one; a stale one is tried again.
+
+    One that cannot be handled is logged with its story and tried again, then given to ``set_aside`` with the story in a
+    line, or left where there is none.
+    """
     tries: Counter[str] = Counter()
     waiting = list(ids)
     while waiting:
@@ -119,8 +129,14 @@ async def each(ids: list[str], handle: Callable[[str], Awaitable[None]], *, loop
                 waiting.append(name)
         except TryAgain:
             raise
-        except Exception:
+        except Exception as error:
             log.exception("this object could not be handled", loop=loop, object=name)
+            if set_aside is None:
+                continue
+            if tries[name] < TRIES:
+                waiting.append(name)
+            else:
+                await set_aside(name, f"{type(error).__name__}: {error}")
 
 
 async def _apply(loop: Loop, database: Database, listener: Listener) -> Lease:

@@ -14,6 +14,7 @@ from asyncpg import Connection
 from tenax.config.resolve import stored_experiment
 from tenax.errors import Impossible
 from tenax.lifecycle.experiment import RUNNING, ExperimentEvent, ExperimentState
+from tenax.master.loops.aside import setting_aside
 from tenax.master.loops.loop import Desk, each
 from tenax.master.store import checkpoints, experiments, searches, trials
 from tenax.master.store.wakeups import Woken, notify
@@ -57,7 +58,12 @@ class Searching:
                 # Those that were canceled or killed have no last step in which to be forgotten.
                 going_on = set(await searches.going_on(conn))
                 self._cache = {number: cached for number, cached in self._cache.items() if number in going_on}
-        await each([str(number) for number in dirty], lambda name: self._step(desk, int(name)), loop=self.name)
+        await each(
+            [str(number) for number in dirty],
+            lambda name: self._step(desk, int(name)),
+            loop=self.name,
+            set_aside=setting_aside(desk, self.name),
+        )
         return None
 
     async def _step(self, desk: Desk, experiment_id: int) -> None:

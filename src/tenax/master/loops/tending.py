@@ -11,6 +11,7 @@ from tenax.lifecycle import tending
 from tenax.lifecycle.container import Want
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent
 from tenax.master import attempts
+from tenax.master.loops.aside import setting_aside
 from tenax.master.loops.loop import Desk, each
 from tenax.master.store import allocations, experiments, trials
 from tenax.master.store.experiments import Experiment
@@ -34,7 +35,12 @@ class Tending:
             wait = await trials.next_release_s(conn)
             due = await (experiments.live_ids(conn) if everything else trials.released(conn))
         ids = woken.ids | {str(number) for number in due}
-        await each(sorted(ids, key=int), lambda name: self._tend(desk, int(name)), loop=self.name)
+        await each(
+            sorted(ids, key=int),
+            lambda name: self._tend(desk, int(name)),
+            loop=self.name,
+            set_aside=setting_aside(desk, self.name),
+        )
         return wait
 
     async def _tend(self, desk: Desk, experiment_id: int) -> None:
