@@ -199,7 +199,7 @@ class RuntimeKit:
         runtime = await bench.runtime()
         wanted = spec(bench, "stubborn")
         await runtime.start(wanted, placement())
-        await until_said(runtime, wanted.container_id, b"ready")
+        await until_said(runtime, wanted.container_id, b"ready\n")
         await runtime.switch_off(wanted.container_id)
         found = await until_exited(runtime, wanted.container_id)
         assert found.exit is not None

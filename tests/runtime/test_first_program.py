@@ -86,7 +86,7 @@ async def both(bench: ProcessBench, wanted: ContainerSpec) -> list[tuple[int | N
     results = []
     for programs in (FIRST_PROGRAMS, ()):
         runtime = ProcessRuntime(bench.directory, Machine(environ=tuple(os.environ.items())))
-        runtime._forkserver._programs[1:] = programs
+        runtime._forkserver._programs = programs
         results.append(await told(runtime, wanted))
         await runtime.close()
     return results

@@ -27,11 +27,12 @@ async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
 
 def forkservers(directory: Path) -> list[int]:
     """Pids of those of this agent's directory, without the supervisors, whose command line is the same."""
-    program = str(directory / "forkserver" / "forkserver.pyc").encode()
+    program = b"/tenax/runtime/forkserver.py"
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            ours = entry.name.isdigit() and program in (entry / "cmdline").read_bytes().split(b"\0")
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            ours = any(word.startswith(bytes(directory)) and word.endswith(program) for word in words)
             if ours and (entry / "comm").read_text() != "supervisor\n":
                 found.append(int(entry.name))
     return found

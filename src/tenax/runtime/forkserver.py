@@ -1,10 +1,10 @@
 """Forks supervisors: a program that has `tenax.runtime.supervisor` loaded, so that a container costs a fork and not the
 start of an interpreter.
 
-The agent runs it as ``python -I -S forkserver.pyc <descriptor of a stream socket> <library> <module>...``, with
-``supervisor.pyc`` beside it. A request is :data:`FRAME` bytes, ``<container id> NUL <container's directory> NUL...``,
-with three descriptors: the container's lock, its ready pipe, its supervisor's log. There is no answer: the supervisor
-itself tells by the pipe. Standard library only, and of that only what loads in a millisecond.
+The agent runs it from its library (`tenax.runtime.library`) as ``python -I -S forkserver.py <descriptor of a stream
+socket> <library> <module>...``. A request is :data:`FRAME` bytes, container id and directory, each ended by a NUL, with
+three descriptors: the container's lock, its ready pipe, its supervisor's log. There is no answer: the supervisor itself
+tells by the pipe. Standard library only, and of that only what loads in a millisecond.
 
 The modules are first programs of tasks, the library's own and of the standard library alone, and what they import on
 their way (later, as the task's user, it might be out of reach). A container that is to start
@@ -29,10 +29,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenax.runtime.supervisor import Plan
+    from tenax.runtime.main_process import Execute, Plan
 
     Program = Callable[[], int]
-    Execute = Callable[[Plan, int], None]
 
 #: Two names and a path fit; an exact length, so that a stream of them needs no parsing.
 FRAME = 8192
@@ -89,9 +88,8 @@ def become(request: bytes, descriptors: list[int], supervise: Callable[[list[str
         os._exit(status)
 
 
-def programs_of(library: str, modules: list[str]) -> dict[bytes, Program]:
+def programs_of(modules: list[str]) -> dict[bytes, Program]:
     """The ``main`` of each module that has one; what does not load here starts in an interpreter."""
-    sys.path.append(library)
     found: dict[bytes, Program] = {}
     for name in modules:
         try:
@@ -142,11 +140,12 @@ def main(arguments: list[str]) -> int:
     # Children are not waited for: their ends are on disk, and in a pidfd of the agent's.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     sys.argv = sys.argv[:1]
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    supervisor = __import__("supervisor")
     door, library, *modules = arguments
-    vars(supervisor).update(execute=executing(programs_of(library, modules), supervisor.execute))
-    serve(_socket.socket(fileno=int(door)), supervisor.main)
+    sys.path.append(library)
+    from tenax.runtime import main_process, supervisor
+
+    execute = executing(programs_of(modules), main_process.execute)
+    serve(_socket.socket(fileno=int(door)), lambda arguments: supervisor.main(arguments, execute))
     return 0
 
 

@@ -11,14 +11,13 @@ import contextlib
 import errno
 import fcntl
 import os
-import py_compile
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tenax.runtime import forkserver, supervisor
+from tenax.runtime import forkserver
 from tenax.runtime.directory import Home
 from tenax.runtime.port import StartFailed
 
@@ -35,13 +34,13 @@ _REQUESTS = frozenset(
 class Forkserver:
     """The process that forks supervisors (`tenax.runtime.forkserver`): made when needed, and again when it is gone.
 
-    One event loop. ``folder``: for its code; a copy, so that an upgrade of the agent changes nothing beneath it.
-    ``library``: where its ``programs`` (modules with a ``main``) are.
+    One event loop. ``library``: where its code is, and its ``programs`` (modules with a ``main``); a copy that does not
+    change, so that an upgrade of the agent changes nothing beneath it.
     """
 
-    def __init__(self, folder: Path, library: Path, programs: Sequence[str]) -> None:
-        self._folder = folder
-        self._programs = [str(library), *programs]
+    def __init__(self, library: Path, programs: Sequence[str]) -> None:
+        self._library = library
+        self._programs = programs
         self._process: subprocess.Popen[bytes] | None = None
         self._door: socket.socket | None = None
 
@@ -70,38 +69,21 @@ class Forkserver:
 
     def _ask(self, door: socket.socket, request: bytes, descriptors: list[int]) -> None:
         if socket.send_fds(door, [request], descriptors) != len(request):
-            raise BrokenPipeError(errno.EPIPE, "the forkserver takes no requests", str(self._folder))
+            raise BrokenPipeError(errno.EPIPE, "the forkserver takes no requests", str(self._library))
 
     def _open(self) -> socket.socket:
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        for module in (forkserver, supervisor):
-            compile_into(self._folder, Path(str(module.__file__)))
+        program = self._library / "tenax" / "runtime" / "forkserver.py"
         self._door, theirs = socket.socketpair()
         self._door.settimeout(_TAKEN_WITHIN_S)
         with theirs:
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-I",
-                    "-S",
-                    str(self._folder / "forkserver.pyc"),
-                    str(theirs.fileno()),
-                    *self._programs,
-                ],
+                [sys.executable, "-I", "-S", program, str(theirs.fileno()), self._library, *self._programs],
                 env={},
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
         return self._door
-
-
-def compile_into(folder: Path, source: Path) -> None:
-    """A program as this interpreter loads it, without its parse of some milliseconds."""
-    staged = folder / f"{source.stem}.new"
-    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    py_compile.compile(str(source), str(staged), doraise=True, invalidation_mode=mode)
-    staged.rename(folder / f"{source.stem}.pyc")
 
 
 def is_locked(home: Home) -> bool:

@@ -1,4 +1,4 @@
-"""The ``tenax`` that tasks import: a copy of this package without its servers, in a folder that holds nothing else.
+"""The ``tenax`` of tasks and of the forkserver: a copy of this package without its servers, in a folder of its own.
 
 A copy, so that an upgrade of the agent does not change the code beneath a running task, and so that no other package
 of the agent's environment comes along on PYTHONPATH or into an image. One folder per content; the old ones stay for
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import tenax
 
-#: Folders of the package that no task imports.
-SERVERS = frozenset({"master", "agent", "runtime", "local", "provision", "placement", "scheduler", "lifecycle"})
+#: Folders of the package that nothing imports which runs from there (``runtime``: the forkserver does).
+SERVERS = frozenset({"master", "agent", "local", "provision", "placement", "scheduler", "lifecycle"})
 
 
 def install(root: Path) -> Path:

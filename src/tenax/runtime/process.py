@@ -43,7 +43,7 @@ class ProcessRuntime:
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
         self._homes = Homes(directory / "containers")
         self._library = library.install(directory / "lib")
-        self._forkserver = Forkserver(directory / "forkserver", self._library, FIRST_PROGRAMS)
+        self._forkserver = Forkserver(self._library, FIRST_PROGRAMS)
         self._interpreters = Interpreters()
         self._wakes = Wakes(directory / "wake")
         #: What is written once, so that a look costs little.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tenax.runtime import supervisor
+from tenax.runtime import procfs
 
 LINUX = sys.platform.startswith("linux")
 
@@ -42,7 +42,7 @@ def boot_id() -> str:
 def start_ticks(pid: int) -> int:
     """When ``pid`` started; 0 if it does not run."""
     if LINUX:
-        return supervisor.start_ticks(pid)
+        return procfs.start_ticks(pid)
     import psutil
 
     try:

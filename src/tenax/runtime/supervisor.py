@@ -25,19 +25,19 @@ SIGTERM, SIGINT, SIGHUP, SIGQUIT and SIGUSR2 are passed to the main process; SIG
 
 from __future__ import annotations
 
-import _ctypes
 import _signal  # type: ignore[import-not-found, unused-ignore]
 import _socket
-import errno
 import fcntl
 import os
 import select
-import sys
 import time
+
+from tenax.runtime.main_process import Main, Plan
+from tenax.runtime.procfs import oom_kills, prctl, put, quietly, start_ticks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tenax.runtime.main_process import Execute
 
 VERSION = 1
 STREAMS = ("stdout", "stderr")
@@ -49,35 +49,8 @@ WAKE_INTERVAL_S = 0.01
 #: Room kept for the exit's record from the start.
 EXIT_BYTES = 1024
 PASSED_ON = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR2)
-PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 F_SETPIPE_SZ = 1031
-
-
-class Plan:
-    """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; maybe ``uid gid cgroup loaded``."""
-
-    def __init__(self, content: bytes) -> None:
-        self.argv: list[bytes] = []
-        self.groups: list[bytes] = []
-        self.env: dict[bytes, bytes] = {}
-        self.single: dict[str, bytes] = {}
-        for item in content.split(b"\0"):
-            name, separator, value = item.partition(b"=")
-            if not separator:
-                continue
-            if name == b"argv":
-                self.argv.append(value)
-            elif name == b"group":
-                self.groups.append(value)
-            elif name == b"env":
-                key, _, text = value.partition(b"=")
-                self.env[key] = text
-            else:
-                self.single[name.decode()] = value
-
-    def number(self, name: str, otherwise: int) -> int:
-        return int(self.single.get(name, b"%d" % otherwise))
 
 
 class Segments:
@@ -172,117 +145,15 @@ class Wake:
         quietly(self._socket.sendto, self._message, WAKE)
 
 
-class Main:
-    """The main process and all that comes from it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.pid = 0
-        #: Wait status; None while it runs.
-        self.status: int | None = None
-        self.cgroup = os.fsdecode(plan.single.get("cgroup", b""))
-
-    def start(self, outputs: list[int]) -> tuple[int, str]:
-        """Fork and exec; returns (0, "") or the error's number and what failed."""
-        if self.cgroup:
-            quietly(os.mkdir, self.cgroup)
-            if not os.path.isdir(self.cgroup):
-                self.cgroup = ""
-        error_read, error_write = os.pipe()
-        supervisor = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            become(self.plan, outputs, self.cgroup, supervisor, error_write)
-        os.close(error_write)
-        self.pid = pid
-        report = b""
-        while part := os.read(error_read, 4096):
-            report += part
-        os.close(error_read)
-        if not report:
-            return 0, ""
-        number, _, text = report.partition(b" ")
-        return int(number), text.decode(errors="replace")
-
-    def reap(self) -> bool:
-        """Collect what has ended; True when no descendant is left."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return True
-            if pid == 0:
-                return False
-            if pid == self.pid:
-                self.status = status
-
-    def kill_all(self) -> None:
-        """SIGKILL to every descendant. One pass: what forks meanwhile is met by the next."""
-        if self.cgroup:
-            quietly(put, self.cgroup + "/cgroup.kill", b"1")
-        if not os.path.isdir("/proc/self"):
-            quietly(os.killpg, self.pid, _signal.SIGKILL)
-            return
-        for pid in descendants(os.getpid()):
-            quietly(os.kill, pid, _signal.SIGKILL)
-
-
-def become(plan: Plan, outputs: list[int], cgroup: str, supervisor: int, error_write: int) -> None:
-    """In the forked child: turn into the main process. Never returns."""
-    doing = ""
-    try:
-        os.setsid()
-        # The kernel's out-of-memory killer should take the task, not the agent or this program.
-        quietly(put, "/proc/self/oom_score_adj", b"300")
-        if cgroup:
-            quietly(put, cgroup + "/cgroup.procs", b"0")
-        null = os.open("/dev/null", os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(outputs[0], 1)
-        os.dup2(outputs[1], 2)
-        doing = "cannot run as that user"
-        if "uid" in plan.single:
-            os.setgroups([int(group) for group in plan.groups])
-            os.setgid(plan.number("gid", -1))
-            os.setuid(plan.number("uid", -1))
-        # After the change of user, which would reset it.
-        prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
-        if os.getppid() != supervisor:
-            os._exit(127)
-        doing = "cannot enter the work directory"
-        os.chdir(plan.single["cwd"])
-        os.umask(0o022)
-        for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP}:
-            quietly(_signal.signal, number, _signal.SIG_DFL)
-        doing = f"cannot run {os.fsdecode(plan.argv[0])}"
-        execute(plan, error_write)
-    except BaseException as error:
-        number = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
-        os.write(error_write, f"{number} {doing}: {os.strerror(number)}".encode(errors="replace"))
-    os._exit(127)
-
-
-def execute(plan: Plan, told: int) -> None:
-    """Become the program, looked up in its own PATH unless it is a path; raises OSError, of which the pipe ``told``
-    tells. The forkserver puts another in this place, which knows programs that it has loaded."""
-    argv, env = plan.argv, plan.env
-    if b"/" in argv[0]:
-        os.execve(argv[0], argv, env)
-    candidates = [folder + b"/" + argv[0] for folder in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
-    for candidate in candidates:
-        quietly(os.execve, candidate, argv, env)
-    raise OSError(errno.EACCES if any(map(os.path.exists, candidates)) else errno.ENOENT, "")
-
-
 class Supervisor:
     """One container from its start to the record of its end."""
 
-    def __init__(self, container_id: str, ready: int) -> None:
+    def __init__(self, container_id: str, ready: int, execute: Execute) -> None:
         with open("plan", "rb") as file:
             self.plan = Plan(file.read())
         self.ready = ready
         self.wake = Wake(container_id)
-        self.main = Main(self.plan)
+        self.main = Main(self.plan, execute)
         cap = self.plan.number("cap", 256 * 1024 * 1024)
         self.segments = {stream: Segments(stream, cap) for stream in STREAMS}
         self.streams: dict[int, Segments] = {}
@@ -423,78 +294,11 @@ def write_exit(text: str) -> None:
             time.sleep(1)
 
 
-def prctl(option: int, value: int) -> None:
-    """Linux only: elsewhere nothing outlives the process group by promise of the agent's sweep alone."""
-    if not sys.platform.startswith("linux"):
-        return
-    # Without `ctypes` itself, whose import is a third of the start.
-    this_program = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
-    _ctypes.call_function(_ctypes.dlsym(this_program, "prctl"), (option, value, 0, 0, 0))
-
-
-def descendants(root: int) -> list[int]:
-    """Pids below ``root``, from ``/proc`` at this moment."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        fields = stat_fields(name) if name.isdigit() else []
-        if fields:
-            children.setdefault(int(fields[1]), []).append(int(name))
-    found: list[int] = []
-    ahead = [root]
-    while ahead:
-        below = children.get(ahead.pop(), [])
-        found += below
-        ahead += below
-    return found
-
-
-def start_ticks(pid: int) -> int:
-    """When a process started, in clock ticks since boot: with pid and boot id its identity."""
-    fields = stat_fields(str(pid))
-    return int(fields[19]) if fields else 0
-
-
-def stat_fields(pid: str) -> list[bytes]:
-    """The fields of ``/proc/<pid>/stat`` from the state on; empty if there is no such process (any more)."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", 0) as file:
-            return file.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
-
-
-def oom_kills() -> int:
-    """How often the kernel's out-of-memory killer struck on this machine since boot."""
-    try:
-        with open("/proc/vmstat", "rb", 0) as file:
-            content = file.read(1024 * 1024)
-    except OSError:
-        return 0
-    _, found, rest = content.partition(b"\noom_kill ")
-    return int(rest.split(b"\n", 1)[0]) if found else 0
-
-
-def put(path: str, content: bytes) -> None:
-    with open(path, "wb", 0) as file:
-        file.write(content)
-
-
-def quietly(function: Callable[..., object], *arguments: object) -> object:
-    """Its result; None where the system refuses: for what is good to have and not needed."""
-    try:
-        return function(*arguments)
-    except OSError:
-        return None
-
-
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], execute: Execute) -> int:
+    """Watch over the container whose directory is the current one; ``execute``: what its main process becomes."""
     container_id, lock, ready = arguments[0], int(arguments[1]), int(arguments[2])
     os.set_inheritable(lock, False)
     os.set_inheritable(ready, False)
     os.close(os.open("started", os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    Supervisor(container_id, ready).run()
+    Supervisor(container_id, ready, execute).run()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,171 @@
+"""The main process of a container of the process runtime: how it is started, ended, and what it becomes.
+
+Runs in the supervisor (`tenax.runtime.supervisor`) and, after the fork, in the process that becomes the task. Standard
+library only.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found, unused-ignore]
+import errno
+import os
+import sys
+
+from tenax.runtime.procfs import call, descendants, prctl, put, quietly
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    #: Becomes the program of a plan. Raises OSError, of which the pipe ``told`` tells; closes it where none can come.
+    Execute = Callable[["Plan", int], None]
+
+PR_SET_PDEATHSIG = 1
+CLONE3 = 435
+CLONE_INTO_CGROUP = 0x2_0000_0000
+
+
+class Plan:
+    """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; and where they apply ``uid``, ``gid``,
+    ``cgroup``, ``loaded`` (see `tenax.runtime.forkserver`)."""
+
+    def __init__(self, content: bytes) -> None:
+        self.argv: list[bytes] = []
+        self.groups: list[bytes] = []
+        self.env: dict[bytes, bytes] = {}
+        self.single: dict[str, bytes] = {}
+        for item in content.split(b"\0"):
+            name, separator, value = item.partition(b"=")
+            if not separator:
+                continue
+            if name == b"argv":
+                self.argv.append(value)
+            elif name == b"group":
+                self.groups.append(value)
+            elif name == b"env":
+                key, _, text = value.partition(b"=")
+                self.env[key] = text
+            else:
+                self.single[name.decode()] = value
+
+    def number(self, name: str, otherwise: int) -> int:
+        return int(self.single.get(name, b"%d" % otherwise))
+
+
+class Main:
+    """The main process and all that comes from it."""
+
+    def __init__(self, plan: Plan, execute: Execute) -> None:
+        self.plan = plan
+        self.execute = execute
+        self.pid = 0
+        #: Wait status; None while it runs.
+        self.status: int | None = None
+        self.cgroup = os.fsdecode(plan.single.get("cgroup", b""))
+
+    def start(self, outputs: list[int]) -> tuple[int, str]:
+        """Fork and exec; returns (0, "") or the error's number and what failed."""
+        if self.cgroup:
+            quietly(os.mkdir, self.cgroup)
+            if not os.path.isdir(self.cgroup):
+                self.cgroup = ""
+        error_read, error_write = os.pipe()
+        supervisor = os.getpid()
+        pid, inside = fork(self.cgroup)
+        if pid == 0:
+            become(self.plan, outputs, "" if inside else self.cgroup, supervisor, error_write, self.execute)
+        os.close(error_write)
+        self.pid = pid
+        report = b""
+        while part := os.read(error_read, 4096):
+            report += part
+        os.close(error_read)
+        if not report:
+            return 0, ""
+        number, _, text = report.partition(b" ")
+        return int(number), text.decode(errors="replace")
+
+    def reap(self) -> bool:
+        """Collect what has ended; True when no descendant is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return False
+            if pid == self.pid:
+                self.status = status
+
+    def kill_all(self) -> None:
+        """SIGKILL to every descendant. One pass: what forks meanwhile is met by the next."""
+        if self.cgroup:
+            quietly(put, self.cgroup + "/cgroup.kill", b"1")
+        if not os.path.isdir("/proc/self"):
+            quietly(os.killpg, self.pid, _signal.SIGKILL)
+            return
+        for pid in descendants(os.getpid()):
+            quietly(os.kill, pid, _signal.SIGKILL)
+
+
+def fork(cgroup: str) -> tuple[int, bool]:
+    """Fork, the child in ``cgroup`` from its first instant where the system can do that: (pid, whether it is).
+
+    To move it there afterwards makes the kernel wait for all processors, some 10 ms.
+    """
+    if cgroup and sys.platform.startswith("linux"):
+        folder = os.open(cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fields = (CLONE_INTO_CGROUP, 0, 0, 0, int(_signal.SIGCHLD), 0, 0, 0, 0, 0, folder)
+        arguments = b"".join(field.to_bytes(8, sys.byteorder) for field in fields)
+        # Python's own fork does more for programs with threads; here there is one.
+        pid = call("syscall", CLONE3, arguments, len(arguments))
+        os.close(folder)
+        if pid >= 0:
+            return pid, True
+    return os.fork(), False
+
+
+def become(plan: Plan, outputs: list[int], cgroup: str, supervisor: int, error_write: int, execute: Execute) -> None:
+    """In the forked child: turn into the main process. ``cgroup``: to move to. Never returns."""
+    doing = ""
+    try:
+        os.setsid()
+        # The kernel's out-of-memory killer should take the task, not the agent or this program.
+        quietly(put, "/proc/self/oom_score_adj", b"300")
+        if cgroup:
+            quietly(put, cgroup + "/cgroup.procs", b"0")
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(outputs[0], 1)
+        os.dup2(outputs[1], 2)
+        doing = "cannot run as that user"
+        if "uid" in plan.single:
+            os.setgroups([int(group) for group in plan.groups])
+            os.setgid(plan.number("gid", -1))
+            os.setuid(plan.number("uid", -1))
+        # After the change of user, which would reset it.
+        prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
+        if os.getppid() != supervisor:
+            os._exit(127)
+        doing = "cannot enter the work directory"
+        os.chdir(plan.single["cwd"])
+        os.umask(0o022)
+        for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP}:
+            quietly(_signal.signal, number, _signal.SIG_DFL)
+        doing = f"cannot run {os.fsdecode(plan.argv[0])}"
+        execute(plan, error_write)
+    except BaseException as error:
+        number = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
+        os.write(error_write, f"{number} {doing}: {os.strerror(number)}".encode(errors="replace"))
+    os._exit(127)
+
+
+def execute(plan: Plan, told: int) -> None:
+    """Become the program, looked up in the PATH of its own environment unless it is a path. Raises OSError."""
+    argv, env = plan.argv, plan.env
+    if b"/" in argv[0]:
+        os.execve(argv[0], argv, env)
+    candidates = [folder + b"/" + argv[0] for folder in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
+    for candidate in candidates:
+        quietly(os.execve, candidate, argv, env)
+    raise OSError(errno.EACCES if any(map(os.path.exists, candidates)) else errno.ENOENT, "")
