@@ -211,8 +211,12 @@ def create_experiment(
         "validateOnly": validate_only,
     }
     answer = session.call("POST", "/api/v1/experiments", body=body, once=True)
-    remarks = [_REMARKS.get(word, word) for word in reading.texts(answer, "warnings")]
-    return Experiment.read(_whole(answer), session), remarks + reading.texts(answer, "notices")
+    notices = reading.texts(answer, "notices")
+    warnings = reading.texts(answer, "warnings")
+    if any(notice.startswith("it will wait") for notice in notices):
+        # Said with its reason: the word is for Determined's clients.
+        warnings = [word for word in warnings if word not in _REMARKS]
+    return Experiment.read(_whole(answer), session), [_REMARKS.get(word, word) for word in warnings] + notices
 
 
 _REMARKS = {
