@@ -184,12 +184,14 @@ class Hub:
                 await subscription.wait()
 
     async def _tell_once(self, session: _Session) -> None:
-        async with self._db.transaction() as conn:
-            if not await agents.is_current(conn, session.agent_id, session.number):
+        async with self._db.connection() as conn:
+            number, revision = await agents.standing(conn, session.agent_id)
+            if number != session.number:
                 raise Replaced
-            revision, rows = await agents.wanted(conn, session.agent_id)
-        if revision == session.revision and not session.unknown:
-            return
+            if revision == session.revision and not session.unknown:
+                return
+            # Read after the revision they are told with: they may be newer than that, and are told again then.
+            rows = await agents.wanted(conn, session.agent_id)
         wants: list[Want] = [WantGone(name) for name in sorted(session.unknown)]
         for row in rows:
             known = row["container_id"] in session.held

@@ -31,9 +31,8 @@ class Tending:
         """Tend the experiments that were named, or all that live."""
         everything = woken.full or not woken.ids
         async with desk.looking() as conn:
-            # First how long, then what: whoever is released between the two is seen by the second.
-            wait = await trials.next_release_s(conn)
-            due = await (experiments.live_ids(conn) if everything else trials.released(conn))
+            released, wait = await trials.held_back(conn)
+            due = await experiments.live_ids(conn) if everything else released
         ids = woken.ids | {str(number) for number in due}
         await each(
             sorted(ids, key=int),

@@ -58,9 +58,10 @@ async def open_session(conn: Connection, agent_id: str, hello: Hello, address: s
     return session
 
 
-async def is_current(conn: Connection, agent_id: str, session: int) -> bool:
-    """Whether this connection is still the agent's newest."""
-    return bool(await conn.fetchval(Q.current_session, agent_id) == session)
+async def standing(conn: Connection, agent_id: str) -> tuple[int, int]:
+    """The number of an agent's newest connection, and the revision of what it should run."""
+    row = await conn.fetchrow(Q.standing, agent_id)
+    return (row["session"], row["revision"]) if row is not None else (0, -1)
 
 
 async def heard(conn: Connection, agent_id: str, session: int) -> bool:
@@ -85,11 +86,9 @@ async def set_state(conn: Connection, agent_id: str, state: str) -> None:
     await notify(conn, "scheduling", "")
 
 
-async def wanted(conn: Connection, agent_id: str) -> tuple[int, list[JsonObject]]:
-    """The revision of what an agent should run, and a row for each container of it that is not gone."""
-    revision: int = await conn.fetchval(Q.revision, agent_id)
-    rows = await conn.fetch(_WANTED, agent_id)
-    return revision, [dict(row) for row in rows]
+async def wanted(conn: Connection, agent_id: str) -> list[JsonObject]:
+    """A row for each container of an agent that is not gone."""
+    return [dict(row) for row in await conn.fetch(_WANTED, agent_id)]
 
 
 async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[str]:

@@ -128,15 +128,10 @@ async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
     )
 
 
-async def next_release_s(conn: Connection) -> float | None:
-    """Seconds until the next trial that was held back may try again; None if none is."""
-    value: float | None = await conn.fetchval(Q.next_release)
-    return value
-
-
-async def released(conn: Connection) -> list[int]:
-    """Experiments with trials whose waiting has ended of late."""
-    return [row["experiment_id"] for row in await conn.fetch(Q.released)]
+async def held_back(conn: Connection) -> tuple[list[int], float | None]:
+    """Experiments with trials whose waiting has ended of late; seconds until the next that waits may try again."""
+    row = await conn.fetchrow(Q.held_back)
+    return row["released"], row["next"]
 
 
 async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None:

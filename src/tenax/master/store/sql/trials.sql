@@ -53,13 +53,10 @@ left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where t.experiment_id = $1 and t.state = 'ACTIVE'
 order by t.id;
 
--- name: next_release
--- Seconds until the next trial that was held back may try again.
-select extract(epoch from min(held_until) - now())::float8 from trials where state = 'ACTIVE' and held_until > now();
-
--- name: released
-select distinct experiment_id from trials
-where state = 'ACTIVE' and held_until <= now() and held_until > now() - interval '1 minute';
+-- name: held_back
+select coalesce(array_agg(distinct experiment_id) filter (where held_until <= now()), '{}') as released,
+       extract(epoch from min(held_until) filter (where held_until > now()) - now())::float8 as next
+from trials where state = 'ACTIVE' and held_until > now() - interval '1 minute';
 
 -- name: next_run
 update trials set run_id = run_id + 1, version = version + 1
