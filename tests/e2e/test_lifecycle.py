@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from tenax.client.experiments import Experiment
+from tenax.client.trials import Trial
 from tenax.jsonvalue import JsonObject
 from tests.e2e import noop
 from tests.e2e.machine import ROOT, Machine, outlast, wait_for
@@ -116,6 +117,24 @@ def test_whoever_waits_is_told_why(place: Machine, tmp_path: Path) -> None:
         end(place, first, second)
 
 
+def test_a_trial_that_waits_for_its_own_experiment_says_so(place: Machine) -> None:
+    """One that max_slots holds back while slots are free; the experiment itself runs, and has nothing to wait for."""
+    searcher = {"name": "random", "metric": "loss", "max_trials": 2, "max_concurrent_trials": 2}
+    resources = {"slots_per_trial": 1, "max_slots": 1}
+    number = submit(place, config(entrypoint="sleep 1000", searcher=searcher, resources=resources))
+    try:
+        wait_for(lambda: look(place, number).state == "RUNNING", "a running trial")
+        first, second = _trials(place, number)
+        assert (first.state, second.state) == ("RUNNING", "QUEUED"), "trials are served in their order"
+        for word in ("max_slots is 1", "of which 1 in use"):
+            assert word in second.reason
+        assert second.reason in place.tenax("experiment", "describe", str(number)).stdout
+        assert look(place, number).reason == ""
+        assert len(in_use(place)) == 1
+    finally:
+        end(place, number)
+
+
 def test_cancel_lets_the_trials_save_first(place: Machine, tmp_path: Path) -> None:
     """CANCELED, with a checkpoint of the last step, and a reason that says who asked."""
     number = submit(place, lasting(tmp_path))
@@ -198,6 +217,6 @@ def test_experiments_can_be_made_without_being_started(place: Machine, tmp_path:
     assert outlast(place, number).state == "COMPLETED"
 
 
-def _trials(place: Machine, number: int):  # type: ignore[no-untyped-def]
+def _trials(place: Machine, number: int) -> list[Trial]:
     with place.client() as client:
         return client.experiment(number).trials()
