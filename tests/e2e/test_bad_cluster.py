@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -124,9 +123,12 @@ def test_a_full_disk_costs_logs_and_nothing_else(place: Machine, tmp_path: Path)
     assert trial.state == "COMPLETED"
     assert trial.latest_validation is not None
     assert trial.latest_validation.steps == 3
-    assert "a line that finds no room" not in output(place, trial)
-    told = (place.directory / "agent.log").read_text()
-    assert "output dropped" in told
-    for word in ("the disk of the database has", "logs are refused below", "make room"):
+    log = output(place, trial)
+    assert "a line that finds no room" not in log
+    assert log.count("output from here on is not kept") == 1
+    for told in (log, (place.directory / "agent.log").read_text()):
+        for word in ("the disk of the database has", "logs are refused below", "make room"):
+            assert word in told
+    told = place.tenax("status").stderr
+    for word in (str(place.directory), "GiB left", "logs are refused", "Make room"):
         assert word in told
-    assert os.path.isdir(place.directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -88,6 +89,7 @@ def up(
 
 def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
     """Start a prepared cluster in the background, and tell how to use it; an exit code."""
+    from tenax.local.supervise_cluster import short_of_room
     from tenax.local.supervise_control import launch, wait_until_up
 
     state = cluster.state
@@ -103,6 +105,9 @@ def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
         _tell_about_the_agent(state)
     for one in agents:
         output.say(f"  agent {one.id} offers {_slots_in_words(one)}")
+    full = short_of_room(cluster)
+    if full:
+        output.warn(full)
     if hints:
         _tell_what_is_next(cluster)
     return exits.FAILED if cluster.options.agent and not agents else exits.OK
@@ -257,9 +262,22 @@ def status(directory: Optional[Path], as_json: bool) -> int:
     if seen.alive:
         click.echo()
         _show_services(state)
+        _warn_of_a_full_disk(state)
     elif not seen.document:
         output.say("No cluster was ever started there. Start one with: tenax up")
     return exits.OK if seen.phase == "up" else exits.UNREACHABLE
+
+
+def _warn_of_a_full_disk(state: StateDir) -> None:
+    from tenax.errors import TenaxError
+    from tenax.local.supervise_cluster import plan, short_of_room
+    from tenax.local.supervise_options import load_options
+
+    # Settings that cannot be read any more are the next start's concern.
+    with contextlib.suppress(TenaxError):
+        full = short_of_room(plan(state, load_options(state)))
+        if full:
+            output.warn(full)
 
 
 def _show_services(state: StateDir) -> None:

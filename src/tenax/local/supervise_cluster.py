@@ -9,6 +9,7 @@ import errno
 import http.client
 import json
 import os
+import shutil
 import socket
 import ssl
 import sys
@@ -76,6 +77,21 @@ def plan(state: StateDir, options: Options) -> Cluster:
     flags["security.agent_join_token_file"] = str(state.join_token)
     settings = load_master_settings(Path(options.config) if options.config else None, flags=flags)
     return Cluster(state, options, settings)
+
+
+def short_of_room(cluster: Cluster) -> str:
+    """What is refused because the disk under an embedded database is nearly full; empty while nothing is."""
+    needed = cluster.settings.budgets.min_free_bytes
+    if cluster.settings.db.url is not None:
+        return ""
+    free = shutil.disk_usage(cluster.state.root).free
+    if free >= needed:
+        return ""
+    refused = "logs and metrics are refused" if free < needed // 2 else "logs are refused"
+    return (
+        f"The disk of {cluster.state.root} has {free / 2**30:.1f} GiB left, less than {needed / 2**30:.1f} GiB: "
+        f"{refused}, so that the state of experiments can still be written. Make room on it."
+    )
 
 
 def refuse_taken_port(host: str, port: int) -> None:

@@ -250,4 +250,6 @@ async def test_no_room_for_output_is_507_for_agents_and_no_harm_to_tasks(
     assert "budgets.log_bytes" in reply.json()["message"]
     line = {"timestamp": "2026-01-02T03:04:05+00:00", "task_id": name.rpartition(".")[0], "log": "x\n"}
     assert (await task.post("/api/v1/task/logs", {"logs": [line]})).status_code == 200
-    assert lines(await api.user.get(f"/api/v1/trials/{trial}/logs")) == []
+    assert (await agent.ask("POST", path, zlib.compress(b"x\n"))).status_code == 507
+    (told,) = lines(await api.user.get(f"/api/v1/trials/{trial}/logs"))
+    assert "output from here on is not kept: logs take" in str(told["result"]["message"])

@@ -8,6 +8,7 @@ import pytest
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import Json
+from tenax.master.ingest.budget import NoRoom
 from tenax.master.store import checkpoints, telemetry
 from tests.kits.telemetry import ASHA, Book, metrics_line, spool_line
 
@@ -40,6 +41,18 @@ async def test_lines_are_stored_once_however_often_they_are_sent(book: Book) -> 
     assert (await take(task, task.allocation_id, STREAM, training(1, 3)))["acked"] == 3
     assert (await take(task, task.allocation_id, STREAM, training(2, 5)))["acked"] == 5
     assert await steps(book, trial) == [1, 2, 3, 4, 5]
+
+
+async def test_reports_without_room_wait_and_the_log_of_the_task_says_so_once(book: Book) -> None:
+    """Nothing is acknowledged; whoever wonders why the curve stands still finds the reason in the trial's log."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    object.__setattr__(book.intake.metrics._budget._settings, "metric_bytes", 0)
+    for _ in range(2):
+        with pytest.raises(NoRoom):
+            await book.intake.spool.take(task, task.allocation_id, STREAM, training(1, 3))
+    (line,) = [found.line.text for found in await book.output(trial)]
+    assert line.startswith("reports wait where they were made: metrics take")
 
 
 async def test_the_same_batch_at_once_is_stored_once(book: Book) -> None:

@@ -10,6 +10,7 @@ from tenax.config.master import BudgetSettings
 from tenax.master.ingest.budget import Budget, usage_of
 from tenax.master.ingest.logs import LogIngest
 from tenax.master.ingest.metrics import MetricIngest
+from tenax.master.ingest.notices import Notices
 from tenax.master.ingest.sealing import Sealing
 from tenax.master.ingest.spool import SpoolIngest
 from tenax.master.ingest.threads import Threads
@@ -26,8 +27,9 @@ class Intake:
         self.readers = Threads()
         self.sealing = Sealing(database, self.threads)
         self.metrics = MetricIngest(database, budget, self.threads, self.sealing)
-        self.spool = SpoolIngest(database, self.metrics, self.threads)
-        self.logs = LogIngest(database, budget, self.threads)
+        notices = Notices(database)
+        self.spool = SpoolIngest(database, self.metrics, self.threads, notices)
+        self.logs = LogIngest(database, budget, self.threads, notices)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Intake]:

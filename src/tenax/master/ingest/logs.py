@@ -19,8 +19,9 @@ from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, Stale, TryAgain
 from tenax.master import telemetry
-from tenax.master.ingest.budget import Budget
+from tenax.master.ingest.budget import Budget, NoRoom
 from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, Texts, level_number, lines_of
+from tenax.master.ingest.notices import Notices
 from tenax.master.ingest.threads import Threads
 from tenax.master.store import log_packing, logs
 from tenax.master.store.database import Database
@@ -45,9 +46,10 @@ _TRIES = 5
 class LogIngest:
     """Takes in output. For one event loop; `run` is a task of the owner's."""
 
-    def __init__(self, database: Database, budget: Budget, threads: Threads) -> None:
+    def __init__(self, database: Database, budget: Budget, threads: Threads, notices: Notices) -> None:
         self._database = database
         self._budget = budget
+        self._notices = notices
         self._threads = threads
         self._waiting = 0
         self._slots = asyncio.Semaphore(_AT_ONCE)
@@ -66,7 +68,7 @@ class LogIngest:
             raise InvalidInput(f"there is no stream {stream!r}: {' and '.join(STREAMS)} are all")
         if offset < 0:
             raise InvalidInput("an offset is 0 or more")
-        await self._budget.check_logs()
+        await self._check_room(agent_id, container_id)
         async with self._room(len(body)):
             raw = await self._threads.run(_decompress, body)
             for _ in range(_TRIES):
@@ -117,6 +119,16 @@ class LogIngest:
             if groups:
                 # The last one may grow.
                 await logs.joined(conn, place, groups[-1][0].first_line)
+
+    async def _check_room(self, agent_id: str, container_id: str) -> None:
+        """Raises NoRoom, once the reader of the log was told what will be missing."""
+        try:
+            await self._budget.check_logs()
+        except NoRoom as full:
+            async with self._database.connection() as conn:
+                member = await self._member(conn, agent_id, container_id)
+            await self._notices.once(member.place.task_id, "output from here on is not kept", full.message)
+            raise
 
     async def _take(self, agent_id: str, container_id: str, stream: str, offset: int, raw: bytes, final: bool) -> int:
         async with self._database.connection() as conn:

@@ -22,7 +22,9 @@ from asyncpg import Connection
 from tenax.errors import InvalidInput, NotFound, TryAgain, UserError
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.ingest import states
+from tenax.master.ingest.budget import NoRoom
 from tenax.master.ingest.metrics import MetricIngest
+from tenax.master.ingest.notices import Notices
 from tenax.master.ingest.reports import from_spool
 from tenax.master.ingest.threads import Threads
 from tenax.master.ingest.values import Item, Refused
@@ -76,8 +78,9 @@ class _Progress:
 class SpoolIngest:
     """Takes in spools. For one event loop."""
 
-    def __init__(self, database: Database, metrics: MetricIngest, threads: Threads) -> None:
+    def __init__(self, database: Database, metrics: MetricIngest, threads: Threads, notices: Notices) -> None:
         self._database = database
+        self._notices = notices
         self._metrics = metrics
         self._threads = threads
         self._members: set[tuple[str, str]] = set()
@@ -101,7 +104,9 @@ class SpoolIngest:
             await self._repeat(key, lines, acked, progress)
         try:
             await self._store(task, key, fresh, progress)
-        except TryAgain:
+        except TryAgain as error:
+            if isinstance(error, NoRoom):
+                await self._notices.once(task.task_id, "reports wait where they were made", error.message)
             if progress.acked == acked:
                 raise
         self._remember(key, progress.acked)
