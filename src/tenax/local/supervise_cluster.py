@@ -89,9 +89,13 @@ def short_of_room(cluster: Cluster) -> str:
         return ""
     refused = "logs and metrics are refused" if free < needed // 2 else "logs are refused"
     return (
-        f"The disk of {cluster.state.root} has {free / 2**30:.1f} GiB left, less than {needed / 2**30:.1f} GiB: "
+        f"The disk of {cluster.state.root} has {_size(free)} left, less than {_size(needed)}: "
         f"{refused}, so that the state of experiments can still be written. Make room on it."
     )
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
 def refuse_taken_port(host: str, port: int) -> None:

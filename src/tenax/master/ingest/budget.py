@@ -51,7 +51,7 @@ class Budget:
         usage = await self._current()
         if usage.logs >= self._settings.log_bytes:
             raise NoRoom(
-                f"logs take {_gib(usage.logs)}, and may take {_gib(self._settings.log_bytes)}: delete experiments or "
+                f"logs take {_size(usage.logs)}, and may take {_size(self._settings.log_bytes)}: delete experiments or "
                 "shorten log retention, or raise budgets.log_bytes"
             )
         self._check_free(usage, self._settings.min_free_bytes, "logs")
@@ -61,7 +61,7 @@ class Budget:
         usage = await self._current()
         if usage.metrics >= self._settings.metric_bytes:
             raise NoRoom(
-                f"metrics take {_gib(usage.metrics)}, and may take {_gib(self._settings.metric_bytes)}: delete "
+                f"metrics take {_size(usage.metrics)}, and may take {_size(self._settings.metric_bytes)}: delete "
                 "experiments, or raise budgets.metric_bytes"
             )
         self._check_free(usage, self._settings.min_free_bytes // 2, "metrics")
@@ -69,7 +69,7 @@ class Budget:
     def _check_free(self, usage: Usage, needed: int, what: str) -> None:
         if usage.free is not None and usage.free < needed:
             raise NoRoom(
-                f"the disk of the database has {_gib(usage.free)} left, and {what} are refused below {_gib(needed)}, "
+                f"the disk of the database has {_size(usage.free)} left, and {what} are refused below {_size(needed)}, "
                 "so that the state of experiments can still be written: make room on it"
             )
 
@@ -101,5 +101,5 @@ def _free(directory: Path) -> int | None:
         return None
 
 
-def _gib(count: int) -> str:
-    return f"{count / 2**30:.2f} GiB"
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
