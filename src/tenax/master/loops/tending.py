@@ -53,7 +53,8 @@ class Tending:
             if not actions:
                 return
             plan = await experiments.plan(conn, experiment_id)
-            for action in actions:
+            # What is being placed just now is waited for before an agent is locked, as its placement locks one, too.
+            for action in sorted(actions, key=lambda one: not isinstance(one, tending.Withdraw)):
                 await self._act(conn, experiment, plan.config, action)
 
     async def _act(self, conn: Connection, experiment: Experiment, config: JsonObject, action: tending.Action) -> None:

@@ -1,0 +1,42 @@
+"""The loop that gives trials what they should have, beside others that lock the same rows."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tenax.lifecycle.experiment import ExperimentEvent
+from tenax.master.loops.loop import Desk
+from tenax.master.loops.tending import Tending
+from tenax.master.store import containers, experiments, leases
+from tenax.master.store.database import Database
+from tenax.master.store.wakeups import Woken
+from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
+
+#: As soon as somebody waits for a lock of another, which waits in turn.
+WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
+
+async def test_an_experiment_is_killed_while_one_of_its_trials_is_being_placed(database: Database) -> None:
+    """One trial runs on the agent that the other is being placed on: neither waits for the other for ever."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1")
+        number = await add_experiment(conn)
+        await run_attempt(conn, await add_trial(conn, number, 1))
+        waiting = await request_attempt(conn, await add_trial(conn, number, 2))
+        lease = await leases.acquire(conn, "tending", "test", 3600.0)
+        await experiments.ask(conn, number, ExperimentEvent.KILL, "killed")
+    assert lease is not None
+    news = Woken(frozenset({str(number)}), full=False)
+    async with database.transaction() as conn:
+        # As a placement does it: first the request, then its container, and the agent last.
+        await conn.execute("update allocations set state = 'ASSIGNED' where allocation_id = $1", waiting)
+        pass_ = asyncio.ensure_future(Tending(60.0).make_pass(Desk(database, lease), news))
+        async with asyncio.timeout(20), database.connection() as other:
+            while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
+                await asyncio.sleep(0.01)
+        await containers.create(conn, "11111111-1111-4111-8111-111111111111", waiting, 0, "a1", [1])
+        await containers.wants_changed(conn, ["a1"])
+    await pass_
+    await Tending(60.0).make_pass(Desk(database, lease), news)
+    async with database.connection() as conn:
+        assert {row["want"] for row in await conn.fetch("select want from containers")} <= {"KILL", "GONE"}
