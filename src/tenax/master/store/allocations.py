@@ -82,15 +82,17 @@ async def set_state(
         raise Stale
     if state is AllocationState.TERMINATED:
         await conn.execute(Q.drop_task_session, allocation.allocation_id)
-        await conn.execute(Q.drop_wait, [allocation.allocation_id])
     await notify(conn, "allocation", allocation.allocation_id)
 
 
 async def withdraw(conn: Connection, allocation_id: str, reason: str) -> bool:
-    """Take back a request that has not been placed; False if it has."""
+    """Take back a request that has not been placed; False if it has.
+
+    The reason that it waited for is dropped by the scheduling loop, which alone writes those: many at a time, in an
+    order of its own.
+    """
     if await conn.fetchval(Q.withdraw, allocation_id, reason) is None:
         return False
-    await conn.execute(Q.drop_wait, [allocation_id])
     await notify(conn, "scheduling", "")
     return True
 

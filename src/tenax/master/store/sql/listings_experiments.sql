@@ -61,7 +61,7 @@ left join lateral (
            (array_agg(q.reason order by a.requested_at, a.allocation_id) filter (where q.reason is not null))[1] as wait_reason
     from trials t
     join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-    left join allocation_waits q on q.allocation_id = a.allocation_id
+    left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
     where t.experiment_id = e.id and t.state = 'ACTIVE') doing on e.state = 'ACTIVE'
 where e.id = any($1::bigint[]);
 

@@ -6,7 +6,7 @@ select a.allocation_id, a.task_id, a.state, a.slots, a.ready_at is not null as r
        a.exit_reason, q.reason as wait_reason, (select (c.exit ->> 'code')::int from containers c
         where c.allocation_id = a.allocation_id and c.exit is not null
         order by (c.exit ->> 'code')::int is null, (c.exit ->> 'code')::int = 0, c.rank limit 1) as exit_code
-from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id
+from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
 where a.task_id = $1
 order by a.run_id desc;
 

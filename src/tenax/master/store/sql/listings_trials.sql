@@ -23,7 +23,7 @@ cross join lateral (
     from allocations a where a.task_id = t.task_id and a.assigned_at is not null) held
 left join lateral (
     select a.state, q.reason
-    from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id
+    from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
     where a.task_id = t.task_id and a.state <> 'TERMINATED') doing on t.state = 'ACTIVE'
 left join lateral (
     -- The checkpoint at the best validation, or else the one whose validation is the best.
