@@ -4,7 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: env test test-long check format bench bench-long demo clean
+COMPAT_VENV := .venv-compat
+COMPAT_READY := $(COMPAT_VENV)/.ready
+
+.PHONY: env compat-env test test-long check format bench bench-long demo clean
 
 env: $(READY)
 
@@ -12,11 +15,20 @@ $(READY): pyproject.toml
 	@$(PYTHON) tests/setup/environment.py --venv $(VENV)
 	@touch $(READY)
 
-test: env
+# Determined's own client, the instrument of tests/compat: never in the product's environment.
+compat-env: $(COMPAT_READY)
+
+$(COMPAT_READY): tests/compat/requirements.txt
+	@$(PYTHON) -m venv $(COMPAT_VENV)
+	@echo "Installing Determined's client into $(COMPAT_VENV) (a minute the first time)" >&2
+	@$(COMPAT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/compat/requirements.txt
+	@touch $(COMPAT_READY)
+
+test: env compat-env
 	$(BIN)/python tests/setup/system.py
 	$(BIN)/python -m pytest -m "not long"
 
-test-long: env
+test-long: env compat-env
 	$(BIN)/python tests/setup/system.py
 	$(BIN)/python -m pytest -m long --timeout 7200
 
@@ -52,4 +64,4 @@ demo: env
 	$(BIN)/tenax demo $(if $(KEEP),--keep)
 
 clean:
-	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .venv-bench .venv-compat .mypy_cache .ruff_cache .pytest_cache build dist
