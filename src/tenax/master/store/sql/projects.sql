@@ -5,8 +5,8 @@ where not exists (select 1 from workspaces)
 on conflict do nothing;
 
 -- name: create_first_project
-insert into projects (id, workspace_id, name, immutable) overriding system value
-select 1, 1, 'Uncategorized', true
+insert into projects (id, workspace_id, name, key, immutable) overriding system value
+select 1, 1, 'Uncategorized', 'UNC', true
 where not exists (select 1 from projects)
 on conflict do nothing;
 
