@@ -32,7 +32,7 @@ def argv_of(entrypoint: Json, path: str) -> list[str]:
     if not isinstance(entrypoint, str) or not entrypoint.strip():
         raise InvalidInput("entrypoint is missing: give a command, as a string or as a list of strings")
     text = entrypoint.strip()
-    if _names_a_class(text):
+    if names_a_class(text):
         raise InvalidInput(
             f"entrypoint {text!r} names a Trial class, which needs the training library; this release starts scripts: "
             "write a script that uses tenax.core, and give its command (for example `python3 train.py`)"
@@ -43,10 +43,16 @@ def argv_of(entrypoint: Json, path: str) -> list[str]:
     return ["/bin/sh", "-c", text]
 
 
-def _names_a_class(text: str) -> bool:
+def names_a_class(entrypoint: Json) -> bool:
     """``module.path:Class``, and nothing more."""
+    text = entrypoint.strip() if isinstance(entrypoint, str) else ""
     module, colon, name = text.partition(":")
     return bool(colon and module and name) and _NAME.issuperset(module) and _NAME.issuperset(name) and "/" not in text
+
+
+def starting_a_class(entrypoint: Json) -> list[str]:
+    """What Determined's own library does with the name of a Trial class."""
+    return ["python3", "-m", "determined.launch.torch_distributed", "--", "--trial", str(entrypoint).strip()]
 
 
 def find_program(name: str, path: str) -> str:
@@ -76,6 +82,14 @@ def with_interpreter(env: Mapping[str, str], interpreter: str) -> dict[str, str]
             result["PATH"] = home + os.pathsep + path
             break
     return result
+
+
+def with_imports(env: Mapping[str, str], directory: str) -> dict[str, str]:
+    """The environment in which Python also finds what lies in ``directory``, after what the task names itself."""
+    known = env.get("PYTHONPATH", "")
+    if directory in known.split(os.pathsep):
+        return dict(env)
+    return {**env, "PYTHONPATH": known + os.pathsep + directory if known else directory}
 
 
 def replace_process(argv: list[str], env: Mapping[str, str]) -> NoReturn:

@@ -1,9 +1,10 @@
 """The first program of a trial's container: ``python -m tenax.exec.trial``. Standard library only, Python 3.9.
 
-In order: info files; the startup hooks (the cluster's, then ``startup-hook.sh`` of the model code), sourced by a shell
-that comes back here; the other members; the checkpoint storage is tried; then the entrypoint replaces this process. The
-work directory is the model code already: the agent unpacked it. What goes wrong on the way is said on standard error
-and ends with exit code 1 (126, 127 as a shell's: the entrypoint cannot be executed, is not there).
+In order: info files; a private view of the file system where one is needed; the startup hooks (the cluster's, then
+``startup-hook.sh`` of the model code), sourced by a shell that comes back here; the other members; the checkpoint
+storage is tried; then the entrypoint replaces this process. The work directory is the model code already: the agent
+unpacked it. What goes wrong on the way is said on standard error and ends with exit code 1 (126, 127 as a shell's: the
+entrypoint cannot be executed, is not there).
 
 Nothing is imported that is not needed: a trial's start should cost little more than its interpreter's.
 """
@@ -14,7 +15,7 @@ import os
 import sys
 
 from tenax.errors import TenaxError
-from tenax.exec import launch, prepare
+from tenax.exec import launch, prepare, view
 
 #: Tells the second pass of this program that the hooks have run.
 _AFTER_HOOKS = "--after-hooks"
@@ -26,14 +27,22 @@ def main() -> int:
         if sys.flags.no_site and not prepare.needs_standard_library_only(trial):
             # Forked from a program without site packages: some are needed.
             launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
+        entrypoint = trial.config.get("entrypoint")
         if _AFTER_HOOKS not in sys.argv:
             prepare.write_info(trial)
+            view.enter_if_needed(os.environ, trial.run_dir, entrypoint)
             hooks = _hooks(trial.run_dir)
             if hooks:
                 again = [sys.executable, "-m", "tenax.exec.trial", _AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
-        env = launch.with_interpreter(os.environ, sys.executable)
-        argv = launch.argv_of(trial.config.get("entrypoint"), env.get("PATH", ""))
+        else:
+            # The hooks may have installed what needs one, or chosen another environment.
+            view.enter_if_needed(os.environ, trial.run_dir, entrypoint)
+        env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), view.imports())
+        if launch.names_a_class(entrypoint) and view.has_package(env, entrypoint):
+            argv = launch.starting_a_class(entrypoint)
+        else:
+            argv = launch.argv_of(entrypoint, env.get("PATH", ""))
         addresses = prepare.meet(trial)
         if len(addresses) > 1:
             env["DET_CHIEF_IP"] = addresses[0]

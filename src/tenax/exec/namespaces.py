@@ -1,0 +1,131 @@
+"""A mount namespace for one process and what it starts. Linux, standard library only, Python 3.9.
+
+The new root is a small file system in memory. It holds what stands in the old one, mounted at the same paths, and the
+targets; a directory in which a target would have to be made is taken apart into its entries, so that nothing is made on
+the machine. The new root itself cannot be written: what would be lost at the end is refused at once.
+
+As root a mount namespace suffices. Anyone else takes a user namespace in which they are the same user; in it, as in the
+first, programs started later have no more rights than before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Optional
+
+CLONE_NEWNS = 0x0002_0000
+CLONE_NEWUSER = 0x1000_0000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT = 1, 2, 4, 32
+MS_BIND, MS_REC, MS_SLAVE = 4096, 16384, 1 << 19
+MNT_DETACH = 2
+PR_SET_DUMPABLE = 4
+#: Number of the system call, which has no function in the C library, by machine.
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "ppc64le": 203, "riscv64": 41}
+
+
+def enter(targets: Mapping[str, str], new_root: str) -> None:
+    """Move this process, of one thread, to where each target (an absolute path) is what it names.
+
+    ``new_root``: an empty directory, which stays empty. Raises OSError.
+    """
+    here = os.getcwd()
+    _unshare()
+    _mount(None, "/", MS_REC | MS_SLAVE)
+    real = {os.path.realpath(path): source for path, source in targets.items()}
+    there = {path: source for path, source in real.items() if os.path.isdir(path) == os.path.isdir(source)}
+    there = {path: source for path, source in there.items() if os.path.exists(path)}
+    _mount("tmpfs", new_root, MS_NOSUID | MS_NODEV, kind="tmpfs", options="mode=755,size=1m")
+    _populate("", new_root, {path: source for path, source in real.items() if path not in there})
+    for path, source in there.items():
+        _mount(source, new_root + path, MS_BIND | MS_REC)
+    _pivot(new_root)
+    # What was mounted there came along with its surroundings.
+    _libc().umount2(os.fsencode(new_root), MNT_DETACH)
+    _mount(None, "/", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
+    os.chdir(here)
+    # What changing the user namespace took away: others of this user may look at this process again.
+    _libc().prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+def _populate(real: str, made: str, targets: Mapping[str, str]) -> None:
+    """Fill the directory ``made`` with what ``real`` has, and with the targets below it."""
+    below: dict[str, dict[str, str]] = {}
+    for path, source in targets.items():
+        below.setdefault(path[len(real) + 1 :].split("/")[0], {})[path] = source
+    try:
+        names = os.listdir(real or "/")
+    except FileNotFoundError:
+        names = []
+    for name in sorted({*names, *below}):
+        path, place = f"{real}/{name}", f"{made}/{name}"
+        if name not in below:
+            _take_over(path, place)
+        elif path in below[name]:
+            _bind(below[name][path], place)
+        else:
+            os.mkdir(place)
+            _populate(path, place, below[name])
+
+
+def _take_over(path: str, place: str) -> None:
+    if os.path.islink(path):
+        os.symlink(os.readlink(path), place)
+    elif os.path.lexists(path):
+        _bind(path, place)
+
+
+def _bind(source: str, place: str) -> None:
+    if os.path.isdir(source):
+        os.mkdir(place)
+    else:
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    _mount(source, place, MS_BIND | MS_REC)
+
+
+def _unshare() -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    libc = _libc()
+    if uid == 0 and libc.unshare(CLONE_NEWNS) == 0:
+        return
+    if libc.unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0:
+        _raise("a user namespace")
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def _pivot(new_root: str) -> None:
+    """Make ``new_root`` the root, and let go of the old one."""
+    number = _PIVOT_ROOT.get(os.uname().machine)
+    if number is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), "pivot_root")
+    os.chdir(new_root)
+    libc = _libc()
+    if libc.syscall(ctypes.c_long(number), b".", b".") != 0:
+        _raise("pivot_root")
+    if libc.umount2(b".", MNT_DETACH) != 0:
+        _raise("umount of the old root")
+    os.chdir("/")
+
+
+def _mount(source: Optional[str], target: str, flags: int, *, kind: str = "", options: str = "") -> None:
+    arguments = [
+        None if text is None else os.fsencode(text) for text in (source, target, kind or None, options or None)
+    ]
+    if _libc().mount(arguments[0], arguments[1], arguments[2], ctypes.c_ulong(flags), arguments[3]) != 0:
+        _raise(target)
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _raise(what: str) -> None:
+    number = ctypes.get_errno()
+    raise OSError(number, os.strerror(number), what)
