@@ -172,8 +172,8 @@ async def test_wants_that_are_not_for_it_are_not_obeyed(
     assert master.state(wanted.container_id) == "running"
 
 
-async def test_containers_of_another_generation_are_kept_and_reported(master: MasterDouble, host: Host) -> None:
-    """What another generation of the cluster started runs on, even where it is wanted gone."""
+async def test_containers_of_another_generation_are_kept_until_they_are_named(master: MasterDouble, host: Host) -> None:
+    """What an earlier generation of the cluster started runs on, and says so; it ends by a want that names it."""
     host.start()
     old, barrier = spec(WAIT), spec("")
     await master.until(lambda: master.hellos)
@@ -184,11 +184,25 @@ async def test_containers_of_another_generation_are_kept_and_reported(master: Ma
     master.wants.clear()
     host.start()
     await master.until(lambda: len(master.hellos) == 2)
-    await master.remove(old.container_id)
     await master.run(barrier)
     await master.until(lambda: master.exited(barrier.container_id))
     assert (master.reports[old.container_id].generation, master.state(old.container_id)) == (1, "running")
     assert old.container_id not in master.gone
+    await master.remove(old.container_id)
+    await master.until(lambda: old.container_id in master.gone)
+
+
+async def test_a_hello_tells_what_was_obeyed_last(master: MasterDouble, host: Host) -> None:
+    """So that the master can tell when its database is older than that; nothing was obeyed by who has just started."""
+    host.start()
+    wanted = spec(WAIT)
+    await master.until(lambda: master.hellos)
+    assert (master.hellos[0].generation, master.hellos[0].revision) == (-1, -1)
+    await master.run(wanted)
+    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    await master.cut()
+    await master.until(lambda: len(master.hellos) == 2)
+    assert (master.hellos[1].generation, master.hellos[1].revision) == (1, master.revision)
 
 
 async def test_model_code_lies_in_the_work_directory(master: MasterDouble, host: Host) -> None:

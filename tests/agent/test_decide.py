@@ -118,7 +118,7 @@ def test_absence_never_kills(want: Want | None, there: Found | None, settled: Ex
 
 @given(want=WANTS, there=THERE, settled=st.sampled_from([None, DONE]))
 def test_what_is_foreign_is_never_touched(want: Want | None, there: Found | None, settled: Exit | None) -> None:
-    """Of another cluster or generation: kept, whatever is wanted."""
+    """Of another cluster: kept, whatever is wanted."""
     if there is not None:
         assert act(want, there, ours=False, settled=settled) == Rest()
 

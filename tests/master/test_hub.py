@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import pytest
 
+from tenax.master import attempts
 from tenax.master.hub import Hub
 from tenax.master.store import cluster
 from tenax.master.store.cluster import Cluster
 from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener
+from tenax.master.store.wakeups import Listener, notify
 from tenax.wire.agents import (
     PROTOCOL,
     ContainerReport,
@@ -21,6 +23,7 @@ from tenax.wire.agents import (
     Exit,
     FromMaster,
     Hello,
+    Ping,
     Report,
     SlotInfo,
     WantGone,
@@ -53,12 +56,13 @@ class Talk:
             container_id, self.cluster.cluster_id, self.cluster.generation, state, address="127.0.0.1", exit=told
         )
 
-    def say(self, message: Hello | Report) -> None:
+    def say(self, message: Hello | Report | Ping) -> None:
         self.to_master.put_nowait(_encode(message).decode())
 
-    def hello(self, *containers: ContainerReport) -> None:
+    def hello(self, *containers: ContainerReport, obeyed: tuple[int, int] = (-1, -1)) -> None:
+        """``obeyed``: generation and revision."""
         slots = [SlotInfo(number, "cpu", "pretended") for number in range(2)]
-        self.say(Hello(PROTOCOL, "test", "host", "process", slots, list(containers)))
+        self.say(Hello(PROTOCOL, "test", "host", "process", slots, list(containers), *obeyed))
 
     async def wants(self) -> dict[str, object]:
         """The next wants, by container."""
@@ -142,6 +146,64 @@ async def test_the_word_of_a_connection_that_was_replaced_does_not_count(place: 
     old.say(Report(containers=[old.report(place.container, "exited", code=1)]))
     await place.tasks[-2]
     assert await place.state() == "RUNNING"
+
+
+@pytest.mark.timeout(30)
+async def test_a_restored_copy_takes_up_what_it_knows_and_keeps_what_it_does_not(place: Place) -> None:
+    """An agent that has obeyed more than the database holds raises the generation: the container that the copy knows is
+    adopted, the newer one is neither ended nor taken for ours, and all agents are welcomed anew."""
+    bystander = place.connect("a2")
+    bystander.hello()
+    await bystander.wants()
+    newer = "00000000-0000-4000-8000-000000000001"
+    talk = place.connect("a1")
+    talk.hello(talk.report(place.container, "running"), talk.report(newer, "running"), obeyed=(1, 1000))
+    wants = await talk.wants()
+    assert isinstance(wants[place.container], WantRun)
+    assert newer not in wants
+    async with place.db.transaction() as conn:
+        generation = await conn.fetchval("select generation from cluster")
+        shown = await conn.fetchval("select foreign_containers from agent_presence where agent_id = 'a1'")
+        await notify(conn, "agent", "a2")
+    assert generation == 2
+    assert [one["container_id"] for one in shown] == [newer]
+    await place.tasks[1]
+    talk.say(Report(containers=[talk.report(place.container, "exited", code=0)]))
+    while await place.state() != "TERMINATED":
+        await talk.wants()
+
+
+@pytest.mark.timeout(30)
+async def test_an_unknown_container_is_to_go_at_once(place: Place) -> None:
+    """One that shows up in the middle of a connection, of the generation of now."""
+    talk = place.connect("a1")
+    talk.hello()
+    await talk.wants()
+    stray = "00000000-0000-4000-8000-000000000002"
+    talk.say(Report(containers=[talk.report(stray, "running")]))
+    while stray not in (wants := await talk.wants()):
+        pass
+    assert isinstance(wants[stray], WantGone)
+
+
+@pytest.mark.timeout(30)
+async def test_a_report_that_fails_is_tried_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the next sign of life of its agent; what else the agent says is taken meanwhile."""
+    apply, failures = attempts.member_reported, ["once"]
+
+    async def failing(*arguments: Any, **more: Any) -> bool:
+        if failures:
+            raise RuntimeError(failures.pop())
+        return await apply(*arguments, **more)
+
+    monkeypatch.setattr(attempts, "member_reported", failing)
+    talk = place.connect("a1")
+    talk.hello(talk.report(place.container, "exited", code=0))
+    await talk.wants()
+    assert await place.state() == "RUNNING"
+    talk.say(Ping())
+    while await place.state() != "TERMINATED":
+        await talk.wants()
 
 
 @pytest.mark.timeout(30)

@@ -2,7 +2,7 @@
 
 Ordered cases, first match wins. Rules it keeps:
 
-- Absence never kills: without a want nothing is done; one of a foreign cluster or generation is never touched.
+- Absence never kills: without a want nothing is done; one of a foreign cluster is never touched.
 - A container counts as exited only when its output and its spool were seen to (``settled``).
 - A stop is SIGTERM once, then SIGKILL when its time is over, counted from the SIGTERM on this machine's monotonic
 clock.
@@ -26,7 +26,7 @@ class Situation:
 
     want: Want | None
     found: Found | None
-    #: It is of the cluster and generation whose wants are obeyed.
+    #: It is of the cluster whose wants are obeyed.
     ours: bool
     #: How it ended, all told; also for one that never ran.
     settled: Exit | None

@@ -161,20 +161,14 @@ class Keeper:
     # What is said of it
 
     def _is_ours(self, found: Found) -> bool:
-        return found.cluster_id == self._tools.own.cluster_id and found.generation == self._tools.generation
-
-    def _is_foreign(self, found: Found) -> bool:
-        """Known not to be ours: before the first welcome the generation is not known."""
-        return not self._is_ours(found) and (
-            self._tools.generation is not None or found.cluster_id != self._tools.own.cluster_id
-        )
+        return found.cluster_id == self._tools.own.cluster_id
 
     def note(self, found: Found) -> None:
         """Report what was found, and have its output shipped."""
         self._tools.ports.setdefault(self.container_id, placing.ports_of(found.placed))
         if self._is_ours(found) and self._shipper is None and found.state != "starting":
             self._ship_output()
-        if found.state == "exited" and (self._settled is not None or self._is_foreign(found)):
+        if found.state == "exited" and (self._settled is not None or not self._is_ours(found)):
             self._report("exited", exit=self._settled or found.exit, found=found)
         else:
             self._report("starting" if found.state == "starting" else "running", found=found)

@@ -96,6 +96,8 @@ class Session:
             runtime=self._face.runtime,
             slots=list(self._face.slots),
             containers=self._board.all(),
+            generation=self._generation if self._revision >= 0 else -1,
+            revision=self._revision,
         )
 
     async def _welcome(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome:

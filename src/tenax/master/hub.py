@@ -5,7 +5,10 @@ Rules:
 - Wants are read from the database on every wake-up and sent in full; nothing is promised in memory.
 - A connection has a number; one that is not its agent's newest is closed, and what it says changes nothing.
 - A container of this cluster and generation that the database does not know as one of this agent is wanted gone, by
-  name; one of another cluster or generation is left alone and shown to the operator.
+  name; one of another cluster, or of an earlier generation and unknown, is left alone and shown to the operator.
+- An agent that has obeyed what the database does not hold yet proves that this is a restored copy: the generation is
+  raised, all agents are welcomed anew, and obey from then on what the copy says.
+- A report that cannot be applied is tried again with every sign of life of its agent.
 """
 
 from __future__ import annotations
@@ -27,9 +30,10 @@ from tenax.jsonvalue import Json
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master import attempts, specs
 from tenax.master.store import agents, containers
+from tenax.master.store import cluster as cluster_rows
 from tenax.master.store.cluster import Cluster
 from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener
+from tenax.master.store.wakeups import Listener, notify
 from tenax.master.tokens import allocation_token, task_session_token, token_hash
 from tenax.master.wanted import want_of
 from tenax.wire.agents import (
@@ -83,11 +87,14 @@ class Channel(Protocol):
 class _Session:
     agent_id: str
     number: int
+    generation: int
     channel: Channel
     #: Containers that the agent has, so that it needs no specification for them.
     held: set[str] = field(default_factory=set)
     #: Containers of ours that the database does not know.
     unknown: set[str] = field(default_factory=set)
+    #: Reports that failed, to be tried again.
+    failed: dict[str, ContainerReport] = field(default_factory=dict)
     revision: int = -1
 
 
@@ -98,7 +105,6 @@ class Hub:
         self._db = database
         self._listener = listener
         self._cluster_id = cluster.cluster_id
-        self._generation = cluster.generation
         self._secret = cluster.secret
         self._pools = pools
 
@@ -143,20 +149,42 @@ class Hub:
             log.info("agent disconnected", agent=agent_id, session=session.number, reason=reason)
 
     async def _open(self, channel: Channel, agent_id: str, address: str, hello: Hello) -> _Session:
-        foreign = [report for report in hello.containers if not self._is_ours(report)]
-        shown: list[Json] = [{"container_id": r.container_id, "cluster_id": r.cluster_id} for r in foreign]
         async with self._db.transaction() as conn:
-            number = await agents.open_session(conn, agent_id, hello, address, shown)
-        session = _Session(agent_id, number, channel)
-        await _say(channel, Welcome(self._cluster_id, self._generation, number, HEARTBEAT_S))
+            generation = await self._generation_after(conn, agent_id, hello)
+            ours = [report for report in hello.containers if report.cluster_id == self._cluster_id]
+            known = await agents.known_containers(conn, agent_id, [report.container_id for report in ours])
+            kept = {report.container_id for report in ours if report.generation == generation} | known
+            shown: list[Json] = [
+                {"container_id": report.container_id, "cluster_id": report.cluster_id}
+                for report in hello.containers
+                if report.container_id not in kept
+            ]
+            number = (await agents.open_session(conn, agent_id, hello, address, shown)).session
+        session = _Session(agent_id, number, generation, channel)
+        await _say(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
         for report in hello.containers:
             await self._take(session, report)
         return session
+
+    async def _generation_after(self, conn: Connection, agent_id: str, hello: Hello) -> int:
+        """The cluster's generation, raised if this agent has obeyed what the database does not have (yet)."""
+        now = await agents.standing(conn, agent_id)
+        if hello.generation != now.generation or hello.revision <= now.revision:
+            return now.generation
+        log.error(
+            "the database is an older copy: an agent has obeyed more than it holds; what it does not know is kept",
+            agent=agent_id,
+            revision=now.revision,
+            obeyed=hello.revision,
+        )
+        return await cluster_rows.raise_generation(conn, now.generation)
 
     async def _hear(self, session: _Session) -> None:
         while True:
             async with asyncio.timeout(_SILENCE_S):
                 message = _decode(await session.channel.receive())
+            for report in list(session.failed.values()):
+                await self._take(session, report)
             if not isinstance(message, Report):
                 async with self._heard(session):
                     continue
@@ -185,10 +213,10 @@ class Hub:
 
     async def _tell_once(self, session: _Session) -> None:
         async with self._db.connection() as conn:
-            number, revision = await agents.standing(conn, session.agent_id)
-            if number != session.number:
+            now = await agents.standing(conn, session.agent_id)
+            if now.session != session.number or now.generation != session.generation:
                 raise Replaced
-            if revision == session.revision and not session.unknown:
+            if now.revision == session.revision and not session.unknown:
                 return
             # Read after the revision they are told with: they may be newer than that, and are told again then.
             rows = await agents.wanted(conn, session.agent_id)
@@ -200,22 +228,20 @@ class Hub:
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
                 log.exception("a container's want cannot be told", container=row["container_id"])
-        await _say(session.channel, Wants(self._cluster_id, self._generation, revision, wants))
-        session.revision = revision
+        await _say(session.channel, Wants(self._cluster_id, session.generation, now.revision, wants))
+        session.revision = now.revision
 
     def _tokens(self, allocation_id: str) -> specs.Tokens:
         return specs.Tokens(
             allocation_token(self._secret, allocation_id), task_session_token(self._secret, allocation_id)
         )
 
-    def _is_ours(self, report: ContainerReport) -> bool:
-        return report.cluster_id == self._cluster_id and report.generation == self._generation
-
     async def _take(self, session: _Session, report: ContainerReport) -> None:
-        """Apply one container's report; a stale row is read again, a broken one is set aside with its story."""
-        if not self._is_ours(report):
+        """Apply one container's report; a stale row is read again, what fails is tried again later."""
+        if report.cluster_id != self._cluster_id:
             return
         session.held.add(report.container_id)
+        session.failed.pop(report.container_id, None)
         for _ in range(_TRIES):
             try:
                 async with self._heard(session) as conn:
@@ -227,10 +253,12 @@ class Hub:
                         report.address,
                         agent_id=session.agent_id,
                     )
-                if not known:
-                    session.unknown.add(report.container_id)
-                    session.revision = -1
-                    log.warning("unknown container", agent=session.agent_id, container=report.container_id)
+                    if not known and report.generation == session.generation:
+                        session.unknown.add(report.container_id)
+                        session.revision = -1
+                        log.warning("unknown container", agent=session.agent_id, container=report.container_id)
+                        # Told when this is committed, not when something else changes.
+                        await notify(conn, "agent", session.agent_id)
                 return
             except Stale:
                 continue
@@ -238,6 +266,7 @@ class Hub:
                 raise
             except Exception:
                 log.exception("a report could not be applied", container=report.container_id, state=report.state)
+                session.failed[report.container_id] = report
                 return
         # The agent says it again on its next connection.
         raise TryAgain(f"the report of {report.container_id} met a change each time it was applied")
@@ -245,6 +274,7 @@ class Hub:
     async def _gone(self, session: _Session, container_id: str) -> None:
         session.held.discard(container_id)
         session.unknown.discard(container_id)
+        session.failed.pop(container_id, None)
         async with self._heard(session) as conn:
             await containers.gone(conn, container_id, session.agent_id)
 

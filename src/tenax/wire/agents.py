@@ -5,9 +5,11 @@ full state; the master answers :class:`Welcome`, then :class:`Wants` now and whe
 sends :class:`Report` for what changed. Nothing is a command: wants are read from the database and repeated in full, so
 a lost message repairs itself, and **absence never kills**: a container ends only by a want that names it.
 
-Rules an agent keeps: it obeys wants of its own cluster id and generation only, with a revision not below the last one
-obeyed; a container of another cluster or generation is kept and reported. Rules a master keeps: reports of a session
-that is not the newest of that agent change nothing.
+Rules an agent keeps: it obeys wants of its own cluster id and of the generation that it was welcomed with, with a
+revision not below the last one obeyed; a container of another cluster is kept and reported. Rules a master keeps:
+reports of a session that is not the newest of that agent change nothing. An agent that has obeyed a revision which the
+database does not have yet proves that the database was restored from a copy: the generation is raised, and containers
+of earlier generations that the copy does not know are kept and shown.
 
 The credential comes from ``POST /agents/join`` (:class:`JoinRequest`, :class:`JoinReply`), once, for the join token.
 Output travels beside the websocket: ``POST /agents/logs`` (see ``tenax.wire.logs``).
@@ -80,6 +82,9 @@ class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     runtime: str
     slots: list[SlotInfo]
     containers: list[ContainerReport]
+    #: Generation and revision of the last wants obeyed; -1 for none since the agent started.
+    generation: int = -1
+    revision: int = -1
 
 
 class Report(msgspec.Struct, tag="report", tag_field="type"):

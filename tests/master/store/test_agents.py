@@ -32,7 +32,7 @@ async def test_a_connection_that_is_being_replaced_is_not_the_newest(database: D
             return await agents.heard(conn, "a1", 1)
 
     async with database.transaction() as conn:
-        assert await agents.open_session(conn, "a1", HELLO, "10.0.0.1", []) == 2
+        assert (await agents.open_session(conn, "a1", HELLO, "10.0.0.1", [])).session == 2
         saying = asyncio.create_task(say_something())
         await somebody_waits(database)
     assert not await saying

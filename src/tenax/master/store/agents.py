@@ -43,8 +43,20 @@ async def by_credential(conn: Connection, credential_hash: bytes) -> Known | Non
     return None if row is None else Known(row["agent_id"], row["pool"], row["state"])
 
 
-async def open_session(conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]) -> int:
-    """A new connection: its number, from now on the only one that counts; its slots and presence as it says."""
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an agent stands in the database; numbers are -1 for an agent that is not there."""
+
+    #: Of its newest connection.
+    session: int
+    #: Of what it should run.
+    revision: int
+    #: Of the cluster.
+    generation: int
+
+
+async def open_session(conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]) -> Standing:
+    """A new connection, from now on the only one that counts; its slots and presence as it says. Raises NotFound."""
     row = await conn.fetchrow(Q.open_session, agent_id)
     if row is None:
         raise NotFound(f"there is no agent {agent_id}")
@@ -54,14 +66,18 @@ async def open_session(conn: Connection, agent_id: str, hello: Hello, address: s
     await conn.execute(Q.put_presence, agent_id, hello.hostname, address, hello.runtime, hello.agent_version, foreign)
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
-    session: int = row["session"]
-    return session
+    return await standing(conn, agent_id)
 
 
-async def standing(conn: Connection, agent_id: str) -> tuple[int, int]:
-    """The number of an agent's newest connection, and the revision of what it should run."""
+async def standing(conn: Connection, agent_id: str) -> Standing:
+    """Its newest connection and what it should run."""
     row = await conn.fetchrow(Q.standing, agent_id)
-    return (row["session"], row["revision"]) if row is not None else (0, -1)
+    return Standing(-1, -1, -1) if row is None else Standing(row["session"], row["revision"], row["generation"])
+
+
+async def known_containers(conn: Connection, agent_id: str, container_ids: list[str]) -> set[str]:
+    """Those of these containers that the database has as this agent's."""
+    return {row["container_id"] for row in await conn.fetch(Q.known_containers, agent_id, container_ids)}
 
 
 async def heard(conn: Connection, agent_id: str, session: int) -> bool:

@@ -30,3 +30,9 @@ async def ensure(conn: Connection, name: str) -> Cluster:
     await conn.execute(Q.rename, name)
     row = await conn.fetchrow(Q.get)
     return Cluster(row["cluster_id"], row["generation"], row["name"], row["secret"])
+
+
+async def raise_generation(conn: Connection, seen: int) -> int:
+    """The database was restored from a copy: one generation more, unless it is not ``seen`` any more. Returns it."""
+    generation: int = await conn.fetchval(Q.raise_generation, seen)
+    return generation

@@ -10,7 +10,7 @@ select agent_id, pool, state from agents where credential_hash = $1;
 update agents set session = session + 1 where agent_id = $1 returning session, revision;
 
 -- name: standing
-select session, revision from agents where agent_id = $1;
+select session, revision, (select generation from cluster) as generation from agents where agent_id = $1;
 
 -- name: is_connected
 select connected and last_seen_at > now() - interval '30 seconds' from agent_presence where agent_id = $1;
@@ -20,6 +20,9 @@ select connected and last_seen_at > now() - interval '30 seconds' from agent_pre
 with ordered as (select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update)
 update agents set revision = revision + 1 from ordered where agents.agent_id = ordered.agent_id
 returning agents.agent_id;
+
+-- name: known_containers
+select container_id from containers where agent_id = $1 and container_id = any($2::text[]);
 
 -- name: put_slot
 insert into agent_slots (agent_id, slot_id, kind, name, uuid) values ($1, $2, $3, $4, $5)

@@ -6,3 +6,6 @@ update cluster set name = $1 where name <> $1 and $1 <> '';
 
 -- name: get
 select cluster_id::text as cluster_id, generation, name, secret from cluster;
+
+-- name: raise_generation
+update cluster set generation = generation + (generation = $1)::int returning generation;
