@@ -30,14 +30,14 @@ def main() -> int:
         entrypoint = trial.config.get("entrypoint")
         if _AFTER_HOOKS not in sys.argv:
             prepare.write_info(trial)
-            view.enter_if_needed(os.environ, trial.run_dir, entrypoint)
+            view.give_if_needed(os.environ, trial.run_dir, entrypoint)
             hooks = _hooks(trial.run_dir)
             if hooks:
                 again = [sys.executable, "-m", "tenax.exec.trial", _AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
         else:
             # The hooks may have installed what needs one, or chosen another environment.
-            view.enter_if_needed(os.environ, trial.run_dir, entrypoint)
+            view.give_if_needed(os.environ, trial.run_dir, entrypoint)
         env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), view.imports())
         if launch.names_a_class(entrypoint) and view.has_package(env, entrypoint):
             argv = launch.starting_a_class(entrypoint)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: Asks for a view (``1``), or for none (``0``); ``here`` once there is one.
 SWITCH = "DET_PRIVATE_VIEW"
 _HERE = "here"
+_ASKED = ("1", "true")
+_NONE = ("0", "false", _HERE)
 _PACKAGE = os.path.join("determined", "__init__.py")
 
 
@@ -39,9 +41,17 @@ class NoPrivateView(TenaxError):
     """This machine does not let a task have a private view of its file system."""
 
 
-def enter_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json) -> None:
-    """Move this process into a view of its own if what it is about to run needs one. Raises NoPrivateView."""
-    if not is_needed(env, run_dir, entrypoint):
+def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json) -> None:
+    """Give this process what the ``determined`` package expects, if that is what it is about to run.
+
+    Called before anything of the user's runs, and again where a hook may have changed what will run. Raises
+    NoPrivateView.
+    """
+    asked = env.get(SWITCH, "")
+    if asked in _NONE or not (asked in _ASKED or has_package(env, entrypoint)):
+        return
+    _keep_code(run_dir)
+    if run_dir == DEFAULT_RUN_DIR or not sys.platform.startswith("linux"):
         return
     from tenax.exec import namespaces
 
@@ -58,14 +68,6 @@ def enter_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Jso
     env[SWITCH] = _HERE
 
 
-def is_needed(env: Mapping[str, str], run_dir: str, entrypoint: Json) -> bool:
-    """Whether the task has to be given one."""
-    asked = env.get(SWITCH, "")
-    if run_dir == DEFAULT_RUN_DIR or asked in ("0", "false", _HERE) or not sys.platform.startswith("linux"):
-        return False
-    return asked in ("1", "true") or has_package(env, entrypoint)
-
-
 def has_package(env: Mapping[str, str], entrypoint: Json) -> bool:
     """Whether a Python that this task may run holds the ``determined`` package itself."""
     return any(map(_holds_package, _places(env, entrypoint)))
@@ -77,6 +79,17 @@ def targets(env: Mapping[str, str], run_dir: str) -> dict[str, str]:
     mounts = {path: str(source) for path, source in told.items()} if isinstance(told, dict) else {}
     mounts[DEFAULT_RUN_DIR] = run_dir
     return {path: source for path, source in mounts.items() if os.path.exists(source)}
+
+
+def _keep_code(run_dir: str) -> None:
+    """The code as it came, where that package takes it from to put it beside a checkpoint."""
+    kept = os.path.join(run_dir, "train", "model")
+    if not os.path.exists(kept):
+        import shutil
+
+        code = os.path.join(run_dir, "workdir")
+        if os.path.isdir(code):
+            shutil.copytree(code, kept, symlinks=True)
 
 
 def _places(env: Mapping[str, str], entrypoint: Json) -> Iterable[str]:
