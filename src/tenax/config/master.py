@@ -5,13 +5,14 @@ Sizes are bytes, durations are seconds. A secret is given as a file or an enviro
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path as FilePath
 from typing import Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tenax.config.container_defaults import CONTAINER_DEFAULTS
 from tenax.config.problems import Path, Report
@@ -90,6 +91,25 @@ class BudgetSettings(Settings):
     min_free_bytes: int = Field(default=2 * GIB, ge=0)
 
 
+class TokenSettings(Settings):
+    """Access tokens of people."""
+
+    #: Of tokens that name no lifespan, and of all; -1: no end (which is a hundred years).
+    default_lifespan_days: int = Field(default=30, ge=-1, le=36500)
+    max_lifespan_days: int = Field(default=30, ge=-1, le=36500)
+
+    @model_validator(mode="after")
+    def _default_fits(self) -> TokenSettings:
+        usual, most = self.default_lifespan_days, self.max_lifespan_days
+        if usual == 0 or most == 0:
+            raise ValueError("a lifespan of 0 days is none: give at least 1, or -1 for no end")
+        if most != -1 and (usual == -1 or usual > most):
+            raise ValueError(
+                f"default_lifespan_days is {usual} and max_lifespan_days {most}: lower one or raise the other"
+            )
+        return self
+
+
 class SecuritySettings(Settings):
     """Who gets in."""
 
@@ -101,6 +121,45 @@ class SecuritySettings(Settings):
     #: Blank passwords; never from another machine.
     allow_blank_passwords: bool = False
     session_lifetime: float = Field(default=7 * 86400.0, gt=0)
+    token: TokenSettings = TokenSettings()
+    #: Tells clients that there are roles, so that Determined's offers its commands for groups. It gives nobody a right,
+    #: and there are none.
+    rbac_ui_enabled: bool = False
+
+
+class WebhookSettings(Settings):
+    """Messages to other services."""
+
+    #: Where people reach this master, for links in messages: ``https://tenax.example.org``.
+    base_url: str = ""
+    #: What receivers check signatures with; None: one derived from the cluster's secret.
+    signing_key: SecretStr | None = None
+    #: Networks that are reached although they would be refused: addresses of this machine, and of its own link, where
+    #: clouds keep credentials. ``127.0.0.0/8``.
+    allowed_networks: tuple[str, ...] = ()
+    #: How long one request may take, all in all.
+    timeout: float = Field(default=10.0, gt=0, le=60)
+    #: After how long without success a message is given up.
+    give_up_after: float = Field(default=86400.0, gt=0)
+    #: How long what was sent, or given up, is remembered.
+    keep_days: int = Field(default=7, ge=0)
+
+    @field_validator("allowed_networks")
+    @classmethod
+    def _are_networks(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for one in given:
+            try:
+                ipaddress.ip_network(one)
+            except ValueError:
+                raise ValueError(f"{one!r} is not a network: write it as in 127.0.0.0/8") from None
+        return given
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_url(cls, given: str) -> str:
+        if given and not given.startswith(("http://", "https://")):
+            raise ValueError("it must begin with http:// or https://")
+        return given.rstrip("/")
 
 
 class LogSettings(Settings):
@@ -133,6 +192,7 @@ class MasterSettings(Settings):
     #: As in Determined's master configuration: image, environment variables, mounts, ... of every task.
     task_container_defaults: dict[str, object] = Field(default_factory=dict)
     security: SecuritySettings = SecuritySettings()
+    webhooks: WebhookSettings = WebhookSettings()
     budgets: BudgetSettings = BudgetSettings()
     #: The largest code directory of an experiment, packed.
     context_limit_bytes: int = Field(default=95 * MIB, gt=0)

@@ -12,6 +12,7 @@ Rules it keeps:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -22,14 +23,16 @@ from starlette.requests import HTTPConnection
 
 from tenax.errors import Forbidden, NotAuthenticated
 from tenax.master.api.routing import Allow
-from tenax.master.store import sessions
-from tenax.master.store.sessions import TaskOf
+from tenax.master.store import access_tokens, sessions
+from tenax.master.store.sessions import SessionOf, TaskOf
 from tenax.master.store.users import User
 from tenax.master.tokens import token_hash
 
 COOKIE = "auth"
 #: First letters of the tokens that `tenax.master.tokens` derives for allocations.
 ALLOCATION_PREFIX = "tnxa_"
+#: Those of access tokens.
+ACCESS_PREFIX = "tnxp_"
 TASK_HEADER = "grpc-metadata-x-allocation-token"
 _ENDED = "the task's credential has ended with its allocation"
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -106,21 +109,35 @@ def credential_of(connection: HTTPConnection) -> Credential | None:
     return Credential(found, by_cookie=True) if found else None
 
 
-async def identify(conn: Connection, credential: Credential, allow: Allow) -> Caller:
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """Whose a credential is, and for how long it surely is if nothing happens."""
+
+    caller: Caller
+    seconds_left: float
+    #: The attempt that its end depends on.
+    allocation_id: str | None = None
+
+
+async def identify(conn: Connection, credential: Credential, allow: Allow) -> Identified:
     """Whose a credential is. Raises NotAuthenticated."""
     hashed = token_hash(credential.token)
     if allow is Allow.AGENT:
         agent_id = await sessions.agent_of(conn, hashed)
         if agent_id is None:
             raise NotAuthenticated("the agent's credential is not known here: let it join again with the join token")
-        return Caller(agent_id=agent_id, credential=hashed)
+        return Identified(Caller(agent_id=agent_id, credential=hashed), math.inf)
     if credential.token.startswith(ALLOCATION_PREFIX):
         return await _task(conn, credential, hashed)
-    found = await sessions.user_of(conn, hashed)
-    if found is None or not found[0].active:
+    if credential.token.startswith(ACCESS_PREFIX):
+        owner = await access_tokens.user_of(conn, hashed)
+        found = None if owner is None else SessionOf(owner[0], None, owner[1])
+    else:
+        found = await sessions.user_of(conn, hashed)
+    if found is None or not found.user.active:
         raise NotAuthenticated
-    user, allocation_id = found
-    return Caller(user=user, is_task=allocation_id is not None, credential=hashed)
+    caller = Caller(user=found.user, is_task=found.allocation_id is not None, credential=hashed)
+    return Identified(caller, found.seconds_left, found.allocation_id)
 
 
 def check(caller: Caller, allow: Allow) -> None:
@@ -152,11 +169,12 @@ def check_origin(connection: HTTPConnection, credential: Credential) -> None:
         )
 
 
-async def _task(conn: Connection, credential: Credential, hashed: bytes) -> Caller:
+async def _task(conn: Connection, credential: Credential, hashed: bytes) -> Identified:
     task = await sessions.task_of(conn, hashed)
     if task is None or credential.by_cookie or not task.owner.active:
         raise NotAuthenticated(_ENDED)
-    return Caller(user=task.owner, task=task, is_task=True, credential=hashed)
+    caller = Caller(user=task.owner, task=task, is_task=True, credential=hashed)
+    return Identified(caller, math.inf, task.allocation_id)
 
 
 def _cookie(header: str | None) -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from tenax.config.master import MasterSettings
+from tenax.master.credentials import Credentials
 from tenax.master.hub import Hub
 from tenax.master.ingest.intake import Intake
 from tenax.master.passwords import Passwords
@@ -29,12 +30,15 @@ class Master:
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
     throttle: Throttle = field(default_factory=Throttle)
+    #: Whose a credential is.
+    credentials: Credentials = field(init=False)
     #: Serves the agents.
     hub: Hub = field(init=False)
     #: Takes in metrics, spools and output.
     intake: Intake = field(init=False)
 
     def __post_init__(self) -> None:
+        self.credentials = Credentials(self.db, self.listener)
         pools = tuple(pool.name for pool in self.settings.pools)
         self.intake = Intake(self.db, self.settings.budgets)
         self.hub = Hub(self.db, self.listener, self.cluster, pools)

@@ -59,11 +59,12 @@ async def login(master: MasterDep, request: Request, response: Response, body: L
 
 @routes.post("/api/v1/auth/logout", "Logout", allow=Allow.USER)
 async def logout(master: MasterDep, caller: CallerDep, response: Response) -> Empty:
-    """End this session."""
+    """End this session. An access token stays good: it is ended by revoking it."""
     if caller.is_task:
         raise InvalidInput("a task's session ends with the task: it cannot log out")
     async with master.db.transaction() as conn:
         await sessions.delete(conn, caller.credential)
+    master.credentials.forget_token(caller.credential)
     response.delete_cookie(COOKIE, path="/")
     return Empty()
 

@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 
 from tenax.errors import Forbidden, NotAuthenticated
 from tenax.master.api.routing import Allow, allowed
-from tenax.master.auth import NOBODY, Caller, check, check_origin, credential_of, identify
+from tenax.master.auth import NOBODY, Caller, check, check_origin, credential_of
 from tenax.master.context import Master
 from tenax.master.store.sessions import TaskOf
 
@@ -42,8 +42,7 @@ async def authorize(connection: HTTPConnection, master: MasterDep) -> None:
     if credential is None:
         raise NotAuthenticated
     check_origin(connection, credential)
-    async with master.db.connection() as conn:
-        caller = await identify(conn, credential, allow)
+    caller = await master.credentials.caller(credential, allow)
     check(caller, allow)
     connection.state.caller = caller
 

@@ -2,8 +2,8 @@
 
 Pure ASGI, so that streams pass untouched. Rules it keeps:
 
-- under ``/api/v1`` query parameters are renamed to snake case and every body counts as JSON: clients send either
-  spelling, and bodies without Content-Type or with a wrong one;
+- under ``/api/v1``, and on the routes of old scripts, query parameters are renamed to snake case and every body counts
+  as JSON: clients send either spelling, and bodies without Content-Type or with a wrong one;
 - a body over the limit is refused with 413 before it is held in memory;
 - a NUL in path or query is refused: it could not be stored;
 - an error that nobody foresaw is logged once, here, and told to the caller as ours;
@@ -27,6 +27,8 @@ from tenax.master.api.errors import error_response
 
 log = structlog.get_logger("tenax.http")
 
+#: What the oldest scripts call, with bodies as they are sent to ``/api/v1``.
+_LEGACY = ("/login", "/logout", "/users")
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -114,7 +116,7 @@ class _Exchange:
 
 
 def _rename(scope: Scope) -> None:
-    if not scope["path"].startswith("/api/v1/"):
+    if not scope["path"].startswith(("/api/v1/", *_LEGACY)):
         return
     query = scope["query_string"]
     if query:

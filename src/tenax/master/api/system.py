@@ -75,6 +75,7 @@ async def get_master(master: MasterDep) -> GetMasterResponse:
         master_id=master.master_id,
         cluster_id=master.cluster.cluster_id,
         cluster_name=master.cluster.name,
+        rbac_enabled=master.settings.security.rbac_ui_enabled,
         tenax_version=__version__,
     )
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Body, Query
 
-from tenax.errors import Forbidden, InvalidInput, NotFound, NotNow
+from tenax.errors import Forbidden, InvalidInput, NotFound, NotNow, Stale, Unsupported, UserError
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.paging import WindowDep
+from tenax.master.api.roles import NO_ROLES
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import user_message
 from tenax.master.auth import Caller
 from tenax.master.context import Master
 from tenax.master.passwords import as_sent
 from tenax.master.store import sessions, users
+from tenax.master.store.paging import Page
 from tenax.master.store.users import NO_LOGIN, User, UserFilter
 from tenax.wire.api.users import (
     GetUserResponse,
@@ -27,11 +29,17 @@ from tenax.wire.api.users import (
     GetUsersSortBy,
     PatchUser,
     PatchUserResponse,
+    PatchUsersRequest,
+    PatchUsersResponse,
     PostUserRequest,
     PostUserResponse,
+    SetUserPasswordResponse,
+    UserActionResult,
 )
 
 routes = Routes("Users")
+
+LONGEST_NAME = 255
 
 _ORDERS = {
     GetUsersSortBy.UNSPECIFIED: "id",
@@ -54,8 +62,11 @@ async def get_users(
     active: Annotated[bool | None, Query()] = None,
     admin: Annotated[bool | None, Query()] = None,
     name: Annotated[str | None, Query()] = None,
+    role_id_assigned_directly_to_user: Annotated[list[int] | None, Query()] = None,
 ) -> GetUsersResponse:
     """The users, filtered and in order."""
+    if role_id_assigned_directly_to_user:
+        raise Unsupported(NO_ROLES)
     wanted = UserFilter(active, admin, name, _ORDERS[sort_by], window.descending)
     async with master.db.connection() as conn:
         page, pagination = window.of(await users.count(conn, wanted))
@@ -86,6 +97,7 @@ async def post_user(master: MasterDep, body: PostUserRequest) -> PostUserRespons
     told = body.user
     if told is None or not told.username:
         raise InvalidInput("no user name was given: a user needs one")
+    _check_name(told.username)
     group = told.agent_user_group
     user = User(
         0,
@@ -108,23 +120,63 @@ async def post_user(master: MasterDep, body: PostUserRequest) -> PostUserRespons
 @routes.patch("/api/v1/users/{user_id}", "PatchUser", allow=Allow.USER)
 async def patch_user(master: MasterDep, caller: CallerDep, user_id: int, body: PatchUser) -> PatchUserResponse:
     """Change a user."""
+    return PatchUserResponse(user=user_message(await change_user(master, caller, user_id, body)))
+
+
+@routes.post("/api/v1/users/{user_id}/password", "SetUserPassword", allow=Allow.USER)
+async def set_user_password(
+    master: MasterDep, caller: CallerDep, user_id: int, body: Annotated[str, Body()]
+) -> SetUserPasswordResponse:
+    """Give a user another password; the body is that password itself, as JSON."""
+    user = await change_user(master, caller, user_id, PatchUser(password=body))
+    return SetUserPasswordResponse(user=user_message(user))
+
+
+@routes.patch("/api/v1/users", "PatchUsers", allow=Allow.ADMIN)
+async def patch_users(master: MasterDep, caller: CallerDep, body: PatchUsersRequest) -> PatchUsersResponse:
+    """Activate or deactivate many, each for itself: what is refused of one is told, and the others go on."""
+    async with master.db.connection() as conn:
+        wanted: list[int] = list(dict.fromkeys(body.user_ids))
+        if body.filters is not None and not wanted:
+            matching = UserFilter(admin=body.filters.admin, name=body.filters.name)
+            wanted = [user.id for user in await users.page(conn, matching, Page())]
+    results = []
+    for user_id in wanted:
+        try:
+            await change_user(master, caller, user_id, PatchUser(active=body.activate))
+            results.append(UserActionResult(id=user_id))
+        except UserError as error:
+            results.append(UserActionResult(id=user_id, error=str(error)))
+    return PatchUsersResponse(results=results)
+
+
+async def change_user(master: Master, caller: Caller, user_id: int, body: PatchUser) -> User:
+    """Change a user, and let go of the logins that this ends. Raises UserError, Stale."""
     _check_may_patch(caller, user_id, body)
     async with master.db.connection() as conn:
-        before = await users.get(conn, user_id)
-    after = _patched(before, body)
-    new_password = body.password is not None or (before.remote and not after.remote)
-    if after.remote:
-        if body.password is not None:
-            raise InvalidInput(f"Cannot set password of {after.username!r}: a remote user logs in elsewhere")
-        after = replace(after, password_hash=NO_LOGIN)
-    elif new_password:
-        after = replace(after, password_hash=await _stored(master, as_sent(body.password or "", body.is_hashed)))
+        known = await users.get(conn, user_id)
+    becomes_local = known.remote and body.remote is False
+    new_password = body.password is not None or becomes_local
+    stored = known.password_hash
+    if new_password:
+        # Takes a core for a while: before the transaction.
+        stored = await _stored(master, as_sent(body.password or "", body.is_hashed))
     async with master.db.transaction() as conn:
-        _check_admin_left(before, after, await users.another_admin(conn, user_id))
+        before, another = await users.lock(conn, user_id)
+        if before.remote != known.remote:
+            raise Stale
+        after = _patched(before, body)
+        if after.remote and body.password is not None:
+            raise InvalidInput(f"Cannot set password of {after.username!r}: a remote user logs in elsewhere")
+        if new_password or after.remote:
+            after = replace(after, password_hash=NO_LOGIN if after.remote else stored)
+        _check_admin_left(before, after, another)
         await users.update(conn, after)
-        if new_password or not after.active:
+        if new_password or (after.remote and not before.remote) or not after.active:
             await sessions.delete_of_user(conn, user_id, but=caller.credential)
-        return PatchUserResponse(user=user_message(await users.get(conn, user_id)))
+        changed = await users.get(conn, user_id)
+    master.credentials.forget_user(user_id)
+    return changed
 
 
 def _check_may_patch(caller: Caller, user_id: int, body: PatchUser) -> None:
@@ -142,8 +194,8 @@ def _check_admin_left(before: User, after: User, another: bool) -> None:
 
 
 def _patched(user: User, body: PatchUser) -> User:
-    if body.username is not None and not body.username:
-        raise InvalidInput("a user name cannot be blank")
+    if body.username is not None:
+        _check_name(body.username)
     group = body.agent_user_group
     changes: dict[str, object] = {
         name: value
@@ -153,6 +205,14 @@ def _patched(user: User, body: PatchUser) -> User:
     if group is not None:
         changes |= group.model_dump(by_alias=False)
     return replace(user, **changes)  # type: ignore[arg-type]
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise InvalidInput(
+            f"{name[:LONGEST_NAME]!r} cannot be a user name: give 1 to {LONGEST_NAME} characters that can be printed, "
+            "without blanks around them"
+        )
 
 
 async def _stored(master: Master, sent: str) -> str | None:

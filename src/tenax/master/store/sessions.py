@@ -27,6 +27,16 @@ class TaskOf:
     ended: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SessionOf:
+    """A login, and what is left of it."""
+
+    user: User
+    #: Of the task that it is the session of; None for a person's.
+    allocation_id: str | None
+    seconds_left: float
+
+
 async def create(conn: Connection, user_id: int, token_hash: bytes, lifetime_s: float) -> None:
     """A login that is good for ``lifetime_s`` seconds."""
     await conn.execute(Q.create, user_id, token_hash, lifetime_s)
@@ -47,10 +57,10 @@ async def delete_expired(conn: Connection) -> None:
     await conn.execute(Q.delete_expired)
 
 
-async def user_of(conn: Connection, token_hash: bytes) -> tuple[User, str | None] | None:
-    """The user of a session, and the allocation if it is a task's; None for no such session."""
+async def user_of(conn: Connection, token_hash: bytes) -> SessionOf | None:
+    """Whose session it is; None for no such session."""
     row = await conn.fetchrow(Q.user_of, token_hash)
-    return None if row is None else (user_from(row), row["allocation_id"])
+    return None if row is None else SessionOf(user_from(row), row["allocation_id"], row["seconds_left"])
 
 
 async def task_of(conn: Connection, token_hash: bytes) -> TaskOf | None:

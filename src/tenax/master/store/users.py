@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -103,10 +103,22 @@ async def update(conn: Connection, user: User) -> None:
         raise NotFound(f"there is no user {user.id}")
 
 
-async def another_admin(conn: Connection, user_id: int) -> bool:
-    """Whether an active administrator is left beside this user."""
-    found: bool = await conn.fetchval(Q.another_admin, user_id)
-    return found
+async def lock(conn: Connection, user_id: int) -> tuple[User, bool]:
+    """The user, and whether an active administrator is left beside them; nobody changes either until the transaction
+    ends. Raises NotFound.
+    """
+    found = {row["id"]: user_from(row) for row in await conn.fetch(Q.lock, user_id)}
+    user = found.pop(user_id, None)
+    if user is None:
+        raise NotFound(f"there is no user {user_id}")
+    return user, any(other.admin and other.active for other in found.values())
+
+
+async def check_there(conn: Connection, user_ids: Sequence[int]) -> None:
+    """Raises NotFound, naming those of ``user_ids`` that are no users."""
+    missing = [str(row["id"]) for row in await conn.fetch(Q.missing, list(user_ids))]
+    if missing:
+        raise NotFound(f"there is no user {', '.join(missing)}")
 
 
 async def logged_in(conn: Connection, user_id: int) -> None:

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 from asyncpg import Connection
@@ -85,12 +86,22 @@ class Subscription:
         self._event.set()
 
 
+class Ear(Protocol):
+    """Hears wake-ups as they come; must not wait."""
+
+    def hear(self, id: str) -> None:
+        """One thing of the kind."""
+
+    def hear_all(self) -> None:
+        """What was said before is not known."""
+
+
 class Listener:
     """Listens for a whole process. ``run`` is a task of its own; subscribe at any time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._subscriptions: dict[tuple[str, str | None], set[Subscription]] = {}
+        self._subscriptions: dict[tuple[str, str | None], set[Ear]] = {}
         self._connected = asyncio.Event()
         #: Names this process in leases, for as long as its connection lives.
         self.holder = f"{leases.SESSION_PREFIX}{uuid.uuid4()}"
@@ -108,6 +119,10 @@ class Listener:
             rest.discard(subscription)
             if not rest:
                 del self._subscriptions[key]
+
+    def attach(self, kind: str, ear: Ear) -> None:
+        """Let ``ear`` hear of every thing of a kind, for as long as this process lives."""
+        self._subscriptions.setdefault((kind, None), set()).add(ear)
 
     async def connected(self) -> None:
         """Wait until it listens."""

@@ -124,3 +124,79 @@ class GetUsersSortBy(str, Enum):
     NAME = "SORT_BY_NAME"
     LAST_AUTH_TIME = "SORT_BY_LAST_AUTH_TIME"
     REMOTE = "SORT_BY_REMOTE"
+
+
+class SetUserPasswordResponse(Message):
+    """The user whose password it is."""
+
+    user: User
+
+
+class UserFilters(Message):
+    """Which users are meant, where no ids are given."""
+
+    name: str | None = None
+    admin: bool | None = None
+
+
+class PatchUsersRequest(Message):
+    """Users to activate, or to deactivate: by ids, or all that the filters match."""
+
+    user_ids: list[int] = []
+    activate: bool
+    filters: UserFilters | None = None
+
+
+class UserActionResult(Message):
+    """What became of one of them; no ``error``: done."""
+
+    id: int
+    error: str = ""
+
+
+class PatchUsersResponse(Message):
+    """What became of each."""
+
+    results: list[UserActionResult]
+
+
+class UserWebSetting(Message):
+    """One thing that the page remembers for a person."""
+
+    key: str
+    value: str = ""
+    storage_path: str = ""
+
+
+class GetUserSettingResponse(Message):
+    """All of them."""
+
+    settings: list[UserWebSetting]
+
+
+class PostUserSettingRequest(Message):
+    """Settings to keep; what is there under the same path and key is replaced."""
+
+    settings: list[UserWebSetting] = []
+
+
+class ActivityType(str, Enum):
+    """What a person did."""
+
+    UNSPECIFIED = "ACTIVITY_TYPE_UNSPECIFIED"
+    GET = "ACTIVITY_TYPE_GET"
+
+
+class EntityType(str, Enum):
+    """What they did it to."""
+
+    UNSPECIFIED = "ENTITY_TYPE_UNSPECIFIED"
+    PROJECT = "ENTITY_TYPE_PROJECT"
+
+
+class PostUserActivityRequest(Message):
+    """A person has looked at something."""
+
+    activity_type: ActivityType = ActivityType.UNSPECIFIED
+    entity_type: EntityType = EntityType.UNSPECIFIED
+    entity_id: int

@@ -12,8 +12,8 @@ delete from user_sessions where user_id = $1 and allocation_id is null and token
 delete from user_sessions where expires_at < now();
 
 -- name: user_of
--- A session of a person, or of a task as its owner.
-select s.allocation_id, u.id, u.username, u.display_name, u.admin, u.active, u.remote, u.password_hash,
+-- A session of a person, or of a task as its owner; and for how many seconds it is still good.
+select s.allocation_id, extract(epoch from s.expires_at - now())::float8 as seconds_left, u.id, u.username, u.display_name, u.admin, u.active, u.remote, u.password_hash,
        u.agent_uid, u.agent_gid, u.agent_user, u.agent_group, u.modified_at, u.last_login_at
 from user_sessions s join users u on u.id = s.user_id
 where s.token_hash = $1 and s.expires_at > now();

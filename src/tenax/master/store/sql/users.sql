@@ -28,8 +28,19 @@ set username = $2, display_name = $3, admin = $4, active = $5, remote = $6, pass
 where id = $1
 returning id;
 
--- name: another_admin
-select exists (select 1 from users where admin and active and id <> $1);
+-- name: lock
+-- The user, and every administrator that there is: of two that take the right from each other, one waits. In the order of
+-- ids, so that neither waits for the other.
+select id, username, display_name, admin, active, remote, password_hash, agent_uid, agent_gid, agent_user, agent_group,
+       modified_at, last_login_at
+from users where id = $1 or (admin and active)
+order by id
+for no key update;
+
+-- name: missing
+select wanted.id from unnest($1::bigint[]) as wanted (id)
+where not exists (select 1 from users u where u.id = wanted.id)
+order by 1;
 
 -- name: logged_in
 update users set last_login_at = now() where id = $1;
