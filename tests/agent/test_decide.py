@@ -68,8 +68,11 @@ STOP = WantStop("c", 10.0)
         (act(WantStop("c", 0.0), found("running")), Signal(signal.SIGKILL)),
         (act(STOP, found("exited")), Settle(DONE)),
         (act(GONE, None), Gone()),
-        (act(GONE, found("running")), Remove()),
-        (act(GONE, found("exited")), Remove()),
+        (act(GONE, found("starting")), Remove()),
+        (act(GONE, found("running")), Signal(signal.SIGKILL)),
+        (act(GONE, found("running"), killed_at=99.0), Rest(99.0 + KILL_AGAIN_S)),
+        (act(GONE, found("exited")), Settle(DONE)),
+        (act(GONE, found("exited"), settled=DONE), Remove()),
         (act(None, found("running")), Rest()),
         (act(None, found("exited")), Settle(DONE)),
         (act(None, None), Rest()),
@@ -125,6 +128,6 @@ def test_what_is_foreign_is_never_touched(want: Want | None, there: Found | None
 
 @given(want=WANTS, there=THERE)
 def test_nothing_ends_unsettled(want: Want | None, there: Found | None) -> None:
-    """What has ended is settled before anything else is done, unless it is to be removed."""
-    if there is not None and there.state == "exited" and not isinstance(want, WantGone):
+    """What has ended is settled before anything else is done, also where it is to be removed."""
+    if there is not None and there.state == "exited":
         assert act(want, there) == Settle(DONE)

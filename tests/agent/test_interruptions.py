@@ -189,3 +189,17 @@ async def _ended(pidfd: int) -> None:
     finally:
         loop.remove_reader(pidfd)
         os.close(pidfd)
+
+
+async def test_what_was_given_up_delivers_before_it_is_removed(master: MasterDouble, host: Host) -> None:
+    """A master that counted the machine as lost wants the container gone: it is ended, and its reports and its output
+    are with the master before nothing is left of it."""
+    host.start()
+    wanted = spec(SPOOLING + "\nimport time\nprint('kept', flush=True)\ntime.sleep(600)\n")
+    await master.until(lambda: master.hellos)
+    await master.run(wanted)
+    name = wanted.container_id
+    await master.until(lambda: "kept" in master.text(name))
+    await master.remove(name)
+    await master.until(lambda: name in master.gone)
+    assert [record["n"] for record in master.spool[name, "boot-1-2"]] == [1, 2]

@@ -42,7 +42,7 @@ async def test_all_streams_to_their_ends(master: MasterDouble, link: Link, tmp_p
     (tmp_path / "a.jsonl").write_text(lines(1, 30, 100_000) + lines(31, 31, 3_000_000) + lines(32, 33) + '{"n": 34')
     (tmp_path / "b.jsonl").write_text(lines(1, 2))
     (tmp_path / "empty.jsonl").write_text("")
-    assert await spool.ship(link, tmp_path, SPEC, 10) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
     assert stored(master, "a") == list(range(1, 34))
     assert stored(master, "b") == [1, 2]
 
@@ -53,7 +53,7 @@ async def test_it_goes_on_where_the_task_was_acknowledged(master: MasterDouble, 
     (tmp_path / "a.jsonl").write_text(text)
     (tmp_path / "a.ack").write_text(json.dumps({"n": 3, "offset": len(lines(1, 3))}))
     master.spool["c", "a"] = [{"n": n} for n in (1, 2, 3)]
-    assert await spool.ship(link, tmp_path, SPEC, 10) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
     assert master.spool["c", "a"][3]["kind"] == "metrics"
     assert json.loads((tmp_path / "a.ack").read_text()) == {"n": 5, "offset": len(text)}
 
@@ -65,7 +65,7 @@ async def test_an_ack_that_cannot_be_is_not_believed(
     """Then all is sent: the master knows what it has."""
     (tmp_path / "a.jsonl").write_text(lines(1, 3))
     (tmp_path / "a.ack").write_text(ack)
-    assert await spool.ship(link, tmp_path, SPEC, 10) == ""
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0) == ""
     assert stored(master, "a") == [1, 2, 3]
 
 
@@ -79,7 +79,7 @@ async def test_only_plain_files_are_read(master: MasterDouble, link: Link, tmp_p
     os.mkfifo(folder / "pipe.jsonl")
     (folder / "good.jsonl").write_text(lines(1, 1))
     (folder / "good.ack").symlink_to("/dev/zero")
-    lost = await spool.ship(link, folder, SPEC, 10)
+    lost = await spool.ship(link, folder, SPEC, lambda: 10.0)
     assert "link.jsonl" in lost
     assert "pipe.jsonl" in lost
     assert stored(master, "link") == []
@@ -88,4 +88,4 @@ async def test_only_plain_files_are_read(master: MasterDouble, link: Link, tmp_p
 
 async def test_no_spool_at_all(link: Link, tmp_path: Path) -> None:
     """A container that never said anything has nothing to lose."""
-    assert await spool.ship(link, tmp_path / "absent", SPEC, 10) == ""
+    assert await spool.ship(link, tmp_path / "absent", SPEC, lambda: 10.0) == ""

@@ -3,7 +3,8 @@
 Ordered cases, first match wins. Rules it keeps:
 
 - Absence never kills: without a want nothing is done; one of a foreign cluster is never touched.
-- A container counts as exited only when its output and its spool were seen to (``settled``).
+- A container counts as exited only when its output and its spool were seen to (``settled``); nothing that ran is
+  removed before: one that was given up as lost, and is back, delivers what it has.
 - A stop is SIGTERM once, then SIGKILL when its time is over, counted from the SIGTERM on this machine's monotonic
 clock.
 """
@@ -84,14 +85,31 @@ def decide(now: Situation) -> Action:
     if found is not None and not now.ours:
         return Rest()
     if isinstance(now.want, WantGone):
-        return Gone() if found is None else Remove()
+        return _remove(now, found)
     if found is not None and found.state == "exited":
-        return Rest() if now.settled is not None else Settle(found.exit or Exit(reason="it ended", platform=True))
+        return Rest() if now.settled is not None else _settle(found)
     if isinstance(now.want, WantStop):
         return _stop(now, now.want, found)
     if isinstance(now.want, WantRun):
         return _run(now, now.want, found)
     return Rest()
+
+
+def _settle(found: Found) -> Settle:
+    return Settle(found.exit or Exit(reason="it ended", platform=True))
+
+
+def _remove(now: Situation, found: Found | None) -> Action:
+    if found is None:
+        return Gone()
+    if found.state == "starting" or now.settled is not None:
+        return Remove()
+    return _settle(found) if found.state == "exited" else _kill(now)
+
+
+def _kill(now: Situation) -> Action:
+    again = None if now.killed_at is None else now.killed_at + KILL_AGAIN_S
+    return Signal(signal.SIGKILL) if again is None or now.now >= again else Rest(again)
 
 
 def _stop(now: Situation, want: WantStop, found: Found | None) -> Action:
@@ -101,8 +119,7 @@ def _stop(now: Situation, want: WantStop, found: Found | None) -> Action:
         return Remove()
     deadline = now.now + want.within_s if found.stopping_since is None else found.stopping_since + want.within_s
     if now.now >= deadline:
-        again = None if now.killed_at is None else now.killed_at + KILL_AGAIN_S
-        return Signal(signal.SIGKILL) if again is None or now.now >= again else Rest(again)
+        return _kill(now)
     return Signal(signal.SIGTERM) if found.stopping_since is None else Rest(deadline)
 
 

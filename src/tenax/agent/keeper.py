@@ -31,6 +31,8 @@ log = structlog.get_logger("tenax.agent")
 Result = TypeVar("Result")
 #: A running container is looked at this often even if nothing is heard of it.
 _BACKSTOP_S = 1.0
+#: For the reports of a container that is to be removed.
+_REMOVAL_PATIENCE_S = 30.0
 _CERTIFICATE = "etc/ssl/master.crt"
 
 
@@ -65,7 +67,7 @@ class Keeper:
         self.container_id = container_id
         self._want: Want | None = None
         self._wake = asyncio.Event()
-        #: Set while a start is not wanted (any more), and while its removal is.
+        #: Set while a start is not wanted (any more), and once its removal is.
         self._unwanted = asyncio.Event()
         self._removal = asyncio.Event()
         self._settled: Exit | None = None
@@ -258,12 +260,10 @@ class Keeper:
         self._shipping = asyncio.create_task(self._shipper.run())
 
     async def _settle(self, exit: Exit, found: Found | None) -> None:
-        """Ship what is left, then let the exit be reported; given up as soon as it is to be removed."""
+        """Ship what is left, then let the exit be reported."""
         if self._shipper is not None:
             self._shipper.end()
-        lost = await self._unless(self._removal, self._ship_rest(found))
-        if not self._removal.is_set():
-            self._settled = msgspec.structs.replace(exit, spool_lost=lost or "")
+        self._settled = msgspec.structs.replace(exit, spool_lost=await self._ship_rest(found))
 
     async def _ship_rest(self, found: Found | None) -> str:
         if self._shipping is not None:
@@ -271,7 +271,12 @@ class Keeper:
         if found is None or found.spec is None:
             return ""
         directory = Path(found.spool_directory)
-        return await spool.ship(self._tools.link, directory, found.spec, self._tools.spool_patience_s)
+        return await spool.ship(self._tools.link, directory, found.spec, self._patience_s)
+
+    def _patience_s(self) -> float:
+        """How long the master may refuse what is left: not for long once it wants the container gone."""
+        patience_s = self._tools.spool_patience_s
+        return min(_REMOVAL_PATIENCE_S, patience_s) if self._removal.is_set() else patience_s
 
     async def _stop_shipping(self) -> None:
         if self._shipping is not None:

@@ -14,6 +14,7 @@ import contextlib
 import os
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,18 +48,18 @@ class _Reply(msgspec.Struct):
 
 @dataclass(slots=True)
 class _Patience:
-    """How long a reachable master may refuse."""
+    """How long a reachable master may refuse, in seconds; it may become less."""
 
-    seconds: float
+    seconds: Callable[[], float]
     spent: float = 0.0
 
     def spend(self, seconds: float, status: int) -> bool:
         """False when it is used up."""
         self.spent += seconds / (_HOPELESS if status in _HOPELESS_STATUS else 1.0)
-        return self.spent < self.seconds
+        return self.spent < self.seconds()
 
 
-async def ship(link: Link, directory: Path, spec: ContainerSpec, patience_s: float) -> str:
+async def ship(link: Link, directory: Path, spec: ContainerSpec, patience_s: Callable[[], float]) -> str:
     """Ship all streams to their ends; "" when all was acknowledged, else what was lost, in words."""
     patience = _Patience(patience_s)
     lost = []
