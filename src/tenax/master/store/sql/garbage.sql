@@ -1,0 +1,167 @@
+-- name: mark
+insert into garbage_due as g (experiment_id)
+select id from experiments where id = $1
+on conflict (experiment_id) do update set stamp = g.stamp + 1;
+
+-- name: due
+select experiment_id from garbage_due order by experiment_id limit $1;
+
+-- name: stamp
+select stamp from garbage_due where experiment_id = $1;
+
+-- name: settle
+-- Unless it was marked again meanwhile.
+delete from garbage_due where experiment_id = $1 and stamp = $2;
+
+-- name: policy
+select d.config, e.unmanaged
+from experiments e join experiment_documents d on d.experiment_id = e.id
+where e.id = $1;
+
+-- name: candidates
+-- The metric at its step: as lists of checkpoints show it.
+select c.uuid, c.trial_id, c.steps_completed, c.state, c.superseded, extract(epoch from c.reported_at)::float8 as reported,
+       c.size_bytes,
+       case when (m.best_validation ->> 'step')::bigint = c.steps_completed then m.best_metric
+            else (i.fact ->> 'metric')::float8 end as metric,
+       (select 'trial ' || o.id || ' of experiment ' || o.experiment_id
+        from trials o
+        where o.warm_start_checkpoint = c.uuid and (o.experiment_id <> t.experiment_id or o.state = 'ACTIVE')
+        order by o.id limit 1) as source_of
+from trials t
+join checkpoints c on c.trial_id = t.id
+left join trial_telemetry m on m.trial_id = t.id
+left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
+where t.experiment_id = $1 and c.state in ('COMPLETED', 'PARTIALLY_DELETED') and not c.doomed
+order by c.trial_id, c.steps_completed, c.reported_at, c.uuid;
+
+-- name: live
+-- Trials that have not ended, and how far each has told the searcher's metric.
+select t.id, greatest((m.latest_validation ->> 'step')::bigint,
+                      (select max(i.at_key) from search_inbox i where i.trial_id = t.id and i.kind = 'validation')) as validated_to
+from trials t left join trial_telemetry m on m.trial_id = t.id
+where t.experiment_id = $1 and t.state = 'ACTIVE';
+
+-- name: doom
+-- Also one that a narrower removal waits for: what is asked for last is done.
+with doomed as (
+    update checkpoints set doomed = true, version = version + 1
+    where uuid = any($1::text[]) and state in ('COMPLETED', 'PARTIALLY_DELETED', 'ERROR', 'ACTIVE')
+    returning uuid)
+insert into removals (uuid, checkpoint, reason, globs, retry_at)
+select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)
+from doomed d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
+on conflict (uuid) do update set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at
+returning uuid;
+
+-- name: announce
+insert into checkpoint_uploads (uuid, task_id, allocation_id, storage_id) values ($1, $2, $3, $4)
+on conflict (uuid) do nothing;
+
+-- name: withdraw
+-- The task itself threw away what it had uploaded.
+delete from checkpoint_uploads u
+where u.uuid = $1 and u.task_id = $2 and not exists (select 1 from removals r where r.upload = u.uuid);
+
+-- name: lock_upload
+-- Held until the report is stored, so that it is not given up meanwhile.
+select collected_at from checkpoint_uploads where uuid = $1 for update;
+
+-- name: is_given_up
+select exists (select 1 from removals where upload = $1);
+
+-- name: drop_upload
+delete from checkpoint_uploads where uuid = $1;
+
+-- name: doom_abandoned
+-- Nobody is left who could complete them: the attempt has ended and nothing of it is on a machine any more. Where an agent
+-- never came back to say so, a week is waited.
+insert into removals (uuid, upload, reason)
+select o.uuid, o.uuid, 'its upload began, and its task ended without reporting it'
+from (
+    select u.uuid
+    from checkpoint_uploads u
+    join allocations a on a.allocation_id = u.allocation_id
+    where u.collected_at is null and a.state = 'TERMINATED'
+      and (a.ended_at < now() - interval '7 days'
+           or not exists (select 1 from containers c where c.allocation_id = a.allocation_id and c.gone_at is null))
+    for update of u skip locked) o
+on conflict do nothing
+returning uuid;
+
+-- name: waiting
+select uuid from removals where retry_at <= now() order by retry_at, uuid limit $1;
+
+-- name: next_retry
+select extract(epoch from min(retry_at) - now())::float8 from removals where retry_at > now();
+
+-- name: begin
+-- From here on it cannot be called off. What has become needed since it was decided is kept.
+with called_off as (
+    delete from removals r
+    where r.uuid = $1 and r.begun_at is null and r.checkpoint is not null
+      and (exists (select 1 from model_versions v where v.checkpoint_uuid = r.checkpoint)
+           or exists (select 1 from trials t where t.warm_start_checkpoint = r.checkpoint and t.state = 'ACTIVE'))
+    returning r.checkpoint),
+kept as (
+    update checkpoints set doomed = false, version = version + 1 where uuid in (select checkpoint from called_off)),
+begun as (
+    update removals set begun_at = coalesce(begun_at, now())
+    where uuid = $1 and uuid not in (select checkpoint from called_off)
+    returning uuid, checkpoint, upload, globs, reason, tries, failure)
+select b.*, coalesce(c.task_id, u.task_id) as task_id, t.experiment_id, e.owner_id, d.config, s.config as storage,
+       c.resources
+from begun b
+left join checkpoints c on c.uuid = b.checkpoint
+left join checkpoint_uploads u on u.uuid = b.upload
+left join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
+left join trials t on t.id = k.trial_id
+left join experiments e on e.id = t.experiment_id
+left join experiment_documents d on d.experiment_id = t.experiment_id
+left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id);
+
+-- name: failed
+update removals
+set tries = tries + 1, failure = $2, retry_at = now() + make_interval(secs => $3)
+where uuid = $1
+returning tries;
+
+-- name: finish
+delete from removals where uuid = $1;
+
+-- name: spare
+-- Some of its files were to go, and went.
+update checkpoints set doomed = false, version = version + 1 where uuid = $1 and doomed;
+
+-- name: collected
+update checkpoint_uploads set collected_at = now() where uuid = $1;
+
+-- name: of_experiment
+-- Removals of an experiment's checkpoints and uploads.
+select r.uuid, r.upload is not null as unreported, r.reason, r.tries, r.failure, r.retry_at, r.asked_at
+from removals r
+left join checkpoints c on c.uuid = r.checkpoint
+left join checkpoint_uploads u on u.uuid = r.upload
+join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
+join trials t on t.id = k.trial_id
+where t.experiment_id = $1
+order by r.asked_at, r.uuid;
+
+-- name: of_checkpoint
+select uuid, false as unreported, reason, tries, failure, retry_at, asked_at from removals where checkpoint = $1;
+
+-- name: uploads
+-- Files that an experiment's tasks began to upload, and that are no checkpoints.
+select u.uuid, s.config as storage
+from checkpoint_uploads u
+join tasks k on k.task_id = u.task_id
+join trials t on t.id = k.trial_id
+join storage_backends s on s.id = u.storage_id
+where t.experiment_id = $1 and u.collected_at is null and not exists (select 1 from checkpoints c where c.uuid = u.uuid)
+order by u.uuid;
+
+-- name: set_policy
+update experiment_documents
+set config = jsonb_set(config, '{checkpoint_storage}', (config -> 'checkpoint_storage') || $2::jsonb)
+where experiment_id = $1 and jsonb_typeof(config -> 'checkpoint_storage') = 'object'
+returning experiment_id;
