@@ -18,6 +18,7 @@ from tenax.config.problems import ConfigError, Report
 from tenax.config.schema_experiment import EXPERIMENT, Experiment
 from tenax.config.schema_storage import CHECKPOINT_STORAGE
 from tenax.config.searcher import search_config
+from tenax.config.templates import for_struct
 from tenax.config.text import read_object
 from tenax.jsonvalue import Json, JsonObject
 from tenax.search.config import SearchConfig
@@ -145,7 +146,7 @@ def _template_layer(template: str | JsonObject | None, reports: list[Report]) ->
     document, lines = read_object(template) if isinstance(template, str) else (template, {})
     report = Report(lines, origin="the template")
     reports.append(report)
-    return _object(EXPERIMENT.check(document, (), report))
+    return _object(EXPERIMENT.check(for_struct(document, EXPERIMENT), (), report))
 
 
 def _cluster_layers(layers: Layers, slots: int, reports: list[Report]) -> list[Json]:

@@ -1,4 +1,4 @@
-"""Configuration of a task that is no experiment: notebook, TensorBoard, shell, command."""
+"""Configuration of a task that is no experiment: notebook, TensorBoard, shell, command; and of a generic task."""
 
 from __future__ import annotations
 
@@ -49,6 +49,20 @@ def _seconds(value: Json, at: Path, report: Report) -> Json:
     return sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(value))
 
 
+def _line(value: Json, at: Path, report: Report) -> Json:
+    """A line for the shell as a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def _some(value: Json, at: Path, report: Report) -> None:
+    if value == [] or value == [""]:
+        report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
+
+
+#: One word is a line for the shell, several are a program and its arguments.
+WORDS = Respelled(ListOf(Text(), rule=_some), _line)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResources:
     """What the task gets."""
@@ -72,7 +86,7 @@ class Command:
     environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
     resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
     #: A program and its arguments.
-    entrypoint: Annotated[tuple[str, ...], ListOf(Text())]
+    entrypoint: Annotated[tuple[str, ...], WORDS]
     tensorboard_args: Annotated[tuple[str, ...], ListOf(Text())] = ()
     #: Seconds without use after which the task is stopped; None: never.
     idle_timeout: Annotated[float | None, Respelled(Number(minimum=0), _seconds)] = None
@@ -84,4 +98,24 @@ class Command:
     pbs: Annotated[Pbs, PBS] = field(default_factory=Pbs)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generic:
+    """A task that may have children, and may be paused."""
+
+    name: Annotated[str | None, Text()] = None
+    description: Annotated[str | None, Text()] = None
+    workspace: Annotated[str, Text()] = ""
+    project: Annotated[str, Text()] = ""
+    bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
+    environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
+    resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
+    entrypoint: Annotated[tuple[str, ...], WORDS]
+    #: May hold ``$AGENT_USER`` and ``$DET_USER``.
+    work_dir: Annotated[str | None, Text()] = None
+    debug: Annotated[bool, Flag()] = False
+    #: Seconds that it may take to save and leave when it is paused; None: a minute.
+    preemption_timeout: Annotated[int | None, Int(minimum=0)] = None
+
+
 COMMAND = Struct(Command)
+GENERIC = Struct(Generic)

@@ -57,7 +57,6 @@ class Trial:
 def write_info(trial: Trial) -> None:
     """The info files that need no other member."""
     env = trial.env
-    cluster = cluster_from_environment(env.get)
     debug = "true" if trial.config.get("debug") is True else "false"
     interface = env.get("DET_INTER_NODE_NETWORK_INTERFACE")
     numbers = {name: _whole(env, "DET_" + name.upper()) for name in ("trial_id", "experiment_id", "trial_seed")}
@@ -70,9 +69,14 @@ def write_info(trial: Trial) -> None:
         + f',"hparams":{env["DET_HPARAMS"]},"config":{env["DET_EXPERIMENT_CONFIG"]},"debug":{debug},'
         + f'"inter_node_network_interface":{quickjson.dumps(interface)}}}'
     )
-    _write(trial.run_dir, "cluster", quickjson.dumps(cluster))
+    write_cluster(env, trial.run_dir)
     _write(trial.run_dir, "trial", text)
-    _write(trial.run_dir, "resources", quickjson.dumps({"gpu_uuids": visible_uuids(env)}))
+
+
+def write_cluster(env: Mapping[str, str], run_dir: str) -> None:
+    """The info files of any task: where it runs, and on which devices."""
+    _write(run_dir, "cluster", quickjson.dumps(cluster_from_environment(env.get)))
+    _write(run_dir, "resources", quickjson.dumps({"gpu_uuids": visible_uuids(env)}))
 
 
 def meet(trial: Trial) -> list[str]:

@@ -1,7 +1,7 @@
 """What happens to a placement attempt: its members report, are ended, or are lost; and what comes of it.
 
-Each function is one event, applied inside the caller's transaction: load and lock (experiment, trial, allocation,
-members), decide (``tenax.lifecycle``), write. An event that is old news changes nothing.
+Each function is one event, applied inside the caller's transaction: load and lock (experiment, trial or launched task,
+allocation, members), decide (``tenax.lifecycle``), write. An event that is old news changes nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from asyncpg import Connection
 from tenax.lifecycle.allocation import AllocationState, after_members
 from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
 from tenax.lifecycle.trial import Attempt, TrialState, Verdict, decide_exit, effective_wish
+from tenax.master import task_exits
 from tenax.master.last_words import in_its_own_words
-from tenax.master.store import allocations, barriers, containers, experiments, logs, trials
+from tenax.master.store import allocations, barriers, containers, experiments, logs, tasks, trials
 from tenax.master.store.allocations import Allocation, Owner
 from tenax.master.store.containers import Member
 from tenax.master.store.experiments import Experiment
+from tenax.master.store.tasks import LaunchedTask
 from tenax.master.store.trials import Trial
 
 
@@ -28,6 +30,8 @@ class Locked:
     owner: Owner
     experiment: Experiment | None
     trial: Trial | None
+    #: The task itself, where it is not a trial's.
+    task: LaunchedTask | None
     allocation: Allocation
     members: tuple[Member, ...]
 
@@ -97,8 +101,9 @@ async def member_lost(conn: Connection, container_id: str, reason: str) -> None:
 async def _lock(conn: Connection, owner: Owner) -> Locked:
     experiment = None if owner.experiment_id is None else await experiments.lock(conn, owner.experiment_id)
     trial = None if owner.trial_id is None else await trials.lock(conn, owner.trial_id)
+    task = await tasks.lock(conn, owner.task_id) if owner.trial_id is None else None
     allocation = await allocations.lock(conn, owner.allocation_id)
-    return Locked(owner, experiment, trial, allocation, await containers.lock_members(conn, owner.allocation_id))
+    return Locked(owner, experiment, trial, task, allocation, await containers.lock_members(conn, owner.allocation_id))
 
 
 async def _settle(conn: Connection, locked: Locked, changed: dict[str, Container], addresses: dict[str, str]) -> None:
@@ -130,6 +135,9 @@ async def _allocation_moved(conn: Connection, locked: Locked, state: AllocationS
         await allocations.set_state(conn, locked.allocation, state, reason=reason, ready=ready)
     if ending is not None and locked.trial is not None and locked.experiment is not None:
         await _attempt_ended(conn, locked, locked.experiment, locked.trial, ending)
+    if ending is not None and locked.task is not None:
+        members = [member.container.container_id for member in locked.members]
+        await task_exits.attempt_ended(conn, locked.task, locked.allocation, members, ending)
 
 
 async def _attempt_ended(

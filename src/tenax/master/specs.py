@@ -7,19 +7,23 @@ agent adds what only it knows: where the master is, its own name, slot numbers, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from tenax.jsonvalue import Json, JsonObject
-from tenax.wire.agents import ContainerSpec, Mount
+from tenax.wire.agents import ContainerSpec, File, Mount
 
 #: Where Determined's harness expects a ``shared_fs`` in a container.
 SHARED_FS_MOUNT = "/determined_shared_fs"
+#: The command line of a task that is no trial, for `tenax.exec.task`, as JSON: a list of words.
+ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One container of a trial's attempt, and what its specification is made of."""
+    """One container of an attempt, and what its specification is made of."""
 
     container_id: str
     allocation_id: str
@@ -29,16 +33,26 @@ class Member:
     slots: tuple[int, ...]
     #: ``cpu``, ``cuda`` or ``rocm``: which of the per-device values hold.
     device_kind: str
-    run_id: int
-    trial_id: int
-    experiment_id: int
-    hparams: JsonObject
-    trial_seed: int
+    #: As in ``DET_TASK_TYPE``.
+    kind: str
     config: JsonObject
     context_hash: str
     username: str
     uid: int | None
     gid: int | None
+    #: The account on the agent's machine; empty for the agent's own.
+    agent_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOf:
+    """What a member of a trial is told besides."""
+
+    run_id: int
+    trial_id: int
+    experiment_id: int
+    hparams: JsonObject
+    trial_seed: int
     #: The checkpoint to go on from, or to start warm from (with 0 steps); None for neither.
     checkpoint: str | None
     steps_completed: int
@@ -54,8 +68,27 @@ class Tokens:
     user: str
 
 
-def trial_spec(member: Member, tokens: Callable[[str], Tokens]) -> ContainerSpec:
+def trial_spec(member: Member, trial: TrialOf, tokens: Callable[[str], Tokens]) -> ContainerSpec:
     """The specification of one member of a trial."""
+    return _spec(member, tokens, "tenax.exec.trial", _trial_environment(member, trial))
+
+
+def task_spec(
+    member: Member, files: Sequence[File], env: Mapping[str, str], tokens: Callable[[str], Tokens]
+) -> ContainerSpec:
+    """The specification of a task that is no trial; the first program reads its command line from the environment."""
+    values = {ENTRYPOINT: json.dumps(member.config.get("entrypoint"), separators=(",", ":")), **env}
+    directory = member.config.get("work_dir")
+    if isinstance(directory, str) and directory:
+        own = directory.replace("$AGENT_USER", member.agent_user).replace("$DET_USER", member.username)
+        values["DET_WORKDIR"] = own
+    if member.config.get("debug") is True:
+        values["DET_DEBUG"] = "true"
+    spec = _spec(member, tokens, "tenax.exec.task", values)
+    return msgspec.structs.replace(spec, files=list(files))
+
+
+def _spec(member: Member, tokens: Callable[[str], Tokens], program: str, values: Mapping[str, str]) -> ContainerSpec:
     environment = _object(member.config.get("environment"))
     resources = _object(member.config.get("resources"))
     return ContainerSpec(
@@ -65,10 +98,10 @@ def trial_spec(member: Member, tokens: Callable[[str], Tokens]) -> ContainerSpec
         rank=member.rank,
         members=member.members,
         slots=list(member.slots),
-        argv=["{python}", "-m", "tenax.exec.trial"],
+        argv=["{python}", "-m", program],
         env={
             **_task_environment(member, tokens(member.allocation_id)),
-            **_trial_environment(member),
+            **values,
             **_users_environment(member, environment),
         },
         context_hash=member.context_hash,
@@ -90,7 +123,7 @@ def trial_spec(member: Member, tokens: Callable[[str], Tokens]) -> ContainerSpec
 def _task_environment(member: Member, tokens: Tokens) -> dict[str, str]:
     return {
         "DET_TASK_ID": member.task_id,
-        "DET_TASK_TYPE": "TRIAL",
+        "DET_TASK_TYPE": member.kind,
         "DET_ALLOCATION_ID": member.allocation_id,
         "DET_RESOURCES_ID": member.container_id,
         "DET_CONTAINER_ID": member.container_id,
@@ -106,18 +139,18 @@ def _task_environment(member: Member, tokens: Tokens) -> dict[str, str]:
     }
 
 
-def _trial_environment(member: Member) -> dict[str, str]:
+def _trial_environment(member: Member, trial: TrialOf) -> dict[str, str]:
     values = {
-        "DET_EXPERIMENT_ID": str(member.experiment_id),
-        "DET_TRIAL_ID": str(member.trial_id),
-        "DET_TRIAL_RUN_ID": str(member.run_id),
-        "DET_TRIAL_SEED": str(member.trial_seed),
+        "DET_EXPERIMENT_ID": str(trial.experiment_id),
+        "DET_TRIAL_ID": str(trial.trial_id),
+        "DET_TRIAL_RUN_ID": str(trial.run_id),
+        "DET_TRIAL_SEED": str(trial.trial_seed),
         "DET_EXPERIMENT_CONFIG": json.dumps(member.config, separators=(",", ":")),
-        "DET_HPARAMS": json.dumps(member.hparams, separators=(",", ":")),
-        "DET_STEPS_COMPLETED": str(member.steps_completed),
+        "DET_HPARAMS": json.dumps(trial.hparams, separators=(",", ":")),
+        "DET_STEPS_COMPLETED": str(trial.steps_completed),
     }
-    if member.checkpoint is not None:
-        values["DET_LATEST_CHECKPOINT"] = member.checkpoint
+    if trial.checkpoint is not None:
+        values["DET_LATEST_CHECKPOINT"] = trial.checkpoint
     return values
 
 

@@ -30,7 +30,7 @@ from tenax.runtime.wakes import Wakes
 from tenax.wire.agents import ContainerSpec, Exit
 
 #: Of the library that tasks get: programs that become the user's program, and what they import on the way.
-FIRST_PROGRAMS = ("tenax.exec.trial", "tenax.storage.config")
+FIRST_PROGRAMS = ("tenax.exec.trial", "tenax.exec.task", "tenax.storage.config")
 
 
 class ProcessRuntime:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from tenax.config.master import MasterSettings
 from tenax.master.loops.deleting import Deleting
+from tenax.master.loops.launching import Launching
 from tenax.master.loops.loop import Loop, run
 from tenax.master.loops.rescuing import Rescuing
 from tenax.master.loops.scheduling import Scheduling
@@ -25,6 +26,7 @@ def start(
     loops: tuple[Loop, ...] = (
         Searching(),
         Tending(patience),
+        Launching(),
         Scheduling(settings.pools, secret, patience),
         Rescuing(reconnect_wait_s),
         Deleting(),

@@ -63,5 +63,5 @@ async def wanted_by_agent(conn: Connection, agent_id: str, hash: str) -> bool:
 
 
 async def delete_unused(conn: Connection, hash: str) -> None:
-    """Drop an archive that no experiment has any more."""
+    """Drop an archive that no experiment and no task has any more."""
     await conn.execute(Q.delete_unused, hash)

@@ -27,19 +27,21 @@ delete from slots_in_use where container_id = $1;
 -- name: wanted
 -- All containers of an agent that are not gone, with what their specification is made of.
 select c.container_id, c.allocation_id, c.rank, c.slots, c.want, c.state,
-       a.task_id, a.run_id, t.kind as task_kind,
+       a.task_id, a.run_id, t.kind as task_kind, t.spec,
        (select count(*) from containers m where m.allocation_id = c.allocation_id)::int as members,
        tr.id as trial_id, tr.experiment_id, tr.hparams, tr.seed as trial_seed, tr.warm_start_checkpoint,
-       d.config, d.context_hash, u.id as owner_id, u.username, u.agent_uid, u.agent_gid,
+       d.config, coalesce(d.context_hash, l.context_hash) as context_hash,
+       u.id as owner_id, u.username, u.agent_uid, u.agent_gid, u.agent_user,
        coalesce((select s.kind from agent_slots s where s.agent_id = c.agent_id and s.slot_id = c.slots[1]), 'cpu') as device_kind,
        ck.uuid as latest_checkpoint, coalesce(ck.steps_completed, 0) as steps_completed
 from containers c
 join allocations a on a.allocation_id = c.allocation_id
 join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+left join launched_tasks l on l.task_id = t.task_id
 left join trials tr on tr.id = t.trial_id
-left join experiments e on e.id = tr.experiment_id
-left join experiment_documents d on d.experiment_id = e.id
-left join users u on u.id = e.owner_id
+left join experiment_documents d on d.experiment_id = tr.experiment_id
+left join users u on u.id = j.owner_id
 left join lateral (
     select uuid, steps_completed from checkpoints k
     where k.trial_id = tr.id and k.state = 'COMPLETED' and not k.superseded

@@ -18,8 +18,9 @@ select octet_length(archive) from contexts where hash = $1;
 select d.context_hash from experiment_documents d where d.experiment_id = $1;
 
 -- name: of_task
-select t.task_id, d.context_hash
+select t.task_id, coalesce(d.context_hash, l.context_hash) as context_hash
 from tasks t
+left join launched_tasks l on l.task_id = t.task_id
 left join trials tr on tr.id = t.trial_id
 left join experiment_documents d on d.experiment_id = tr.experiment_id
 where t.task_id = $1;
@@ -31,10 +32,12 @@ select exists (
     from containers c
     join allocations a on a.allocation_id = c.allocation_id
     join tasks t on t.task_id = a.task_id
-    join trials tr on tr.id = t.trial_id
-    join experiment_documents d on d.experiment_id = tr.experiment_id
-    where c.agent_id = $1 and c.gone_at is null and d.context_hash = $2);
+    left join launched_tasks l on l.task_id = t.task_id
+    left join trials tr on tr.id = t.trial_id
+    left join experiment_documents d on d.experiment_id = tr.experiment_id
+    where c.agent_id = $1 and c.gone_at is null and coalesce(d.context_hash, l.context_hash) = $2);
 
 -- name: delete_unused
 delete from contexts c
-where c.hash = $1 and not exists (select 1 from experiment_documents d where d.context_hash = c.hash);
+where c.hash = $1 and not exists (select 1 from experiment_documents d where d.context_hash = c.hash)
+  and not exists (select 1 from launched_tasks l where l.context_hash = c.hash);
