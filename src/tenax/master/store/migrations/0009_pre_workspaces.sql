@@ -33,7 +33,6 @@ alter table projects
 create unique index projects_key on projects (key);
 create index workspaces_going on workspaces (id) where state = 'DELETING';
 create index projects_going on projects (id) where state = 'DELETING';
-create index experiments_project on experiments (project_id);
 
 create table workspace_pins (
     user_id bigint not null references users (id) on delete cascade,

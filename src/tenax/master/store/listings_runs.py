@@ -1,0 +1,171 @@
+"""Runs as a table shows them: trials of many experiments, filtered and ordered by any column. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection
+
+from tenax.jsonvalue import JsonObject
+from tenax.master.filters import Filter, Location, Sort
+from tenax.master.store.filters import Builder, Column, Holds, Table
+from tenax.master.store.paging import Page
+from tenax.master.store.queries import load
+
+Q = load("listings_runs")
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One run, with its experiment."""
+
+    id: int
+    experiment_id: int
+    task_id: str
+    #: It or its experiment is.
+    archived: bool
+    hparams: JsonObject
+    external_id: str | None
+    created_at: datetime
+    ended_at: datetime | None
+    #: Seconds since it was made, until its end.
+    age_s: float
+    #: ``KEY-n``.
+    local_id: str | None
+    project_id: int
+    project_name: str
+    workspace_id: int
+    workspace_name: str
+    owner_id: int
+    #: Its project or workspace is.
+    parent_archived: bool
+    parent_id: int | None
+    unmanaged: bool
+    external_experiment_id: str | None
+    experiment_state: str
+    name: str
+    description: str
+    labels: list[str]
+    pool: str
+    searcher_type: str
+    searcher_metric: str
+    best_metric: float | None
+    metadata: JsonObject | None
+    #: Of its open attempt; None: it has none.
+    attempt_state: str | None
+    stored_state: str
+    wish: str
+    checkpoints: int
+    checkpoint_bytes: int
+    #: The first policy that matched a line of its output.
+    log_policy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOwner:
+    """A run, as far as it must be known to do something with it."""
+
+    id: int
+    experiment_id: int
+    project_id: int
+    owner_id: int
+    task_id: str
+    stored_state: str
+    archived: bool
+    experiment_archived: bool
+    experiment_state: str
+    unmanaged: bool
+    #: Its project or workspace is archived.
+    place_archived: bool
+    #: Its searcher is another than ``single``.
+    multitrial: bool
+
+
+def _checkpoints(what: str) -> str:
+    return (
+        f"(select {what} from checkpoints c where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
+    )
+
+
+_FINITE = "nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity')"
+_SEARCHER = "d.config -> 'searcher' ->> "
+_EXPERIMENT_PROGRESS = """(
+    select round(100 * avg(case when o.state = 'ACTIVE' then coalesce(om.progress, 0) else 1 end)::float8)
+    from trials o left join trial_telemetry om on om.trial_id = o.id where o.experiment_id = e.id)"""
+
+#: What a list of runs may be filtered and ordered by.
+RUNS = Table(
+    columns={
+        "archived": Column("(t.archived or e.archived)", Holds.BOOLEAN, filters=False),
+        "checkpointCount": Column(_checkpoints("count(*)"), Holds.NUMBER),
+        "checkpointSize": Column(_checkpoints("coalesce(sum(c.size_bytes), 0)"), Holds.NUMBER),
+        "duration": Column("extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8", Holds.NUMBER),
+        "endTime": Column("t.ended_at", Holds.TIME),
+        "experimentDescription": Column("d.description", Holds.TEXT),
+        "experimentId": Column("e.id", Holds.NUMBER),
+        "experimentName": Column("d.name", Holds.TEXT),
+        "experimentProgress": Column(_EXPERIMENT_PROGRESS, Holds.NUMBER),
+        "externalExperimentId": Column("e.external_id", Holds.TEXT),
+        "externalRunId": Column("t.external_id", Holds.TEXT),
+        "forkedFrom": Column("e.parent_id", Holds.NUMBER),
+        "id": Column("t.id", Holds.NUMBER),
+        "isExpMultitrial": Column(f"(coalesce({_SEARCHER}'name', '') <> 'single')", Holds.BOOLEAN),
+        "localId": Column("(p.key || '-' || n.local_id)", Holds.TEXT, sort="n.local_id"),
+        "parentArchived": Column("(p.archived or w.archived)", Holds.BOOLEAN),
+        "projectId": Column("e.project_id", Holds.NUMBER),
+        "resourcePool": Column("j.pool", Holds.TEXT),
+        "searcherMetric": Column(f"({_SEARCHER}'metric')", Holds.TEXT),
+        "searcherMetricsVal": Column(_FINITE, Holds.NUMBER),
+        "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
+        "startTime": Column("t.created_at", Holds.TIME),
+        "state": Column(f"({Q.state})", Holds.STATE),
+        "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
+        "user": Column("e.owner_id", Holds.USER, sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\""),
+    },
+    locations=frozenset(Location) - {Location.HYPERPARAMETERS},
+    metrics_of="t.id",
+    trial="t.id",
+    username="u.username",
+)
+
+
+async def search(
+    conn: Connection, project_id: int | None, wanted: Filter, sorts: Sequence[Sort], window: Page
+) -> list[int]:
+    """Ids of the runs that match, in order; None: of every project. Raises InvalidInput."""
+    built = Builder(RUNS, first=4)
+    matching = _matching(built, wanted)
+    text = f"select t.id {matching} order by {built.order(sorts)}t.id limit $2 offset $3"
+    rows = await conn.fetch(text, project_id, window.limit, window.offset, *built.parameters)
+    return [row["id"] for row in rows]
+
+
+async def count(conn: Connection, project_id: int | None, wanted: Filter) -> int:
+    """How many runs match. Raises InvalidInput."""
+    built = Builder(RUNS, first=2)
+    total: int = await conn.fetchval(f"select count(*) {_matching(built, wanted)}", project_id, *built.parameters)
+    return total
+
+
+async def views(conn: Connection, ids: list[int]) -> list[RunView]:
+    """Those of ``ids`` that are there, in that order."""
+    found = {row["id"]: RunView(**row) for row in await conn.fetch(Q.views, ids)}
+    return [found[one] for one in ids if one in found]
+
+
+async def owners(conn: Connection, ids: Sequence[int]) -> list[RunOwner]:
+    """Those of ``ids`` that are there, by experiment."""
+    return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids))]
+
+
+async def progress(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, float]:
+    """Of experiments with runs, from 0 to 1."""
+    rows = await conn.fetch(Q.progress, list(set(experiment_ids)))
+    return {row["experiment_id"]: row["progress"] for row in rows}
+
+
+def _matching(built: Builder, wanted: Filter) -> str:
+    hidden = "" if wanted.show_archived else " and not t.archived and not e.archived"
+    return f"{Q.sources} and ($1::bigint is null or e.project_id = $1){hidden} and {built.condition(wanted.root)}"
