@@ -87,6 +87,14 @@ def test_invalid_hyperparameters_hurry() -> None:
     assert asked.within_s == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize(("left", "asked_again"), [(None, True), (3000.0, True), (10.0, False), (2.0, False)])
+def test_who_was_asked_before_is_hurried_once(left: float | None, asked_again: bool) -> None:
+    """A report that ends the trial shortens the time that it was given for a checkpoint."""
+    was_asked = OpenAllocation("1.x.1", A.RUNNING, Preemption.REQUESTED, True, False, left)
+    actions = tend(S.PAUSED, (LiveTrial(7, Wish.RUN, False, "fatal", was_asked),))
+    assert [isinstance(action, AskToLeave) for action in actions] == [True] * asked_again
+
+
 @given(
     st.sampled_from([state for state in S if state not in (*ENDED, S.DELETING, S.DELETE_FAILED)]),
     st.sampled_from([Wish.RUN, Wish.STOP, Wish.CANCEL, Wish.KILL]),

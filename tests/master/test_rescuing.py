@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from asyncpg import Connection
 
 from tenax.lifecycle.silence import Watch
 from tenax.master.loops.loop import Desk
 from tenax.master.loops.rescuing import Rescuing
-from tenax.master.store import leases
+from tenax.master.store import agents, leases
 from tenax.master.store.database import Database, now
 from tenax.master.store.wakeups import Woken
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
@@ -62,6 +63,22 @@ async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place:
         assert "node lost" in await conn.fetchval("select reason from trials")
         assert await conn.fetchval("select restarts from trials") == 0
         assert await conn.fetchval("select count(*) from slots_in_use") == 1
+
+
+async def test_an_agent_that_is_back_since_the_look_keeps_what_it_has(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look and the giving up it was heard of: its container runs on."""
+    look = agents.live_containers
+
+    async def heard_meanwhile(conn: Connection, agent_id: str) -> list[str]:
+        await conn.execute("update agent_presence set last_seen_at = now()")
+        return await look(conn, agent_id)
+
+    monkeypatch.setattr(agents, "live_containers", heard_meanwhile)
+    await place.looked_last(seconds_ago=5)
+    await place.loop.make_pass(place.desk, NEWS)
+    assert await place.state() == "RUNNING"
 
 
 async def test_a_database_that_was_away_does_not_look_like_the_death_of_all_agents(place: Place) -> None:

@@ -33,6 +33,8 @@ class OpenAllocation:
     ready: bool
     #: Every member is wanted to end already.
     ending: bool
+    #: Seconds until they are killed, having been asked to leave; None: no time is set.
+    leaves_within_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,10 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True)
 class AskToLeave:
-    """Signal the task to save and leave; after ``within_s`` (None: the configured time) its members are killed."""
+    """Signal the task to save and leave; after ``within_s`` (None: the configured time) its members are killed.
+
+    For one that was asked before the shorter time holds.
+    """
 
     allocation_id: str
     reason: str
@@ -132,7 +137,8 @@ def _tend_trial(state: ExperimentState, trial: LiveTrial) -> tuple[Action, ...]:
         return ()
     if wish is Wish.KILL or not allocation.ready:
         return (Kill(allocation.allocation_id, reason),)
-    if allocation.preemption is Preemption.NONE:
-        hurry = trial.fatal is not None or trial.invalid_hp
+    hurry = trial.fatal is not None or trial.invalid_hp
+    left = allocation.leaves_within_s
+    if allocation.preemption is Preemption.NONE or (hurry and (left is None or left > LAST_WORDS_S)):
         return (AskToLeave(allocation.allocation_id, reason, LAST_WORDS_S if hurry else None),)
     return ()

@@ -73,6 +73,30 @@ async def test_acknowledging_twice_is_once(api: Api) -> None:
         assert (await allocations.lock(conn, one.attempt.allocation_id)).preemption.value == "ACKNOWLEDGED"
 
 
+async def test_who_leaves_unasked_has_all_the_time_it_wants(api: Api) -> None:
+    """No deadline is set for it; once it is asked, the usual one holds, and a shorter one shortens it."""
+    one = await running(api)
+    name = one.attempt.allocation_id
+    assert (await one.task.post(f"{one.path}/signals/ack_preemption")).status_code == 200
+
+    async def left() -> float | None:
+        async with api.master.db.connection() as conn:
+            seconds: float | None = await conn.fetchval(
+                "select extract(epoch from preemption_deadline - now())::float8 from allocations"
+                " where allocation_id = $1",
+                name,
+            )
+            return seconds
+
+    assert await left() is None
+    for within, least in ((1000.0, 900.0), (2000.0, 900.0), (500.0, 400.0)):
+        async with api.master.db.transaction() as conn:
+            await allocations.ask_to_leave(conn, name, "because", within)
+        now = await left()
+        assert now is not None
+        assert least < now <= min(within, 1000.0)
+
+
 async def test_a_task_speaks_for_its_own_attempt_only(api: Api) -> None:
     """The token of one attempt is refused on the paths of another."""
     one, other = await running(api), await running(api)

@@ -135,6 +135,20 @@ async def test_a_conflict_is_refused_and_named(book: Book) -> None:
     assert [report.metrics for report in await book.reports(trial)] == [{"a": 1}]
 
 
+async def test_a_checkpoint_cannot_be_named_out_of_its_storage(book: Book) -> None:
+    """An id is the name of a directory: what could be a path is refused, and stored nowhere."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    lines = [
+        spool_line(1, "checkpoint", {"uuid": "../other", "stepsCompleted": 5, "resources": {}}),
+        spool_line(2, "checkpoint_files", {"uuid": "a/b", "resources": {}}),
+    ]
+    reply = await book.intake.spool.take(task, task.allocation_id, STREAM, b"".join(lines))
+    assert [refusal["n"] for refusal in reply["refused"]] == [1, 2]
+    async with book.database.connection() as conn:
+        assert await conn.fetchval("select count(*) from checkpoints") == 0
+
+
 async def test_every_kind_of_line_does_what_it_says(book: Book) -> None:
     """Metrics, progress, state, a checkpoint, an acknowledgement and an early exit, in one batch."""
     trial = await book.trial()

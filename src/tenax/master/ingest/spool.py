@@ -32,6 +32,7 @@ from tenax.master.store import checkpoints
 from tenax.master.store import spool as store
 from tenax.master.store.database import Database
 from tenax.master.store.sessions import TaskOf
+from tenax.storage.port import checked_id
 from tenax.wire import spool as wire
 from tenax.wire.spool import Refusal, SpoolReply
 
@@ -270,7 +271,7 @@ async def _change_state(conn: Connection, task: TaskOf, line: Line) -> None:
     elif line.kind == wire.CHECKPOINT:
         await states.checkpoint_reported(conn, task, await _checkpoint(conn, task, values))
     elif line.kind == wire.CHECKPOINT_FILES:
-        await states.checkpoint_trimmed(conn, task, _text(values, "uuid"), _sizes(values))
+        await states.checkpoint_trimmed(conn, task, _storage_id(values), _sizes(values))
     elif line.kind == wire.ACK_PREEMPTION:
         await states.preemption_acknowledged(conn, task)
     else:
@@ -281,7 +282,7 @@ async def _checkpoint(conn: Connection, task: TaskOf, values: JsonObject) -> che
     storage = values.get("storage")
     metadata = values.get("metadata")
     return checkpoints.Report(
-        uuid=_text(values, "uuid"),
+        uuid=_storage_id(values),
         steps_completed=int(_number(values, "stepsCompleted")),
         resources=_sizes(values),
         metadata=metadata if isinstance(metadata, dict) else {},
@@ -312,6 +313,11 @@ def _text(values: JsonObject, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"{name} is {value!r}, and must be a text")
     return value
+
+
+def _storage_id(values: JsonObject) -> str:
+    """The id of a checkpoint, which is the name of its directory."""
+    return checked_id(_text(values, "uuid"))
 
 
 def _sizes(values: JsonObject) -> dict[str, int]:

@@ -54,4 +54,6 @@ class Rescuing:
         log.warning("agent given up", agent=agent_id, containers=len(members))
         for container_id in members:
             async with desk.transaction() as conn:
-                await attempts.member_lost(conn, container_id, reason)
+                # It may be back since the look: what it says of itself counts, and is waited for.
+                if await agents.is_silent(conn, agent_id, self._wait_s):
+                    await attempts.member_lost(conn, container_id, reason)

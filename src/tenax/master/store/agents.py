@@ -112,6 +112,11 @@ async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[st
     return [row["agent_id"] for row in await conn.fetch(Q.silent, wait_s, listening_s)]
 
 
+async def is_silent(conn: Connection, agent_id: str, wait_s: float) -> bool:
+    """Whether it was not heard of for ``wait_s`` up to now."""
+    return bool(await conn.fetchval(Q.is_silent, agent_id, wait_s))
+
+
 async def live_containers(conn: Connection, agent_id: str) -> list[str]:
     """Containers of an agent that have not ended."""
     return [row["container_id"] for row in await conn.fetch(Q.live_containers, agent_id)]

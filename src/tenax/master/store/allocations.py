@@ -98,7 +98,7 @@ async def withdraw(conn: Connection, allocation_id: str, reason: str) -> bool:
 
 
 async def ask_to_leave(conn: Connection, allocation_id: str, reason: str, within_s: float) -> bool:
-    """Signal the task to save and leave; False if it was asked before or has ended."""
+    """Signal the task to save and leave; False if it has ended, or was asked before and has no more time than this."""
     if await conn.fetchval(Q.ask_to_leave, allocation_id, reason, within_s) is None:
         return False
     await notify(conn, "allocation", allocation_id)

@@ -120,6 +120,7 @@ async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
                 Preemption(row["preemption"]),
                 row["ready"],
                 row["ending"],
+                row["leaves_within_s"],
             ),
             row["held"],
             row["wish_reason"],

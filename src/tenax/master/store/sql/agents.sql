@@ -68,5 +68,8 @@ from agents a join agent_presence p on p.agent_id = a.agent_id
 join containers c on c.agent_id = a.agent_id and c.state <> 'TERMINATED'
 where p.last_seen_at < now() - make_interval(secs => $1) and $2::float8 >= $1::float8;
 
+-- name: is_silent
+select clock_timestamp() > last_seen_at + make_interval(secs => $2) from agent_presence where agent_id = $1;
+
 -- name: live_containers
 select container_id from containers where agent_id = $1 and state <> 'TERMINATED' order by allocation_id, rank;

@@ -36,14 +36,18 @@ where allocation_id = $1 and state = 'PENDING'
 returning task_id;
 
 -- name: ask_to_leave
+-- Asked again, the shorter time and the first reason hold.
 update allocations
-set preemption = 'REQUESTED', preemption_reason = $2, preemption_deadline = now() + make_interval(secs => $3), version = version + 1
-where allocation_id = $1 and preemption = 'NONE' and state not in ('PENDING', 'TERMINATED')
+set preemption = case preemption when 'NONE' then 'REQUESTED' else preemption end,
+    preemption_reason = case preemption_reason when '' then $2 else preemption_reason end,
+    preemption_deadline = now() + make_interval(secs => $3), version = version + 1
+where allocation_id = $1 and state not in ('PENDING', 'TERMINATED')
+  and (preemption = 'NONE' or preemption_deadline is null or preemption_deadline > now() + make_interval(secs => $3))
 returning allocation_id;
 
 -- name: acknowledge
-update allocations
-set preemption = 'ACKNOWLEDGED', preemption_deadline = coalesce(preemption_deadline, now() + interval '1 hour'), version = version + 1
+-- A task that leaves without having been asked has all the time it wants.
+update allocations set preemption = 'ACKNOWLEDGED', version = version + 1
 where allocation_id = $1 and preemption <> 'ACKNOWLEDGED' and state <> 'TERMINATED'
 returning allocation_id;
 

@@ -46,6 +46,7 @@ returning id;
 -- name: live_with_allocation
 select t.id, t.wish, t.wish_reason, t.invalid_hp, t.fatal, coalesce(t.held_until > now(), false) as held,
        a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
+       extract(epoch from a.preemption_deadline - now())::float8 as leaves_within_s,
        coalesce((select bool_and(c.want <> 'RUN' or c.state = 'TERMINATED')
                  from containers c where c.allocation_id = a.allocation_id), false) as ending
 from trials t
