@@ -47,7 +47,7 @@ async def launch_task(
     it: ``entrypoint`` is the command line (one word: a line for the shell), with ``{python}`` as its first word for the
     interpreter of the place where it runs; ``resources`` holds slots (0 for a place among the auxiliary containers),
     pool and priority. A ``checkpoint_storage`` section that is put into it is mounted as it is for trials. ``files``
-    are there before the start, relative paths under ``$DET_RUN_DIR``; ``env`` is set beside the variables of the contract.
+    are there before the start, relative paths under ``$DET_RUN_DIR``; ``env`` is set beside the contract's variables.
     The task speaks to the master as ``owner_id``.
 
     How it goes: the row of ``launched_tasks`` (state COMPLETED, CANCELED or ERROR, with ``reason``), each change

@@ -20,12 +20,13 @@ from tenax.ids import PoolName
 from tenax.jsonvalue import JsonObject
 from tenax.master.code import Code, pack
 from tenax.master.loops.scheduling import rules
-from tenax.master.store import contexts, placements, projects
+from tenax.master.store import contexts, placements, projects, templates
 from tenax.master.store.creation import NewExperiment
 from tenax.master.store.database import Database
 from tenax.master.store.projects import Project
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, Snapshot
+from tenax.search.brackets import plan_brackets
 from tenax.wire.api.experiments import CreateExperimentRequest
 
 #: Told beside a request that nothing in its pool could run as the pool is now.
@@ -48,17 +49,26 @@ class Submission:
 async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: CreateExperimentRequest) -> Submission:
     """What would be made of a request. Raises InvalidInput with all problems, NotFound, NotNow, Unsupported."""
     _check_offered(asked)
+    template = await template_of(db, asked.template)
     code = await anyio.to_thread.run_sync(pack, asked.model_definition, settings.context_limit_bytes)
-    wished = await anyio.to_thread.run_sync(_wishes, asked.config, settings)
-    pool = _pool(settings, wished)
-    resolved = await anyio.to_thread.run_sync(_resolve, asked.config, settings, pool)
+    wished = await anyio.to_thread.run_sync(_wishes, asked.config, settings, template)
+    pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial)
+    resolved = await anyio.to_thread.run_sync(_resolve, asked.config, settings, pool, template)
     resources = resolved.experiment.resources
     if resources.weight <= 0:
         raise InvalidInput("resources.weight is 0: such an experiment would never get a slot; give a positive weight")
     async with db.transaction() as conn:
         project = await _project(conn, asked, wished)
         context_hash = code.hash if code else await _parents_code(conn, asked.parent_id)
-        unfit = await _unfit(conn, settings, pool, resolved)
+        unfit = await unfit_in(
+            conn,
+            settings,
+            pool,
+            resources.slots_per_trial,
+            single_node=resources.is_single_node is True,
+            max_slots=resources.max_slots,
+            setting="resources.slots_per_trial",
+        )
     new = NewExperiment(
         owner_id=owner_id,
         project_id=project.id,
@@ -74,6 +84,7 @@ async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: 
         priority=resources.priority or pool.scheduler.default_priority,
         weight=resources.weight,
         max_slots=resources.max_slots,
+        expected_trials=sum(bracket.max_trials for bracket in plan_brackets(resolved.search)),
         context_hash=context_hash,
         archive=code.archive if code else None,
         archive_size=code.size if code else 0,
@@ -83,9 +94,10 @@ async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: 
     return Submission(new, resolved, project, _size(code), warnings, notices)
 
 
-def layers(settings: MasterSettings, pool: PoolSettings) -> Layers:
+def layers(settings: MasterSettings, pool: PoolSettings, template: JsonObject | None = None) -> Layers:
     """What stands below a user's own configuration in ``pool``."""
     return Layers(
+        template=template,
         task_container_defaults=_document(settings.task_container_defaults),
         pool=PoolLayer(
             name=pool.name,
@@ -99,26 +111,32 @@ def layers(settings: MasterSettings, pool: PoolSettings) -> Layers:
 
 
 def _check_offered(asked: CreateExperimentRequest) -> None:
-    if asked.template:
-        raise Unsupported("templates are not offered yet: write their settings into the configuration")
     if asked.unmanaged:
         raise Unsupported("unmanaged experiments are not offered yet: submit it as a managed one")
 
 
-def _wishes(config: str, settings: MasterSettings) -> Wishes:
+def _wishes(config: str, settings: MasterSettings, template: JsonObject | None) -> Wishes:
     try:
-        return wishes_of(config)
+        return wishes_of(config, template=template)
     except ConfigError:
         # A text that is wrong in its own right may be wrong as a whole, too: all of it is told at once.
         default = settings.pool(settings.default_compute_pool)
         if default is not None:
-            _resolve(config, settings, default)
+            _resolve(config, settings, default, template)
         raise
 
 
-def _pool(settings: MasterSettings, wished: Wishes) -> PoolSettings:
-    default = settings.default_compute_pool if wished.slots_per_trial else settings.default_aux_pool
-    name = wished.resource_pool or default
+async def template_of(db: Database, name: str | None) -> JsonObject | None:
+    """The template of that name; None for no name. Raises NotFound."""
+    if not name:
+        return None
+    async with db.connection() as conn:
+        return (await templates.get(conn, name)).config
+
+
+def pool_of(settings: MasterSettings, wished: str, slots: int) -> PoolSettings:
+    """The pool that is wished for, else the default one. Raises InvalidInput."""
+    name = wished or (settings.default_compute_pool if slots else settings.default_aux_pool)
     pool = settings.pool(name)
     if pool is None:
         raise InvalidInput(
@@ -128,10 +146,12 @@ def _pool(settings: MasterSettings, wished: Wishes) -> PoolSettings:
     return pool
 
 
-def _resolve(config: str, settings: MasterSettings, pool: PoolSettings) -> ResolvedExperiment:
+def _resolve(
+    config: str, settings: MasterSettings, pool: PoolSettings, template: JsonObject | None
+) -> ResolvedExperiment:
     # Draws a name and a seed where none is given; both are stored.
     rng = random.Random(secrets.randbits(64))
-    return parse_experiment(config, rng=rng, layers=layers(settings, pool))
+    return parse_experiment(config, rng=rng, layers=layers(settings, pool, template))
 
 
 async def _project(conn: Connection, asked: CreateExperimentRequest, wished: Wishes) -> Project:
@@ -150,27 +170,31 @@ async def _parents_code(conn: Connection, parent_id: int | None) -> str | None:
     return None if parent_id is None else await contexts.of_experiment(conn, parent_id)
 
 
-async def _unfit(
-    conn: Connection, settings: MasterSettings, pool: PoolSettings, resolved: ResolvedExperiment
+async def unfit_in(
+    conn: Connection,
+    settings: MasterSettings,
+    pool: PoolSettings,
+    slots: int,
+    *,
+    single_node: bool,
+    max_slots: int | None,
+    setting: str,
 ) -> str | None:
-    """Why nothing could run it as the pool is now; None if something could. Raises InvalidInput: never will."""
+    """Why nothing could run what needs ``slots`` as the pool is now; None if something could.
+
+    ``setting``: what the refusal names. Raises InvalidInput: never will.
+    """
     found = await placements.snapshots(
         conn,
         {one.name: rules(one) for one in settings.pools},
         {one.name: one.max_aux_containers_per_agent for one in settings.pools},
     )
     snapshot = next((one for one in found if one.pool == pool.name), _empty(pool, rules(pool)))
-    resources = resolved.experiment.resources
-    reason = can_never_fit(
-        resources.slots_per_trial,
-        snapshot,
-        single_node=resources.is_single_node is True,
-        max_slots=resources.max_slots,
-    )
+    reason = can_never_fit(slots, snapshot, single_node=single_node, max_slots=max_slots)
     if reason is None or not any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
         # A pool without agents is one that nobody has started yet.
         return reason
-    raise InvalidInput(f"resources.slots_per_trial: {reason}")
+    raise InvalidInput(f"{setting}: {reason}")
 
 
 def _empty(pool: PoolSettings, its_rules: PoolRules) -> Snapshot:
