@@ -18,10 +18,14 @@ from tenax.master.api import (
     errors,
     experiments,
     groups,
+    jobs,
+    kubernetes,
     legacy_users,
     logs,
     machines,
     metrics,
+    pools,
+    projects,
     roles,
     searches,
     spool,
@@ -30,9 +34,11 @@ from tenax.master.api import (
     tasks,
     tokens,
     trials,
+    usage,
     user_settings,
     users,
     workloads,
+    workspaces,
 )
 from tenax.master.api.deps import authorize
 from tenax.master.api.edge import Edge
@@ -61,9 +67,15 @@ ROUTES: tuple[Routes, ...] = (
     workloads.routes,
     searches.routes,
     checkpoints.routes,
+    workspaces.routes,
+    projects.routes,
     tasks.routes,
     allocations.routes,
     machines.routes,
+    pools.routes,
+    jobs.routes,
+    usage.routes,
+    kubernetes.routes,
     agent_sessions.routes,
 )
 

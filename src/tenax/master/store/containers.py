@@ -14,6 +14,7 @@ from asyncpg import Connection
 from tenax.errors import Stale
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Container, ContainerState, Ending, Want
+from tenax.master.store import usage
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 
@@ -66,15 +67,18 @@ async def save(conn: Connection, before: Member, after: Container, address: str 
     )
     if done is None:
         raise Stale
+    if after.state is ContainerState.TERMINATED:
+        await usage.end(conn, after.container_id)
 
 
 async def create(
     conn: Connection, container_id: str, allocation_id: str, rank: int, agent_id: str, slots: list[int]
 ) -> None:
-    """Place a member: its row, and a row for each slot that it holds from now on."""
+    """Place a member: its row, a row for each slot that it holds from now on, and one in the accounts."""
     await conn.execute(Q.create, container_id, allocation_id, rank, agent_id, slots)
     if slots:
         await conn.execute(Q.occupy, agent_id, slots, container_id)
+    await usage.begin(conn, container_id)
 
 
 async def gone(conn: Connection, container_id: str, agent_id: str) -> bool:
