@@ -37,6 +37,7 @@ from tenax.master.api import (
     usage,
     user_settings,
     users,
+    webhooks,
     workloads,
     workspaces,
 )
@@ -61,6 +62,7 @@ ROUTES: tuple[Routes, ...] = (
     legacy_users.routes,
     tokens.routes,
     roles.routes,
+    webhooks.routes,
     submissions.routes,
     experiments.routes,
     trials.routes,

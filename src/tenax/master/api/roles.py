@@ -23,7 +23,6 @@ _REFUSED = (
     ("POST", "/api/v1/roles/search/by-assignability", "SearchRolesAssignableToScope"),
     ("GET", "/api/v1/roles/search/by-group/{group_id}", "GetRolesAssignedToGroup"),
     ("GET", "/api/v1/roles/search/by-user/{user_id}", "GetRolesAssignedToUser"),
-    ("GET", "/api/v1/roles/workspace/{workspace_id}", "GetGroupsAndUsersAssignedToWorkspace"),
     ("POST", "/api/v1/roles/add-assignments", "AssignRoles"),
     ("POST", "/api/v1/roles/remove-assignments", "RemoveAssignments"),
     ("GET", "/api/v1/permissions/summary", "GetPermissionsSummary"),

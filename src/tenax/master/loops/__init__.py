@@ -12,9 +12,11 @@ from tenax.master.loops.loop import Loop, run
 from tenax.master.loops.rescuing import Rescuing
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.loops.searching import Searching
+from tenax.master.loops.telling import Telling
 from tenax.master.loops.tending import Tending
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Listener
+from tenax.master.webhook_sender import Sender
 
 
 def start(
@@ -23,6 +25,8 @@ def start(
     """Start every loop as a task of the running event loop; the returned coroutine function ends them."""
     patience = float(settings.preemption_timeout)
     reconnect_wait_s = max(pool.agent_reconnect_wait for pool in settings.pools)
+    sender = Sender(settings.webhooks, secret)
+    telling = Telling(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
     loops: tuple[Loop, ...] = (
         Searching(),
         Tending(patience),
@@ -30,6 +34,7 @@ def start(
         Scheduling(settings.pools, secret, patience),
         Rescuing(reconnect_wait_s),
         Deleting(),
+        telling,
     )
     tasks = [asyncio.create_task(run(loop, database, listener), name=f"loop {loop.name}") for loop in loops]
 
@@ -40,5 +45,6 @@ def start(
             for task in alive:
                 task.cancel()
             _, alive = await asyncio.wait(alive, timeout=0.5)
+        await telling.close()
 
     return stop

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from asyncpg import Connection
 
-from tenax.errors import NotFound, Stale
+from tenax.errors import NotFound, NotNow, Stale
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState, step
+from tenax.master.store import registry, webhook_events
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 
@@ -76,6 +77,7 @@ async def happen(
         raise Stale
     if after in ENDED:
         await conn.execute(Q.end_job, experiment.job_id)
+    await webhook_events.experiment_changed(conn, experiment.id, after)
     await notify(conn, "experiment", experiment.id)
     if after is ExperimentState.DELETING:
         await notify(conn, "deletion", experiment.id)
@@ -84,7 +86,11 @@ async def happen(
 
 async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reason: str = "") -> ExperimentState:
     """A user's verb (activate, pause, cancel, kill, delete) on an experiment. Raises NotFound, NotNow."""
-    return await happen(conn, await lock(conn, experiment_id), event, reason)
+    experiment = await lock(conn, experiment_id)
+    kept = await registry.kept_of(conn, experiment_id) if event is ExperimentEvent.DELETE else None
+    if kept is not None:
+        raise NotNow(f"experiment {experiment_id} cannot be deleted: {kept}")
+    return await happen(conn, experiment, event, reason)
 
 
 async def announce(conn: Connection, experiment_id: int) -> None:

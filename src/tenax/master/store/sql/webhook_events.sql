@@ -1,0 +1,70 @@
+-- name: meant_by_experiment
+-- The webhooks that hear of this kind of event of an experiment, and the trigger by which each does.
+select distinct on (h.id) h.id as webhook_id, t.id as trigger_id, t.condition
+from webhook_triggers t
+join webhooks h on h.id = t.webhook_id
+cross join (
+    select p.workspace_id, d.config -> 'integrations' -> 'webhooks' as wishes
+    from experiments e
+    join projects p on p.id = e.project_id
+    join experiment_documents d on d.experiment_id = e.id
+    where e.id = $1) x
+where t.kind = $2
+  and ($3::text is null or t.condition ->> 'state' = $3)
+  and ($4::bigint is null or t.id = $4)
+  and (h.workspace_id is null or h.workspace_id = x.workspace_id)
+  and case h.mode
+      when 'WORKSPACE' then not coalesce((x.wishes ->> 'exclude')::boolean, false)
+      else coalesce(x.wishes -> 'webhook_id' @> to_jsonb(h.id), false)
+        or coalesce(x.wishes -> 'webhook_name' @> to_jsonb(h.name), false) end
+order by h.id, t.id;
+
+-- name: put
+insert into webhook_deliveries (event_id, webhook_id, event) values ($1, $2, $3);
+
+-- name: experiment
+select e.id, e.state, d.name, e.owner_id, j.pool as resource_pool,
+       coalesce((d.config -> 'resources' ->> 'slots_per_trial')::int, 1) as slots_per_trial,
+       w.name as workspace, p.name as project, w.id as workspace_id,
+       extract(epoch from coalesce(e.ended_at, now()) - coalesce(e.started_at, e.created_at))::bigint as duration,
+       extract(epoch from now())::bigint as now
+from experiments e
+join experiment_documents d on d.experiment_id = e.id
+join jobs j on j.job_id = e.job_id
+join projects p on p.id = e.project_id
+join workspaces w on w.id = p.workspace_id
+where e.id = $1;
+
+-- name: trial_of
+select exists (select 1 from trials where id = $1 and experiment_id = $2);
+
+-- name: log_triggers
+-- Patterns that lines of a task's output are looked at for.
+select t.id as trigger_id, t.condition ->> 'regex' as regex
+from webhook_triggers t
+join webhooks h on h.id = t.webhook_id
+cross join (
+    select p.workspace_id, d.config -> 'integrations' -> 'webhooks' as wishes
+    from tasks k
+    join trials tr on tr.id = k.trial_id
+    join experiments e on e.id = tr.experiment_id
+    join projects p on p.id = e.project_id
+    join experiment_documents d on d.experiment_id = e.id
+    where k.task_id = $1) x
+where t.kind = 'TASK_LOG'
+  and (h.workspace_id is null or h.workspace_id = x.workspace_id)
+  and case h.mode
+      when 'WORKSPACE' then not coalesce((x.wishes ->> 'exclude')::boolean, false)
+      else coalesce(x.wishes -> 'webhook_id' @> to_jsonb(h.id), false)
+        or coalesce(x.wishes -> 'webhook_name' @> to_jsonb(h.name), false) end
+  and not exists (select 1 from webhook_log_matches m where m.task_id = $1 and m.trigger_id = t.id)
+order by t.id;
+
+-- name: first_match
+insert into webhook_log_matches (task_id, trigger_id)
+select $1, t.id from webhook_triggers t where t.id = $2
+on conflict do nothing
+returning trigger_id;
+
+-- name: trigger
+select webhook_id, condition, extract(epoch from now())::bigint as now from webhook_triggers where id = $1;
