@@ -48,7 +48,7 @@ class Amount:
 
 
 async def seed(conn: Connection, amount: Amount = Amount()) -> None:
-    """Write it. In a transaction of the caller's; the tables are analyzed, so that plans are those of a grown database."""
+    """Write it. In a transaction of the caller's; the tables are analyzed, as they would be by now."""
     rng = random.Random(amount.experiments)
     people = await _people(conn, amount.users)
     places = await _places(conn, amount.projects, people[0])
@@ -170,7 +170,7 @@ async def _documents(conn: Connection, made: list[_Experiment]) -> None:
         select s.id, s.name, 'run ' || md5(s.name), s.labels, 'name: ' || s.name,
                c.config || jsonb_build_object('name', s.name), s.id
         from seeded s
-        join (select ordinality - 1 as search, config from unnest($1::jsonb[]) with ordinality as u (config, ordinality)) c
+        join (select ordinality - 1 as search, config from unnest($1::jsonb[]) with ordinality u (config, ordinality)) c
           on c.search = s.search
         """,
         configs,

@@ -121,13 +121,13 @@ async def get_experiments(
         ids=_tuple(incl),
         not_ids=_tuple(not_in),
     )
-    async with master.db.connection() as conn:
+    async with master.db.snapshot() as conn:
         total = await listings_experiments.count(conn, wanted)
         page, pagination = _window(window).of(total)
         found = []
         if window.limit != _NONE:
             found = await listings_experiments.page(
-                conn, wanted, page, order=_ORDERS[sort_by], descending=window.descending
+                conn, wanted, page, total, order=_ORDERS[sort_by], descending=window.descending
             )
     if window.limit == _NONE:
         pagination.end_index = pagination.start_index

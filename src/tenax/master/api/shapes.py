@@ -12,7 +12,6 @@ from tenax.master.store.listings_experiments import ExperimentView
 from tenax.master.store.listings_trials import TrialView
 from tenax.master.store.users import User
 from tenax.search import grid
-from tenax.search.config import Grid
 from tenax.wire.api import checkpoints as wire_checkpoints
 from tenax.wire.api import experiments as wire_experiments
 from tenax.wire.api import trials as wire_trials
@@ -127,13 +126,11 @@ def experiment_progress(view: ExperimentView) -> float:
     """Share of the trials that the search may make which are over, with what live ones told of themselves."""
     if view.state == "COMPLETED":
         return 1.0
-    searcher = _object(view.config.get("searcher"))
-    most = searcher.get("max_trials")
-    expected = most if isinstance(most, int) else 1
-    if searcher.get("name") == "grid":
-        search = stored_experiment(view.config).search
-        expected = grid.size(search.hyperparameters) if isinstance(search.method, Grid) else 1
-    return min(1.0, (view.trials_ended + view.progress_told) / max(expected, view.trials, 1))
+    expected = view.expected_trials
+    if expected is None and _object(view.config.get("searcher")).get("name") == "grid":
+        # Written by a release that did not count the points of a grid.
+        expected = grid.size(stored_experiment(view.config).search.hyperparameters)
+    return min(1.0, (view.trials_ended + view.progress_told) / max(expected or 1, view.trials, 1))
 
 
 def trial_reason(view: TrialView) -> str:
@@ -182,6 +179,8 @@ def trial_state(view: TrialView) -> str:
     """The state that a trial is shown in: its own once it ended, else what it is on the way to, else its attempt's."""
     if view.state != "ACTIVE":
         return view.state
+    if view.unmanaged:
+        return "RUNNING" if view.run_id else "QUEUED"
     if view.wish == "KILL" or view.experiment_state == "STOPPING_KILLED":
         return "STOPPING_KILLED"
     if view.wish == "CANCEL" or view.experiment_state == "STOPPING_CANCELED":

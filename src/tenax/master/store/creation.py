@@ -34,6 +34,8 @@ class NewExperiment:
     priority: int
     weight: float
     max_slots: int | None
+    #: How many trials its search will make.
+    expected_trials: int
     #: Hash, archive and size of its code where it came with it; only a hash where the code is there already.
     context_hash: str | None = None
     archive: bytes | None = None
@@ -59,6 +61,7 @@ async def create(conn: Connection, new: NewExperiment, *, activate: bool) -> int
         new.context_hash,
         list(new.notices),
     )
+    await conn.execute(Q.expect_trials, experiment_id, new.expected_trials)
     if activate:
         await experiments.ask(conn, experiment_id, ExperimentEvent.ACTIVATE)
     else:

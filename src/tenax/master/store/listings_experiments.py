@@ -55,6 +55,8 @@ class ExperimentView:
     code_bytes: int
     trials: int
     trials_ended: int
+    #: How many its search will make; None: its configuration alone does not say.
+    expected_trials: int | None
     #: Sum of what live trials told of their progress, each 0 to 1.
     progress_told: float
     #: Why the first of its trials that failed did so; only of an experiment that failed.
@@ -89,56 +91,90 @@ class ExperimentFilter:
     not_ids: tuple[int, ...] | None = None
 
 
-_TRIALS = "(select {what} from trials t {join} where t.experiment_id = e.id)"
-_DOCUMENT = "(select {what} from experiment_documents d where d.experiment_id = e.id)"
-_CHECKPOINTS = "join checkpoints c on c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED')"
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a list may be ordered by; a null comes last in both directions."""
 
-#: What a list may be ordered by.
-ORDERS: Mapping[str, str] = {
-    "id": "e.id",
-    "start_time": "e.created_at",
-    "end_time": "e.ended_at",
-    "state": "e.state",
-    "user": "(select lower(u.username) from users u where u.id = e.owner_id)",
-    "forked_from": "e.parent_id",
-    "project_id": "e.project_id",
-    "name": _DOCUMENT.format(what="lower(d.name)"),
-    "description": _DOCUMENT.format(what="lower(d.description)"),
-    "resource_pool": "(select j.pool from jobs j where j.job_id = e.job_id)",
-    "num_trials": _TRIALS.format(what="count(*)", join=""),
-    "progress": _TRIALS.format(
-        what="avg(case when t.state = 'ACTIVE' then coalesce(m.progress, 0) else 1 end)",
-        join="left join trial_telemetry m on m.trial_id = t.id",
-    ),
-    "checkpoint_size": _TRIALS.format(what="sum(c.size_bytes)", join=_CHECKPOINTS),
-    "checkpoint_count": _TRIALS.format(what="count(*)", join=_CHECKPOINTS),
-    "searcher_metric": _TRIALS.format(
-        what="case when " + _DOCUMENT.format(what="d.config -> 'searcher' ->> 'smaller_is_better'") + " = 'false' "
-        "then max(m.best_metric) else min(m.best_metric) end",
-        join="join trial_telemetry m on m.trial_id = t.id and m.best_metric not in ('NaN', 'Infinity', '-Infinity')",
-    ),
+    expression: str
+    #: What it is read from beside ``experiments e``.
+    join: str = ""
+    #: Where every experiment has a row in one table, that table: it alone is read where nothing is filtered.
+    alone: str = ""
+    nullable: bool = False
+
+
+_DOCUMENTS = "join experiment_documents d on d.experiment_id = e.id"
+_TALLIES = "join experiment_tallies y on y.experiment_id = e.id"
+#: Enums of the API, in its order; an index has the same expression.
+_STATE = (
+    "array_position(array['ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_COMPLETED', "
+    "'STOPPING_ERROR', 'DELETING', 'CANCELED', 'COMPLETED', 'ERROR', 'DELETE_FAILED'], e.state)"
+)
+#: As `tenax.master.api.shapes.experiment_progress`; only what has not ended has progress told by scripts.
+_PROGRESS = """case when e.state = 'COMPLETED' then 1 else least(1, (y.trials_ended + case when e.ended_at is null then
+    coalesce((select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
+              where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end)
+    / greatest(coalesce(y.expected_trials, 1), y.trials, 1)) end"""
+_BEST = "(case when y.best_metric > '-Infinity' and y.best_metric < 'Infinity' then y.best_metric end)"
+
+ORDERS: Mapping[str, _Order] = {
+    "id": _Order("e.id"),
+    "start_time": _Order("e.created_at"),
+    "end_time": _Order("e.ended_at", nullable=True),
+    "state": _Order(_STATE),
+    "user": _Order("lower(u.username)", "join users u on u.id = e.owner_id"),
+    "forked_from": _Order("e.parent_id", nullable=True),
+    "project_id": _Order("e.project_id"),
+    "name": _Order("d.name_key", _DOCUMENTS, "experiment_documents d"),
+    "description": _Order("d.description_key", _DOCUMENTS, "experiment_documents d"),
+    "resource_pool": _Order("j.pool", "join jobs j on j.job_id = e.job_id"),
+    "num_trials": _Order("y.trials", _TALLIES, "experiment_tallies y"),
+    "progress": _Order(_PROGRESS, _TALLIES),
+    "checkpoint_size": _Order("y.checkpoint_bytes", _TALLIES, "experiment_tallies y"),
+    "checkpoint_count": _Order("y.checkpoints", _TALLIES, "experiment_tallies y"),
+    "searcher_metric": _Order(_BEST, _TALLIES, "experiment_tallies y", nullable=True),
 }
 
 
 async def count(conn: Connection, wanted: ExperimentFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {Q.matching}", *_parameters(wanted))
+    condition, parameters = _where(wanted)
+    total: int = await conn.fetchval(f"select count(*) from experiments e where {condition}", *parameters)
     return total
 
 
 async def page(
-    conn: Connection, wanted: ExperimentFilter, window: Page, *, order: str, descending: bool
+    conn: Connection, wanted: ExperimentFilter, window: Page, total: int, *, order: str, descending: bool
 ) -> list[ExperimentView]:
-    """A page of those that match."""
-    direction = "desc" if descending else "asc"
+    """A page of those that match; ``total``: how many those are, of the same snapshot."""
+    return await views(conn, await ids(conn, wanted, window, total, order=order, descending=descending))
+
+
+async def ids(
+    conn: Connection, wanted: ExperimentFilter, window: Page, total: int, *, order: str = "id", descending: bool = False
+) -> list[int]:
+    """Which experiments are on a page of those that match."""
+    size = total - window.offset if window.limit is None else min(window.limit, total - window.offset)
+    # What lies in the second half is nearer to the other end.
+    backward = window.offset > total // 2
+    offset = total - window.offset - size if backward else window.offset
+    by = ORDERS[order]
+    condition, parameters = _where(wanted)
+    alone = by.alone and not parameters
+    source = by.alone if alone else f"experiments e {by.join}"
+    number = f"{by.alone[-1]}.experiment_id" if alone else "e.id"
+    direction = "desc" if descending is not backward else "asc"
+    nulls = f" nulls {'first' if backward else 'last'}" if by.nullable else ""
     rows = await conn.fetch(
-        f"select e.id {Q.matching} order by {ORDERS[order]} {direction} nulls last, e.id {direction} "
-        "limit $13 offset $14",
-        *_parameters(wanted),
-        window.limit,
-        window.offset,
+        f"select {number} as id from {source} where {condition}"
+        f" order by {by.expression} {direction}{nulls}, {number} {direction}"
+        f" limit ${len(parameters) + 1} offset ${len(parameters) + 2}",
+        *parameters,
+        size,
+        offset,
     )
-    return await views(conn, [row["id"] for row in rows])
+    found = [row["id"] for row in rows]
+    return found[::-1] if backward else found
 
 
 async def views(conn: Connection, ids: list[int]) -> list[ExperimentView]:
@@ -207,21 +243,37 @@ async def progress_by_request(conn: Connection, experiment_id: int) -> dict[str,
     return {row["request_id"]: row["progress"] for row in rows}
 
 
-def _parameters(wanted: ExperimentFilter) -> tuple[object, ...]:
-    return (
-        wanted.archived,
-        like(wanted.name),
-        like(wanted.description),
-        _list(wanted.labels),
-        None if wanted.users is None else [user.lower() for user in wanted.users],
-        _list(wanted.user_ids),
-        _list(wanted.states),
-        wanted.project_id,
-        wanted.after_id,
-        wanted.before_id,
-        _list(wanted.ids),
-        _list(wanted.not_ids),
+_IN_DOCUMENT = "exists (select 1 from experiment_documents x where x.experiment_id = e.id and {})"
+#: What an ACTIVE experiment is shown as.
+_SHOWN = """(case when e.state <> 'ACTIVE' then e.state else (
+    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
+                                 when 'STARTING' then 3 else 4 end)
+           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end
+    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+    where t.experiment_id = e.id and t.state = 'ACTIVE') end)"""
+
+
+def _where(wanted: ExperimentFilter) -> tuple[str, list[object]]:
+    """The condition of a filter and its parameters. Only what is asked stands in it: then indexes can be used."""
+    users = None if wanted.users is None else [user.lower() for user in wanted.users]
+    states = None if wanted.states is None else list(wanted.states)
+    asked = (
+        ("e.archived = {}::boolean", wanted.archived),
+        (_IN_DOCUMENT.format("x.name ilike {}::text"), like(wanted.name)),
+        (_IN_DOCUMENT.format("x.description ilike {}::text"), like(wanted.description)),
+        (_IN_DOCUMENT.format("x.labels @> {}::text[]"), _list(wanted.labels)),
+        ("e.owner_id in (select u.id from users u where lower(u.username) = any({}::text[]))", users),
+        ("e.owner_id = any({}::bigint[])", _list(wanted.user_ids)),
+        (f"(e.state = any({{0}}::text[]) or (e.state = 'ACTIVE' and {_SHOWN} = any({{0}}::text[])))", states),
+        ("e.project_id = {}::bigint", wanted.project_id),
+        ("e.id > {}::bigint", wanted.after_id),
+        ("e.id < {}::bigint", wanted.before_id),
+        ("e.id = any({}::bigint[])", _list(wanted.ids)),
+        ("not e.id = any({}::bigint[])", _list(wanted.not_ids)),
     )
+    given = [(condition, value) for condition, value in asked if value is not None]
+    conditions = [condition.format(f"${place}") for place, (condition, _) in enumerate(given, 1)]
+    return " and ".join(conditions) or "true", [value for _, value in given]
 
 
 def _list(values: tuple[object, ...] | None) -> list[object] | None:

@@ -8,3 +8,7 @@ insert into experiments (job_id, owner_id, project_id, parent_id) values ($1, $2
 -- name: create_documents
 insert into experiment_documents (experiment_id, name, description, labels, original_config, config, seed, context_hash, notices)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: expect_trials
+-- The configuration alone does not say how many points a grid has.
+update experiment_tallies set expected_trials = $2 where experiment_id = $1 and expected_trials is distinct from $2;
