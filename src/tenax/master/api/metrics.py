@@ -39,7 +39,12 @@ async def report_metrics(master: MasterDep, caller: CallerDep, request: Request,
     large = len(body) > LARGE_BODY_BYTES
     asked = await master.intake.threads.run(decode_body, body) if large else decode_body(body)
     group, values = _parts(asked)
-    run_id = await _run_of(master, caller, trial_id, values)
+    return await take(master, caller, trial_id, group, values)
+
+
+async def take(master: Master, caller: Caller, trial_id: int, group: str, values: JsonObject) -> Response:
+    """Store one report: what stands under ``metrics`` in a request. Raises InvalidInput, NotNow, Forbidden."""
+    run_id = await run_of(master, caller, trial_id, values)
     step, time = _either(values, "stepsCompleted"), _either(values, "reportTime")
     report = from_values(
         trial_id, run_id, group, None if step is None else _integer(step), time if isinstance(time, str) else None,
@@ -118,7 +123,7 @@ async def get_names(master: MasterDep, experiment_id: int) -> Response:
     return Response(msgspec.json.encode(found), media_type="application/json")
 
 
-async def _run_of(master: Master, caller: Caller, trial_id: int, values: JsonObject) -> int:
+async def run_of(master: Master, caller: Caller, trial_id: int, values: JsonObject) -> int:
     """The run that reports: that of the token; without one, what the body says. Raises NotNow, Forbidden, NotFound."""
     said = _either(values, "trialRunId")
     told = None if said is None else _integer(said)
@@ -143,7 +148,21 @@ async def _stream(master: Master, trial_ids: Sequence[int], group: str) -> Strea
     return ndjson(_reports(master, trial_ids, group))
 
 
+async def reports_of(master: Master, trial_ids: Sequence[int], group: str) -> list[JsonObject]:
+    """All visible reports of trials that are there, as messages; for answers that are one document."""
+    found: list[JsonObject] = []
+    async for packed in _packed(master, trial_ids, group):
+        reports = await master.intake.readers.run(PackedReports.reports, packed)
+        found += [_message(len(found) + number, report) for number, report in enumerate(reports)]
+    return found
+
+
 async def _reports(master: Master, trial_ids: Sequence[int], group: str) -> AsyncIterator[bytes]:
+    async for packed in _packed(master, trial_ids, group):
+        yield await master.intake.readers.run(_report_lines, packed)
+
+
+async def _packed(master: Master, trial_ids: Sequence[int], group: str) -> AsyncIterator[PackedReports]:
     async with master.db.snapshot() as conn:
         groups = [found for found in await series.groups_of(conn, sorted(set(trial_ids))) if group in ("", found.name)]
     for found in groups:
@@ -152,7 +171,7 @@ async def _reports(master: Master, trial_ids: Sequence[int], group: str) -> Asyn
         for cluster in clusters:
             async with master.db.connection() as conn:
                 packed = await series.fetch(conn, found, cluster)
-            yield await master.intake.readers.run(_report_lines, packed)
+            yield packed
 
 
 async def _series(master: Master, trial_id: int, group: str, metric: str) -> PackedSeries:
