@@ -146,9 +146,9 @@ def check(caller: Caller, allow: Allow) -> None:
         return
     if caller.user is None and caller.agent_id is None:
         raise NotAuthenticated
-    if caller.task is not None and caller.task.ended and allow is not Allow.TASK:
+    if caller.task is not None and caller.task.ended and allow not in (Allow.TASK, Allow.REPORTER):
         raise NotAuthenticated(_ENDED)
-    if allow is Allow.USER:
+    if allow in (Allow.USER, Allow.REPORTER):
         _ = caller.person
     elif allow is Allow.TASK:
         _ = caller.attempt

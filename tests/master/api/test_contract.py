@@ -23,6 +23,7 @@ MAY = {
     Allow.USER: {Allow.USER, Allow.ADMIN},
     Allow.ADMIN: {Allow.ADMIN},
     Allow.TASK: set(),
+    Allow.REPORTER: {Allow.USER, Allow.ADMIN},
     Allow.AGENT: set(),
 }
 MALFORMED = (

@@ -10,15 +10,16 @@ from typing import Annotated, cast
 
 from fastapi import Query
 
-from tenax.errors import Forbidden, InvalidInput, NotNow
+from tenax.errors import Forbidden, InvalidInput, NotNow, Unsupported
 from tenax.jsonvalue import JsonObject
 from tenax.master import attempts
 from tenax.master.api.deps import MasterDep, TaskDep
 from tenax.master.api.routing import Allow, Routes
+from tenax.master.api.tasks import allocation_message
 from tenax.master.api.waiting import until
 from tenax.master.context import Master
 from tenax.master.ingest import states
-from tenax.master.store import allocations, barriers
+from tenax.master.store import allocations, barriers, listings_tasks
 from tenax.master.store.barriers import Member
 from tenax.master.store.sessions import TaskOf
 from tenax.wire.api.message import Empty
@@ -26,7 +27,10 @@ from tenax.wire.api.tasks import (
     AcceleratorDataRequest,
     AllGatherRequest,
     AllGatherResponse,
+    GetAllocationResponse,
+    NotifyContainerRunningRequest,
     PreemptionResponse,
+    ProxyAddressRequest,
     RendezvousInfo,
     RendezvousResponse,
 )
@@ -36,6 +40,7 @@ routes = Routes("Allocations")
 #: The longest that one long poll is held, whatever it asks for.
 LONGEST_POLL_S = 300.0
 _MOST_PEERS = 10_000
+_LONGEST_ADDRESS = 255
 _PREFIX = "/api/v1/allocations/{allocation_id}"
 
 
@@ -128,12 +133,49 @@ async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body:
     return AllGatherResponse(data=cast("list[dict[str, object]]", found))
 
 
+@routes.get(_PREFIX, "GetAllocation", allow=Allow.USER)
+async def get_allocation(master: MasterDep, allocation_id: str) -> GetAllocationResponse:
+    """One attempt."""
+    async with master.db.connection() as conn:
+        view = await listings_tasks.allocation(conn, allocation_id)
+    return GetAllocationResponse(allocation=allocation_message(view))
+
+
+@routes.post(f"{_PREFIX}/notify_container_running", "NotifyContainerRunning", allow=Allow.TASK)
+async def container_running(
+    master: MasterDep, task: TaskDep, allocation_id: str, body: NotifyContainerRunningRequest
+) -> AllGatherResponse:
+    """A member says that it runs, and what it is; answers what all of them said, once all have."""
+    gathering = AllGatherRequest(request_uuid=body.request_uuid, num_peers=body.num_peers, data=body.data)
+    return await all_gather(master, task, allocation_id, gathering)
+
+
 @routes.post(f"{_PREFIX}/ready", "AllocationReady", allow=Allow.TASK)
 async def ready(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty:
     """The task says that its service can be used."""
     _check_own(task, allocation_id)
     async with master.db.transaction() as conn:
         await allocations.set_ready(conn, allocation_id)
+    return Empty()
+
+
+@routes.post(f"{_PREFIX}/waiting", "AllocationWaiting", allow=Allow.TASK)
+async def waiting(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty:
+    """The task runs, and its service waits for something before it can be used."""
+    _check_own(task, allocation_id)
+    async with master.db.transaction() as conn:
+        await allocations.set_waiting(conn, allocation_id)
+    return Empty()
+
+
+@routes.post(f"{_PREFIX}/proxy_address", "PostAllocationProxyAddress", allow=Allow.TASK)
+async def proxy_address(master: MasterDep, task: TaskDep, allocation_id: str, body: ProxyAddressRequest) -> Empty:
+    """Where the task is reached, told by the task itself."""
+    _check_own(task, allocation_id)
+    if not body.proxy_address or len(body.proxy_address) > _LONGEST_ADDRESS or not body.proxy_address.isprintable():
+        raise InvalidInput(f"proxyAddress must be a host name or an address of at most {_LONGEST_ADDRESS} characters")
+    async with master.db.transaction() as conn:
+        await allocations.set_proxy_address(conn, allocation_id, body.proxy_address)
     return Empty()
 
 
@@ -144,6 +186,12 @@ async def daemon(master: MasterDep, task: TaskDep, allocation_id: str, resources
     async with master.db.transaction() as conn:
         await attempts.mark_daemon(conn, allocation_id, resources_id)
     return Empty()
+
+
+@routes.put("/api/v1/notebooks/{notebook_id}/report_idle", "IdleNotebook", allow=Allow.TASK)
+async def report_idle(notebook_id: str) -> Empty:
+    """Whether a notebook is used."""
+    raise Unsupported(f"notebooks are not offered yet, so nobody waits for {notebook_id} to be idle")
 
 
 @routes.post(f"{_PREFIX}/acceleratorData", "PostAllocationAcceleratorData", allow=Allow.TASK)

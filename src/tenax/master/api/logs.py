@@ -28,6 +28,9 @@ from tenax.wire.api.message import OrderBy
 routes = Routes("logs")
 log = structlog.get_logger("tenax.logs")
 
+#: A task, lines of it, and where they come from.
+Posted = tuple[str, list[Line], list[Origin]]
+
 #: Lines in one request, and in one part of a stream.
 _MOST_LINES, _PART_LINES = 10_000, 1000
 Texts = Annotated[list[str], Query()]
@@ -71,11 +74,16 @@ async def post_task_logs(master: MasterDep, caller: CallerDep, request: Request)
         raise Forbidden(f"the token is not that of task {task_id}")
     if caller.task is None and not caller.is_admin:
         raise Forbidden("only a task itself adds to its output")
+    await keep(master, task_id, lines, origins)
+    return Response(b"{}", media_type="application/json")
+
+
+async def keep(master: Master, task_id: str, lines: list[Line], origins: list[Origin]) -> None:
+    """Store lines of a task; without room for them they are dropped. Raises NotFound."""
     try:
         await master.intake.logs.posted(task_id, lines, origins)
     except (NoRoom, DatabaseFull) as error:
         log.warning("lines of a task were dropped", task=task_id, lines=len(lines), reason=str(error))
-    return Response(b"{}", media_type="application/json")
 
 
 def wanted(
@@ -197,9 +205,13 @@ def _message(found: Found) -> JsonObject:
     return message
 
 
-def _posted(body: bytes) -> tuple[str, list[Line], list[Origin]]:
+def _posted(body: bytes) -> Posted:
     asked = decode_body(body)
-    rows = asked.get("logs") if isinstance(asked, dict) else None
+    return posted(asked.get("logs") if isinstance(asked, dict) else None)
+
+
+def posted(rows: Json) -> Posted:
+    """Lines of one task, as a shipper writes them. Raises InvalidInput."""
     if not isinstance(rows, list) or not rows:
         raise InvalidInput("logs must be a list of at least one line")
     if len(rows) > _MOST_LINES:

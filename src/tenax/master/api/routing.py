@@ -35,6 +35,8 @@ class Allow(str, Enum):
     ADMIN = "admin"
     #: A task, with the token of its allocation.
     TASK = "task"
+    #: A task, for its own trial; and a user, for a trial of their own that runs outside of the cluster.
+    REPORTER = "reporter"
     #: An agent, with the credential it got when it joined.
     AGENT = "agent"
 

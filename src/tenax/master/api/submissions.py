@@ -17,7 +17,7 @@ from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import experiment_message
 from tenax.master.auth import Caller
 from tenax.master.context import Master
-from tenax.master.store import contexts, creation, listings_experiments
+from tenax.master.store import contexts, creation, listings_experiments, unmanaged
 from tenax.master.submission import Submission, examine, layers
 from tenax.search import view
 from tenax.wire.api.experiments import (
@@ -48,7 +48,10 @@ async def create_experiment(
     if body.validate_only:
         return _reply(asked, _imagined(asked, caller))
     async with master.db.transaction() as conn:
-        experiment_id = await creation.create(conn, asked.new, activate=body.activate)
+        if body.unmanaged:
+            experiment_id = await unmanaged.create_experiment(conn, asked.new)
+        else:
+            experiment_id = await creation.create(conn, asked.new, activate=body.activate)
         made = await listings_experiments.get(conn, experiment_id)
     return _reply(asked, experiment_message(made, caller))
 

@@ -10,10 +10,11 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from tenax.errors import Forbidden
-from tenax.master.api.deps import AgentDep, MasterDep
+from tenax.master.api.deps import AgentDep, CallerDep, MasterDep
 from tenax.master.api.routing import Allow, Routes
+from tenax.master.api.task_shapes import TASK_STATES, with_launched
 from tenax.master.context import Master
-from tenax.master.store import contexts, listings_tasks
+from tenax.master.store import contexts, listings_launched, listings_tasks
 from tenax.master.store.listings_tasks import AllocationView, OpenAllocation
 from tenax.wire.api.machines import Device, DeviceType
 from tenax.wire.api.tasks import (
@@ -27,23 +28,12 @@ from tenax.wire.api.tasks import (
     GetTasksResponse,
     ResourcesSummary,
     Task,
-    TaskState,
 )
 
 routes = Routes("Tasks")
 
 #: Bytes of an archive that are read and sent at a time.
 _PIECE = 1 << 20
-
-_STATES = {
-    "PENDING": TaskState.QUEUED,
-    "ASSIGNED": TaskState.STARTING,
-    "PULLING": TaskState.PULLING,
-    "STARTING": TaskState.STARTING,
-    "RUNNING": TaskState.RUNNING,
-    "TERMINATING": TaskState.TERMINATING,
-    "TERMINATED": TaskState.TERMINATED,
-}
 
 
 @routes.get("/api/v1/tasks", "GetTasks", allow=Allow.USER)
@@ -55,19 +45,19 @@ async def get_tasks(master: MasterDep) -> GetTasksResponse:
 
 
 @routes.get("/api/v1/tasks/{task_id}", "GetTask", allow=Allow.USER)
-async def get_task(master: MasterDep, task_id: str) -> GetTaskResponse:
+async def get_task(master: MasterDep, caller: CallerDep, task_id: str) -> GetTaskResponse:
     """One task and its attempts, the newest first."""
     async with master.db.connection() as conn:
         view, attempts = await listings_tasks.get(conn, task_id)
-    return GetTaskResponse(
-        task=Task(
-            task_id=view.task_id,
-            task_type=f"TASK_TYPE_{view.kind}",
-            allocations=[_allocation(one) for one in attempts],
-            start_time=view.created_at,
-            end_time=view.ended_at,
-        )
+        launched = await listings_launched.views(conn, [task_id])
+    task = Task(
+        task_id=view.task_id,
+        task_type=f"TASK_TYPE_{view.kind}",
+        allocations=[allocation_message(one) for one in attempts],
+        start_time=view.created_at,
+        end_time=view.ended_at,
     )
+    return GetTaskResponse(task=with_launched(task, launched[0], caller) if launched else task)
 
 
 @routes.get("/api/v1/tasks/{task_id}/acceleratorData", "GetTaskAcceleratorData", allow=Allow.USER)
@@ -120,11 +110,12 @@ async def _pieces(master: Master, hash: str, size: int) -> AsyncIterator[bytes]:
         yield piece
 
 
-def _allocation(view: AllocationView) -> Allocation:
+def allocation_message(view: AllocationView) -> Allocation:
+    """An attempt as clients see it."""
     return Allocation(
         allocation_id=view.allocation_id,
         task_id=view.task_id,
-        state=_STATES[view.state],
+        state=TASK_STATES[view.state],
         slots=view.slots,
         is_ready=view.ready,
         start_time=view.assigned_at or view.requested_at,
@@ -136,7 +127,9 @@ def _allocation(view: AllocationView) -> Allocation:
 
 
 def _summary(one: OpenAllocation) -> AllocationSummary:
-    name = one.task_id if one.trial_id is None else f"Trial {one.trial_id} (Experiment {one.experiment_id})"
+    name = f"Trial {one.trial_id} (Experiment {one.experiment_id})"
+    if one.trial_id is None:
+        name = one.description or one.task_id
     return AllocationSummary(
         allocation_id=one.allocation_id,
         task_id=one.task_id,

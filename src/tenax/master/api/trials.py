@@ -6,18 +6,18 @@ from typing import Annotated, cast
 
 from fastapi import Query
 
-from tenax.errors import Forbidden
+from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.trial import Wish
-from tenax.master.api.deps import CallerDep, MasterDep, TaskDep
+from tenax.master.api import speaking
+from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.experiments import CHECKPOINT_ORDERS, bare
 from tenax.master.api.paging import WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import checkpoint_message, trial_message
 from tenax.master.ingest import states
-from tenax.master.store import listings_checkpoints, listings_trials, summaries, trials
+from tenax.master.store import listings_checkpoints, listings_trials, summaries, trials, unmanaged
 from tenax.master.store.listings_checkpoints import CheckpointFilter
-from tenax.master.store.sessions import TaskOf
 from tenax.wire.api.checkpoints import CheckpointSortBy, CheckpointState, GetCheckpointsResponse
 from tenax.wire.api.message import Document, Empty
 from tenax.wire.api.trials import (
@@ -51,6 +51,8 @@ async def kill_trial(master: MasterDep, caller: CallerDep, trial_id: int) -> Emp
     async with master.db.transaction() as conn:
         owner_id, experiment_id = await listings_trials.owner(conn, trial_id)
         caller.may_change(owner_id, f"trial {trial_id}")
+        if (await unmanaged.trial(conn, trial_id)).unmanaged:
+            raise NotNow(f"trial {trial_id} is trained outside of this cluster: end it where its script runs")
         await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
     return Empty()
 
@@ -77,43 +79,38 @@ async def get_trial_checkpoints(
     )
 
 
-@routes.post("/api/v1/runs/start", "RunPrepareForReporting", allow=Allow.TASK)
-async def start_run(master: MasterDep, task: TaskDep, body: PrepareRequest) -> PrepareResponse:
+@routes.post("/api/v1/runs/start", "RunPrepareForReporting", allow=Allow.REPORTER)
+async def start_run(master: MasterDep, caller: CallerDep, body: PrepareRequest) -> PrepareResponse:
     """A run begins; every rank says so, and gets the same number of its checkpoint storage."""
-    if body.run_id:
-        _check_own(task, body.run_id)
     async with master.db.transaction() as conn:
+        told = body.run_id or caller.task is None
+        task = await speaking.for_trial(conn, caller, body.run_id) if told else caller.attempt
         storage = cast("JsonObject | None", body.checkpoint_storage)
         return PrepareResponse(storage_id=await states.run_started(conn, task, storage))
 
 
-@routes.post("/api/v1/trials/{trial_id}/runner/metadata", "PostTrialRunnerMetadata", allow=Allow.TASK)
-async def runner_metadata(master: MasterDep, task: TaskDep, trial_id: int, body: RunnerMetadata) -> Empty:
+@routes.post("/api/v1/trials/{trial_id}/runner/metadata", "PostTrialRunnerMetadata", allow=Allow.REPORTER)
+async def runner_metadata(master: MasterDep, caller: CallerDep, trial_id: int, body: RunnerMetadata) -> Empty:
     """What the script is doing."""
-    _check_own(task, trial_id)
     async with master.db.transaction() as conn:
+        task = await speaking.for_trial(conn, caller, trial_id)
         await states.runner_state_reported(conn, task, body.state)
     return Empty()
 
 
-@routes.post("/api/v1/trials/{trial_id}/progress", "ReportTrialProgress", allow=Allow.TASK)
-async def report_progress(master: MasterDep, task: TaskDep, trial_id: int, body: ReportProgressRequest) -> Empty:
+@routes.post("/api/v1/trials/{trial_id}/progress", "ReportTrialProgress", allow=Allow.REPORTER)
+async def report_progress(master: MasterDep, caller: CallerDep, trial_id: int, body: ReportProgressRequest) -> Empty:
     """How far the script is, from 0 to 1."""
-    _check_own(task, trial_id)
     async with master.db.transaction() as conn:
+        task = await speaking.for_trial(conn, caller, trial_id)
         await states.progress_reported(conn, task, body.progress)
     return Empty()
 
 
-@routes.post("/api/v1/trials/{trial_id}/early_exit", "ReportTrialSearcherEarlyExit", allow=Allow.TASK)
-async def early_exit(master: MasterDep, task: TaskDep, trial_id: int, body: EarlyExit) -> Empty:
+@routes.post("/api/v1/trials/{trial_id}/early_exit", "ReportTrialSearcherEarlyExit", allow=Allow.REPORTER)
+async def early_exit(master: MasterDep, caller: CallerDep, trial_id: int, body: EarlyExit) -> Empty:
     """The script gives up its hyperparameters: the search puts another sample in its place."""
-    _check_own(task, trial_id)
     async with master.db.transaction() as conn:
+        task = await speaking.for_trial(conn, caller, trial_id)
         await states.exited_early(conn, task, body.reason)
     return Empty()
-
-
-def _check_own(task: TaskOf, trial_id: int) -> None:
-    if task.trial_id != trial_id:
-        raise Forbidden(f"this token is that of trial {task.trial_id}, and speaks for no other one")

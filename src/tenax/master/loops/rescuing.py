@@ -1,4 +1,4 @@
-"""The rescuing loop: deadlines that passed, agents that fell silent; the same path as any other event.
+"""The rescuing loop: deadlines that passed, agents and scripts that fell silent; the same path as any other event.
 
 Silence counts only while someone could listen: an agent is given up when it was not heard for its pool's wait, counted
 from when this master began to listen, or from when its database came back.
@@ -10,9 +10,10 @@ import structlog
 
 from tenax.lifecycle import silence
 from tenax.lifecycle.container import Want
+from tenax.lifecycle.unmanaged import Word
 from tenax.master import attempts
 from tenax.master.loops.loop import Desk, each
-from tenax.master.store import agents, allocations
+from tenax.master.store import agents, allocations, machines, unmanaged
 from tenax.master.store.database import now
 from tenax.master.store.wakeups import Woken
 
@@ -20,6 +21,8 @@ log = structlog.get_logger("tenax.rescuing")
 
 #: How often agents are looked at when no deadline comes first.
 _LOOK_S = 5.0
+#: A script elsewhere is given up after it; Determined's library says something once a minute.
+UNMANAGED_WAIT_S = 300.0
 
 
 class Rescuing:
@@ -36,11 +39,18 @@ class Rescuing:
         """Look at deadlines and silences."""
         async with desk.transaction() as conn:
             self._watch = silence.look(self._watch, (await now(conn)).timestamp(), anew=woken.full)
+            await machines.turn_out(conn)
             late = await allocations.overdue(conn)
             silent = await agents.silent(conn, self._wait_s, self._watch.seconds)
+            quiet = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)
             deadline = await allocations.next_deadline_s(conn)
         await each(late, lambda name: self._end(desk, name), loop=self.name)
         await each(silent, lambda name: self._give_up(desk, name), loop=self.name)
+        await each(
+            [str(one.trial_id) for one in quiet],
+            lambda name: self._lose(desk, next(one for one in quiet if str(one.trial_id) == name)),
+            loop=self.name,
+        )
         return _LOOK_S if deadline is None else max(0.05, min(_LOOK_S, deadline))
 
     async def _end(self, desk: Desk, allocation_id: str) -> None:
@@ -57,3 +67,12 @@ class Rescuing:
                 # It may be back since the look: what it says of itself counts, and is waited for.
                 if await agents.is_silent(conn, agent_id, self._wait_s):
                     await attempts.member_lost(conn, container_id, reason)
+
+    async def _lose(self, desk: Desk, quiet: unmanaged.Silent) -> None:
+        reason = (
+            f"lost: its script was not heard of for {UNMANAGED_WAIT_S / 60:g} minutes; "
+            "the trial goes on as soon as it is heard of again"
+        )
+        log.warning("unmanaged trial given up", trial=quiet.trial_id)
+        async with desk.transaction() as conn:
+            await unmanaged.say(conn, quiet.trial_id, Word.SILENT, reason, at=quiet.at)

@@ -28,6 +28,8 @@ class Allocation:
     state: AllocationState
     version: int
     preemption: Preemption
+    #: Why it was asked to leave.
+    preemption_reason: str
     ready: bool
 
 
@@ -67,6 +69,7 @@ async def lock(conn: Connection, allocation_id: str) -> Allocation:
         AllocationState(row["state"]),
         row["version"],
         Preemption(row["preemption"]),
+        row["preemption_reason"],
         row["ready"],
     )
 
@@ -114,6 +117,18 @@ async def acknowledge(conn: Connection, allocation_id: str) -> None:
 async def set_ready(conn: Connection, allocation_id: str) -> None:
     """All members have met. Idempotent."""
     if await conn.fetchval(Q.set_ready, allocation_id) is not None:
+        await notify(conn, "allocation", allocation_id)
+
+
+async def set_waiting(conn: Connection, allocation_id: str) -> None:
+    """Its service waits for something, until it is ready. Idempotent."""
+    if await conn.fetchval(Q.set_waiting, allocation_id) is not None:
+        await notify(conn, "allocation", allocation_id)
+
+
+async def set_proxy_address(conn: Connection, allocation_id: str, address: str) -> None:
+    """Where the task says that it is reached. Idempotent."""
+    if await conn.fetchval(Q.set_proxy_address, allocation_id, address) is not None:
         await notify(conn, "allocation", allocation_id)
 
 

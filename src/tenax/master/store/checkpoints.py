@@ -38,7 +38,8 @@ class Reporter:
     """On whose behalf; the run is that of the token."""
 
     task_id: str
-    allocation_id: str
+    #: None for what is trained elsewhere.
+    allocation_id: str | None
     trial_id: int | None
     run_id: int | None
 

@@ -68,6 +68,8 @@ class OpenAllocation:
     pool: str
     priority: int
     experiment_name: str | None
+    #: Of a task that is not a trial's.
+    description: str | None
     #: {"container_id", "agent_id", "slots"}, by rank.
     members: list[JsonObject]
 
@@ -78,6 +80,14 @@ async def get(conn: Connection, task_id: str) -> tuple[TaskView, list[Allocation
     if row is None:
         raise NotFound(f"there is no task {task_id}")
     return TaskView(**row), [AllocationView(**one) for one in await conn.fetch(Q.allocations, task_id)]
+
+
+async def allocation(conn: Connection, allocation_id: str) -> AllocationView:
+    """One attempt. Raises NotFound."""
+    row = await conn.fetchrow(Q.allocation, allocation_id)
+    if row is None:
+        raise NotFound(f"there is no allocation {allocation_id}")
+    return AllocationView(**row)
 
 
 async def accelerators(conn: Connection, task_id: str) -> list[AcceleratorsView]:

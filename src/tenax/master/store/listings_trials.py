@@ -34,6 +34,7 @@ class TrialView:
     warm_start_checkpoint: str | None
     experiment_state: str
     owner_id: int
+    unmanaged: bool
     #: Of the searcher.
     config_metric: str | None
     smaller_is_better: bool

@@ -255,7 +255,8 @@ def _tail_row(segment: Segment, now_us: int) -> tuple[object, ...]:
 def _target(row: Mapping[str, object]) -> Target:
     searcher: Json = row["searcher"]  # type: ignore[assignment]  # a JSON document
     settings: JsonObject = searcher if isinstance(searcher, dict) else {}
-    strict = settings.get("name") in _STRICT
+    # What is searched elsewhere is not for us to judge.
+    strict = settings.get("name") in _STRICT and not row["unmanaged"]
     time_metric = settings.get("time_metric") if strict else None
     return Target(
         experiment_id=int(str(row["experiment_id"])),

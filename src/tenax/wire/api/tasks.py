@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tenax.wire.api.experiments import File
 from tenax.wire.api.machines import Device
 from tenax.wire.api.message import Document, Message, Timestamp
 
@@ -19,6 +20,21 @@ class TaskState(str, Enum):
     TERMINATING = "STATE_TERMINATING"
     TERMINATED = "STATE_TERMINATED"
     WAITING = "STATE_WAITING"
+
+
+class GenericTaskState(str, Enum):
+    """Of a task that no search asked for."""
+
+    UNSPECIFIED = "GENERIC_TASK_STATE_UNSPECIFIED"
+    ACTIVE = "GENERIC_TASK_STATE_ACTIVE"
+    CANCELED = "GENERIC_TASK_STATE_CANCELED"
+    COMPLETED = "GENERIC_TASK_STATE_COMPLETED"
+    ERROR = "GENERIC_TASK_STATE_ERROR"
+    PAUSED = "GENERIC_TASK_STATE_PAUSED"
+    STOPPING_PAUSED = "GENERIC_TASK_STATE_STOPPING_PAUSED"
+    STOPPING_CANCELED = "GENERIC_TASK_STATE_STOPPING_CANCELED"
+    STOPPING_COMPLETED = "GENERIC_TASK_STATE_STOPPING_COMPLETED"
+    STOPPING_ERROR = "GENERIC_TASK_STATE_STOPPING_ERROR"
 
 
 class Allocation(Message):
@@ -45,12 +61,59 @@ class Task(Message):
     allocations: list[Allocation]
     start_time: Timestamp
     end_time: Timestamp | None = None
+    #: None for a trial's: its state is that of the trial.
+    task_state: GenericTaskState | None = None
+    #: In words: why it waits, or how it ended.
+    reason: str = ""
+    parent_id: str | None = None
+    forked_from: str | None = None
+    no_pause: bool | None = None
+    #: JSON text.
+    config: str | None = None
+    description: str = ""
+    user_id: int | None = None
+    username: str = ""
 
 
 class GetTaskResponse(Message):
     """One task."""
 
     task: Task
+
+
+class CreateGenericTaskRequest(Message):
+    """A generic task to create."""
+
+    #: YAML text, as typed; empty: that of the task that is forked.
+    config: str = ""
+    context_directory: list[File] = []
+    project_id: int | None = None
+    forked_from: str = ""
+    parent_id: str = ""
+    #: Take the code of the parent.
+    inherit_context: bool = False
+    no_pause: bool = False
+
+
+class CreateGenericTaskResponse(Message):
+    """What was created."""
+
+    task_id: str
+    warnings: list[str] = []
+    #: Old spellings that were translated, and why it will wait.
+    notices: list[str] = []
+
+
+class GetGenericTaskConfigResponse(Message):
+    """The complete configuration, as JSON text."""
+
+    config: str
+
+
+class KillGenericTaskRequest(Message):
+    """How far up it begins."""
+
+    kill_from_root: bool = False
 
 
 class GetContextResponse(Message):
@@ -91,6 +154,22 @@ class AllGatherResponse(Message):
     """What all members brought."""
 
     data: list[Document]
+
+
+class NotifyContainerRunningRequest(Message):
+    """What one member brings when it runs."""
+
+    request_uuid: str = ""
+    num_peers: int = 0
+    rank: int = 0
+    node_name: str = ""
+    data: Document = {}
+
+
+class GetAllocationResponse(Message):
+    """One attempt."""
+
+    allocation: Allocation
 
 
 class AcceleratorData(Message):

@@ -4,16 +4,17 @@ insert into allocations (allocation_id, task_id, run_id, slots, preemptible, sin
 values ($1, $2, $3, $4, $5, $6, clock_timestamp());
 
 -- name: lock
-select allocation_id, task_id, run_id, state, version, preemption, ready_at is not null as ready
+select allocation_id, task_id, run_id, state, version, preemption, preemption_reason, ready_at is not null as ready
 from allocations where allocation_id = $1 for no key update;
 
 -- name: owner_of_container
+-- One that is gone is not known any more: an agent that still has something of it is told to remove that.
 select c.allocation_id, a.task_id, t.trial_id, tr.experiment_id
 from containers c
 join allocations a on a.allocation_id = c.allocation_id
 join tasks t on t.task_id = a.task_id
 left join trials tr on tr.id = t.trial_id
-where c.container_id = $1 and ($2::text is null or c.agent_id = $2);
+where c.container_id = $1 and c.gone_at is null and ($2::text is null or c.agent_id = $2);
 
 -- name: owner
 select a.task_id, t.trial_id, tr.experiment_id
@@ -52,8 +53,18 @@ where allocation_id = $1 and preemption <> 'ACKNOWLEDGED' and state <> 'TERMINAT
 returning allocation_id;
 
 -- name: set_ready
-update allocations set ready_at = now(), version = version + 1
-where allocation_id = $1 and ready_at is null and state <> 'TERMINATED'
+update allocations set ready_at = coalesce(ready_at, now()), waiting_since = null, version = version + 1
+where allocation_id = $1 and (ready_at is null or waiting_since is not null) and state <> 'TERMINATED'
+returning allocation_id;
+
+-- name: set_waiting
+update allocations set waiting_since = now(), version = version + 1
+where allocation_id = $1 and waiting_since is null and state <> 'TERMINATED'
+returning allocation_id;
+
+-- name: set_proxy_address
+update allocations set proxy_address = $2, version = version + 1
+where allocation_id = $1 and proxy_address <> $2 and state <> 'TERMINATED'
 returning allocation_id;
 
 -- name: overdue

@@ -2,13 +2,25 @@
 select task_id, kind, created_at, ended_at from tasks where task_id = $1;
 
 -- name: allocations
-select a.allocation_id, a.task_id, a.state, a.slots, a.ready_at is not null as ready, a.requested_at, a.assigned_at, a.ended_at,
+select a.allocation_id, a.task_id, a.slots,
+       case when a.waiting_since is not null and a.state = 'RUNNING' then 'WAITING' else a.state end as state,
+       a.ready_at is not null and a.waiting_since is null as ready, a.requested_at, a.assigned_at, a.ended_at,
        a.exit_reason, q.reason as wait_reason, (select (c.exit ->> 'code')::int from containers c
         where c.allocation_id = a.allocation_id and c.exit is not null
         order by (c.exit ->> 'code')::int is null, (c.exit ->> 'code')::int = 0, c.rank limit 1) as exit_code
 from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
 where a.task_id = $1
 order by a.run_id desc;
+
+-- name: allocation
+select a.allocation_id, a.task_id, a.slots,
+       case when a.waiting_since is not null and a.state = 'RUNNING' then 'WAITING' else a.state end as state,
+       a.ready_at is not null and a.waiting_since is null as ready, a.requested_at, a.assigned_at, a.ended_at,
+       a.exit_reason, q.reason as wait_reason, (select (c.exit ->> 'code')::int from containers c
+        where c.allocation_id = a.allocation_id and c.exit is not null
+        order by (c.exit ->> 'code')::int is null, (c.exit ->> 'code')::int = 0, c.rank limit 1) as exit_code
+from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
+where a.allocation_id = $1;
 
 -- name: accelerators
 select m.container_id, m.allocation_id, m.data, a.task_id, j.pool
@@ -21,13 +33,14 @@ order by m.allocation_id, m.container_id;
 
 -- name: open_allocations
 select a.allocation_id, a.task_id, a.slots, a.requested_at, t.kind, t.trial_id, tr.experiment_id, j.pool, j.priority,
-       d.name as experiment_name,
+       d.name as experiment_name, l.description,
        coalesce((select jsonb_agg(jsonb_build_object('container_id', c.container_id, 'agent_id', c.agent_id, 'slots', c.slots)
                                   order by c.rank)
                  from containers c where c.allocation_id = a.allocation_id), '[]'::jsonb) as members
 from allocations a
 join tasks t on t.task_id = a.task_id
 join jobs j on j.job_id = t.job_id
+left join launched_tasks l on l.task_id = t.task_id
 left join trials tr on tr.id = t.trial_id
 left join experiment_documents d on d.experiment_id = tr.experiment_id
 where a.state <> 'TERMINATED'

@@ -1,6 +1,6 @@
 -- name: views
 select t.id, t.experiment_id, t.task_id, t.state, t.reason, t.wish, t.hparams, t.restarts, t.run_id, t.created_at, t.ended_at,
-       t.warm_start_checkpoint, e.state as experiment_state, e.owner_id,
+       t.warm_start_checkpoint, e.state as experiment_state, e.owner_id, e.unmanaged,
        e.config_metric, e.smaller_is_better,
        coalesce((select max(g.newest_step) from metric_groups g where g.trial_id = t.id and g.newest_step >= 0
                      and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')), 0) as total_batches,
@@ -11,7 +11,7 @@ select t.id, t.experiment_id, t.task_id, t.state, t.reason, t.wish, t.hparams, t
        best.uuid as best_uuid, best.state as best_state, best.reported_at as best_at, best.steps_completed as best_steps,
        best.resources as best_resources, best.metadata as best_metadata
 from trials t
-join (select x.id, x.state, x.owner_id, d.config -> 'searcher' ->> 'metric' as config_metric,
+join (select x.id, x.state, x.owner_id, x.unmanaged, d.config -> 'searcher' ->> 'metric' as config_metric,
              coalesce(d.config -> 'searcher' ->> 'smaller_is_better', 'true') = 'true' as smaller_is_better
       from experiments x join experiment_documents d on d.experiment_id = x.id) e on e.id = t.experiment_id
 left join trial_telemetry m on m.trial_id = t.id

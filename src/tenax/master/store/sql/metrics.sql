@@ -1,7 +1,7 @@
 -- name: targets
-select t.id, t.experiment_id, t.request_id, t.task_id, d.config -> 'searcher' as searcher,
+select t.id, t.experiment_id, t.request_id, t.task_id, d.config -> 'searcher' as searcher, e.unmanaged,
        (extract(year from t.created_at) * 100 + extract(month from t.created_at))::integer as month
-from trials t join experiment_documents d on d.experiment_id = t.experiment_id
+from trials t join experiments e on e.id = t.experiment_id join experiment_documents d on d.experiment_id = t.experiment_id
 where t.id = any($1::bigint[]);
 
 -- name: cuts
