@@ -59,6 +59,8 @@ class SchedulerSettings(Settings):
     #: 1 (most urgent) to 99, for jobs that name none.
     default_priority: int = Field(default=42, ge=1, le=99)
     fitting_policy: FittingPolicy = FittingPolicy.BEST
+    #: Whether a distributed trial may have members of unequal size, such as 5 + 3 slots.
+    allow_heterogeneous_fits: bool = True
 
 
 class PoolSettings(Settings):
@@ -202,8 +204,11 @@ class MasterSettings(Settings):
     preemption_timeout: int = Field(default=3600, ge=0)
     #: After how long a rendezvous or all-gather fails, naming who is missing.
     rendezvous_timeout: float = Field(default=600.0, gt=0)
-    #: Days that task logs are kept; -1: for ever.
+    #: Days that output is kept after the end of its task, unless its experiment or trial says otherwise; -1: for ever.
     log_retention_days: int = Field(default=-1, ge=-1, le=32767)
+    #: When output that is kept no longer is removed: every so often (``1h``, ``7d``), or at the times of a cron line in
+    #: UTC (``0 3 * * *``). Empty: only when an administrator asks for it.
+    log_retention_schedule: str = "1h"
     log: LogSettings = LogSettings()
 
     @model_validator(mode="after")

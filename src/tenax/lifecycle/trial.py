@@ -78,6 +78,8 @@ class Attempt:
     fatal: str | None = None
     #: In words, why its own wish was raised; empty where the wish says it.
     wish_reason: str = ""
+    #: In words, why it was asked to leave.
+    leave_reason: str = ""
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
     #: It came as far as running.
@@ -176,7 +178,8 @@ def _left(attempt: Attempt) -> Verdict:
 
 
 def _killed_late(attempt: Attempt) -> Verdict:
-    return Verdict(TrialState.ACTIVE, attempt.restarts, "it did not leave in time and was ended", None)
+    why = f"it was asked to leave ({attempt.leave_reason})" if attempt.leave_reason else "it did not leave in time"
+    return Verdict(TrialState.ACTIVE, attempt.restarts, f"{why} and was ended", None)
 
 
 def _finished(attempt: Attempt) -> Verdict:

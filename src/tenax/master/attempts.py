@@ -161,6 +161,7 @@ async def _attempt_ended(
         ran=locked.allocation.ready,
         setbacks=trial.setbacks,
         wish_reason=trial.wish_reason if wish is trial.wish else "",
+        leave_reason=locked.allocation.preemption_reason,
     )
     verdict = decide_exit(attempt)
     await trials.conclude(conn, trial, verdict)

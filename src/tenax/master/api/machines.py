@@ -1,7 +1,8 @@
-"""Agents and slots: looked at by everyone, turned on and off by administrators.
+"""Agents and slots: looked at by everyone, turned on and off, and removed for good, by administrators.
 
 Rules it keeps: an agent or slot that is turned off takes nothing new; unless it is only drained, what runs there is
-asked to save and leave, and goes back into the queue.
+ended and goes back into the queue, which no trial is charged a restart for. What was turned off is gone over again by
+the rescuing loop, so that nothing is forgotten between two transactions.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Annotated
 
-from asyncpg import Connection
 from fastapi import Query
 
-from tenax.errors import NotFound
+from tenax.errors import NotFound, NotNow
+from tenax.master import attempts
 from tenax.master.api.deps import MasterDep
 from tenax.master.api.paging import WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.context import Master
-from tenax.master.store import agents, allocations, listings_agents
+from tenax.master.store import agents, listings_agents, machines
 from tenax.master.store.listings_agents import AgentView, ContainerView, Machines, SlotView
 from tenax.wire.api.machines import (
     Agent,
@@ -34,6 +35,7 @@ from tenax.wire.api.machines import (
     Slot,
     SlotStats,
 )
+from tenax.wire.api.message import Empty
 
 routes = Routes("Agents")
 
@@ -87,17 +89,17 @@ async def get_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlotRes
 async def enable_agent(master: MasterDep, agent_id: str) -> GetAgentResponse:
     """Let it take work again."""
     async with master.db.transaction() as conn:
-        await agents.set_state(conn, agent_id, "ENABLED")
+        await machines.set_agent(conn, agent_id, "ENABLED")
     return GetAgentResponse(agent=await _agent(master, agent_id))
 
 
 @routes.post("/api/v1/agents/{agent_id}/disable", "DisableAgent", allow=Allow.ADMIN)
 async def disable_agent(master: MasterDep, agent_id: str, body: DisableRequest) -> GetAgentResponse:
-    """Let it take nothing new; ``drain``: what runs there may end by itself."""
+    """Let it take nothing new; what runs there is ended and placed elsewhere, with ``drain`` it may end by itself."""
     async with master.db.transaction() as conn:
-        await agents.set_state(conn, agent_id, "DRAINING" if body.drain else "DISABLED")
-        if not body.drain:
-            await _ask_to_leave(master, conn, agent_id, None, f"agent {agent_id} was disabled")
+        await machines.set_agent(conn, agent_id, "DRAINING" if body.drain else "DISABLED")
+    async with master.db.transaction() as conn:
+        await machines.turn_out(conn, agent_id)
     return GetAgentResponse(agent=await _agent(master, agent_id))
 
 
@@ -105,18 +107,39 @@ async def disable_agent(master: MasterDep, agent_id: str, body: DisableRequest) 
 async def enable_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlotResponse:
     """Let new work use it again."""
     async with master.db.transaction() as conn:
-        await listings_agents.enable_slot(conn, agent_id, slot_id, True)
+        await machines.set_slot(conn, agent_id, slot_id, enabled=True)
     return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
 
 
 @routes.post("/api/v1/agents/{agent_id}/slots/{slot_id}/disable", "DisableSlot", allow=Allow.ADMIN)
 async def disable_slot(master: MasterDep, agent_id: str, slot_id: int, body: DisableRequest) -> GetSlotResponse:
-    """Let no new work use it; ``drain``: what runs on it may end by itself."""
+    """Let no new work use it; what runs on it is ended and placed elsewhere, with ``drain`` it may end by itself."""
     async with master.db.transaction() as conn:
-        await listings_agents.enable_slot(conn, agent_id, slot_id, False)
-        if not body.drain:
-            await _ask_to_leave(master, conn, agent_id, slot_id, f"slot {slot_id} of agent {agent_id} was disabled")
+        await machines.set_slot(conn, agent_id, slot_id, enabled=False, draining=body.drain)
+    async with master.db.transaction() as conn:
+        await machines.turn_out(conn, agent_id)
     return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
+
+
+@routes.delete("/api/v1/agents/{agent_id}", "RemoveAgent", allow=Allow.ADMIN)
+async def remove_agent(master: MasterDep, agent_id: str, force: Annotated[bool, Query()] = False) -> Empty:
+    """Forget an agent that is gone for good, with its slots; ``force``: what still counts as running there is lost."""
+    async with master.db.connection() as conn:
+        now = await machines.standing(conn, agent_id)
+        running = await agents.live_containers(conn, agent_id)
+    if now.connected:
+        raise NotNow(f"agent {agent_id!r} is connected: stop it on its machine first, then remove it")
+    if running and not force:
+        raise NotNow(
+            f"{len(running)} containers may still run on agent {agent_id!r}: wait until they are given up, or give "
+            "them up now with force"
+        )
+    for container_id in running:
+        async with master.db.transaction() as conn:
+            await attempts.member_lost(conn, container_id, f"node lost: the agent {agent_id} was removed")
+    async with master.db.transaction() as conn:
+        await machines.remove(conn, agent_id)
+    return Empty()
 
 
 def agent_messages(found: Machines) -> list[Agent]:
@@ -144,12 +167,6 @@ def slot_stats(slots: list[Slot]) -> SlotStats:
     return stats
 
 
-async def _ask_to_leave(master: Master, conn: Connection, agent_id: str, slot_id: int | None, reason: str) -> None:
-    within = float(master.settings.preemption_timeout)
-    for allocation_id in await listings_agents.allocations_on(conn, agent_id, slot_id):
-        await allocations.ask_to_leave(conn, allocation_id, reason, within)
-
-
 async def _agent(master: Master, agent_id: str) -> Agent:
     async with master.db.connection() as conn:
         return agent_messages(await listings_agents.machines(conn, agent_id))[0]
@@ -171,8 +188,8 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
         Slot(
             id=str(slot.slot_id),
             device=devices[slot.slot_id],
-            enabled=slot.enabled and agent.state != "DISABLED",
-            draining=draining,
+            enabled=slot.enabled and agent.state == "ENABLED",
+            draining=draining or slot.draining,
             container=None if slot.container_id is None else held.get(slot.container_id),
         )
         for slot in slots

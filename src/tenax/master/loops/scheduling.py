@@ -80,4 +80,8 @@ class Scheduling:
 def rules(pool: PoolSettings) -> PoolRules:
     """A pool's settings, as the scheduler takes them."""
     fitting = Fitting.WORST if pool.scheduler.fitting_policy is FittingPolicy.WORST else Fitting.BEST
-    return PoolRules(preemption=pool.scheduler.preemption, fitting=fitting)
+    return PoolRules(
+        preemption=pool.scheduler.preemption,
+        fitting=fitting,
+        uneven_gangs=pool.scheduler.allow_heterogeneous_fits,
+    )

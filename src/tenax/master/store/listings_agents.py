@@ -1,4 +1,4 @@
-"""Agents and slots as people see them, and slots turned on and off."""
+"""Agents and slots as people see them. Reads only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from asyncpg import Connection
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.queries import load
-from tenax.master.store.wakeups import notify
 
 Q = load("listings_agents")
 
@@ -43,6 +42,8 @@ class SlotView:
     name: str
     uuid: str
     enabled: bool
+    #: Turned off, and what runs on it may end by itself.
+    draining: bool
     #: Who holds it.
     container_id: str | None
 
@@ -75,16 +76,3 @@ async def machines(conn: Connection, agent_id: str | None = None) -> Machines:
     slots = [SlotView(**row) for row in await conn.fetch(Q.slots, agent_id)]
     containers = [ContainerView(**row) for row in await conn.fetch(Q.containers, agent_id)]
     return Machines(agents, slots, containers)
-
-
-async def enable_slot(conn: Connection, agent_id: str, slot_id: int, enabled: bool) -> None:
-    """Whether new work may use a slot. Raises NotFound."""
-    if await conn.fetchval(Q.enable_slot, agent_id, slot_id, enabled) is None:
-        raise NotFound(f"agent {agent_id!r} has no slot {slot_id}")
-    await notify(conn, "scheduling", "")
-
-
-async def allocations_on(conn: Connection, agent_id: str, slot_id: int | None = None) -> list[str]:
-    """Attempts with a live member on an agent, or on one of its slots."""
-    rows = await conn.fetch(Q.containers_on, agent_id, slot_id)
-    return list(dict.fromkeys(row["allocation_id"] for row in rows))

@@ -16,7 +16,7 @@ from asyncpg.exceptions import ForeignKeyViolationError, UniqueViolationError
 
 from tenax.errors import Stale
 from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
-from tenax.master.store import containers
+from tenax.master.store import containers, machines
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 from tenax.resources import DeviceKind
@@ -65,7 +65,7 @@ async def snapshots(conn: Connection, rules: Mapping[str, PoolRules], aux_places
 async def place(
     conn: Connection, allocation_id: AllocationId, members: Sequence[Member], credentials: Credentials
 ) -> None:
-    """Place a pending allocation. Raises Stale where it is not pending any more, or a slot was taken meanwhile."""
+    """Place a pending allocation. Raises Stale where it is not pending any more, or a slot was taken or closed."""
     row = await conn.fetchrow(Q.place, allocation_id)
     if row is None:
         raise Stale
@@ -79,6 +79,7 @@ async def place(
     await conn.execute(Q.put_task_session, credentials.task_session, allocation_id)
     await conn.execute(Q.drop_wait, [allocation_id])
     await containers.wants_changed(conn, (member.agent_id for member in members))
+    await machines.check_open(conn, allocation_id, (member.agent_id for member in members))
     await notify(conn, "allocation", allocation_id)
 
 

@@ -6,7 +6,7 @@ from agents a left join agent_presence p on p.agent_id = a.agent_id
 where $1::text is null or a.agent_id = $1;
 
 -- name: slots
-select s.agent_id, s.slot_id, s.kind, s.name, s.uuid, s.enabled, u.container_id
+select s.agent_id, s.slot_id, s.kind, s.name, s.uuid, s.enabled, s.draining, u.container_id
 from agent_slots s left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
 where s.present and ($1::text is null or s.agent_id = $1)
 order by s.agent_id, s.slot_id;
@@ -14,14 +14,4 @@ order by s.agent_id, s.slot_id;
 -- name: containers
 select container_id, allocation_id, agent_id, slots, state from containers
 where gone_at is null and ($1::text is null or agent_id = $1)
-order by allocation_id, rank;
-
--- name: enable_slot
-update agent_slots set enabled = $3 where agent_id = $1 and slot_id = $2 and present returning slot_id;
-
--- name: containers_on
--- Live containers of an agent, or those that hold one slot of it.
-select container_id, allocation_id from containers
-where agent_id = $1 and gone_at is null and state <> 'TERMINATED' and want = 'RUN'
-  and ($2::integer is null or $2 = any(slots))
 order by allocation_id, rank;
