@@ -15,15 +15,16 @@ from asyncpg import Connection
 
 from tenax.config import ConfigError, Layers, PoolLayer, ResolvedExperiment, Wishes, parse_experiment, wishes_of
 from tenax.config.master import MasterSettings, PoolSettings
-from tenax.errors import InvalidInput, NotNow, Unsupported
+from tenax.errors import InvalidInput, NotNow
 from tenax.ids import PoolName
 from tenax.jsonvalue import JsonObject
 from tenax.master.code import Code, pack
 from tenax.master.loops.scheduling import rules
-from tenax.master.store import contexts, placements, projects, templates
+from tenax.master.store import contexts, placements, pools, projects, templates, workspaces
 from tenax.master.store.creation import NewExperiment
 from tenax.master.store.database import Database
 from tenax.master.store.projects import Project
+from tenax.master.store.workspaces import Defaults
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, Snapshot
 from tenax.search.brackets import plan_brackets
@@ -31,6 +32,8 @@ from tenax.wire.api.experiments import CreateExperimentRequest
 
 #: Told beside a request that nothing in its pool could run as the pool is now.
 SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
+#: Of a workspace that says nothing.
+_NOTHING = Defaults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,33 +49,39 @@ class Submission:
     notices: tuple[str, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What a request stands on: where it is filed, and what is below its own text."""
+
+    project: Project
+    defaults: Defaults
+    #: Hash of the code that it takes over; None for none.
+    parents_code: str | None
+
+
 async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: CreateExperimentRequest) -> Submission:
-    """What would be made of a request. Raises InvalidInput with all problems, NotFound, NotNow, Unsupported."""
-    _check_offered(asked)
+    """What would be made of a request. Raises InvalidInput with all problems, NotFound, NotNow.
+
+    An unmanaged one runs elsewhere: it needs no entrypoint, and no slots of ours.
+    """
     template = await template_of(db, asked.template)
     code = await anyio.to_thread.run_sync(pack, asked.model_definition, settings.context_limit_bytes)
-    wished = await anyio.to_thread.run_sync(_wishes, asked.config, settings, template)
-    pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial)
-    resolved = await anyio.to_thread.run_sync(_resolve, asked.config, settings, pool, template)
+    wished = await anyio.to_thread.run_sync(_wishes, asked, settings, template)
+    async with db.transaction() as conn:
+        ground = await _ground(conn, asked, wished)
+    pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial, ground.defaults)
+    resolved = await anyio.to_thread.run_sync(_resolve, asked, settings, pool, template, ground.defaults)
     resources = resolved.experiment.resources
     if resources.weight <= 0:
         raise InvalidInput("resources.weight is 0: such an experiment would never get a slot; give a positive weight")
-    async with db.transaction() as conn:
-        project = await _project(conn, asked, wished)
-        context_hash = code.hash if code else await _parents_code(conn, asked.parent_id)
-        unfit = await unfit_in(
-            conn,
-            settings,
-            pool,
-            resources.slots_per_trial,
-            single_node=resources.is_single_node is True,
-            max_slots=resources.max_slots,
-            setting="resources.slots_per_trial",
-        )
+    unfit = None
+    if not asked.unmanaged:
+        async with db.transaction() as conn:
+            unfit = await unfit_for(conn, settings, pool, ground.project.workspace_id, resolved)
     new = NewExperiment(
         owner_id=owner_id,
-        project_id=project.id,
-        parent_id=asked.parent_id,
+        project_id=ground.project.id,
+        parent_id=asked.parent_id or None,
         name=resolved.name,
         description=resolved.experiment.description or "",
         labels=tuple(resolved.experiment.labels),
@@ -85,19 +94,46 @@ async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: 
         weight=resources.weight,
         max_slots=resources.max_slots,
         expected_trials=sum(bracket.max_trials for bracket in plan_brackets(resolved.search)),
-        context_hash=context_hash,
+        context_hash=code.hash if code else ground.parents_code,
         archive=code.archive if code else None,
         archive_size=code.size if code else 0,
     )
     warnings = (SLOTS_EXCEEDED,) if unfit else ()
     notices = (*resolved.notices, f"it will wait: {unfit}") if unfit else resolved.notices
-    return Submission(new, resolved, project, _size(code), warnings, notices)
+    return Submission(new, resolved, ground.project, _size(code), warnings, notices)
 
 
-def layers(settings: MasterSettings, pool: PoolSettings, template: JsonObject | None = None) -> Layers:
+async def unfit_for(
+    conn: Connection, settings: MasterSettings, pool: PoolSettings, workspace_id: int, resolved: ResolvedExperiment
+) -> str | None:
+    """Why nothing in its pool could run an experiment now; None if something could.
+
+    Raises InvalidInput: never will; NotNow: the pool is kept for other workspaces.
+    """
+    await pools.check_usable(conn, pool.name, workspace_id)
+    resources = resolved.experiment.resources
+    return await unfit_in(
+        conn,
+        settings,
+        pool,
+        resources.slots_per_trial,
+        single_node=resources.is_single_node is True,
+        max_slots=resources.max_slots,
+        setting="resources.slots_per_trial",
+    )
+
+
+def layers(
+    settings: MasterSettings,
+    pool: PoolSettings,
+    template: JsonObject | None = None,
+    *,
+    workspace_storage: JsonObject | None = None,
+) -> Layers:
     """What stands below a user's own configuration in ``pool``."""
     return Layers(
         template=template,
+        workspace_checkpoint_storage=workspace_storage,
         task_container_defaults=_document(settings.task_container_defaults),
         pool=PoolLayer(
             name=pool.name,
@@ -110,19 +146,14 @@ def layers(settings: MasterSettings, pool: PoolSettings, template: JsonObject | 
     )
 
 
-def _check_offered(asked: CreateExperimentRequest) -> None:
-    if asked.unmanaged:
-        raise Unsupported("unmanaged experiments are not offered yet: submit it as a managed one")
-
-
-def _wishes(config: str, settings: MasterSettings, template: JsonObject | None) -> Wishes:
+def _wishes(asked: CreateExperimentRequest, settings: MasterSettings, template: JsonObject | None) -> Wishes:
     try:
-        return wishes_of(config, template=template)
+        return wishes_of(asked.config, template=template)
     except ConfigError:
         # A text that is wrong in its own right may be wrong as a whole, too: all of it is told at once.
         default = settings.pool(settings.default_compute_pool)
         if default is not None:
-            _resolve(config, settings, default, template)
+            _resolve(asked, settings, default, template, _NOTHING)
         raise
 
 
@@ -134,9 +165,10 @@ async def template_of(db: Database, name: str | None) -> JsonObject | None:
         return (await templates.get(conn, name)).config
 
 
-def pool_of(settings: MasterSettings, wished: str, slots: int) -> PoolSettings:
-    """The pool that is wished for, else the default one. Raises InvalidInput."""
-    name = wished or (settings.default_compute_pool if slots else settings.default_aux_pool)
+def pool_of(settings: MasterSettings, wished: str, slots: int, defaults: Defaults = _NOTHING) -> PoolSettings:
+    """The pool that is wished for, else the workspace's default one, else the cluster's. Raises InvalidInput."""
+    own = defaults.default_compute_pool if slots else defaults.default_aux_pool
+    name = wished or own or (settings.default_compute_pool if slots else settings.default_aux_pool)
     pool = settings.pool(name)
     if pool is None:
         raise InvalidInput(
@@ -147,14 +179,19 @@ def pool_of(settings: MasterSettings, wished: str, slots: int) -> PoolSettings:
 
 
 def _resolve(
-    config: str, settings: MasterSettings, pool: PoolSettings, template: JsonObject | None
+    asked: CreateExperimentRequest,
+    settings: MasterSettings,
+    pool: PoolSettings,
+    template: JsonObject | None,
+    defaults: Defaults,
 ) -> ResolvedExperiment:
     # Draws a name and a seed where none is given; both are stored.
     rng = random.Random(secrets.randbits(64))
-    return parse_experiment(config, rng=rng, layers=layers(settings, pool, template))
+    below = layers(settings, pool, template, workspace_storage=defaults.checkpoint_storage)
+    return parse_experiment(asked.config, rng=rng, layers=below, managed=not asked.unmanaged)
 
 
-async def _project(conn: Connection, asked: CreateExperimentRequest, wished: Wishes) -> Project:
+async def _ground(conn: Connection, asked: CreateExperimentRequest, wished: Wishes) -> _Ground:
     if asked.project_id:
         project = await projects.get(conn, asked.project_id)
     elif wished.workspace and wished.project:
@@ -163,11 +200,8 @@ async def _project(conn: Connection, asked: CreateExperimentRequest, wished: Wis
         project = await projects.get(conn, projects.DEFAULT_PROJECT_ID)
     if project.archived:
         raise NotNow(f"the project {project.name!r} is archived: choose another one, or unarchive it first")
-    return project
-
-
-async def _parents_code(conn: Connection, parent_id: int | None) -> str | None:
-    return None if parent_id is None else await contexts.of_experiment(conn, parent_id)
+    code = await contexts.of_experiment(conn, asked.parent_id) if asked.parent_id else None
+    return _Ground(project, await workspaces.defaults_of(conn, project.workspace_id), code)
 
 
 async def unfit_in(

@@ -117,8 +117,7 @@ BAD = {
     "absolute path": ({"config": CONFIG, "modelDefinition": [file("/etc/x")]}, "'/etc/x'"),
     "link": ({"config": CONFIG, "modelDefinition": [file("x", type=50)]}, "'x'"),
     "not base64": ({"config": CONFIG, "modelDefinition": [file("x", content="") | {"content": "%%"}]}, "base64"),
-    "template": ({"config": CONFIG, "template": "t"}, "templates"),
-    "unmanaged": ({"config": CONFIG, "unmanaged": True}, "managed"),
+    "unknown template": ({"config": CONFIG, "template": "t"}, "template 't'"),
 }
 
 

@@ -1,24 +1,25 @@
-"""Experiments: listed, looked at, edited, told what to do.
+"""Experiments: listed, looked at, edited.
 
-Rules it keeps: everyone who is logged in sees every experiment; only its owner and administrators change it; a verb
-that the state does not allow is refused with what to do instead.
+Rules it keeps: everyone who is logged in sees every experiment; only its owner and administrators change it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
+from asyncpg import Connection
 from fastapi import Query
 
 from tenax.errors import InvalidInput, NotFound
-from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.api.deps import CallerDep, MasterDep
+from tenax.master.api.experiment_actions import check_owner
 from tenax.master.api.paging import Window, WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import checkpoint_message, experiment_message, trial_message
-from tenax.master.auth import Caller
-from tenax.master.context import Master
-from tenax.master.store import experiments, listings_checkpoints, listings_experiments, listings_trials
+from tenax.master.store import experiment_edits as edits
+from tenax.master.store import experiments, garbage, listings_checkpoints, listings_experiments, listings_trials
+from tenax.master.store.experiment_edits import Share, Words
 from tenax.master.store.listings_checkpoints import CheckpointFilter
 from tenax.master.store.listings_experiments import ExperimentFilter
 from tenax.wire.api.checkpoints import CheckpointSortBy, CheckpointState, GetCheckpointsResponse
@@ -29,11 +30,11 @@ from tenax.wire.api.experiments import (
     GetExperimentsResponse,
     JobState,
     JobSummary,
+    PatchCheckpointStorage,
     PatchExperiment,
     PatchExperimentResponse,
     State,
 )
-from tenax.wire.api.message import Empty
 from tenax.wire.api.trials import GetExperimentTrialsResponse, TrialSortBy
 
 routes = Routes("Experiments")
@@ -105,6 +106,7 @@ async def get_experiments(
     lte: Annotated[int | None, Query(alias="experiment_id_filter.lte")] = None,
     incl: Annotated[list[int] | None, Query(alias="experiment_id_filter.incl")] = None,
     not_in: Annotated[list[int] | None, Query(alias="experiment_id_filter.not_in")] = None,
+    show_trial_data: Annotated[bool, Query(description="What trials come to is always shown.")] = True,
 ) -> GetExperimentsResponse:
     """Experiments, filtered and in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
     wanted = ExperimentFilter(
@@ -155,63 +157,42 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
 async def patch_experiment(
     master: MasterDep, caller: CallerDep, experiment_id: int, body: PatchExperiment
 ) -> PatchExperimentResponse:
-    """Edit its words."""
-    if body.name is not None and not body.name.strip():
-        raise InvalidInput("a name cannot be blank")
-    await _check_owner(master, caller, experiment_id)
+    """Edit its words, its share of the cluster, and which checkpoints are kept; all of it or nothing."""
+    words = _words(body)
     async with master.db.transaction() as conn:
-        await listings_experiments.edit(
-            conn,
-            experiment_id,
-            name=body.name,
-            description=body.description,
-            notes=body.notes,
-            labels=None if body.labels is None else list(dict.fromkeys(body.labels)),
-        )
+        await check_owner(conn, caller, experiment_id)
+        if body.resources is not None:
+            share = Share(
+                body.resources.max_slots, body.resources.unlimited, body.resources.weight, body.resources.priority
+            )
+            await edits.set_share(conn, experiment_id, share)
+        if body.checkpoint_storage is not None:
+            await _set_policy(conn, experiment_id, body.checkpoint_storage)
+        await edits.set_words(conn, experiment_id, words)
         view = await listings_experiments.get(conn, experiment_id)
     return PatchExperimentResponse(experiment=experiment_message(view, caller))
 
 
-@routes.post("/api/v1/experiments/{experiment_id}/activate", "ActivateExperiment", allow=Allow.USER)
-async def activate(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Let it go on from where each trial saved."""
-    return await _happen(master, caller, experiment_id, ExperimentEvent.ACTIVATE)
+def _words(body: PatchExperiment) -> Words:
+    if body.name is not None and not body.name.strip():
+        raise InvalidInput("a name cannot be blank")
+    if body.labels is not None and not all(label.strip() for label in body.labels):
+        raise InvalidInput("labels: a label cannot be blank")
+    labels = None if body.labels is None else tuple(dict.fromkeys(body.labels))
+    return Words(body.name, body.description, body.notes, labels)
 
 
-@routes.post("/api/v1/experiments/{experiment_id}/pause", "PauseExperiment", allow=Allow.USER)
-async def pause(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Every trial saves and leaves its slots."""
-    return await _happen(master, caller, experiment_id, ExperimentEvent.PAUSE)
-
-
-@routes.post("/api/v1/experiments/{experiment_id}/cancel", "CancelExperiment", allow=Allow.USER)
-async def cancel(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Every trial saves, and the experiment ends."""
-    return await _happen(master, caller, experiment_id, ExperimentEvent.CANCEL)
-
-
-@routes.post("/api/v1/experiments/{experiment_id}/kill", "KillExperiment", allow=Allow.USER)
-async def kill(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """End it at once."""
-    return await _happen(master, caller, experiment_id, ExperimentEvent.KILL)
-
-
-@routes.post("/api/v1/experiments/{experiment_id}/archive", "ArchiveExperiment", allow=Allow.USER)
-async def archive(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Hide it from lists; nothing of it is deleted."""
-    return await _archive(master, caller, experiment_id, True)
-
-
-@routes.post("/api/v1/experiments/{experiment_id}/unarchive", "UnarchiveExperiment", allow=Allow.USER)
-async def unarchive(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Show it in lists again."""
-    return await _archive(master, caller, experiment_id, False)
-
-
-@routes.delete("/api/v1/experiments/{experiment_id}", "DeleteExperiment", allow=Allow.USER)
-async def delete(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Delete it with its checkpoints, metrics and logs, in the background; it must have ended."""
-    return await _happen(master, caller, experiment_id, ExperimentEvent.DELETE)
+async def _set_policy(conn: Connection, experiment_id: int, asked: PatchCheckpointStorage) -> None:
+    """What is not said stays."""
+    await experiments.lock(conn, experiment_id)
+    policy = garbage.policy_of((await experiments.plan(conn, experiment_id)).config)
+    said = {
+        "experiment_best": asked.save_experiment_best,
+        "trial_best": asked.save_trial_best,
+        "trial_latest": asked.save_trial_latest,
+    }
+    wanted = replace(policy, **{name: value for name, value in said.items() if value is not None})
+    await garbage.set_policy(conn, experiment_id, wanted)
 
 
 @routes.get("/api/v1/experiments/{experiment_id}/trials", "GetExperimentTrials", allow=Allow.USER)
@@ -273,35 +254,6 @@ async def best_metric(master: MasterDep, experiment_id: int) -> BestMetricRespon
 def bare(state: State | CheckpointState) -> str:
     """A state without the prefix that it travels with."""
     return str(state.value).removeprefix("STATE_")
-
-
-#: How it is told in an experiment's reason.
-_PAST = {
-    ExperimentEvent.PAUSE: "paused",
-    ExperimentEvent.CANCEL: "canceled",
-    ExperimentEvent.KILL: "killed",
-    ExperimentEvent.DELETE: "deleted",
-}
-
-
-async def _happen(master: Master, caller: Caller, experiment_id: int, event: ExperimentEvent) -> Empty:
-    await _check_owner(master, caller, experiment_id)
-    reason = f"{_PAST[event]} by {caller.person.username}" if event in _PAST else ""
-    async with master.db.transaction() as conn:
-        await experiments.ask(conn, experiment_id, event, reason)
-    return Empty()
-
-
-async def _archive(master: Master, caller: Caller, experiment_id: int, archived: bool) -> Empty:
-    await _check_owner(master, caller, experiment_id)
-    async with master.db.transaction() as conn:
-        await listings_experiments.set_archived(conn, experiment_id, archived)
-    return Empty()
-
-
-async def _check_owner(master: Master, caller: Caller, experiment_id: int) -> None:
-    async with master.db.connection() as conn:
-        caller.may_change(await listings_experiments.owner(conn, experiment_id), f"experiment {experiment_id}")
 
 
 def _window(window: Window) -> Window:

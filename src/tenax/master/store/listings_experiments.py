@@ -12,7 +12,7 @@ from datetime import datetime
 
 from asyncpg import Connection
 
-from tenax.errors import NotFound, NotNow
+from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.paging import Page, like
 from tenax.master.store.queries import load
@@ -210,25 +210,6 @@ async def owner(conn: Connection, experiment_id: int) -> int:
     if found is None:
         raise NotFound(f"there is no experiment {experiment_id}")
     return found
-
-
-async def set_archived(conn: Connection, experiment_id: int, archived: bool) -> None:
-    """Hide it from lists, or show it again. Raises NotNow before it has ended."""
-    if await conn.fetchval(Q.set_archived, experiment_id, archived) is None:
-        raise NotNow(f"experiment {experiment_id} has not ended: cancel or kill it before you archive it")
-
-
-async def edit(
-    conn: Connection,
-    experiment_id: int,
-    *,
-    name: str | None,
-    description: str | None,
-    notes: str | None,
-    labels: list[str] | None,
-) -> None:
-    """Change its words; None leaves one as it is."""
-    await conn.execute(Q.edit, experiment_id, name, description, notes, labels)
 
 
 async def journal(conn: Connection, experiment_id: int, window: Page) -> list[tuple[int, datetime, JsonObject]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from pydantic import Field, model_validator
+
 from tenax.wire.api.message import Document, Int64, Message, Pagination, Timestamp
 
 
@@ -110,6 +112,16 @@ class Experiment(Message):
     workspace_name: str = ""
     external_experiment_id: str | None = None
     external_trial_id: str | None = None
+    #: ``integrations.pachyderm`` of the configuration.
+    pachyderm_integration: Document | None = None
+
+
+class ContinueExperimentRequest(Message):
+    """An experiment that has ended, to go on."""
+
+    id: int
+    #: YAML text, laid over its configuration.
+    override_config: str = ""
 
 
 class CreateExperimentResponse(Message):
@@ -119,6 +131,15 @@ class CreateExperimentResponse(Message):
     config: Document
     warnings: list[str] = []
     #: In words: old spellings that were translated, settings without effect.
+    notices: list[str] = []
+
+
+class ContinueExperimentResponse(Message):
+    """The experiment as it is now."""
+
+    experiment: Experiment
+    warnings: list[str] = []
+    #: In words, as beside one that is made.
     notices: list[str] = []
 
 
@@ -144,6 +165,32 @@ class GetExperimentsResponse(Message):
     pagination: Pagination
 
 
+class PatchResources(Message):
+    """Its share of the cluster; ``maxSlots`` null: no limit."""
+
+    max_slots: int | None = Field(None, ge=0, le=2**31 - 1)
+    weight: float | None = Field(None, gt=0, allow_inf_nan=False)
+    priority: int | None = Field(None, ge=1, le=99)
+    #: Take the limit of its slots away.
+    unlimited: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_no_limit(cls, given: object) -> object:
+        # Everywhere else null says nothing; here it is the only way to say so.
+        if isinstance(given, dict) and any(name in given and given[name] is None for name in ("maxSlots", "max_slots")):
+            return {**given, "unlimited": True}
+        return given
+
+
+class PatchCheckpointStorage(Message):
+    """Which checkpoints are kept."""
+
+    save_experiment_best: int | None = Field(None, ge=0, le=2**31 - 1)
+    save_trial_best: int | None = Field(None, ge=0, le=2**31 - 1)
+    save_trial_latest: int | None = Field(None, ge=0, le=2**31 - 1)
+
+
 class PatchExperiment(Message):
     """What may be edited later; what is absent stays."""
 
@@ -151,6 +198,8 @@ class PatchExperiment(Message):
     description: str | None = None
     notes: str | None = None
     labels: list[str] | None = None
+    resources: PatchResources | None = None
+    checkpoint_storage: PatchCheckpointStorage | None = None
 
 
 class PatchExperimentResponse(Message):

@@ -56,17 +56,6 @@ from mine;
 -- name: owner
 select owner_id from experiments where id = $1;
 
--- name: set_archived
-update experiments set archived = $2, version = version + 1
-where id = $1 and state in ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')
-returning id;
-
--- name: edit
-update experiment_documents
-set name = coalesce($2, name), description = coalesce($3, description), notes = coalesce($4, notes), labels = coalesce($5, labels)
-where experiment_id = $1
-returning experiment_id;
-
 -- name: journal
 select seq, at, entry from search_journal where experiment_id = $1 order by seq limit $2 offset $3;
 
