@@ -45,6 +45,14 @@ class Done:
 
 
 @dataclass
+class Called:
+    """What was used of the client and went well: words of its command line, names of its SDK's methods."""
+
+    words: set[tuple[str, ...]] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+
+
+@dataclass
 class RealClient:
     """One user of one cluster. ``det("e", "list")`` runs the command line, ``sdk("result = ...")`` runs Python."""
 
@@ -53,6 +61,7 @@ class RealClient:
     password: str
     directory: Path
     server: subprocess.Popen[str]
+    called: Called
     more: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -70,7 +79,7 @@ class RealClient:
 
     def as_user(self, username: str, password: str, **more: str) -> RealClient:
         """The same client as somebody else; ``more`` goes to its environment."""
-        return RealClient(self.url, username, password, self.directory, self.server, {**self.more, **more})
+        return RealClient(self.url, username, password, self.directory, self.server, self.called, {**self.more, **more})
 
     def det(self, *argv: object, check: bool = True) -> Done:
         """Determined's command line with these words. Raises ClientFailed where ``check`` and it fails."""
@@ -79,6 +88,8 @@ class RealClient:
         done, _ = self._ask({"argv": ["-m", self.url, *words]})
         if check and done.code:
             raise ClientFailed(f"det {' '.join(words)}", done)
+        if done.code == 0:
+            self.called.words.add(tuple(words))
         return done
 
     def json(self, *argv: object) -> Json:
@@ -96,7 +107,8 @@ class RealClient:
         with tempfile.TemporaryDirectory(dir=self.directory) as kept:
             place = Path(kept)
             out, err, result = place / "out", place / "err", place / "result"
-            files = {"out": str(out), "err": str(err), "result": str(result)}
+            calls = place / "calls"
+            files = {"out": str(out), "err": str(err), "result": str(result), "calls": str(calls)}
             whole = {**request, **files, "environment": self.environment, "directory": str(self.directory)}
             assert self.server.stdin is not None
             assert self.server.stdout is not None
@@ -104,11 +116,14 @@ class RealClient:
             answer = self.server.stdout.readline()
             assert answer, "the client's process has ended"
             told = Done(int(json.loads(answer)["code"]), _text(out), _text(err))
+            if told.code == 0:
+                self.called.methods.update(json.loads(_text(calls) or "[]"))
             return told, json.loads(_text(result) or "null")
 
     @contextlib.contextmanager
     def running(self, *argv: object) -> Iterator[subprocess.Popen[str]]:
         """The command line as a process of its own, for what follows; killed in the end."""
+        self.called.words.add(tuple(str(word) for word in argv))
         process = subprocess.Popen(
             [str(ENVIRONMENT / "bin" / "det"), *(str(word) for word in argv)],
             env={**os.environ, **self.environment},

@@ -14,11 +14,20 @@ from pathlib import Path
 import pytest
 
 from tenax.jsonvalue import Json
-from tests.compat.client import Done, RealClient, client_process
+from tests.compat.client import Called, Done, RealClient, client_process
 from tests.e2e.machine import Machine, machine
 
 Det = Callable[..., Done]
 Sdk = Callable[..., Json]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """That everything of the client was used can be told only where all tests of it run: then it is told last."""
+    folder = Path(__file__).parent
+    here = {item.path for item in items if item.path.parent == folder}
+    whole = set(folder.glob("test_*.py")) <= here
+    last = [item for item in items if item.path == folder / "test_everything.py"]
+    items[:] = [item for item in items if item not in last] + (last if whole else [])
 
 
 @pytest.fixture(scope="session")
@@ -40,13 +49,14 @@ def admin(cluster: Machine, loaded: subprocess.Popen[str], tmp_path_factory: pyt
     """The real client of the administrator."""
     told = json.loads((cluster.directory / "credentials.json").read_text())
     url = f"http://127.0.0.1:{cluster.port}"
-    return RealClient(url, "admin", told["password"], tmp_path_factory.mktemp("admin"), loaded)
+    return RealClient(url, "admin", told["password"], tmp_path_factory.mktemp("admin"), loaded, Called())
 
 
 @pytest.fixture(scope="session")
 def real(admin: RealClient, tmp_path_factory: pytest.TempPathFactory) -> RealClient:
     """The real client of the user who is there from the beginning and administers nothing."""
-    return RealClient(admin.url, "determined", admin.password, tmp_path_factory.mktemp("determined"), admin.server)
+    directory = tmp_path_factory.mktemp("determined")
+    return RealClient(admin.url, "determined", admin.password, directory, admin.server, admin.called)
 
 
 @pytest.fixture

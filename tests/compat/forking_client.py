@@ -5,18 +5,21 @@ Runs in the environment of the client, not in ours. A request is a line of JSON 
     {"argv": ["e", "list"], ...}        its command line with these words
     {"code": "result = ...", ...}       Python, with `client` (determined.experimental.client) and ``values`` at hand
 
-and both name ``environment``, ``directory``, and the files ``out``, ``err`` and ``result``. The answer is a line with
-the exit code.
+and both name ``environment``, ``directory``, and the files ``out``, ``err``, ``result`` and ``calls`` (the names of the
+SDK's methods that were called). The answer is a line with the exit code.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import json
 import os
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 CLI = "determined.cli.cli"
 SDK = "determined.experimental.client"
@@ -36,8 +39,12 @@ def serve(request: dict[str, object]) -> int:
         if "argv" in request:
             importlib.import_module(CLI).main(request["argv"])
         else:
+            called = recorded()
             space: dict[str, object] = {"client": importlib.import_module(SDK), **dict(request["values"])}  # type: ignore[call-overload]
-            exec(compile(str(request["code"]), "<sdk>", "exec"), space)
+            try:
+                exec(compile(str(request["code"]), "<sdk>", "exec"), space)
+            finally:
+                Path(str(request["calls"])).write_text(json.dumps(sorted(called)))
             Path(str(request["result"])).write_text(json.dumps(space.get("result"), default=str))
     except SystemExit as left:
         if isinstance(left.code, str):
@@ -47,6 +54,44 @@ def serve(request: dict[str, object]) -> int:
         traceback.print_exc()
         return 1
     return 0
+
+
+def public_methods() -> list[tuple[object, str, str]]:
+    """Each public method of the SDK: where it is, its name there, and its name for people."""
+    sdk = importlib.import_module(SDK)
+    found: list[tuple[object, str, str]] = []
+    for name, thing in vars(sdk).items():
+        if name.startswith("_"):
+            continue
+        if inspect.isfunction(thing) and thing.__module__ == SDK:
+            found.append((sdk, name, name))
+        elif inspect.isclass(thing) and thing.__module__.startswith("determined"):
+            methods = [one for one, value in vars(thing).items() if inspect.isfunction(value) and one[0] != "_"]
+            found += [(thing, one, f"{name}.{one}") for one in methods]
+    return found
+
+
+def recorded() -> set[str]:
+    """From now on the names of the public methods that are called from outside of the SDK."""
+    called: set[str] = set()
+    depth = [0]
+
+    def noting(function: Any, told: str) -> Any:
+        @functools.wraps(function)
+        def noted(*arguments: Any, **more: Any) -> Any:
+            if depth[0] == 0:
+                called.add(told)
+            depth[0] += 1
+            try:
+                return function(*arguments, **more)
+            finally:
+                depth[0] -= 1
+
+        return noted
+
+    for place, name, told in public_methods():
+        setattr(place, name, noting(getattr(place, name), told))
+    return called
 
 
 def main() -> None:
