@@ -1,0 +1,118 @@
+"""Generic tasks: created, forked, paused, ended; with children that share their fate.
+
+Rules it keeps: a pause and a kill reach all that came from a task; what cannot be paused is passed over, unless it is
+the one that was named; only owners and administrators change a task, and nothing is changed unless all of it may be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from asyncpg import Connection
+
+from tenax.config import without_secrets
+from tenax.errors import Forbidden, NotNow
+from tenax.lifecycle.task import ENDED, TaskEvent, TaskState
+from tenax.master.api.deps import CallerDep, MasterDep
+from tenax.master.api.routing import Allow, Routes
+from tenax.master.api.shapes import may_see_secrets
+from tenax.master.api.task_shapes import config_text
+from tenax.master.auth import Caller
+from tenax.master.commands import Source, examine_generic, source_of
+from tenax.master.context import Master
+from tenax.master.store import contexts, listings_launched, tasks
+from tenax.master.store.tasks import LaunchedTask
+from tenax.wire.api.message import Empty
+from tenax.wire.api.tasks import (
+    CreateGenericTaskRequest,
+    CreateGenericTaskResponse,
+    GetGenericTaskConfigResponse,
+    KillGenericTaskRequest,
+)
+
+routes = Routes("Tasks")
+
+
+@routes.post("/api/v1/generic-tasks", "CreateGenericTask", allow=Allow.USER)
+async def create_generic_task(
+    master: MasterDep, caller: CallerDep, body: CreateGenericTaskRequest
+) -> CreateGenericTaskResponse:
+    """Create a task, perhaps as the child or as the fork of another one."""
+    source = await _forked(master, caller, body.forked_from) if body.forked_from else await source_of(master.db, body)
+    launch = await examine_generic(master.db, master.settings, caller.person.id, body, source)
+    async with master.db.transaction() as conn:
+        if launch.new.parent_id is not None:
+            await _check_parent(conn, caller, launch.new.parent_id)
+        task_id = await tasks.create(conn, launch.new)
+    return CreateGenericTaskResponse(task_id=task_id, warnings=list(launch.warnings), notices=list(launch.notices))
+
+
+@routes.get("/api/v1/tasks/{task_id}/config", "GetGenericTaskConfig", allow=Allow.USER)
+async def get_config(master: MasterDep, caller: CallerDep, task_id: str) -> GetGenericTaskConfigResponse:
+    """The complete configuration of a launched task, as JSON text."""
+    async with master.db.connection() as conn:
+        view = await listings_launched.get(conn, task_id)
+    return GetGenericTaskConfigResponse(config=config_text(view, caller))
+
+
+@routes.post("/api/v1/tasks/{task_id}/kill", "KillGenericTask", allow=Allow.USER)
+async def kill(master: MasterDep, caller: CallerDep, task_id: str, body: KillGenericTaskRequest) -> Empty:
+    """End it and all that came from it; with ``killFromRoot`` all that its topmost ancestor is the ancestor of."""
+    async with master.db.transaction() as conn:
+        for task in await _family(conn, caller, task_id, from_root=body.kill_from_root):
+            await tasks.happen(conn, task, TaskEvent.KILL, f"killed by {caller.person.username}")
+    return Empty()
+
+
+@routes.post("/api/v1/tasks/{task_id}/pause", "PauseGenericTask", allow=Allow.USER)
+async def pause(master: MasterDep, caller: CallerDep, task_id: str) -> Empty:
+    """It and all that came from it save and leave their slots."""
+    await _happen(master, caller, task_id, TaskEvent.PAUSE, "paused")
+    return Empty()
+
+
+@routes.post("/api/v1/tasks/{task_id}/unpause", "UnpauseGenericTask", allow=Allow.USER)
+async def unpause(master: MasterDep, caller: CallerDep, task_id: str) -> Empty:
+    """It and all that came from it go on from what they saved."""
+    await _happen(master, caller, task_id, TaskEvent.UNPAUSE, "")
+    return Empty()
+
+
+async def _happen(master: Master, caller: Caller, task_id: str, event: TaskEvent, past: str) -> None:
+    reason = f"{past} by {caller.person.username}" if past else ""
+    async with master.db.transaction() as conn:
+        for task in await _family(conn, caller, task_id):
+            if task.task_id != task_id and (not task.pausable or task.state in _SETTLED):
+                continue
+            await tasks.happen(conn, task, event, reason)
+
+
+#: States in which a pause or its end passes a descendant over.
+_SETTLED = (*ENDED, TaskState.STOPPING_CANCELED)
+
+
+async def _family(conn: Connection, caller: Caller, task_id: str, *, from_root: bool = False) -> list[LaunchedTask]:
+    found = await tasks.lock_family(conn, task_id, from_root=from_root)
+    for view in await listings_launched.views(conn, [task.task_id for task in found]):
+        caller.may_change(view.owner_id, f"task {view.task_id}")
+    return found
+
+
+async def _check_parent(conn: Connection, caller: Caller, parent_id: str) -> None:
+    """Locks it, so that one that is being killed has no child that escapes."""
+    view = await listings_launched.get(conn, parent_id)
+    caller.may_change(view.owner_id, f"task {parent_id}")
+    parent = await tasks.lock(conn, parent_id)
+    if parent.state in _SETTLED:
+        raise NotNow(f"the parent {parent_id} is {parent.state.value.lower()}: it can have no more children")
+
+
+async def _forked(master: Master, caller: Caller, task_id: str) -> Source:
+    async with master.db.connection() as conn:
+        view = await listings_launched.get(conn, task_id)
+        source = Source(view.config, await contexts.of_task(conn, task_id), view.project_id)
+    if not may_see_secrets(caller, view.owner_id) and without_secrets(view.config) != view.config:
+        raise Forbidden(f"the configuration of task {task_id} holds secrets of its owner: submit one of your own")
+    # Its name stays with it, and so does the description that was drawn.
+    config = {name: value for name, value in view.config.items() if name != "description" or view.config.get("name")}
+    return replace(source, config=config)

@@ -1,0 +1,110 @@
+"""What becomes of a task that no search asked for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.errors import NotNow
+from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.container import Ending
+from tenax.lifecycle.task import (
+    ENDED,
+    Conclude,
+    LiveTask,
+    RequestSlots,
+    TaskAttempt,
+    TaskEvent,
+    TaskState,
+    WithdrawRequest,
+    decide_exit,
+    step,
+    tend_task,
+)
+from tenax.lifecycle.tending import AskToLeave, Kill, OpenAllocation
+
+S = TaskState
+CLEAN, FAILED, KILLED = Ending(0), Ending(3, reason="exit code 3"), Ending(None, 9, "killed", asked=True)
+LOST = Ending(reason="node lost", platform=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "ending", "preemption", "after"),
+    [
+        (S.ACTIVE, CLEAN, Preemption.NONE, S.COMPLETED),
+        (S.ACTIVE, FAILED, Preemption.NONE, S.ERROR),
+        (S.ACTIVE, LOST, Preemption.NONE, S.ERROR),
+        (S.ACTIVE, CLEAN, Preemption.ACKNOWLEDGED, S.ACTIVE),
+        (S.ACTIVE, KILLED, Preemption.REQUESTED, S.ACTIVE),
+        (S.STOPPING_PAUSED, CLEAN, Preemption.ACKNOWLEDGED, S.PAUSED),
+        (S.STOPPING_PAUSED, CLEAN, Preemption.REQUESTED, S.COMPLETED),
+        (S.STOPPING_PAUSED, KILLED, Preemption.REQUESTED, S.PAUSED),
+        (S.STOPPING_PAUSED, FAILED, Preemption.REQUESTED, S.ERROR),
+        (S.STOPPING_CANCELED, KILLED, Preemption.NONE, S.CANCELED),
+        (S.STOPPING_CANCELED, CLEAN, Preemption.NONE, S.CANCELED),
+        (S.STOPPING_CANCELED, LOST, Preemption.NONE, S.CANCELED),
+    ],
+)
+def test_an_exit_means_what_was_asked_before(
+    state: TaskState, ending: Ending, preemption: Preemption, after: TaskState
+) -> None:
+    """A failure ends it for good; who was asked to leave goes on later; a kill is a kill."""
+    assert decide_exit(TaskAttempt(state, ending, preemption)).state is after
+
+
+def test_the_reason_of_a_failure_is_that_of_its_exit() -> None:
+    """Told as it was told."""
+    assert decide_exit(TaskAttempt(S.ACTIVE, FAILED, Preemption.NONE)).reason == "exit code 3"
+
+
+@pytest.mark.parametrize("event", [TaskEvent.PAUSE, TaskEvent.UNPAUSE])
+@pytest.mark.parametrize("state", [*ENDED, S.STOPPING_CANCELED])
+def test_what_ends_is_neither_paused_nor_resumed(state: TaskState, event: TaskEvent) -> None:
+    """It is refused, and the words name the state."""
+    with pytest.raises(NotNow, match=state.value.lower()):
+        step(state, event)
+
+
+@given(events=st.lists(st.sampled_from(list(TaskEvent))))
+def test_a_kill_is_final(events: list[TaskEvent]) -> None:
+    """Whatever is asked afterwards changes nothing."""
+    state = step(S.PAUSED, TaskEvent.KILL)
+    for event in events:
+        try:
+            state = step(state, event)
+        except NotNow:
+            continue
+    assert state is S.STOPPING_CANCELED
+
+
+def running(
+    state: AllocationState = AllocationState.RUNNING,
+    preemption: Preemption = Preemption.NONE,
+    ready: bool = True,
+    ending: bool = False,
+) -> OpenAllocation:
+    return OpenAllocation("a", state, preemption, ready, ending)
+
+
+@pytest.mark.parametrize(
+    ("state", "allocation", "actions"),
+    [
+        (S.ACTIVE, None, (RequestSlots,)),
+        (S.ACTIVE, running(), ()),
+        (S.PAUSED, None, ()),
+        (S.STOPPING_PAUSED, None, (Conclude,)),
+        (S.STOPPING_PAUSED, running(AllocationState.PENDING, ready=False), (WithdrawRequest,)),
+        (S.STOPPING_PAUSED, running(AllocationState.PULLING, ready=False), (Kill,)),
+        (S.STOPPING_PAUSED, running(), (AskToLeave,)),
+        (S.STOPPING_PAUSED, running(preemption=Preemption.REQUESTED), ()),
+        (S.STOPPING_CANCELED, running(preemption=Preemption.REQUESTED), (Kill,)),
+        (S.STOPPING_CANCELED, running(ending=True), ()),
+        (S.STOPPING_CANCELED, None, (Conclude,)),
+    ],
+)
+def test_each_state_asks_for_what_brings_it_about(
+    state: TaskState, allocation: OpenAllocation | None, actions: tuple[type, ...]
+) -> None:
+    """One action at most, and none where it has been taken."""
+    assert tuple(type(one) for one in tend_task(LiveTask("t", state, allocation))) == actions

@@ -1,0 +1,220 @@
+"""Commands over the API: what is made of a request, who may do what, what the lists show."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+
+import pytest
+
+from tenax.lifecycle.container import ContainerState, Ending
+from tenax.master import attempts
+from tenax.master.loops.launching import Launching
+from tenax.master.loops.loop import Desk
+from tenax.master.store import containers, leases
+from tenax.master.store.queries import load
+from tenax.master.store.wakeups import Woken
+from tests.kits.api import Api
+from tests.kits.rows import add_agent
+
+COMMANDS = "/api/v1/commands"
+
+
+async def launched(api: Api, *words: str, **body: object) -> str:
+    config = {"entrypoint": list(words or ("true",)), "resources": {"slots": 0}}
+    reply = await api.user.post(COMMANDS, {"config": config, **body})
+    assert reply.status_code == 200, reply.text
+    return str(reply.json()["command"]["id"])
+
+
+async def tended(api: Api) -> None:
+    """What the loop does for all tasks."""
+    async with api.master.db.transaction() as conn:
+        lease = await leases.acquire(conn, "launching", "test", 3600.0)
+    assert lease is not None
+    for _ in range(3):
+        await Launching().make_pass(Desk(api.master.db, lease), Woken(frozenset(), full=True))
+
+
+async def placed(api: Api, task_id: str, run: int = 1) -> str:
+    """Its attempt runs on an agent, as the scheduler and the agent would make it; the container."""
+    await tended(api)
+    name = str(uuid.uuid4())
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn)
+        await conn.execute(load("allocations").place, f"{task_id}.{run}")
+        await containers.create(conn, name, f"{task_id}.{run}", 0, "a1", [])
+    async with api.master.db.transaction() as conn:
+        await attempts.member_reported(conn, name, ContainerState.RUNNING, None, "10.0.0.1")
+    return name
+
+
+async def ended(api: Api, container_id: str, ending: Ending) -> None:
+    async with api.master.db.transaction() as conn:
+        await attempts.member_reported(conn, container_id, ContainerState.TERMINATED, ending, "")
+
+
+async def shown(api: Api, task_id: str) -> dict[str, object]:
+    reply = await api.user.get(f"{COMMANDS}/{task_id}")
+    assert reply.status_code == 200, reply.text
+    command: dict[str, object] = reply.json()["command"]
+    return command
+
+
+async def test_a_command_lives_from_its_request_to_its_exit(api: Api) -> None:
+    """It waits, it runs, it ends; its exit code and words are told; it is never started again."""
+    task_id = await launched(api, "echo", "hi")
+    assert (await shown(api, task_id))["state"] == "STATE_QUEUED"
+    container = await placed(api, task_id)
+    running = await shown(api, task_id)
+    assert (running["state"], running["container"]["id"]) == ("STATE_RUNNING", container)  # type: ignore[index]
+    await ended(api, container, Ending(3, reason="it ended with exit code 3"))
+    await tended(api)
+    command = await shown(api, task_id)
+    assert (command["state"], command["exitStatus"], command["exitCode"]) == (
+        "STATE_TERMINATED",
+        "it ended with exit code 3",
+        3,
+    )
+    task = (await api.user.get(f"/api/v1/tasks/{task_id}")).json()["task"]
+    assert (task["taskType"], task["taskState"], len(task["allocations"])) == (
+        "TASK_TYPE_COMMAND",
+        "GENERIC_TASK_STATE_ERROR",
+        1,
+    )
+    assert task["allocations"][0]["statusCode"] == 3
+
+
+async def test_a_lost_node_ends_a_command_and_says_so(api: Api) -> None:
+    """What it did before is not known, so it is not started again."""
+    task_id = await launched(api)
+    container = await placed(api, task_id)
+    async with api.master.db.transaction() as conn:
+        await attempts.member_lost(conn, container, "node lost: a1")
+    await tended(api)
+    command = await shown(api, task_id)
+    assert (command["state"], command["exitStatus"]) == ("STATE_TERMINATED", "node lost: a1")
+
+
+async def test_a_command_is_killed_where_it_waits_and_where_it_runs(api: Api) -> None:
+    """The container is wanted to end at once; who killed it is said; killing what has ended is nothing."""
+    waiting, running = await launched(api), await launched(api)
+    container = await placed(api, running)
+    for task_id in (waiting, running):
+        assert (await api.user.post(f"{COMMANDS}/{task_id}/kill")).status_code == 200
+    await tended(api)
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select want from containers where container_id = $1", container) == "KILL"
+    await ended(api, container, Ending(None, 9, "killed by signal 9"))
+    await tended(api)
+    for task_id in (waiting, running):
+        command = await shown(api, task_id)
+        assert (command["state"], command["exitStatus"]) == ("STATE_TERMINATED", "killed by determined")
+        assert (await api.user.post(f"{COMMANDS}/{task_id}/kill")).status_code == 200
+
+
+async def test_only_owners_and_administrators_change_a_command(api: Api) -> None:
+    """Others look."""
+    task_id = await launched(api)
+    made = await api.admin.post(
+        "/api/v1/users", {"user": {"username": "other", "active": True}, "password": "Secret-1x"}
+    )
+    assert made.status_code == 200, made.text
+    other = await api.login("other", "Secret-1x")
+    assert (await other.get(f"{COMMANDS}/{task_id}")).status_code == 200
+    assert (await other.post(f"{COMMANDS}/{task_id}/kill")).status_code == 403
+    assert (await other.post(f"{COMMANDS}/{task_id}/set_priority", {"priority": 1})).status_code == 403
+    assert (await api.admin.post(f"{COMMANDS}/{task_id}/set_priority", {"priority": 1})).status_code == 200
+    assert (await shown(api, task_id))["priority"] == 1
+    for path in (f"/api/v1/tasks/{task_id}/kill", f"/api/v1/tasks/{task_id}/pause"):
+        assert (await other.post(path)).status_code == 403
+
+
+async def test_the_list_is_filtered_ordered_and_paged(api: Api) -> None:
+    """By owner in either spelling, by workspace; what ended more than a day ago is not listed."""
+    ids = [await launched(api, "true", config={"entrypoint": ["a"], "description": name}) for name in "bca"]
+
+    async def listed(**query: object) -> list[str]:
+        reply = await api.user.get(COMMANDS, **query)
+        assert reply.status_code == 200, reply.text
+        return [command["id"] for command in reply.json()["commands"]]
+
+    by_name = [ids[2], ids[0], ids[1]]
+    assert await listed(sortBy="SORT_BY_DESCRIPTION") == by_name
+    assert await listed(sortBy="SORT_BY_DESCRIPTION", orderBy="ORDER_BY_DESC", limit=2) == by_name[:0:-1]
+    assert await listed(users=["DETERMINED"], sortBy="SORT_BY_START_TIME") == ids
+    assert await listed(users=["admin"]) == []
+    assert await listed(userIds=[1], users=["determined"], sortBy="SORT_BY_START_TIME") == ids
+    assert await listed(workspaceId=2) == []
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update tasks set ended_at = now() - interval '25 hours' where task_id = $1", ids[0])
+    assert await listed(sortBy="SORT_BY_START_TIME") == ids[1:]
+
+
+async def test_a_preview_launches_nothing(api: Api) -> None:
+    """It shows the complete configuration."""
+    reply = await api.user.post(COMMANDS, {"config": {"entrypoint": ["x"]}, "preview": True})
+    assert (reply.status_code, reply.json()["config"]["resources"]["slots"]) == (200, 1)
+    assert (await api.user.get(COMMANDS)).json()["commands"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({}, "'entrypoint' must be set"),
+        ({"config": {"entrypoint": []}}, "the command is empty"),
+        ({"config": {"entrypoint": ["x"], "enviroment": {}}}, "did you mean 'environment'?"),
+        ({"config": {"entrypoint": ["x"], "resources": {"slots_per_trial": 1}}}, "is for experiments"),
+        ({"config": {"entrypoint": ["x"], "resources": {"resource_pool": "no"}}}, "there is no pool 'no'"),
+        ({"config": {"entrypoint": ["x"]}, "data": "%%"}, "data is not the base64"),
+        ({"config": {"entrypoint": ["x"]}, "files": [{"path": "/etc/x"}]}, "does not lie inside"),
+        ({"config": {"entrypoint": ["x"], "resources": {"weight": 0}}}, "weight is 0"),
+        ({"config": [1]}, "config"),
+    ],
+)
+async def test_a_wrong_request_is_refused_in_words(api: Api, body: dict[str, object], told: str) -> None:
+    """The field is named, and nothing is launched."""
+    reply = await api.user.post(COMMANDS, body)
+    assert (reply.status_code, told in reply.text) == (400, True), reply.text
+    assert (await api.user.get(COMMANDS)).json()["pagination"]["total"] == 0
+
+
+@pytest.mark.parametrize("body", [{"templateName": "none"}, {"workspaceId": 77}])
+async def test_what_is_named_and_not_there_is_404(api: Api, body: dict[str, object]) -> None:
+    """A template, a workspace."""
+    assert (await api.user.post(COMMANDS, {"config": {"entrypoint": ["x"]}, **body})).status_code == 404
+
+
+async def test_what_could_never_fit_is_refused(api: Api) -> None:
+    """With the arithmetic, as soon as there is an agent to count on."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn)
+    reply = await api.user.post(COMMANDS, {"config": {"entrypoint": ["x"], "resources": {"slots": 9}}})
+    assert (reply.status_code, "resources.slots" in reply.text) == (400, True)
+
+
+async def test_files_travel_as_code_and_data_as_a_file(api: Api) -> None:
+    """The agent is told of both; the archive is what was sent."""
+    content = base64.b64encode(b"print(1)").decode()
+    data = base64.b64encode(b'{"a": 1}').decode()
+    task_id = await launched(api, files=[{"path": "a.py", "content": content}], data=data)
+    reply = await api.user.get(f"/api/v1/tasks/{task_id}/context_directory")
+    assert len(base64.b64decode(reply.json()["b64Tgz"])) > 20
+    async with api.master.db.connection() as conn:
+        spec = await conn.fetchval("select spec from tasks where task_id = $1", task_id)
+    assert spec["files"] == [{"path": "data", "content": '{"a": 1}', "mode": 0o600}]
+
+
+@pytest.mark.parametrize("noun", ["notebooks", "shells", "tensorboards"])
+async def test_what_is_not_offered_says_so(api: Api, noun: str) -> None:
+    """Lists are empty, everything else is the client's own "unimplemented", with a sentence."""
+    listed = await api.user.get(f"/api/v1/{noun}")
+    assert (listed.status_code, listed.json()[noun], listed.json()["pagination"]["total"]) == (200, [], 0)
+    for reply in (
+        await api.user.post(f"/api/v1/{noun}", {}),
+        await api.user.get(f"/api/v1/{noun}/x"),
+        await api.user.post(f"/api/v1/{noun}/x/kill"),
+        await api.user.post(f"/api/v1/{noun}/x/set_priority", {"priority": 1}),
+    ):
+        assert (reply.status_code, reply.json()["error"]["code"]) == (501, 12)
+        assert "are not offered yet" in reply.json()["error"]["error"]
