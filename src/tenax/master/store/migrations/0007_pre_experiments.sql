@@ -12,6 +12,8 @@ create index experiments_of_project on experiments (project_id, id);
 create index experiments_parent on experiments (parent_id, id) where parent_id is not null;
 drop index experiments_owner;
 create index experiments_owner on experiments (owner_id, id);
+-- What most lists ask for; counted without the rows themselves.
+create index experiments_shown on experiments (archived, owner_id, project_id, id);
 
 -- By the first letters, whatever their case, in the order of code points.
 alter table experiment_documents
