@@ -2,6 +2,8 @@
 
     async with database.transaction() as conn:
         await seed(conn, Amount(experiments=100_000))
+    async with database.connection() as conn:
+        await settle(conn)
 
 The rows are what the product itself would have written (configurations are resolved, tallies counted), the same ones
 for the same amount. Experiments are numbered 1 to ``experiments``; the newest few are live, the others have ended. The
@@ -48,7 +50,7 @@ class Amount:
 
 
 async def seed(conn: Connection, amount: Amount = Amount()) -> None:
-    """Write it. In a transaction of the caller's; the tables are analyzed, as they would be by now."""
+    """Write it. In a transaction of the caller's."""
     rng = random.Random(amount.experiments)
     people = await _people(conn, amount.users)
     places = await _places(conn, amount.projects, people[0])
@@ -60,19 +62,13 @@ async def seed(conn: Connection, amount: Amount = Amount()) -> None:
     await _copy_trials(conn, made, amount, rng)
     await _tallying(conn, "enable")
     await conn.execute("select tenax_tally(null)")
-    for table in (
-        "jobs",
-        "experiments",
-        "experiment_documents",
-        "experiment_tallies",
-        "trials",
-        "tasks",
-        "checkpoints",
-    ):
-        await conn.execute(f"analyze {table}")
-    await conn.execute("analyze trial_telemetry")
     for table in ("experiments", "trials"):
         await conn.execute(f"select setval(pg_get_serial_sequence('{table}', 'id'), (select max(id) from {table}))")
+
+
+async def settle(conn: Connection) -> None:
+    """What the database does by itself in time, before anything is measured. Outside a transaction."""
+    await conn.execute("vacuum analyze")
 
 
 @dataclass(frozen=True)
