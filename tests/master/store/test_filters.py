@@ -9,19 +9,31 @@ from asyncpg import Connection
 
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.filters import Location, parse, parse_sort
+from tenax.master.api.paging import search_page
+from tenax.master.filters import parse, parse_sort
 from tenax.master.ingest import summary
 from tenax.master.store import listings_runs, run_metadata
 from tenax.master.store.database import Database
-from tenax.master.store.filters import Builder, Column, Holds, Table
+from tenax.master.store.experiment_columns import EXPERIMENTS, SOURCES
+from tenax.master.store.filters import Builder
 from tenax.master.store.paging import Page
 from tests.cases import load
+from tests.kits import rows
 
 _CASES = load("search_filters") or {}
 #: Where we do better, or keep less: what the peer answers there, we do not.
 _DEPARTURES = {
     # An experiment's progress is that of its trials, so that its runs say the same.
     "experimentProgress=desc",
+    "progress=asc",
+    "progress=desc",
+    "progress is rounded percent",
+    "progress null counts as 0; 0.5 percent rounds half to even",
+    "progress >= 50",
+    # No description, and no labels, are empty here and never null: what is empty lacks every text.
+    "description notContains excludes null",
+    "description != excludes null",
+    '"operator": "notContains", "value": "val"',
 }
 
 
@@ -178,33 +190,19 @@ async def _wrong(database: Database, one: JsonObject, filter_text: str | None, s
     return None if (ids == one["ids"] if sort else sorted(ids) == one["ids"]) else f"{one} -> {ids}"
 
 
-EXPERIMENTS = Table(
-    columns={"id": Column("e.id", Holds.NUMBER)},
-    locations=frozenset((Location.HYPERPARAMETERS, Location.VALIDATIONS, Location.TRAINING, Location.CUSTOM_METRIC)),
-    metrics_of="(select y.best_trial_id from experiment_tallies y where y.experiment_id = e.id)",
-    configured="(d.config -> 'hyperparameters')",
-)
-
-
-def _asks_only_for(one: JsonObject, locations: frozenset[Location]) -> bool:
-    asked = [part.split('"')[0] for part in json.dumps(one["filter"]).split("LOCATION_TYPE_")[1:]]
-    return bool(asked) and all(name in {location.value for location in locations} for name in asked)
-
-
 async def _wrong_experiments(database: Database, one: JsonObject) -> str | None:
     try:
-        wanted = parse(json.dumps(one["filter"]))
+        wanted = parse(json.dumps(one["filter"]) if "filter" in one else None)
         built = Builder(EXPERIMENTS, first=2)
-        condition = built.condition(wanted.root)
+        condition, order = built.condition(wanted.root), built.order(parse_sort(str(one.get("sort", ""))))
     except InvalidInput as error:
         return None if "error" in one else f"{one} -> {error}"
     async with database.connection() as conn:
-        rows = await conn.fetch(
-            "select e.id from experiments e join experiment_documents d on d.experiment_id = e.id"
-            f" where e.state <> 'DELETING' and ($1 or not e.archived) and {condition} order by e.id",
-            wanted.show_archived, *built.parameters,
-        )  # fmt: skip
+        text = f"select e.id {SOURCES} and ($1 or not e.archived) and {condition} order by {order}e.id"
+        rows = await conn.fetch(text, wanted.show_archived, *built.parameters)
     ids = [row["id"] for row in rows]
+    if "error" in one:
+        return None if "database error" in str(one["error"]) else f"{one} -> {ids}"
     return None if ids == one.get("ids", one.get("intended_ids")) else f"{one} -> {ids}"
 
 
@@ -224,14 +222,24 @@ if _CASES:
         ]
         assert [one for one in wrong if one is not None] == []
 
-    async def test_every_case_of_a_hyperparameter_or_metric_of_experiments(shared: Database) -> None:
-        """An experiment is found by what its hyperparameters may be, and by the metrics of its best trial."""
+    async def test_every_case_of_a_filter_of_experiments(shared: Database) -> None:
+        """An experiment is found by its columns, what its hyperparameters may be, and the metrics of its best trial."""
         wrong = [
             await _wrong_experiments(shared, one)
             for one in cases("peer_experiment_filters") + cases("derived_experiment_filters")
-            if _asks_only_for(one, EXPERIMENTS.locations)
+            if not any(known in json.dumps(one) for known in _DEPARTURES)
         ]
-        assert len(wrong) >= 30
+        assert len(wrong) > 80
+        assert [one for one in wrong if one is not None] == []
+
+    async def test_every_case_of_an_order_of_experiments(shared: Database) -> None:
+        """Experiments come in the order that the shared cases name."""
+        wrong = [
+            await _wrong_experiments(shared, one)
+            for one in cases("derived_experiment_sorts")
+            if one["sort"] not in _DEPARTURES
+        ]
+        assert len(wrong) > 20
         assert [one for one in wrong if one is not None] == []
 
     @pytest.mark.parametrize("one", cases("invalid_filters"), ids=lambda one: str(one["reason"]))
@@ -239,3 +247,102 @@ if _CASES:
         """It is refused when it is read."""
         with pytest.raises(InvalidInput):
             parse(json.dumps(one["filter"]))
+
+    async def test_departures(shared: Database) -> None:
+        """Progress is that of trials; what has no description, or no labels, lacks every text."""
+        async with shared.connection() as conn:
+            for root, expected in (
+                (field("progress", "=", 100, "EXPERIMENT", "NUMBER"), [1, 3, 4]),
+                (field("progress", "<", 100, "EXPERIMENT", "NUMBER"), [2, 6, 7]),
+                (field("description", "notContains", "t", "EXPERIMENT"), [3, 4]),
+                (field("tags", "notContains", "val", "EXPERIMENT"), [2, 4, 6, 7]),
+            ):
+                built = Builder(EXPERIMENTS)
+                condition = built.condition(parse(text(group(root))).root)
+                rows = await conn.fetch(
+                    f"select e.id {SOURCES} and not e.archived and {condition} order by e.id", *built.parameters
+                )
+                assert [row["id"] for row in rows] == expected, root
+        assert (await found(shared, None, "experimentProgress=desc,id=asc"))[-3:] == [12, 13, 18]
+
+
+async def test_golden_filters(database: Database) -> None:
+    """Without the shared cases, too: columns, hyperparameters, metadata and metrics of runs, joined and nested."""
+    async with database.transaction() as conn:
+        experiment = await rows.add_experiment(conn)
+        first = await rows.add_trial(conn, experiment, 1, {"lr": 0.1})
+        second = await rows.add_trial(conn, experiment, 2, {"lr": 0.3})
+        await run_metadata.replace(conn, first, {"who": {"name": "Ada"}, "runs": [1, 2]})
+    lr = {"location": "RUN_HYPERPARAMETERS", "kind": "NUMBER"}
+    of_ada = field("metadata.who.name", "contains", "ad", "RUN_METADATA")
+    for root, expected in (
+        (field("hp.lr", ">", 0.2, **lr), [second]),
+        (field("hp.lr", "notEmpty", **lr), [first, second]),
+        (of_ada, [first]),
+        (field("metadata.runs", "=", 2, "RUN_METADATA", "NUMBER"), [first]),
+        (
+            group(field("hp.lr", "<", 0.2, **lr), field("id", "=", second, kind="NUMBER"), conjunction="or"),
+            [first, second],
+        ),
+        (field("state", "=", "ACTIVE"), [first, second]),
+        (field("user", "=", "owner"), [first, second]),
+        (field("localId", "contains", "-2"), [second]),
+        (field("validation.loss.min", "isEmpty", location="VALIDATIONS", kind="NUMBER"), [first, second]),
+    ):
+        assert await found(database, text(group(root))) == expected, root
+    assert await found(database, None, "hp.lr=desc") == [second, first]
+    assert await found(database, None, "metadata.who.name=asc") == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("{", "not JSON"),
+        ("[]", "must be an object"),
+        ('{"filterGroup": 7}', "must be an object"),
+        ('{"filterGroup": {"kind": "x"}}', "kind"),
+        ('{"filterGroup": {"kind": "group", "conjunction": "xor"}}', "conjunction"),
+        ('{"filterGroup": {"kind": "group", "conjunction": "or", "children": 3}}', "must be a list"),
+        (text(group(field("id", "~", 1))), "operator"),
+        (text(group(field("id", "=", 1, location="MOON"))), "location"),
+        (text(group({**field("id", "=", 1), "value": [1]})), "value"),
+        (text(group({**field("id", "=", 1), "columnName": 5})), "columnName"),
+        ('{"filterGroup": ' + '{"kind":"group","conjunction":"or","children":[' * 101 + "]}" * 101 + "}", "nested"),
+        (text(group(*[field("id", "=", 1)] * 2001)), "conditions"),
+    ],
+)
+def test_what_is_no_filter(given: str, told: str) -> None:
+    """It is refused in words that name the place."""
+    with pytest.raises(InvalidInput, match=told):
+        parse(given)
+
+
+@pytest.mark.parametrize(
+    ("root", "told"),
+    [
+        (field("id", "=", "x", kind="NUMBER"), "number"),
+        (field("startTime", "<", "yesterday", kind="DATE"), "time"),
+        (field("isExpMultitrial", "=", "perhaps"), "true or false"),
+        (field("nope", "=", 1), "no column nope"),
+        (field("validation.loss", "=", 1, location="VALIDATIONS"), "metrics id"),
+        (field("hp.lr", "=", 1, location="HYPERPARAMETERS"), "no columns of HYPERPARAMETERS"),
+        (field("name", "contains", "a\x00"), "NUL|no column"),
+    ],
+)
+def test_what_a_table_cannot_be_asked(root: JsonObject, told: str) -> None:
+    """It is refused before anything is looked for."""
+    with pytest.raises(InvalidInput, match=told):
+        Builder(listings_runs.RUNS).condition(parse(text(group(root))).root)
+
+
+@pytest.mark.parametrize(
+    ("total", "offset", "limit", "expected"),
+    [(0, 0, 0, (0, 0)), (250, 200, 0, (200, 250)), (250, 0, 0, (0, 100)), (10, 4, -1, (4, 10)), (10, 0, -2, (0, 0)),
+     (10, -3, 2, (7, 9)), (10, 11, 5, (10, 10)), (10, -11, 5, (10, 10))],
+)  # fmt: skip
+def test_pages_of_a_search(total: int, offset: int, limit: int, expected: tuple[int, int]) -> None:
+    """Limit 0 is a hundred, -1 is all, -2 is none; an offset outside the list is its end."""
+    page, told = search_page(total, offset, limit)
+    assert (told.start_index, told.end_index) == expected
+    assert (page.offset, page.limit) == (expected[0], expected[1] - expected[0])
+    assert (told.offset, told.limit, told.total) == (offset, limit, total)

@@ -37,6 +37,27 @@ class Window:
         return Page(start, end - start), told
 
 
+#: Entries of a search's page when none are asked for; what asks for all, and for none.
+SEARCH_PAGE, ALL, NONE = 100, -1, -2
+
+
+def search_page(total: int, offset: int, limit: int) -> tuple[Page, Pagination]:
+    """The rows to read of a search that finds ``total``, and what to tell about them. Raises InvalidInput.
+
+    Limit 0 is `SEARCH_PAGE`. An offset outside the list is its end: what a search finds changes while one pages.
+    """
+    if limit < NONE:
+        raise InvalidInput(f"limit is {limit}: it must be at least 0, or {ALL} for all, or {NONE} for the count alone")
+    start = offset + total if offset < 0 else offset
+    end = start
+    if not 0 <= start <= total:
+        start = end = total
+    if limit != NONE:
+        end = total if limit == ALL else min(total, start + (limit or SEARCH_PAGE))
+    told = Pagination(offset=offset, limit=limit, start_index=start, end_index=end, total=total)
+    return Page(start, end - start), told
+
+
 async def _window(
     offset: Annotated[int, Query()] = 0,
     limit: Annotated[int, Query()] = 0,

@@ -23,7 +23,8 @@ class RunView:
 
     id: int
     experiment_id: int
-    task_id: str
+    #: What it is shown as: of one that goes on what its attempt does.
+    state: str
     #: It or its experiment is.
     archived: bool
     hparams: JsonObject
@@ -44,7 +45,6 @@ class RunView:
     parent_id: int | None
     unmanaged: bool
     external_experiment_id: str | None
-    experiment_state: str
     name: str
     description: str
     labels: list[str]
@@ -53,10 +53,6 @@ class RunView:
     searcher_metric: str
     best_metric: float | None
     metadata: JsonObject | None
-    #: Of its open attempt; None: it has none.
-    attempt_state: str | None
-    stored_state: str
-    wish: str
     checkpoints: int
     checkpoint_bytes: int
     #: The first policy that matched a line of its output.
@@ -151,7 +147,8 @@ async def count(conn: Connection, project_id: int | None, wanted: Filter) -> int
 
 async def views(conn: Connection, ids: list[int]) -> list[RunView]:
     """Those of ``ids`` that are there, in that order."""
-    found = {row["id"]: RunView(**row) for row in await conn.fetch(Q.views, ids)}
+    text = f"select ({Q.state}) as state, {Q.view_columns} {Q.view_sources}"
+    found = {row["id"]: RunView(**row) for row in await conn.fetch(text, ids)}
     return [found[one] for one in ids if one in found]
 
 

@@ -9,7 +9,7 @@ join users u on u.id = e.owner_id
 left join run_numbers n on n.trial_id = t.id
 left join trial_telemetry m on m.trial_id = t.id
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-where e.state not in ('DELETING', 'DELETE_FAILED')
+where e.state <> 'DELETING'
 
 -- name: state
 -- What a run is shown as: its own state once it has ended, else what it is on the way to, else what its attempt does.
@@ -33,21 +33,23 @@ join experiments e on e.id = t.experiment_id
 join experiment_documents d on d.experiment_id = e.id
 join projects p on p.id = e.project_id
 join workspaces w on w.id = p.workspace_id
-where t.id = any($1::bigint[]) and e.state not in ('DELETING', 'DELETE_FAILED')
+where t.id = any($1::bigint[]) and e.state <> 'DELETING'
 order by e.id, t.id;
 
--- name: views
-select t.id, t.experiment_id, t.task_id, t.archived or e.archived as archived, t.hparams, t.external_id, t.created_at, t.ended_at,
+-- name: view_columns
+t.id, t.experiment_id, t.archived or e.archived as archived, t.hparams, t.external_id, t.created_at, t.ended_at,
        extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8 as age_s,
        p.key || '-' || n.local_id as local_id,
        e.project_id, p.name as project_name, p.workspace_id, w.name as workspace_name, e.owner_id,
-       p.archived or w.archived as parent_archived, e.parent_id, e.unmanaged, e.external_id as external_experiment_id, e.state as experiment_state,
+       p.archived or w.archived as parent_archived, e.parent_id, e.unmanaged, e.external_id as external_experiment_id,
        d.name, d.description, d.labels, j.pool,
        coalesce(d.config -> 'searcher' ->> 'name', '') as searcher_type,
        coalesce(d.config -> 'searcher' ->> 'metric', '') as searcher_metric,
-       m.best_metric, r.metadata, doing.state as attempt_state, t.state as stored_state, t.wish,
+       m.best_metric, r.metadata,
        ck.checkpoints, ck.checkpoint_bytes,
        (select l.policy from log_matches l where l.trial_id = t.id order by l.matched_at, l.policy limit 1) as log_policy
+
+-- name: view_sources
 from trials t
 join experiments e on e.id = t.experiment_id
 join experiment_documents d on d.experiment_id = e.id
@@ -57,7 +59,7 @@ join workspaces w on w.id = p.workspace_id
 left join run_numbers n on n.trial_id = t.id
 left join trial_telemetry m on m.trial_id = t.id
 left join run_metadata r on r.trial_id = t.id
-left join allocations doing on doing.task_id = t.task_id and doing.state <> 'TERMINATED'
+left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 cross join lateral (
     select count(*)::int as checkpoints, coalesce(sum(c.size_bytes), 0)::bigint as checkpoint_bytes
     from checkpoints c where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED')) ck

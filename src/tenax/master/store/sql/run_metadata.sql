@@ -14,6 +14,6 @@ select distinct x.string_value
 from run_metadata_index x
 join trials t on t.id = x.trial_id
 join experiments e on e.id = t.experiment_id
-where e.project_id = $1 and e.state not in ('DELETING', 'DELETE_FAILED') and x.flat_key = $2 and x.string_value is not null
+where e.project_id = $1 and e.state <> 'DELETING' and x.flat_key = $2 and x.string_value is not null
 order by x.string_value
 limit $3;

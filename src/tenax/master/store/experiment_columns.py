@@ -1,0 +1,70 @@
+"""What a list of experiments may be filtered and ordered by: columns over the sources of `SOURCES`."""
+
+from __future__ import annotations
+
+from tenax.master.filters import Location
+from tenax.master.store.filters import STATES, Column, Holds, Table
+
+#: To be followed by further conditions. An experiment that is being deleted is in no list.
+SOURCES = """
+from experiments e
+join experiment_documents d on d.experiment_id = e.id
+join experiment_tallies y on y.experiment_id = e.id
+join jobs j on j.job_id = e.job_id
+join users u on u.id = e.owner_id
+where e.state <> 'DELETING'"""
+
+_SEARCHER = "d.config -> 'searcher' ->> "
+_STATE = """case when e.state <> 'ACTIVE' then e.state else coalesce((
+    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
+                            when 'STARTING' then 3 else 4 end)
+           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' when 1 then 'QUEUED' end
+    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+    where t.experiment_id = e.id and t.state = 'ACTIVE'), 'ACTIVE') end"""
+#: In percent, whole.
+_PROGRESS = """case when e.state = 'COMPLETED' then 100 else round((100 * least(1, (y.trials_ended + coalesce((
+    select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
+    where t.experiment_id = e.id and t.state = 'ACTIVE' and e.ended_at is null), 0))
+    / greatest(y.expected_trials, y.trials, 1)))::float8) end"""
+
+#: Aliases as in `SOURCES`.
+EXPERIMENTS = Table(
+    columns={
+        "checkpointCount": Column("y.checkpoints", Holds.NUMBER),
+        "checkpointSize": Column("y.checkpoint_bytes", Holds.NUMBER),
+        "description": Column("d.description", Holds.TEXT),
+        "duration": Column("extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8", Holds.NUMBER),
+        "endTime": Column("e.ended_at", Holds.TIME),
+        "externalExperimentId": Column("e.external_id", Holds.TEXT),
+        "externalTrialId": Column("(select t.external_id from trials t where t.id = y.best_trial_id)", Holds.TEXT),
+        "forkedFrom": Column("e.parent_id", Holds.NUMBER),
+        "id": Column("e.id", Holds.NUMBER),
+        "name": Column("d.name", Holds.TEXT),
+        "numTrials": Column("y.trials", Holds.NUMBER),
+        "progress": Column(f"({_PROGRESS})", Holds.NUMBER),
+        "projectId": Column("e.project_id", Holds.NUMBER),
+        "resourcePool": Column("j.pool", Holds.TEXT),
+        "searcherMetric": Column(f"({_SEARCHER}'metric')", Holds.TEXT),
+        "searcherMetricsVal": Column(
+            "case when y.best_metric > '-Infinity' and y.best_metric < 'Infinity' then y.best_metric end", Holds.NUMBER
+        ),
+        "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
+        "startTime": Column("e.created_at", Holds.TIME),
+        # Ordered as stored: what its trials do changes all the time.
+        "state": Column(f"({_STATE})", Holds.STATE, sort=f"array_position(array{list(STATES)}, e.state)"),
+        "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
+        "user": Column("e.owner_id", Holds.USER, sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\""),
+    },
+    locations=frozenset(
+        (
+            Location.EXPERIMENT,
+            Location.HYPERPARAMETERS,
+            Location.VALIDATIONS,
+            Location.TRAINING,
+            Location.CUSTOM_METRIC,
+        )
+    ),
+    metrics_of="y.best_trial_id",
+    configured="(d.config -> 'hyperparameters')",
+    username="u.username",
+)

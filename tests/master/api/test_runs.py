@@ -1,0 +1,253 @@
+"""Runs: found, moved, archived, deleted, held and ended, many at a time; their metadata; what a project can show."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx2
+
+from tenax.jsonvalue import JsonObject
+from tests.kits import rows
+from tests.kits.api import Api
+
+SEARCH: JsonObject = {"searcher": {"name": "random", "metric": "loss"}}
+SINGLE: JsonObject = {"searcher": {"name": "single", "metric": "loss"}}
+
+
+async def add(api: Api, count: int = 1, config: JsonObject = SINGLE, state: str = "COMPLETED") -> tuple[int, list[int]]:
+    """An experiment of the user ``determined`` with runs that have ended unless it is ACTIVE."""
+    async with api.master.db.transaction() as conn:
+        experiment = await rows.add_experiment(conn, config=config)
+        await conn.execute("update experiments set owner_id = 2 where id = $1", experiment)
+        made = [await rows.add_trial(conn, experiment, seq, {"lr": 0.1 * seq}) for seq in range(1, count + 1)]
+        if state != "ACTIVE":
+            await conn.execute("update experiments set state = $2, ended_at = now() where id = $1", experiment, state)
+            await conn.execute(
+                "update trials set state = $2, ended_at = now() where experiment_id = $1", experiment, state
+            )
+    return experiment, made
+
+
+async def project(api: Api, key: str) -> int:
+    async with api.master.db.transaction() as conn:
+        made: int = await conn.fetchval(
+            "insert into projects (workspace_id, name, key) values (1, $1, $1) returning id", key
+        )
+    return made
+
+
+async def act(api: Api, verb: str, ids: list[int], **more: object) -> list[str]:
+    reply = await api.user.post(f"/api/v1/runs/{verb}", {"runIds": ids, "projectId": 1, **more})
+    assert reply.status_code == 200, reply.text
+    return [one["error"] for one in reply.json()["results"]]
+
+
+async def search(api: Api, *, archived: bool = True, **more: object) -> list[int]:
+    told = {"filter": json.dumps({"showArchived": archived}), "sort": "id=asc", **more}
+    reply = await api.user.post("/api/v1/runs", told)
+    assert reply.status_code == 200, reply.text
+    return [run["id"] for run in reply.json()["runs"]]
+
+
+async def test_a_run_as_a_table_shows_it(api: Api) -> None:
+    """With its number in the project, its experiment, hyperparameters, metadata, and what is counted of it."""
+    experiment, (first, _) = await add(api, 2, SEARCH, "ACTIVE")
+    assert (await api.user.post(f"/api/v1/runs/{first}/metadata", {"metadata": {"a": [1, "x"]}})).status_code == 200
+    reply = (await api.user.post("/api/v1/runs", {"projectId": 1, "limit": 1, "sort": "id=asc"})).json()
+    (run,) = reply["runs"]
+    assert reply["pagination"] == {"offset": 0, "limit": 1, "startIndex": 0, "endIndex": 1, "total": 2}
+    assert (run["id"], run["state"], run["hyperparameters"]) == (first, "STATE_QUEUED", {"lr": 0.1})
+    assert run["localId"].endswith("-1")
+    assert run["metadata"] == {"a": [1, "x"]}
+    assert (run["checkpointSize"], run["checkpointCount"], run["archived"]) == ("0", 0, False)
+    assert run["experiment"]["id"] == experiment
+    assert run["experiment"]["isMultitrial"] is True
+
+
+async def test_runs_by_a_wrong_filter_or_order(api: Api) -> None:
+    """What is wrong is a 400 that names it, an unknown project a 404."""
+    for body, status, told in (
+        ({"filter": "{"}, 400, "not JSON"),
+        ({"sort": "nope=asc"}, 400, "invalid sort col: nope"),
+        ({"limit": -3}, 400, "limit"),
+        ({"projectId": 999}, 404, "no project 999"),
+        ({"offset": "x"}, 400, "offset"),
+    ):
+        reply = await api.user.post("/api/v1/runs", body)
+        assert (reply.status_code, told in reply.text) == (status, True), reply.text
+
+
+async def test_archive_and_unarchive(api: Api) -> None:
+    """Only what has ended is hidden; doing it twice changes nothing; an archived search holds its runs."""
+    experiment, ended = await add(api, 2)
+    _, live = await add(api, state="ACTIVE")
+    assert await act(api, "archive", ended) == ["", ""]
+    assert await act(api, "archive", ended) == ["", ""]
+    assert await act(api, "archive", live) == ["Run is not in terminal state."]
+    assert await search(api, archived=False) == live
+    assert await act(api, "unarchive", ended[:1]) == [""]
+    assert await search(api, archived=False) == sorted([*live, ended[0]])
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update experiments set archived = true where id = $1", experiment)
+    for verb in ("archive", "unarchive"):
+        assert await act(api, verb, ended[:1]) == [f"Run is part of archived Search (id: '{experiment}')."]
+
+
+async def test_delete(api: Api, tmp_path: Path) -> None:
+    """A run of a search goes alone and with its files; the only run of one takes its experiment along."""
+    storage: JsonObject = {"type": "shared_fs", "host_path": str(tmp_path)}
+    _, many = await add(api, 2, {**SEARCH, "checkpoint_storage": storage})
+    single, alone = await add(api)
+    uuid = "11111111-2222-4333-8444-555555555555"
+    (tmp_path / uuid).mkdir()
+    (tmp_path / uuid / "weights").write_text("w")
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "insert into checkpoints (uuid, task_id, trial_id, run_id, state, resources)"
+            " select $1, task_id, id, 1, 'COMPLETED', '{\"weights\": 1}' from trials where id = $2",
+            uuid, many[0],
+        )  # fmt: skip
+    assert await act(api, "delete", [many[0], alone[0], -1]) == [
+        "",
+        "",
+        "Run with id '-1' not found in project with id '1'",
+    ]
+    assert not (tmp_path / uuid).exists()
+    assert await search(api) == [many[1]]
+    assert (await api.user.get(f"/api/v1/trials/{many[0]}")).status_code == 404
+    reply = await api.user.get(f"/api/v1/experiments/{single}")
+    assert reply.status_code == 404 or reply.json()["experiment"]["state"] == "STATE_DELETING"
+    _, live = await add(api, 2, SEARCH, "ACTIVE")
+    assert await act(api, "delete", live) == ["Run is not in a terminal state."] * 2
+
+
+async def test_delete_by_filter(api: Api) -> None:
+    """What the filter finds goes; ids beside a filter are refused."""
+    _, (low, high) = await add(api, 2, SEARCH)
+    condition = {
+        "kind": "field", "columnName": "hp.lr", "operator": "<=", "value": 0.15,
+        "location": "LOCATION_TYPE_RUN_HYPERPARAMETERS", "type": "COLUMN_TYPE_NUMBER",
+    }  # fmt: skip
+    text = json.dumps({"filterGroup": {"kind": "group", "conjunction": "and", "children": [condition]}})
+    reply = await api.user.post("/api/v1/runs/delete", {"runIds": [low], "filter": text, "projectId": 1})
+    assert reply.status_code == 400
+    assert await act(api, "delete", [], filter=text) == [""]
+    assert await search(api) == [high]
+    assert await act(api, "delete", []) == []
+
+
+async def test_move(api: Api) -> None:
+    """Runs move with their experiment and are numbered on in the new project."""
+    there = await project(api, "NEW")
+    _, first = await add(api)
+    _, many = await add(api, 2, SEARCH)
+
+    async def move(ids: list[int], source: int = 1, **more: object) -> list[JsonObject]:
+        body = {"runIds": ids, "sourceProjectId": source, "destinationProjectId": there, **more}
+        reply = await api.user.post("/api/v1/runs/move", body)
+        assert reply.status_code == 200, reply.text
+        results: list[JsonObject] = reply.json()["results"]
+        return results
+
+    assert await move(first) == [{"id": first[0], "error": ""}]
+    assert await move(first, source=there) == []
+    assert await move([5000]) == [{"id": 5000, "error": "Run with id '5000' not found in project with id '1'"}]
+    (skipped,) = await move(many[:1], skipMultitrial=True)
+    assert skipped["error"] == f"Skipping run '{many[0]}' (part of multi-trial)."
+    assert await move(many[:1]) == [{"id": one, "error": ""} for one in many]
+    reply = (await api.user.post("/api/v1/runs", {"projectId": there, "sort": "localId=asc"})).json()
+    assert [(run["id"], run["localId"]) for run in reply["runs"]] == [
+        (one, f"NEW-{number}") for number, one in enumerate([*first, *many], 1)
+    ]
+    assert await search(api, projectId=1) == []
+    body = {"runIds": first, "sourceProjectId": there, "destinationProjectId": 999}
+    assert (await api.user.post("/api/v1/runs/move", body)).status_code == 404
+
+
+async def test_kill_pause_and_resume(api: Api) -> None:
+    """The only run of an experiment stands for it; of a search only the run itself is ended, and it is never held."""
+    single, alone = await add(api, state="ACTIVE")
+    _, many = await add(api, 2, SEARCH, "ACTIVE")
+    refused = f"Cannot pause/unpause run '{many[0]}' (part of multi-trial)."
+    assert await act(api, "pause", [alone[0], many[0]]) == ["", refused]
+    assert (await api.user.get(f"/api/v1/experiments/{single}")).json()["experiment"]["state"] == "STATE_PAUSED"
+    assert await act(api, "resume", alone) == [""]
+    assert await act(api, "kill", [alone[0], many[0]]) == ["", ""]
+    async with api.master.db.connection() as conn:
+        found = await conn.fetch("select id, wish from trials where id = any($1::bigint[])", many)
+        state = await conn.fetchval("select state from experiments where id = $1", single)
+    assert {row["id"]: row["wish"] for row in found} == {many[0]: "KILL", many[1]: "RUN"}
+    assert state == "STOPPING_KILLED"
+
+
+async def test_runs_of_someone_else(api: Api) -> None:
+    """Each is refused for itself, in words."""
+    _, mine = await add(api)
+    other, theirs = await add(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update experiments set owner_id = 1 where id = $1", other)
+    done, refused = await act(api, "archive", [*mine, *theirs])
+    assert done == ""
+    assert "belongs to someone else" in refused
+
+
+async def test_metadata_is_replaced_as_a_whole(api: Api) -> None:
+    """What was written last stays, also when many write at once; nothing is empty, and too much is refused."""
+    _, (run, _) = await add(api, 2, SEARCH)
+    path = f"/api/v1/runs/{run}/metadata"
+    assert (await api.user.get(path)).json() == {"metadata": {}}
+    assert (await api.user.post(path, {"metadata": {"a": 1}})).json() == {"metadata": {"a": 1}}
+    documents = [{"n": number, "of": {"x": number}} for number in range(10)]
+    replies = await asyncio.gather(*(api.user.post(path, {"metadata": one}) for one in documents))
+    assert {reply.status_code for reply in replies} == {200}
+    kept = (await api.user.get(path)).json()["metadata"]
+    assert kept in documents
+    async with api.master.db.connection() as conn:
+        leaves = await conn.fetch(
+            "select flat_key, integer_value from run_metadata_index where trial_id = $1 order by flat_key", run
+        )
+    assert [tuple(leaf) for leaf in leaves] == [("n", kept["n"]), ("of.x", kept["n"])]
+    assert (await api.user.post(path)).json() == {"metadata": {}}
+    assert (await api.user.get(path)).json() == {"metadata": {}}
+    assert (await api.user.post(path, {"metadata": {"k" * 51: 1}})).status_code == 400
+    assert (await api.user.get("/api/v1/runs/999/metadata")).status_code == 404
+
+
+async def test_columns_values_and_ranges_of_a_project(api: Api) -> None:
+    """What runs have: hyperparameters, metadata by kind, metrics; and experiments their configured hyperparameters."""
+    config: JsonObject = {**SEARCH, "hyperparameters": {"opt": {"lr": {"type": "log", "minval": -4, "maxval": -1}}}}
+    _, (first, second) = await add(api, 2, config)
+    for run, who in ((first, "b"), (second, "a")):
+        await api.user.post(f"/api/v1/runs/{run}/metadata", {"metadata": {"who": {"name": who}, "n": 1, "l": [1]}})
+    async with api.master.db.transaction() as conn:
+        for run, low in ((first, 0.25), (second, 0.5)):
+            summary = {"loss": ["number", low, 1, low, low, low], "note": ["string", "x", 0, 0, 0, 0]}
+            await conn.execute(
+                "insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)"
+                " values ($1, 'validation', 202611, 1, 1, 2, 1, $2)",
+                run, json.dumps(summary).encode(),
+            )  # fmt: skip
+    columns = await _columns(api, "TABLE_TYPE_RUN")
+    assert columns["hp.lr"] == ("LOCATION_TYPE_RUN_HYPERPARAMETERS", "COLUMN_TYPE_NUMBER")
+    assert columns["metadata.who.name"] == ("LOCATION_TYPE_RUN_METADATA", "COLUMN_TYPE_TEXT")
+    assert columns["metadata.l"][1] == "COLUMN_TYPE_ARRAY"
+    assert columns["validation.loss.mean"] == ("LOCATION_TYPE_VALIDATIONS", "COLUMN_TYPE_NUMBER")
+    assert columns["validation.note.last"][1] == "COLUMN_TYPE_TEXT"
+    assert columns["startTime"] == ("LOCATION_TYPE_RUN", "COLUMN_TYPE_DATE")
+    assert (await _columns(api, "TABLE_TYPE_EXPERIMENT"))["hp.opt.lr"] == (
+        "LOCATION_TYPE_HYPERPARAMETERS",
+        "COLUMN_TYPE_NUMBER",
+    )
+    assert (await api.user.get("/api/v1/projects/1/metadata/who.name")).json() == {"values": ["a", "b"]}
+    ranges = (await api.user.get("/api/v1/projects/1/experiments/metric-ranges")).json()["ranges"]
+    assert {"metricsName": "validation.loss.last", "min": 0.25, "max": 0.5} in ranges
+    for path in ("columns", "metadata/x", "experiments/metric-ranges"):
+        assert (await api.user.get(f"/api/v1/projects/999/{path}")).status_code == 404
+
+
+async def _columns(api: Api, table: str) -> dict[str, tuple[str, str]]:
+    reply: httpx2.Response = await api.user.get("/api/v1/projects/1/columns", tableType=table)
+    assert reply.status_code == 200, reply.text
+    return {one["column"]: (one["location"], one["type"]) for one in reply.json()["columns"]}
