@@ -1,0 +1,164 @@
+"""Generic tasks over the API: trees of them, pausing, forking, inheriting code."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from tenax.lifecycle.container import Ending
+from tenax.master.store import allocations
+from tests.kits.api import Api, Client
+from tests.master.api.test_commands import ended, placed, tended
+
+CONFIG = "entrypoint: [python3, run.py]\nresources: {slots: 0}\n"
+FILES = [{"path": "run.py", "content": base64.b64encode(b"print(1)").decode()}]
+
+
+async def created(client: Client, **body: object) -> str:
+    reply = await client.post("/api/v1/generic-tasks", {"config": CONFIG, "contextDirectory": [], **body})
+    assert reply.status_code == 200, reply.text
+    return str(reply.json()["taskId"])
+
+
+async def state(api: Api, task_id: str) -> str:
+    reply = await api.user.get(f"/api/v1/tasks/{task_id}")
+    assert reply.status_code == 200, reply.text
+    return str(reply.json()["task"]["taskState"]).removeprefix("GENERIC_TASK_STATE_")
+
+
+async def code(api: Api, task_id: str) -> str:
+    reply = await api.user.get(f"/api/v1/tasks/{task_id}/context_directory")
+    return str(reply.json()["b64Tgz"])
+
+
+async def test_a_task_is_paused_and_goes_on_in_a_new_attempt(api: Api) -> None:
+    """It is asked to leave, says that it does, leaves; later it has slots again under the same id."""
+    task_id = await created(api.user)
+    container = await placed(api, task_id)
+    assert (await api.user.post(f"/api/v1/tasks/{task_id}/pause")).status_code == 200
+    await tended(api)
+    assert await state(api, task_id) == "STOPPING_PAUSED"
+    async with api.master.db.transaction() as conn:
+        asked = await allocations.lock(conn, f"{task_id}.1")
+        assert asked.preemption.value == "REQUESTED"
+        await allocations.acknowledge(conn, f"{task_id}.1")
+    await ended(api, container, Ending(0))
+    assert await state(api, task_id) == "PAUSED"
+    await tended(api)
+    assert (await api.user.post(f"/api/v1/tasks/{task_id}/unpause")).status_code == 200
+    again = await placed(api, task_id, run=2)
+    assert await state(api, task_id) == "ACTIVE"
+    await ended(api, again, Ending(0))
+    assert await state(api, task_id) == "COMPLETED"
+    reply = await api.user.post(f"/api/v1/tasks/{task_id}/pause")
+    assert (reply.status_code, "has ended" in reply.text) == (400, True)
+
+
+async def test_a_pause_reaches_children_but_those_that_cannot_be_paused(api: Api) -> None:
+    """One that was created so is refused where it is named itself."""
+    parent = await created(api.user)
+    child = await created(api.user, parentId=parent)
+    stubborn = await created(api.user, parentId=child, noPause=True)
+    assert (await api.user.post(f"/api/v1/tasks/{parent}/pause")).status_code == 200
+    await tended(api)
+    assert [await state(api, one) for one in (parent, child, stubborn)] == ["PAUSED", "PAUSED", "ACTIVE"]
+    reply = await api.user.post(f"/api/v1/tasks/{stubborn}/pause")
+    assert (reply.status_code, "cannot be paused" in reply.text) == (400, True)
+    assert (await api.user.post(f"/api/v1/tasks/{parent}/unpause")).status_code == 200
+    assert [await state(api, one) for one in (parent, child)] == ["ACTIVE", "ACTIVE"]
+
+
+async def test_a_kill_reaches_what_came_from_a_task_or_all_from_the_root(api: Api) -> None:
+    """Brothers live on, unless it begins at the root; what is killed has no more children."""
+    root = await created(api.user)
+    first, second = await created(api.user, parentId=root), await created(api.user, parentId=root)
+    leaf = await created(api.user, parentId=first)
+    await api.user.post(f"/api/v1/tasks/{first}/kill", {"taskId": first, "killFromRoot": False})
+    await tended(api)
+    assert [await state(api, one) for one in (root, first, second, leaf)] == [
+        "ACTIVE",
+        "CANCELED",
+        "ACTIVE",
+        "CANCELED",
+    ]
+    reply = await api.user.post("/api/v1/generic-tasks", {"config": CONFIG, "parentId": first})
+    assert (reply.status_code, "no more children" in reply.text) == (400, True)
+    await api.user.post(f"/api/v1/tasks/{second}/kill", {"killFromRoot": True})
+    await tended(api)
+    assert [await state(api, one) for one in (root, second)] == ["CANCELED", "CANCELED"]
+
+
+async def test_nothing_of_a_family_is_killed_unless_all_may_be(api: Api) -> None:
+    """A child of somebody else protects its parent from everyone but administrators."""
+    root = await created(api.admin)
+    child = await created(api.admin, parentId=root)
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "update jobs set owner_id = 2 where job_id = (select job_id from tasks where task_id = $1)", root
+        )
+    assert (await api.user.post(f"/api/v1/tasks/{root}/kill")).status_code == 403
+    assert [await state(api, one) for one in (root, child)] == ["ACTIVE", "ACTIVE"]
+    assert (await api.admin.post(f"/api/v1/tasks/{root}/kill")).status_code == 200
+
+
+async def test_a_fork_takes_over_configuration_and_code(api: Api) -> None:
+    """What is given with it counts instead."""
+    source = await created(api.user, contextDirectory=FILES)
+    fork = await created(api.user, config="", forkedFrom=source)
+    config = json.loads((await api.user.get(f"/api/v1/tasks/{fork}/config")).json()["config"])
+    assert config["entrypoint"] == ["python3", "run.py"]
+    assert await code(api, fork) == await code(api, source) != ""
+    other = await created(api.user, config="entrypoint: [ls]", forkedFrom=source)
+    config = json.loads((await api.user.get(f"/api/v1/tasks/{other}/config")).json()["config"])
+    assert config["entrypoint"] == ["ls"]
+    task = (await api.user.get(f"/api/v1/tasks/{fork}")).json()["task"]
+    assert (task["forkedFrom"], task["taskType"]) == (source, "TASK_TYPE_GENERIC")
+
+
+async def test_a_child_inherits_code_where_it_asks_to(api: Api) -> None:
+    """Without being asked it has none."""
+    parent = await created(api.user, contextDirectory=FILES)
+    assert await code(api, await created(api.user, parentId=parent)) == ""
+    child = await created(api.user, parentId=parent, inheritContext=True)
+    assert await code(api, child) == await code(api, parent)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ({}, 400, "no configuration was given"),
+        ({"config": "a: [", "contextDirectory": []}, 400, "YAML"),
+        ({"config": "- a"}, 400, "map"),
+        ({"config": "entrypoint: [x]\nsearcher: {}"}, 400, "unknown key 'searcher'"),
+        ({"config": CONFIG, "inheritContext": True}, 400, "inheritContext"),
+        ({"config": CONFIG, "parentId": "x"}, 404, "there is no task x"),
+        ({"config": CONFIG, "forkedFrom": "x"}, 404, "there is no task x"),
+        ({"config": CONFIG, "projectId": 77}, 404, "there is no project 77"),
+        ({"config": CONFIG, "parentId": 7}, 400, "parentId"),
+    ],
+)
+async def test_a_wrong_request_is_refused_in_words(api: Api, body: dict[str, object], status: int, told: str) -> None:
+    """What is wrong is named."""
+    reply = await api.user.post("/api/v1/generic-tasks", body)
+    assert (reply.status_code, told in reply.text) == (status, True), reply.text
+
+
+@pytest.mark.parametrize("verb", ["kill", "pause", "unpause"])
+async def test_a_task_that_is_not_there_is_404(api: Api, verb: str) -> None:
+    """For each verb."""
+    assert (await api.user.post(f"/api/v1/tasks/none/{verb}")).status_code == 404
+
+
+async def test_all_kinds_are_among_the_tasks_of_the_cluster(api: Api) -> None:
+    """By their descriptions; what has ended is not there any more."""
+    generic = await created(api.user, config="name: mine\nentrypoint: [x]\nresources: {slots: 0}")
+    command = await api.user.post("/api/v1/commands", {"config": {"entrypoint": ["y"], "description": "yours"}})
+    await tended(api)
+    found = (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"]
+    assert {one["name"]: one["slotsNeeded"] for one in found.values()} == {"mine": 0, "yours": 1}
+    await api.user.post(f"/api/v1/tasks/{generic}/kill")
+    await api.user.post(f"/api/v1/commands/{command.json()['command']['id']}/kill")
+    await tended(api)
+    assert (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"] == {}

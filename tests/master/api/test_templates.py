@@ -1,0 +1,111 @@
+"""Templates over the API: made, listed, changed, removed, and laid below what is submitted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kits.api import Api
+
+TEMPLATES = "/api/v1/templates"
+SMALL = {"resources": {"slots": 0, "slots_per_trial": 2}, "environment": {"environment_variables": ["A=1"]}}
+EXPERIMENT = "name: x\nentrypoint: 'true'\nsearcher: {name: single, metric: loss}\n"
+
+
+async def made(api: Api, name: str, config: dict[str, object] | None = None) -> None:
+    body = {"name": name, "config": SMALL if config is None else config, "workspaceId": 0}
+    reply = await api.user.post(f"{TEMPLATES}/{name}", body)
+    assert reply.status_code == 200, reply.text
+
+
+async def test_a_template_is_made_changed_and_removed(api: Api) -> None:
+    """Under its name, in the default workspace; a second one of the name is refused."""
+    await made(api, "a")
+    assert (await api.user.post(f"{TEMPLATES}/a", {"config": {}})).status_code == 409
+    found = (await api.user.get(f"{TEMPLATES}/a")).json()["template"]
+    assert (found["config"], found["workspaceId"]) == (SMALL, 1)
+    changed = await api.user.patch(f"{TEMPLATES}/a", {"description": "x"})
+    assert (changed.status_code, changed.json()["template"]["config"]) == (200, {"description": "x"})
+    assert (await api.user.delete(f"{TEMPLATES}/a")).status_code == 200
+    assert (await api.user.get(f"{TEMPLATES}/a")).status_code == 404
+    assert (await api.user.delete(f"{TEMPLATES}/a")).status_code == 404
+
+
+async def test_only_owners_and_administrators_change_a_template(api: Api) -> None:
+    """All see it."""
+    reply = await api.admin.post(f"{TEMPLATES}/a", {"config": {}})
+    assert reply.status_code == 200
+    assert (await api.user.get(f"{TEMPLATES}/a")).status_code == 200
+    assert (await api.user.patch(f"{TEMPLATES}/a", {})).status_code == 403
+    assert (await api.user.delete(f"{TEMPLATES}/a")).status_code == 403
+    await made(api, "b")
+    assert (await api.admin.delete(f"{TEMPLATES}/b")).status_code == 200
+
+
+async def test_the_list_is_filtered_and_paged(api: Api) -> None:
+    """By a part of the name, by workspace."""
+    for name in ("beta", "alpha", "team/gamma"):
+        await made(api, name)
+
+    async def names(**query: object) -> list[str]:
+        reply = await api.user.get(TEMPLATES, **query)
+        assert reply.status_code == 200, reply.text
+        return [one["name"] for one in reply.json()["templates"]]
+
+    assert await names() == ["alpha", "beta", "team/gamma"]
+    assert await names(orderBy="ORDER_BY_DESC", limit=1, offset=1) == ["beta"]
+    assert await names(name="ETA") == ["beta"]
+    assert await names(name="%") == []
+    assert await names(workspaceIds=[1, 9]) == ["alpha", "beta", "team/gamma"]
+    assert await names(workspaceIds=[9]) == []
+    assert (await api.user.get(f"{TEMPLATES}/team/gamma")).status_code == 200
+    assert (await api.user.get(TEMPLATES, offset=9)).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "told"),
+    [
+        ("a", {"config": {"enviroment": {}}}, "did you mean 'environment'?"),
+        ("a", {"config": {"resources": {"slotss": 1}}}, "resources.slotss"),
+        ("a", {"config": {"max_restarts": -1}}, "max_restarts"),
+        ("a", {"config": {"idle_timeout": "soon"}}, "idle_timeout"),
+        ("a", {"config": []}, "config"),
+        ("%20", {"config": {}}, "blank"),
+        ("x" * 300, {"config": {}}, "at most 200"),
+    ],
+)
+async def test_a_wrong_template_is_refused_where_it_is_wrong(
+    api: Api, name: str, body: dict[str, object], told: str
+) -> None:
+    """A template that nothing could be submitted with is told of when it is made."""
+    reply = await api.user.post(f"{TEMPLATES}/{name}", body)
+    assert (reply.status_code, told in reply.text) == (400, True), reply.text
+
+
+@pytest.mark.parametrize("body", [b"[1]", b"null", b'"x"'])
+async def test_a_change_that_is_no_document_is_refused(api: Api, body: bytes) -> None:
+    """And changes nothing."""
+    await made(api, "a")
+    assert (await api.user.ask("PATCH", f"{TEMPLATES}/a", body)).status_code == 400
+    assert (await api.user.get(f"{TEMPLATES}/a")).json()["template"]["config"] == SMALL
+
+
+async def test_a_command_takes_what_it_knows_of_a_template(api: Api) -> None:
+    """Below its own configuration; what is for experiments is left out."""
+    await made(api, "a")
+    body = {"config": {"entrypoint": ["x"], "environment": {"environment_variables": ["A=2"]}}, "template_name": "a"}
+    config = (await api.user.post("/api/v1/commands", {**body, "preview": True})).json()["config"]
+    assert config["resources"]["slots"] == 0
+    assert config["environment"]["environment_variables"]["cpu"] == ["A=1", "A=2"]
+
+
+async def test_an_experiment_takes_what_it_knows_of_a_template(api: Api) -> None:
+    """Later changes of the template do not reach it."""
+    await made(api, "a")
+    body = {"config": EXPERIMENT, "template": "a", "activate": False}
+    created = (await api.user.post("/api/v1/experiments", body)).json()["experiment"]
+    await api.user.patch(f"{TEMPLATES}/a", {"resources": {"slots_per_trial": 1}})
+    config = (await api.user.get(f"/api/v1/experiments/{created['id']}")).json()["experiment"]["config"]
+    assert config["resources"]["slots_per_trial"] == 2
+    assert config["environment"]["environment_variables"]["cpu"] == ["A=1"]
+    missing = await api.user.post("/api/v1/experiments", {"config": EXPERIMENT, "template": "none"})
+    assert (missing.status_code, "there is no template 'none'" in missing.text) == (404, True)
