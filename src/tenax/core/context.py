@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tenax.core.preempt import PreemptContext
     from tenax.core.profiler import ProfilerContext
     from tenax.core.searcher import SearcherContext
+    from tenax.core.tensorboard import Tensorboard
     from tenax.core.train import TrainContext
     from tenax.jsonvalue import Json
     from tenax.storage.port import Storage
@@ -44,17 +45,16 @@ def init(
 
     ``distributed``: needed by a task with several slots or containers. ``checkpoint_storage``: a directory, or a
     ``checkpoint_storage`` section, instead of the experiment's. ``preempt_mode``: who asks whether to stop.
-    Raises InvalidInput.
+    ``tensorboard_mode``: whether reports become TensorBoard files by themselves. Raises InvalidInput.
     """
     info = get_cluster_info()
-    TensorboardMode(tensorboard_mode)
     if info is not None and distributed is None:
         _require_one_process(info)
     if distributed is None:
         from tenax.core.distributed import DummyDistributedContext
 
         distributed = DummyDistributedContext()
-    return Context(info, distributed, checkpoint_storage, PreemptMode(preempt_mode))
+    return Context(info, distributed, checkpoint_storage, PreemptMode(preempt_mode), TensorboardMode(tensorboard_mode))
 
 
 class Context:
@@ -66,6 +66,7 @@ class Context:
         distributed: DistributedContext,
         checkpoint_storage: Optional[Union[str, Mapping[str, Json]]],
         preempt_mode: PreemptMode,
+        tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
     ) -> None:
         #: What the cluster says about this task; None off the cluster.
         self.info = info
@@ -74,6 +75,8 @@ class Context:
         self._client = _client(info) if info is not None else None
         self._spool = _spool(info, self._client)
         self._preempt_mode = preempt_mode
+        self._tensorboard_mode = tensorboard_mode
+        self._tensorboard: Optional[Tensorboard] = None
         self._train: Optional[TrainContext] = None
         self._checkpoint: Optional[CheckpointContext] = None
         self._preempt: Optional[PreemptContext] = None
@@ -106,7 +109,10 @@ class Context:
             from tenax.core.train import TrainContext
 
             trial = self.info.trial if self.info is not None else None
-            self._train = TrainContext(self._spool, self.distributed.rank, self._client, trial)
+            self._tensorboard = self._make_tensorboard()
+            self._train = TrainContext(
+                self._spool, self.distributed.rank, self._client, trial, self._tensorboard, self._tensorboard_mode
+            )
             if self.info is None and self.distributed.rank == 0:
                 say(f"not on a cluster: reports go to {self._spool.path}")
         return self._train
@@ -194,8 +200,19 @@ class Context:
         self._close(failing=False)
         raise SystemExit(0)
 
+    def _make_tensorboard(self) -> Optional[Tensorboard]:
+        info = self.info
+        if info is None or not (isinstance(self._storage, (str, dict)) or info.trial._config.get("checkpoint_storage")):
+            return None
+        from tenax.core.tensorboard import of_trial
+
+        writes = self._tensorboard_mode is TensorboardMode.AUTO and self.distributed.rank == 0
+        return of_trial(info, run_dir(), lambda: _make_storage(info, self._storage), writes=writes)
+
     def _close(self, *, failing: bool) -> None:
         try:
+            if self._tensorboard is not None:
+                self._tensorboard.close()
             if self._profiler is not None:
                 self._profiler.off()
             if self._preempt is not None:

@@ -8,8 +8,10 @@ Only the chief (rank 0) reports. Thread-safe.
 
 from __future__ import annotations
 
+import os
+
 from tenax.client import quickjson
-from tenax.core.modes import EarlyExitReason
+from tenax.core.modes import EarlyExitReason, TensorboardMode
 from tenax.core.spool import Spool, say
 from tenax.core.values import metrics_body, plain, require_finished
 from tenax.errors import InvalidInput, NotFound, NotNow
@@ -17,11 +19,13 @@ from tenax.wire.spool_names import EARLY_EXIT, METRICS, PROGRESS, RUNNER_STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
     from typing import Optional
 
     from tenax.client.task import TaskClient
     from tenax.core.info import TrialInfo
+    from tenax.core.tensorboard import Tensorboard
     from tenax.core.values import Metrics
     from tenax.jsonvalue import JsonObject
 
@@ -34,11 +38,23 @@ _PROGRESS_STEP = 0.001
 class TrainContext:
     """Reports of one trial. ``client`` and ``trial`` are None off the cluster."""
 
-    def __init__(self, spool: Spool, rank: int, client: Optional[TaskClient], trial: Optional[TrialInfo]) -> None:
+    def __init__(
+        self,
+        spool: Spool,
+        rank: int,
+        client: Optional[TaskClient],
+        trial: Optional[TrialInfo],
+        tensorboard: Optional[Tensorboard] = None,
+        mode: TensorboardMode = TensorboardMode.AUTO,
+    ) -> None:
         self._spool = spool
         self._rank = rank
         self._client = client
         self._trial = trial
+        self._tensorboard = tensorboard
+        #: Where reports become scalars.
+        self._scalars = tensorboard if mode is TensorboardMode.AUTO and rank == 0 else None
+        self._mode = mode
         self._reported = False
         self._progress = -1.0
 
@@ -78,6 +94,8 @@ class TrainContext:
         urgent = group == "validation" or not self._reported
         self._spool.report(METRICS, body, urgent=urgent)
         self._reported = True
+        if self._scalars is not None:
+            self._scalars.report(body)
 
     def report_progress(self, progress: float) -> None:
         """How far this trial is, from 0 to 1. Raises InvalidInput outside of that."""
@@ -129,6 +147,30 @@ class TrainContext:
             return None
         path = f"/api/v1/runs/{self._trial.trial_id}/metadata"
         return _metadata(self._client.call("POST", path, body={"metadata": document}))
+
+    def get_tensorboard_path(self) -> Path:
+        """A directory for TensorBoard files of the script's own; in AUTO mode those of the chief are kept with the
+        checkpoints."""
+        if self._tensorboard is None:
+            from pathlib import Path
+
+            return Path(os.path.dirname(self._spool.path))
+        return self._tensorboard.path()
+
+    def upload_tensorboard_files(
+        self,
+        selector: Optional[Callable[[Path], bool]] = None,
+        mangler: Optional[Callable[[Path, int], Path]] = None,
+    ) -> None:
+        """Keep what lies in ``get_tensorboard_path()`` and has changed since, with the checkpoints, in MANUAL mode.
+
+        ``selector``: which files (None: all). ``mangler``: the name of a copy, from its relative path and this rank.
+        Raises NotNow in AUTO mode, StorageFailed.
+        """
+        if self._mode is TensorboardMode.AUTO:
+            raise NotNow("in the AUTO mode files are kept by themselves: choose TensorboardMode.MANUAL in core.init()")
+        if self._tensorboard is not None:
+            self._tensorboard.upload(selector, mangler, self._rank)
 
     def _refuse_rank(self, what: str) -> None:
         if self._rank != 0:

@@ -124,6 +124,16 @@ class DirectoryStorage(Storage):
                 os.makedirs(os.path.dirname(place), exist_ok=True)
                 copy_file(os.path.join(self._final(storage_id), path), place)
 
+    def put(self, path: str, source: str) -> None:
+        target = os.path.join(self.base, _inside(path))
+        folder, name = os.path.split(target)
+        new = os.path.join(folder, f".{name}.new")
+        with self._explained("be written"):
+            self._make_base()
+            os.makedirs(folder, exist_ok=True)
+            copy_file(source, new)
+            os.rename(new, target)
+
     def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
         final = self._final(storage_id)
         with self._explained("be changed"):

@@ -78,6 +78,9 @@ class Storage(Protocol):
     def download(self, storage_id: str, target: str, selector: Optional[Selector] = None) -> None:
         """Copy into the directory ``target``, made if need be. Raises CheckpointMissing."""
 
+    def put(self, path: str, source: str) -> None:
+        """Copy the file ``source`` to ``path`` beside the checkpoints, over what is there: it is whole or not there."""
+
     def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
         """Delete what matches (``**`` crosses directories; a matched directory goes whole); returns what is left.
 
