@@ -10,7 +10,7 @@ from typing import Annotated, cast
 
 from fastapi import Query
 
-from tenax.errors import Forbidden, InvalidInput, NotNow, Unsupported
+from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master import attempts
 from tenax.master.api.deps import MasterDep, TaskDep
@@ -186,12 +186,6 @@ async def daemon(master: MasterDep, task: TaskDep, allocation_id: str, resources
     async with master.db.transaction() as conn:
         await attempts.mark_daemon(conn, allocation_id, resources_id)
     return Empty()
-
-
-@routes.put("/api/v1/notebooks/{notebook_id}/report_idle", "IdleNotebook", allow=Allow.TASK)
-async def report_idle(notebook_id: str) -> Empty:
-    """Whether a notebook is used."""
-    raise Unsupported(f"notebooks are not offered yet, so nobody waits for {notebook_id} to be idle")
 
 
 @routes.post(f"{_PREFIX}/acceleratorData", "PostAllocationAcceleratorData", allow=Allow.TASK)
