@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 COMPAT_VENV := .venv-compat
 COMPAT_READY := $(COMPAT_VENV)/.ready
 
-.PHONY: env compat-env test test-long check format bench bench-long demo clean
+.PHONY: env compat-env test test-long scale check format bench bench-long demo clean
 
 env: $(READY)
 
@@ -31,6 +31,10 @@ test: env compat-env
 test-long: env compat-env
 	$(BIN)/python tests/setup/system.py
 	$(BIN)/python -m pytest -m long --timeout 7200
+
+# What tests/scale shows at a hundredth in `make test`, at full size; prints a line of JSON per figure.
+scale: env
+	TENAX_SCALE=1 $(BIN)/python -m pytest tests/scale -q -s --timeout 3600
 
 check: env
 	$(BIN)/ruff format --check src tests benchmarks examples

@@ -82,15 +82,23 @@ class Machine:
         """``tenax down``, with the tasks."""
         self.tenax("down", "--dir", str(self.directory), "--kill-tasks", check=False)
 
-    def client(self) -> Client:
-        """Logged in as the first administrator."""
-        url = f"http://127.0.0.1:{self.port}"
+    @property
+    def url(self) -> str:
+        """Where its master listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def token(self) -> str:
+        """Of the first administrator."""
         if not self._token:
             # Once: a password is slow to check, on purpose.
             told = json.loads((self.directory / "credentials.json").read_text())
-            with Session(url) as session:
+            with Session(self.url) as session:
                 self._token = session.log_in(told["username"], told["password"], remember=False)
-        return Client(url, token=self._token)
+        return self._token
+
+    def client(self) -> Client:
+        """Logged in as the first administrator."""
+        return Client(self.url, token=self.token())
 
     def answers(self) -> bool:
         """Whether the master serves."""

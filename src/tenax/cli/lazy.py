@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Tuple
 
 import click
+
+#: Set by a shell while it completes.
+_COMPLETING = "_TENAX_COMPLETE"
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,24 @@ class Group(click.Group):
         name = self.aliases.get(cmd_name, cmd_name)
         entry = self._entries.get(name)
         if entry is None:
-            return super().get_command(ctx, name)
+            command = super().get_command(ctx, name)
+            if command is not None and _COMPLETING in os.environ:
+                from tenax.cli.completion import teach
+
+                teach(self._noun(ctx), name, command)
+            return command
         module, _, attribute = entry.home.partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def _noun(self, ctx: click.Context) -> str:
+        """The name under which the root knows this group; that of the group it is in, where it is in one."""
+        while ctx.parent is not None and ctx.parent.parent is not None:
+            ctx = ctx.parent
+        root = ctx.parent.command if ctx.parent is not None else None
+        called = ctx.info_name or ""
+        return root.aliases.get(called, called) if isinstance(root, Group) else called
 
     def resolve_command(
         self, ctx: click.Context, args: List[str]

@@ -26,6 +26,7 @@ ENTRIES = {
     "slot": Entry("tenax.cli.slot:group", "List slots.", ("s",)),
     "user": Entry("tenax.cli.user:group", "Log in and out.", ("u",)),
     "master": Entry("tenax.cli.master:group", "Show the master, or run one here."),
+    "completion": Entry("tenax.cli.completion:completion", "Print what a shell reads to complete commands and ids."),
     "version": Entry("tenax.cli.master:version", "Show the versions of this client and of the master."),
 }
 

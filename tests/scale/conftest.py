@@ -1,0 +1,24 @@
+"""The places that tests of scale share: filling and starting one takes longer than what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.machine import Machine, machine
+from tests.scale.place import Large, large_master
+
+
+@pytest.fixture(scope="session")
+def large() -> Iterator[Large]:
+    """A master on a large database; it has no agents that answer."""
+    with large_master() as place:
+        yield place
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Machine]:
+    """A whole cluster, of two slots."""
+    with machine() as up:
+        yield up
