@@ -27,7 +27,7 @@ from tenax.master.context import Master
 from tenax.master.log_setup import set_up
 from tenax.master.passwords import Passwords
 from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener
+from tenax.master.store.wakeups import Listener, notify
 from tenax.master.tokens import allocation_token, token_hash
 
 set_up(LogSettings(level="warning", color=False))
@@ -88,6 +88,14 @@ class Api:
         reply = await self.nobody.post("/api/v1/auth/login", {"username": username, "password": password})
         assert reply.status_code == 200, reply.text
         return self.client({"Authorization": f"Bearer {reply.json()['token']}"})
+
+    async def heard(self) -> None:
+        """Until the master has heard of everything that was committed before, past its own handlers."""
+        with self.master.listener.subscribe("probe") as subscription:
+            await subscription.wait(0)
+            async with self.master.db.transaction() as conn:
+                await notify(conn, "probe", "x")
+            assert await subscription.wait()
 
     async def task(self, allocation_id: str, user_id: int = 2) -> Client:
         """A caller with the token of an allocation that is there."""

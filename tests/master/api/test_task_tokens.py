@@ -17,6 +17,7 @@ async def ended(one: Running) -> None:
     async with one.api.master.db.transaction() as conn:
         ending = Ending(platform=True, reason="node lost")
         await attempts.member_reported(conn, one.attempt.containers[0], ContainerState.TERMINATED, ending, "")
+    await one.api.heard()
 
 
 async def ship(one: Running) -> int:
@@ -52,6 +53,7 @@ async def test_nothing_is_opened_once_nothing_of_it_is_left(api: Api) -> None:
     await ended(one)
     async with api.master.db.transaction() as conn:
         assert await containers.gone(conn, one.attempt.containers[0], "a1")
+    await api.heard()
     assert await ship(one) == 401
     assert (await one.task.get("/api/v1/me")).status_code == 401
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 
@@ -10,6 +11,7 @@ import pytest
 from tenax.config.master import MasterSettings, SecuritySettings
 from tenax.master.bootstrap import CREDENTIALS_FILE, bootstrap
 from tenax.master.passwords import Passwords
+from tenax.master.store import user_settings
 from tenax.wire.api.users import hashed_password
 from tests.kits.api import CHEAP, Api
 
@@ -186,3 +188,96 @@ async def test_the_list_of_users_is_filtered_sorted_and_paged(api: Api) -> None:
     named = (await api.user.get("/api/v1/users", name="B")).json()
     assert [user["username"] for user in named["users"]] == ["bob"]
     assert (await api.user.get("/api/v1/users", offset=99)).status_code == 400
+
+
+async def test_many_users_are_deactivated_at_once(api: Api) -> None:
+    """Each for itself: the last administrator stays, and why is told; filters name those who are meant."""
+    for name in ("ann", "bob"):
+        await api.admin.post("/api/v1/users", {"user": {"username": name}, "password": "Passw0rd"})
+    ann = await api.login("ann", "Passw0rd")
+    assert (await ann.get("/api/v1/me")).status_code == 200
+    reply = await api.admin.patch("/api/v1/users", {"userIds": [3, 1, 4711], "activate": False})
+    results = {one["id"]: one["error"] for one in reply.json()["results"]}
+    assert results[3] == ""
+    assert "last active administrator" in results[1]
+    assert "no user 4711" in results[4711]
+    assert (await ann.get("/api/v1/me")).status_code == 401
+    body = {"userIds": [], "activate": False, "filters": {"name": "bo", "admin": False}}
+    assert [one["id"] for one in (await api.admin.patch("/api/v1/users", body)).json()["results"]] == [4]
+    active = (await api.user.get("/api/v1/users", active="true")).json()["users"]
+    assert [user["username"] for user in active] == ["admin", "determined"]
+
+
+async def test_two_administrators_cannot_both_take_the_right_from_the_other(api: Api) -> None:
+    """At the same time, one of them is the last and stays."""
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve", "admin": True}, "password": "Passw0rd"})
+    eve = await api.login("eve", "Passw0rd")
+    no_admin = {"admin": False}
+    replies = await asyncio.gather(api.admin.patch("/api/v1/users/3", no_admin), eve.patch("/api/v1/users/1", no_admin))
+    assert sorted(reply.status_code for reply in replies) in ([200, 400], [200, 403])
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from users where admin and active") == 1
+
+
+async def test_a_password_is_set_by_itself(api: Api) -> None:
+    """The body is the password, as JSON; other logins of the user end."""
+    other = await api.login("determined", api.password)
+    assert (await api.user.post("/api/v1/users/2/password", "An0ther-one")).status_code == 200
+    assert (await other.get("/api/v1/me")).status_code == 401
+    await api.login("determined", "An0ther-one")
+    assert (await api.user.post("/api/v1/users/1/password", "An0ther-one")).status_code == 403
+    assert (await api.user.post("/api/v1/users/2/password", {"password": "x"})).status_code == 400
+
+
+async def test_a_user_name_can_be_printed(api: Api) -> None:
+    """Neither a new user nor a rename takes any other."""
+    for name in ("", " ", "a ", "a\tb", "x" * 256):
+        made = await api.admin.post("/api/v1/users", {"user": {"username": name}, "password": "Passw0rd"})
+        assert made.status_code == 400
+        assert (await api.admin.patch("/api/v1/users/2", {"username": name})).status_code == 400
+
+
+async def test_settings_are_ones_own(api: Api) -> None:
+    """Kept under path and key, replaced one by one, and forgotten all at once."""
+    path = "/api/v1/users/setting"
+    first = [{"key": "theme", "value": "dark", "storagePath": "ui"}, {"key": "tab", "value": "1"}]
+    assert (await api.user.post(path, {"settings": first})).status_code == 200
+    await api.user.post(path, {"settings": [{"key": "theme", "value": "light", "storagePath": "ui"}]})
+    kept = (await api.user.get(path)).json()["settings"]
+    assert sorted((one["storagePath"], one["key"], one["value"]) for one in kept) == [
+        ("", "tab", "1"),
+        ("ui", "theme", "light"),
+    ]
+    assert (await api.admin.get(path)).json() == {"settings": []}
+    assert (await api.user.post(path, {"settings": [{"value": "x"}]})).status_code == 400
+    assert (await api.user.post(path, {"settings": [{"key": "k", "value": "x" * 2**20}]})).status_code == 413
+    assert (await api.user.post(f"{path}/reset")).status_code == 200
+    assert (await api.user.get(path)).json() == {"settings": []}
+
+
+async def test_what_was_looked_at_is_remembered(api: Api) -> None:
+    """Projects, by the time of the last look."""
+    body = {"activityType": "ACTIVITY_TYPE_GET", "entityType": "ENTITY_TYPE_PROJECT", "entityId": 1}
+    assert (await api.user.post("/api/v1/users/activity", body)).status_code == 200
+    assert (await api.user.post("/api/v1/users/activity", {**body, "entityId": 4711})).status_code == 404
+    assert (await api.user.post("/api/v1/users/activity", {"entityId": 1})).status_code == 400
+    async with api.master.db.connection() as conn:
+        assert await user_settings.recent_projects(conn, 2) == [1]
+        assert await user_settings.recent_projects(conn, 1) == []
+
+
+async def test_the_oldest_scripts_log_in_and_manage_users(api: Api) -> None:
+    """Plain bodies and plain errors, under the same rules."""
+    login = await api.nobody.post("/login", {"username": "admin", "password": api.password})
+    assert login.json().keys() == {"token"}
+    admin = api.client({"Cookie": f"auth={login.json()['token']}"})
+    assert (await admin.get("/users/me")).json()["username"] == "admin"
+    bearer = api.client({"Authorization": f"Bearer {login.json()['token']}"})
+    made = await bearer.post("/users", {"username": "eve", "password": "Passw0rd", "admin": False})
+    assert made.json()["id"] == 3
+    assert [user["username"] for user in (await api.user.get("/users")).json()] == ["admin", "determined", "eve"]
+    assert (await bearer.patch("/users/eve", {"active": False})).json()["active"] is False
+    assert (await bearer.patch("/users/nobody", {"active": False})).json().keys() == {"message"}
+    assert (await api.user.patch("/users/eve", {"active": True})).status_code == 403
+    assert (await bearer.post("/logout")).status_code == 200
+    assert (await bearer.get("/users/me")).status_code == 401

@@ -96,14 +96,14 @@ class Telling:
         try:
             outcome = await self._sender.send(delivery.url, delivery.kind, delivery.event, int(time.time()))
         except Exception as error:
-            log.exception("a message could not be sent", webhook=delivery.webhook_id, event=delivery.event_id)
+            log.exception("a message could not be sent", webhook=delivery.webhook_id, message=delivery.event_id)
             outcome = Outcome(None, f"it could not be sent: {type(error).__name__}")
         verdict = decide(outcome, delivery.attempts + 1, age, self._give_up_after_s)
         if verdict.state is not DeliveryState.DELIVERED:
             log.warning(
                 "a webhook did not take a message",
                 webhook=delivery.webhook_id,
-                event=delivery.event_id,
+                message=delivery.event_id,
                 attempt=delivery.attempts + 1,
                 outcome=verdict.words,
                 again_in_s=verdict.wait_s if verdict.state is DeliveryState.WAITING else None,
