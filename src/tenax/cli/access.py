@@ -37,3 +37,10 @@ pass_access = click.make_pass_decorator(Access, ensure=True)
 def json_option(function: Function) -> Function:
     """``--json``, which every reading command has."""
     return click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")(function)
+
+
+def list_options(function: Function) -> Function:
+    """``--json`` and ``--csv``, which every list has; for `tenax.cli.output.listing`."""
+    return click.option("--csv", "as_csv", is_flag=True, help="Print the list as comma-separated values.")(
+        json_option(function)
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Iterable, List, Mapping, Optional, Sequence
 
 import click
 
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -97,6 +97,27 @@ def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> List[str]
         "  ".join(_padded(cell, width, column.right) for cell, width, column in zip(line, widths, columns)).rstrip()
         for line in lines
     ]
+
+
+def csv(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table as comma-separated values, the titles in small letters first."""
+    import csv as writing
+
+    writer = writing.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([column.title.lower() for column in columns])
+    writer.writerows(rows)
+
+
+def listing(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], raw: Sequence[JsonObject], as_json: bool, as_csv: bool
+) -> None:
+    """Print a list as it was asked for (`tenax.cli.access.list_options`): a table, JSON of ``raw``, or CSV."""
+    if as_json:
+        document(list(raw))
+    elif as_csv:
+        csv(columns, rows)
+    else:
+        table(columns, rows)
 
 
 def pairs(rows: Sequence[Sequence[str]]) -> None:
