@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.ids import AllocationId, JobId
-from tenax.scheduler.plan import queue
+from tenax.scheduler.plan import POLICIES, queue
 from tenax.scheduler.queueing import Line, Standing, lines, moved
 from tests.scheduler.build import Pool, agent, rules
-from tests.scheduler.test_cases import of
+from tests.scheduler.test_cases import collect
 
 
 def by_job(pool: Pool) -> dict[str, Line]:
@@ -39,11 +39,15 @@ def test_what_runs_before_more_urgent_ones_was_backfilled() -> None:
     assert (told["fixed"].standing, told["aux"].standing) == (Standing.SCHEDULED, Standing.SCHEDULED)
 
 
-@of("job_queue", "queue")
+#: Cases of the policies that there are.
+CASES = [
+    case for case in collect("job_queue", "queue") if case.values[0]["scheduler"] in {one.value for one in POLICIES}
+]
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_queues_as_the_cases_say(case: Any) -> None:
     """Counts, places and slots after one round of the scheduler."""
-    if case["scheduler"] != "priority":
-        pytest.skip("another policy: its cases come with it")
     agents = [agent(one["id"], one["slots"], aux_places=one["max_zero_slot_containers"]) for one in case["agents"]]
     pool = Pool(agents)
     for group in case["groups"]:

@@ -16,6 +16,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tenax.config.container_defaults import CONTAINER_DEFAULTS
 from tenax.config.problems import Path, Report
+from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema_storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Json, JsonObject
@@ -221,6 +222,17 @@ class MasterSettings(Settings):
             if name not in names:
                 raise ValueError(f"default_{kind}_pool is {name!r}, which is not among the pools: {', '.join(names)}")
         return self
+
+    @field_validator("log_retention_schedule")
+    @classmethod
+    def _a_schedule(cls, value: str) -> str:
+        if value.strip():
+            parse_schedule(value)
+        return value
+
+    def retention_schedule(self) -> Schedule | None:
+        """When output that is kept no longer is removed; None: when somebody asks."""
+        return parse_schedule(self.log_retention_schedule) if self.log_retention_schedule.strip() else None
 
     def pool(self, name: str) -> PoolSettings | None:
         """The pool of that name, if there is one."""

@@ -156,6 +156,11 @@ POLICIES: dict[str, Allow] = {
     "DeleteCheckpoints": Allow.USER,
     "CheckpointsRemoveFiles": Allow.USER,
     "DownloadCheckpoint": Allow.USER,
+    "PostCheckpointMetadata": Allow.USER,
+    "GetTrialMetricsByCheckpoint": Allow.USER,
+    "PreviewCheckpointGC": Allow.USER,
+    "GetExperimentGarbage": Allow.USER,
+    "DeleteTensorboardFiles": Allow.USER,
     # Tasks.
     "GetTasks": Allow.USER,
     "GetTask": Allow.USER,
@@ -238,6 +243,21 @@ POLICIES: dict[str, Allow] = {
     "SetResourceQuotas": Allow.ADMIN,
     "GetKubernetesResourceQuotas": Allow.USER,
     "GetKubernetesResourceManagers": Allow.USER,
+    # The master.
+    "GetMasterConfig": Allow.ADMIN,
+    "PatchMasterConfig": Allow.ADMIN,
+    "MasterLogs": Allow.USER,
+    "GetClusterMessage": Allow.USER,
+    "SetClusterMessage": Allow.ADMIN,
+    "DeleteClusterMessage": Allow.ADMIN,
+    # Prometheus.
+    "PrometheusMetrics": Allow.USER,
+    "PrometheusState": Allow.USER,
+    "PrometheusTargets": Allow.USER,
+    # Log retention.
+    "CleanupLogs": Allow.ADMIN,
+    "PutTrialRetainLogs": Allow.USER,
+    "GetTrialRemainingLogRetentionDays": Allow.USER,
     # Agent sessions.
     "JoinAgent": Allow.PUBLIC,
     "AgentSession": Allow.AGENT,

@@ -8,10 +8,14 @@ from fastapi.responses import JSONResponse
 from tenax import __version__
 from tenax.errors import TryAgain
 from tenax.master import telemetry
+from tenax.master.api.cluster import message_view
 from tenax.master.api.deps import MasterDep
 from tenax.master.api.openapi import document
 from tenax.master.api.routing import Allow, Routes
+from tenax.master.context import Master
+from tenax.master.store import cluster_message
 from tenax.master.store.database import now
+from tenax.wire.api.cluster import ClusterMessageView
 from tenax.wire.api.master import (
     COMPATIBLE_VERSION,
     GetMasterResponse,
@@ -76,6 +80,7 @@ async def get_master(master: MasterDep) -> GetMasterResponse:
         cluster_id=master.cluster.cluster_id,
         cluster_name=master.cluster.name,
         rbac_enabled=master.settings.security.rbac_ui_enabled,
+        cluster_message=await _message(master),
         tenax_version=__version__,
     )
 
@@ -84,3 +89,13 @@ async def get_master(master: MasterDep) -> GetMasterResponse:
 async def get_telemetry() -> GetTelemetryResponse:
     """Nothing is collected."""
     return GetTelemetryResponse()
+
+
+async def _message(master: Master) -> ClusterMessageView | None:
+    """What is shown now; nothing while the database is away, which is no reason not to say who answers."""
+    try:
+        async with master.db.connection() as conn:
+            found = await cluster_message.get(conn)
+    except TryAgain:
+        return None
+    return message_view(found) if found is not None and found.begun else None

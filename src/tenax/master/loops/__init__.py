@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 from tenax.config.master import MasterSettings
+from tenax.jsonvalue import JsonObject
+from tenax.master.loops.collecting import Collecting
 from tenax.master.loops.deleting import Deleting
 from tenax.master.loops.launching import Launching
 from tenax.master.loops.loop import Loop, run
 from tenax.master.loops.rescuing import Rescuing
+from tenax.master.loops.retaining import Retaining
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.loops.searching import Searching
 from tenax.master.loops.telling import Telling
@@ -27,13 +31,16 @@ def start(
     reconnect_wait_s = max(pool.agent_reconnect_wait for pool in settings.pools)
     sender = Sender(settings.webhooks, secret)
     telling = Telling(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
+    storage = cast("JsonObject | None", settings.checkpoint_storage)
     loops: tuple[Loop, ...] = (
         Searching(),
         Tending(patience),
         Launching(),
         Scheduling(settings.pools, secret, patience),
         Rescuing(reconnect_wait_s),
-        Deleting(),
+        Deleting(storage),
+        Collecting(storage),
+        Retaining(settings.log_retention_days, settings.retention_schedule()),
         telling,
     )
     tasks = [asyncio.create_task(run(loop, database, listener), name=f"loop {loop.name}") for loop in loops]

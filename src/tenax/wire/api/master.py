@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from tenax.wire.api.cluster import ClusterMessageView
 from tenax.wire.api.message import Message
 
 #: What clients of Determined are told; they warn about any other.
@@ -37,7 +38,8 @@ class GetMasterResponse(Message):
     user_management_enabled: bool = True
     strict_job_queue_control: bool = False
     has_custom_logo: bool = False
-    cluster_message: None = None
+    #: What administrators show to everyone at the moment.
+    cluster_message: ClusterMessageView | None = None
     tenax_version: str
 
 

@@ -1,0 +1,119 @@
+"""Durations and schedules as people write them: ``90m``, ``1h30m``, ``7d``; every so often, or a cron line. Pure.
+
+A duration is a number and a unit, several in a row: ns, us, ms, s, m, h (as Go writes them), d and w. A cron line has
+five fields (minute, hour, day of the month, month, day of the week from 0, Sunday, to 7, Sunday), each ``*``, a number,
+a range, a list, with ``/step``; names such as @daily are known. Where both kinds of day are given, either is enough.
+In UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Union
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS["w"] = 7 * _UNITS["d"]
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)")
+_NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of the month", 1, 31), ("month", 1, 12), ("day of the week", 0, 7))
+#: A time that never comes (the 30th of February) is given up after so many years.
+_YEARS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Again after so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """At these minutes, in UTC."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    #: Both kinds of day are given: either is enough.
+    either_day: bool
+
+
+Schedule = Union[Every, Cron]
+
+
+def parse_duration(text: str) -> float:
+    """Seconds. Raises ValueError, in words."""
+    given = text.strip()
+    parts = _PART.findall(given)
+    if not parts or "".join(number + unit for number, unit in parts) != given:
+        raise ValueError(f"{text!r} is no duration: write a number and a unit, such as 90m, 24h, 7d or 1h30m")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def parse_schedule(text: str) -> Schedule:
+    """From what a person wrote. Raises ValueError, in words."""
+    given = _NICKNAMES.get(text.strip(), text.strip())
+    fields = given.split()
+    if len(fields) == 5:
+        found = [_field(part, *bounds) for part, bounds in zip(fields, _FIELDS)]
+        weekdays = frozenset(day % 7 for day in found[4])
+        return Cron(found[0], found[1], found[2], found[3], weekdays, not (fields[2] == "*" or fields[4] == "*"))
+    if len(fields) != 1:
+        raise ValueError(f"{text!r} is no schedule: write a duration such as 24h, or the five fields of a cron line")
+    seconds = parse_duration(given)
+    if seconds < 1.0:
+        raise ValueError(f"{text!r} is too often: a second is the least")
+    return Every(seconds)
+
+
+def next_after(schedule: Schedule, moment: datetime) -> datetime | None:
+    """The first time after ``moment``; None for one that never comes."""
+    if isinstance(schedule, Every):
+        return moment + timedelta(seconds=schedule.seconds)
+    found = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    while found.year <= moment.year + _YEARS:
+        if found.month not in schedule.months or not _is_day(schedule, found):
+            found = found.replace(hour=0, minute=0) + timedelta(days=1)
+        elif found.hour not in schedule.hours:
+            found = found.replace(minute=0) + timedelta(hours=1)
+        elif found.minute not in schedule.minutes:
+            found += timedelta(minutes=1)
+        else:
+            return found
+    return None
+
+
+def _is_day(schedule: Cron, moment: datetime) -> bool:
+    of_month, of_week = moment.day in schedule.days, moment.isoweekday() % 7 in schedule.weekdays
+    return of_month or of_week if schedule.either_day else of_month and of_week
+
+
+def _field(text: str, what: str, low: int, high: int) -> frozenset[int]:
+    found: set[int] = set()
+    for part in text.split(","):
+        span, _, step = part.partition("/")
+        first, dash, last = span.partition("-")
+        if span == "*":
+            first, last = str(low), str(high)
+        elif not dash:
+            last = str(high) if step else first
+        numbers = (first, last, step or "1")
+        if not all(number.isdecimal() and number.isascii() for number in numbers):
+            raise ValueError(f"{part!r} is no {what}: write *, a number, a range such as 1-5, or */2")
+        begin, end, stride = (int(number) for number in numbers)
+        if not low <= begin <= end <= high or stride < 1:
+            raise ValueError(f"{part!r} is no {what}: it goes from {low} to {high}")
+        found.update(range(begin, end + 1, stride))
+    return frozenset(found)
