@@ -46,7 +46,7 @@ def document(app: FastAPI) -> JsonObject:
 def _write(app: FastAPI) -> JsonObject:
     made = cast(JsonObject, get_openapi(title="Tenax", version=__version__, routes=app.routes))
     policies = {
-        (route.path, method): allowed(route.endpoint)
+        (route.path_format, method): allowed(route.endpoint)
         for route in app.routes
         if isinstance(route, APIRoute)
         for method in route.methods or ()
