@@ -1,7 +1,8 @@
 """``context.checkpoint``: files that outlive this run. Standard library only, Python 3.9.
 
-Order, which a crash at any instant respects: files are staged, then ``metadata.json``, then the checkpoint is committed
-(whole, and on the disk), and only then it is reported. A checkpoint that was reported can be resumed from.
+Order, which a crash at any instant respects: the upload is announced, files are staged, then ``metadata.json``, then
+the checkpoint is committed (whole, and on the disk), and only then it is reported. A checkpoint that was reported can be
+resumed from; one that was announced and never reported is found by the master and deleted.
 
 With ``shard=False`` only the chief calls; with ``shard=True`` all ranks call in step and the checkpoint is the union of
 what they bring (``tenax.core.sharding`` has the rules).
@@ -26,7 +27,7 @@ from tenax.core.sharding import (
 )
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.storage.files import md5_of, walk_files
-from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_FILES
+from tenax.wire.spool_names import CHECKPOINT, CHECKPOINT_ABANDONED, CHECKPOINT_FILES, CHECKPOINT_STARTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class CheckpointContext:
         checked = self._checked(metadata)
         storage_id = _new_id()
         files = inventory_of(directory, selector).files
-        with self._abandoned_on_error(storage_id):
+        with self._announced(storage_id):
             self._storage.stage(storage_id, directory, files)
             self._finish(storage_id, files, checked)
         return storage_id
@@ -170,7 +171,7 @@ class CheckpointContext:
         self._refuse_rank("store")
         checked = self._checked(metadata)
         storage_id = _new_id()
-        with self._abandoned_on_error(storage_id), self._workplace(storage_id) as (path, direct):
+        with self._announced(storage_id), self._workplace(storage_id) as (path, direct):
             yield Path(path), storage_id
             files = self._storage.staged(storage_id) if direct else walk_files(path)
             if not direct:
@@ -182,7 +183,7 @@ class CheckpointContext:
         from pathlib import Path
 
         storage_id = str(self._distributed.broadcast(_new_id()))
-        with self._abandoned_on_error(storage_id), self._workplace(storage_id) as (path, direct):
+        with self._announced(storage_id), self._workplace(storage_id) as (path, direct):
             failure: Optional[Exception] = None
             try:
                 yield Path(path), storage_id
@@ -222,7 +223,7 @@ class CheckpointContext:
             if directory is not None and settled[rank]:
                 self._storage.stage(storage_id, directory, settled[rank])
 
-        with self._abandoned_on_error(storage_id):
+        with self._announced(storage_id):
             together(self._distributed, stage)
             self._finish_sharded(storage_id, merged, {path: size for files in settled for path, size in files.items()})
 
@@ -271,13 +272,21 @@ class CheckpointContext:
             yield path, False
 
     @contextmanager
-    def _abandoned_on_error(self, storage_id: str) -> Iterator[None]:
+    def _announced(self, storage_id: str) -> Iterator[None]:
+        """The chief announces an upload before its first file; on an error it throws the files away and says so."""
+        speaks = self._distributed.rank == 0 and self._client is not None
+        if speaks:
+            body = {"uuid": storage_id, "storage": self._storage.identity()}
+            self._spool.report(CHECKPOINT_STARTED, quickjson.dumps(body), durable=True)
         try:
             yield
         except BaseException:
             if self._distributed.rank == 0:
+                # Where the files cannot be thrown away the announcement stands, and the master tries.
                 with suppress(Exception):
                     self._storage.abandon(storage_id)
+                    if speaks:
+                        self._spool.report(CHECKPOINT_ABANDONED, quickjson.dumps({"uuid": storage_id}))
             raise
 
     def _fetch(self, storage_id: str, selector: Optional[Selector]) -> tuple[str, bool]:

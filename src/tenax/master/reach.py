@@ -1,114 +1,258 @@
 """Checkpoint files as the master itself can reach them: shared_fs and directory, where they are mounted here, too.
 
-Users say where their checkpoints are, and the master may read more than they may. So it touches only directories that
-are named by a UUID and hold no links to others. Blocking: call it in a thread.
+Users say where their checkpoints are, and the master may read and delete more than they may. So:
+
+- it touches only places that the configuration of the experiment or of the cluster names, never one that a task alone
+  has named;
+- there it touches only directories named by a UUID (and what TensorBoard wrote for an experiment);
+- below the configured root nothing is opened through a link, however it is swapped meanwhile: every step goes from one
+  open directory to the next; a link inside a checkpoint is deleted or packed as a link;
+- a checkpoint is renamed before it is deleted: nobody finds half of one.
+
+Blocking: call it in a thread.
 """
 
 from __future__ import annotations
 
-import io
+import errno
 import os
-import tarfile
+import shutil
+import stat
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.storage.config import from_config
-from tenax.storage.port import EVERYTHING, CheckpointMissing, Storage
+from tenax.storage.files import matching
+from tenax.storage.port import EVERYTHING, StorageFailed
 
 if TYPE_CHECKING:
     from tenax.storage.port import Files
 
-_PIECE = 1 << 20
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NO_LINK = _FOLDER | os.O_NOFOLLOW
 
 
-def storage_here(place: JsonObject) -> Storage:
-    """The storage at ``place`` (a ``checkpoint_storage``). Raises NotNow, saying why it is not in reach."""
-    kind = place.get("type")
-    # Where a container would see it is of no use here.
-    seen = {key: value for key, value in place.items() if kind != "shared_fs" or key != "container_path"}
-    root = place.get("host_path") if kind == "shared_fs" else place.get("container_path")
-    if isinstance(root, str) and not os.path.isdir(root):
-        raise NotNow(f"the master cannot reach {root}: mount it on the master's machine, or delete the files yourself")
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory with checkpoints: a root as configured, and the way below it."""
+
+    root: str
+    below: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return os.path.join(self.root, *self.below)
+
+    @contextmanager
+    def opened(self, *further: str) -> Iterator[int]:
+        """The directory, or one below it, as an open descriptor. Raises NotNow, NotFound (something ``further``)."""
+        way = []
+        try:
+            way.append(_opened(self.root, _FOLDER, self.root))
+            for name in self.below:
+                way.append(_opened(name, _NO_LINK, str(self), way[-1]))
+            for name in further:
+                try:
+                    way.append(os.open(name, _NO_LINK, dir_fd=way[-1]))
+                except FileNotFoundError:
+                    raise NotFound(f"there is no {os.path.join(*further)} in {self}") from None
+                except OSError as error:
+                    if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                        raise
+                    raise NotNow(f"{name} in {self} is no directory: it leads elsewhere and is left alone") from None
+            yield way[-1]
+        finally:
+            for descriptor in reversed(way):
+                os.close(descriptor)
+
+
+def place_of(reported: JsonObject | None, configured: JsonObject | None, clusters: JsonObject | None) -> Place:
+    """Where the files of a checkpoint are, if the master may touch them there. Raises NotNow, saying why not.
+
+    ``reported``: by its task; None: where it was ``configured`` for its experiment. ``clusters``: what the
+    administrator has set for everyone.
+    """
+    wanted = reported or configured or clusters
+    if not wanted:
+        raise NotNow("it is not known where the files are: neither its experiment nor the cluster names a storage")
+    identity = _identity(wanted)
+    if identity not in [_identity(known) for known in (configured, clusters) if known]:
+        raise NotNow(
+            f"the files are in {_label(identity)}, which is neither the storage of its experiment nor that of the "
+            "cluster: the master does not touch what only a task has named"
+        )
+    if identity["type"] == "directory":
+        return Place(str(identity["container_path"]))
+    below = str(identity.get("storage_path") or "")
+    return Place(str(identity["host_path"]), tuple(part for part in below.split("/") if part))
+
+
+def delete_checkpoint(place: Place, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files | None:
+    """Delete files of a checkpoint, or of an upload that never became one; what is left.
+
+    None: there was nothing of it. Raises NotNow, StorageFailed.
+    """
+    name = _checked(checkpoint)
+    with _explained(place, f"checkpoint {name} cannot be deleted"), place.opened() as base:
+        if tuple(globs) == EVERYTHING:
+            found = [_delete_folder(each, base) for each in (name, *_traces_of(name))]
+            return {} if any(found) else None
+        try:
+            with place.opened(name) as folder:
+                files = _listing(folder)
+                doomed = matching(files, globs)
+                left = {path: size for path, size in files.items() if path not in doomed}
+                if any(not path.endswith("/") for path in left):
+                    _delete_paths(folder, sorted(doomed, reverse=True))
+                    return left
+        except NotFound:
+            return None
+        _delete_folder(name, base)
+        return {}
+
+
+def files_of(place: Place, checkpoint: str) -> Files:
+    """The files of a checkpoint as they are now; links count as files. Raises NotFound, NotNow, StorageFailed."""
+    name = _checked(checkpoint)
+    with _explained(place, f"checkpoint {name} cannot be read"), opened_checkpoint(place, name) as folder:
+        return _listing(folder)
+
+
+@contextmanager
+def opened_checkpoint(place: Place, checkpoint: str) -> Iterator[int]:
+    """The directory of a checkpoint as an open descriptor. Raises NotFound, NotNow."""
+    name = _checked(checkpoint)
     try:
-        return from_config(seen, mount="")
+        with place.opened(name) as folder:
+            yield folder
+    except NotFound:
+        raise NotFound(f"the files of checkpoint {name} are not in {place} any more") from None
+
+
+def delete_tensorboard(place: Place, cluster_id: str, experiment_id: int) -> bool:
+    """Delete what TensorBoard wrote for an experiment; False: there was nothing. Raises NotNow, StorageFailed."""
+    with _explained(place, f"the TensorBoard files of experiment {experiment_id} cannot be deleted"):
+        try:
+            with place.opened(_checked(cluster_id), "tensorboard", "experiment") as folder:
+                return _delete_folder(str(experiment_id), folder)
+        except NotFound:
+            return False
+
+
+def is_empty(place: Place) -> bool:
+    """Whether nothing at all is there, as in the directory of a file system that is not mounted. Raises NotNow."""
+    with _explained(place, "the storage cannot be read"), place.opened() as base:
+        return not os.listdir(base)
+
+
+def _identity(place: JsonObject) -> JsonObject:
+    # Where a container would see it is of no use here.
+    seen = {key: value for key, value in place.items() if place.get("type") != "shared_fs" or key != "container_path"}
+    try:
+        return from_config(seen, mount="").identity()
     except InvalidInput as error:
         raise NotNow(f"the master cannot reach the checkpoints: {error}") from None
 
 
-def delete_checkpoint(place: JsonObject, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files:
-    """Delete files of a checkpoint; what is left. Files that are gone already are no error.
-
-    Raises NotNow, StorageFailed.
-    """
-    return _holding(place, checkpoint).delete(checkpoint, globs)
+def _label(identity: JsonObject) -> str:
+    root = identity.get("host_path") or identity.get("container_path") or ""
+    return os.path.join(str(root), str(identity.get("storage_path") or "")).rstrip("/")
 
 
-def directory_of(place: JsonObject, checkpoint: str) -> str:
-    """Where the files of a checkpoint lie on this machine. Raises NotFound, NotNow."""
-    path = _holding(place, checkpoint).direct_path(checkpoint)
-    if path is None or not os.path.isdir(path):
-        raise NotFound(f"the files of checkpoint {checkpoint} are not there any more")
-    return path
-
-
-def _holding(place: JsonObject, checkpoint: str) -> Storage:
-    """The storage of a checkpoint that the master may touch. Raises NotNow."""
-    storage = storage_here(place)
+def _checked(checkpoint: str) -> str:
+    """The id, if it is a UUID as it is written in full. Raises NotNow."""
     try:
-        regular = str(uuid.UUID(checkpoint)) == checkpoint.lower() and not _has_links(storage.direct_path(checkpoint))
-    except CheckpointMissing:
-        regular = True
+        regular = str(uuid.UUID(checkpoint)) == checkpoint.lower()
     except ValueError:
         regular = False
     if not regular:
-        raise NotNow(f"{checkpoint!r} is not the directory of a checkpoint, or leads elsewhere: it is left alone")
-    return storage
+        raise NotNow(f"{checkpoint!r} is not the directory of a checkpoint (a UUID is expected): it is left alone")
+    return checkpoint
 
 
-def _has_links(path: str | None) -> bool:
-    """Whether a directory is, or holds, a link to another one."""
-    if path is None:
+def _traces_of(name: str) -> tuple[str, str]:
+    """What an upload, or a deletion, that broke off leaves."""
+    return f".{name}.partial", f".{name}.deleted"
+
+
+def _opened(path: str, flags: int, told: str, parent: int | None = None) -> int:
+    try:
+        return os.open(path, flags, dir_fd=parent)
+    except FileNotFoundError:
+        raise NotNow(
+            f"the master cannot reach {told}: mount it on the master's machine, or delete the files yourself"
+        ) from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise NotNow(f"{told} leads through a link, which the master does not follow") from None
+        raise
+
+
+def _delete_folder(name: str, parent: int) -> bool:
+    """Delete a directory with all that is in it; False: it is not there. Raises NotNow for anything else."""
+    try:
+        mode = os.lstat(name, dir_fd=parent).st_mode
+    except FileNotFoundError:
         return False
-    return os.path.islink(path) or any(
-        os.path.islink(os.path.join(base, name)) for base, folders, _ in os.walk(path) for name in folders
-    )
+    if not stat.S_ISDIR(mode):
+        raise NotNow(f"{name} is no directory: it leads elsewhere and is left alone")
+    hidden = name if name.startswith(".") else f".{name}.deleted"
+    if hidden != name:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(hidden, dir_fd=parent)
+        os.rename(name, hidden, src_dir_fd=parent, dst_dir_fd=parent)
+    shutil.rmtree(hidden, dir_fd=parent)
+    return True
 
 
-def archive_of(directory: str, *, compressed: bool) -> Iterator[bytes]:
-    """A tar archive of a directory's files, piece by piece."""
-    buffer = _Outbox()
-    with tarfile.open(fileobj=buffer, mode="w|gz" if compressed else "w|") as tar:
-        for base, folders, files in os.walk(directory):
-            folders.sort()
-            for name in sorted(files + folders):
-                path = os.path.join(base, name)
-                tar.add(path, arcname=os.path.relpath(path, directory), recursive=False)
-                if buffer.size >= _PIECE:
-                    yield buffer.take()
-    yield buffer.take()
+def _listing(folder: int) -> Files:
+    """Everything below an open directory: files and links with their bytes, directories as ``name/`` with 0."""
+    found: Files = {}
+    for base, folders, files, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+        prefix = "" if base == "." else base.removeprefix("./") + "/"
+        for name in sorted(folders + files):
+            try:
+                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                found[f"{prefix}{name}/"] = 0
+            else:
+                found[prefix + name] = status.st_size
+    return found
 
 
-class _Outbox(io.RawIOBase):
-    """What was written and not yet taken."""
+def _delete_paths(folder: int, paths: Sequence[str]) -> None:
+    """Delete these, what lies in a directory before the directory."""
+    for path in paths:
+        *way, name = path.rstrip("/").split("/")
+        opened: list[int] = []
+        try:
+            for part in way:
+                opened.append(os.open(part, _NO_LINK, dir_fd=opened[-1] if opened else folder))
+            parent = opened[-1] if opened else folder
+            if path.endswith("/"):
+                os.rmdir(name, dir_fd=parent)
+            else:
+                os.unlink(name, dir_fd=parent)
+        except FileNotFoundError:
+            continue
+        finally:
+            for descriptor in opened:
+                os.close(descriptor)
 
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self.size = 0
 
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: object) -> int:
-        piece = bytes(data)  # type: ignore[call-overload]
-        self._pieces.append(piece)
-        self.size += len(piece)
-        return len(piece)
-
-    def take(self) -> bytes:
-        taken = b"".join(self._pieces)
-        self._pieces.clear()
-        self.size = 0
-        return taken
+@contextmanager
+def _explained(place: Place, what: str) -> Iterator[None]:
+    """Turn an error of the file system into words that say where, who and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFailed(
+            f"{what}: {place}, as uid {os.getuid()} on {os.uname().nodename}: {error.strerror or error}. "
+            "Let that user write there, or delete the files yourself."
+        ) from error

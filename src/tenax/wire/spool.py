@@ -19,18 +19,20 @@ refused for good; a refused one is never sent again.
 
 Kinds and bodies (numbers: NaN and infinities as the strings "NaN", "Infinity", "-Infinity"):
 
-====================  ==========================================================================================
-``run_start``         {"checkpointStorage": {...} or null}: the run has begun (idempotent)
-``metrics``           {"group", "stepsCompleted": int or null, "metrics": {...}, "batchMetrics": [...] or null,
-                      "reportTime": RFC 3339 or null}
-``progress``          {"progress": 0..1}
-``runner_state``      {"state": text}
-``checkpoint``        {"uuid", "stepsCompleted", "metadata": {...}, "resources": {path: bytes}, "storage": {...},
-                      "state": "COMPLETED"}
-``checkpoint_files``  {"uuid", "resources": {path: bytes}}: what is left after a (partial) delete
-``ack_preemption``    {}
-``early_exit``        {"reason": "EXITED_REASON_INVALID_HP"}
-====================  ==========================================================================================
+========================  ======================================================================================
+``run_start``             {"checkpointStorage": {...} or null}: the run has begun (idempotent)
+``metrics``               {"group", "stepsCompleted": int or null, "metrics": {...}, "batchMetrics": [...] or null,
+                          "reportTime": RFC 3339 or null}
+``progress``              {"progress": 0..1}
+``runner_state``          {"state": text}
+``checkpoint_started``    {"uuid", "storage": {...}}: files are about to be written under this id
+``checkpoint_abandoned``  {"uuid"}: they were thrown away again
+``checkpoint``            {"uuid", "stepsCompleted", "metadata": {...}, "resources": {path: bytes}, "storage": {...},
+                          "state": "COMPLETED"}
+``checkpoint_files``      {"uuid", "resources": {path: bytes}}: what is left after a (partial) delete
+``ack_preemption``        {}
+``early_exit``            {"reason": "EXITED_REASON_INVALID_HP"}
+========================  ======================================================================================
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ from tenax.wire.spool_names import (
     ACK_PREEMPTION,
     BATCH_BYTES,
     CHECKPOINT,
+    CHECKPOINT_ABANDONED,
     CHECKPOINT_FILES,
+    CHECKPOINT_STARTED,
     EARLY_EXIT,
     KINDS,
     MAX_LINE_BYTES,
@@ -58,7 +62,9 @@ __all__ = [
     "ACK_PREEMPTION",
     "BATCH_BYTES",
     "CHECKPOINT",
+    "CHECKPOINT_ABANDONED",
     "CHECKPOINT_FILES",
+    "CHECKPOINT_STARTED",
     "EARLY_EXIT",
     "KINDS",
     "MAX_LINE_BYTES",

@@ -19,11 +19,24 @@ METRICS = "metrics"
 PROGRESS = "progress"
 RUNNER_STATE = "runner_state"
 RUN_START = "run_start"
+CHECKPOINT_STARTED = "checkpoint_started"
+CHECKPOINT_ABANDONED = "checkpoint_abandoned"
 CHECKPOINT = "checkpoint"
 CHECKPOINT_FILES = "checkpoint_files"
 ACK_PREEMPTION = "ack_preemption"
 EARLY_EXIT = "early_exit"
-KINDS = (RUN_START, METRICS, PROGRESS, RUNNER_STATE, CHECKPOINT, CHECKPOINT_FILES, ACK_PREEMPTION, EARLY_EXIT)
+KINDS = (
+    RUN_START,
+    METRICS,
+    PROGRESS,
+    RUNNER_STATE,
+    CHECKPOINT_STARTED,
+    CHECKPOINT_ABANDONED,
+    CHECKPOINT,
+    CHECKPOINT_FILES,
+    ACK_PREEMPTION,
+    EARLY_EXIT,
+)
 
 
 def ack_path(stream_path: str) -> str:

@@ -16,13 +16,12 @@ from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.experiment_actions import check_owner
 from tenax.master.api.paging import Window, WindowDep
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.api.shapes import checkpoint_message, experiment_message, trial_message
+from tenax.master.api.shapes import experiment_message, trial_message
 from tenax.master.store import experiment_edits as edits
-from tenax.master.store import experiments, garbage, listings_checkpoints, listings_experiments, listings_trials
+from tenax.master.store import experiments, garbage, listings_experiments, listings_trials
 from tenax.master.store.experiment_edits import Share, Words
-from tenax.master.store.listings_checkpoints import CheckpointFilter
 from tenax.master.store.listings_experiments import ExperimentFilter
-from tenax.wire.api.checkpoints import CheckpointSortBy, CheckpointState, GetCheckpointsResponse
+from tenax.wire.api.checkpoints import CheckpointState
 from tenax.wire.api.experiments import (
     BestMetricResponse,
     ExperimentSortBy,
@@ -73,16 +72,7 @@ _TRIAL_ORDERS = {
     TrialSortBy.DURATION: "duration",
     TrialSortBy.RESTARTS: "restarts",
     TrialSortBy.CHECKPOINT_SIZE: "checkpoint_size",
-    TrialSortBy.LOG_RETENTION_DAYS: "id",
-}
-CHECKPOINT_ORDERS = {
-    CheckpointSortBy.UNSPECIFIED: "trial_id",
-    CheckpointSortBy.UUID: "uuid",
-    CheckpointSortBy.TRIAL_ID: "trial_id",
-    CheckpointSortBy.BATCH_NUMBER: "steps",
-    CheckpointSortBy.END_TIME: "reported_at",
-    CheckpointSortBy.STATE: "state",
-    CheckpointSortBy.SEARCHER_METRIC: "metric",
+    TrialSortBy.LOG_RETENTION_DAYS: "log_retention",
 }
 
 
@@ -212,29 +202,6 @@ async def get_experiment_trials(
             conn, experiment_id, wanted, page, order=_TRIAL_ORDERS[sort_by], descending=window.descending
         )
     return GetExperimentTrialsResponse(trials=[trial_message(view) for view in found], pagination=pagination)
-
-
-@routes.get("/api/v1/experiments/{experiment_id}/checkpoints", "GetExperimentCheckpoints", allow=Allow.USER)
-async def get_experiment_checkpoints(
-    master: MasterDep,
-    caller: CallerDep,
-    experiment_id: int,
-    window: WindowDep,
-    sort_by_attr: Annotated[CheckpointSortBy, Query()] = CheckpointSortBy.UNSPECIFIED,
-    states: Annotated[list[CheckpointState] | None, Query()] = None,
-) -> GetCheckpointsResponse:
-    """Checkpoints of its trials."""
-    bared = None if states is None else tuple(bare(state) for state in states)
-    wanted = CheckpointFilter(experiment_id=experiment_id, states=bared)
-    async with master.db.connection() as conn:
-        await listings_experiments.owner(conn, experiment_id)
-        page, pagination = window.of(await listings_checkpoints.count(conn, wanted))
-        found = await listings_checkpoints.page(
-            conn, wanted, page, order=CHECKPOINT_ORDERS[sort_by_attr], descending=window.descending
-        )
-    return GetCheckpointsResponse(
-        checkpoints=[checkpoint_message(view, caller) for view in found], pagination=pagination
-    )
 
 
 @routes.get(

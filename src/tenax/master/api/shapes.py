@@ -173,6 +173,9 @@ def trial_message(view: TrialView, summary: Document | None = None) -> wire_tria
         checkpoint_count=view.checkpoints,
         total_checkpoint_size=view.checkpoint_bytes,
         summary_metrics=summary,
+        log_retention_days=view.log_retention_days,
+        log_policy_matched=view.log_policy,
+        metadata=cast("Document | None", view.metadata),
     )
 
 
@@ -208,6 +211,7 @@ def checkpoint_message(view: CheckpointView, caller: Caller) -> wire_checkpoints
         metadata=cast(Document, view.metadata),
         state=wire_checkpoints.CheckpointState(f"STATE_{view.state}"),
         storage_id=view.storage_id,
+        going=": ".join(words for words in (view.going, view.going_failure) if words) or None,
         training=wire_checkpoints.CheckpointTraining(
             trial_id=view.trial_id,
             experiment_id=view.experiment_id,

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
-
-from fastapi import Query
+from typing import cast
 
 from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.trial import Wish
 from tenax.master.api import speaking
 from tenax.master.api.deps import CallerDep, MasterDep
-from tenax.master.api.experiments import CHECKPOINT_ORDERS, bare
-from tenax.master.api.paging import WindowDep
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.api.shapes import checkpoint_message, trial_message
+from tenax.master.api.shapes import trial_message
 from tenax.master.ingest import states
-from tenax.master.store import listings_checkpoints, listings_trials, summaries, trials, unmanaged
-from tenax.master.store.listings_checkpoints import CheckpointFilter
-from tenax.wire.api.checkpoints import CheckpointSortBy, CheckpointState, GetCheckpointsResponse
-from tenax.wire.api.message import Document, Empty
+from tenax.master.store import listings_trials, summaries, trials, unmanaged
+from tenax.wire.api.message import Empty
 from tenax.wire.api.trials import (
     EarlyExit,
     GetTrialResponse,
@@ -31,9 +25,6 @@ from tenax.wire.api.trials import (
 
 routes = Routes("Trials")
 
-#: Under which name the summary of a group stands; any other group keeps its own.
-_SUMMARY_NAMES = {"training": "avg_metrics", "validation": "validation_metrics"}
-
 
 @routes.get("/api/v1/trials/{trial_id}", "GetTrial", allow=Allow.USER)
 async def get_trial(master: MasterDep, trial_id: int) -> GetTrialResponse:
@@ -41,8 +32,7 @@ async def get_trial(master: MasterDep, trial_id: int) -> GetTrialResponse:
     async with master.db.connection() as conn:
         view = await listings_trials.get(conn, trial_id)
         summed = (await summaries.of_trials(conn, [trial_id]))[trial_id]
-    shown: Document = {_SUMMARY_NAMES.get(group, group): metrics for group, metrics in summed.items()}
-    return GetTrialResponse(trial=trial_message(view, shown))
+    return GetTrialResponse(trial=trial_message(view, summary_message(summed)))
 
 
 @routes.post("/api/v1/trials/{trial_id}/kill", "KillTrial", allow=Allow.USER)
@@ -55,28 +45,6 @@ async def kill_trial(master: MasterDep, caller: CallerDep, trial_id: int) -> Emp
             raise NotNow(f"trial {trial_id} is trained outside of this cluster: end it where its script runs")
         await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
     return Empty()
-
-
-@routes.get("/api/v1/trials/{trial_id}/checkpoints", "GetTrialCheckpoints", allow=Allow.USER)
-async def get_trial_checkpoints(
-    master: MasterDep,
-    caller: CallerDep,
-    trial_id: int,
-    window: WindowDep,
-    sort_by_attr: Annotated[CheckpointSortBy, Query()] = CheckpointSortBy.UNSPECIFIED,
-    states: Annotated[list[CheckpointState] | None, Query()] = None,
-) -> GetCheckpointsResponse:
-    """Its checkpoints."""
-    order = "steps" if sort_by_attr is CheckpointSortBy.UNSPECIFIED else CHECKPOINT_ORDERS[sort_by_attr]
-    bared = None if states is None else tuple(bare(state) for state in states)
-    wanted = CheckpointFilter(trial_id=trial_id, states=bared)
-    async with master.db.connection() as conn:
-        await listings_trials.owner(conn, trial_id)
-        page, pagination = window.of(await listings_checkpoints.count(conn, wanted))
-        found = await listings_checkpoints.page(conn, wanted, page, order=order, descending=window.descending)
-    return GetCheckpointsResponse(
-        checkpoints=[checkpoint_message(view, caller) for view in found], pagination=pagination
-    )
 
 
 @routes.post("/api/v1/runs/start", "RunPrepareForReporting", allow=Allow.REPORTER)

@@ -268,6 +268,13 @@ async def _change_state(conn: Connection, task: TaskOf, line: Line) -> None:
     if line.kind == wire.RUN_START:
         storage = values.get("checkpointStorage")
         await states.run_started(conn, task, storage if isinstance(storage, dict) else None)
+    elif line.kind == wire.CHECKPOINT_STARTED:
+        place = values.get("storage")
+        if not isinstance(place, dict):
+            raise InvalidInput("storage must say where the files are going to be")
+        await states.upload_announced(conn, task, _text(values, "uuid"), place)
+    elif line.kind == wire.CHECKPOINT_ABANDONED:
+        await states.upload_abandoned(conn, task, _text(values, "uuid"))
     elif line.kind == wire.CHECKPOINT:
         await states.checkpoint_reported(conn, task, await _checkpoint(conn, task, values))
     elif line.kind == wire.CHECKPOINT_FILES:

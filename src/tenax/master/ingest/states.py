@@ -16,7 +16,7 @@ from asyncpg import Connection
 
 from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.store import allocations, checkpoints, listings_checkpoints, telemetry
+from tenax.master.store import allocations, checkpoints, garbage, listings_checkpoints, registry, telemetry
 from tenax.master.store.checkpoints import Checkpoint, Reporter
 from tenax.master.store.sessions import TaskOf
 from tenax.master.store.wakeups import notify
@@ -50,26 +50,47 @@ async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> N
 
 async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoints.Report) -> None:
     """A checkpoint is complete. Raises InvalidInput, NotNow (the uuid is another task's, or was deleted)."""
-    reporter = Reporter(task.task_id, task.allocation_id, task.trial_id, task.run_id if task.trial_id else None)
+    reporter = Reporter(task.task_id, task.allocation_id or None, task.trial_id, task.run_id if task.trial_id else None)
+    await garbage.upload_ends(conn, report.uuid)
     await checkpoints.upsert(conn, reporter, report)
     if task.experiment_id is not None:
-        await notify(conn, "checkpoint", task.experiment_id)
+        await garbage.mark(conn, task.experiment_id)
+
+
+async def upload_announced(conn: Connection, task: TaskOf, uuid: str, place: Mapping[str, Json]) -> None:
+    """Files of a checkpoint to be are about to be written: if it never comes to be, they can be found."""
+    storage_id = await run_started(conn, task, place)
+    assert storage_id is not None
+    await garbage.announce(conn, uuid, task.task_id, task.allocation_id, storage_id)
+
+
+async def upload_abandoned(conn: Connection, task: TaskOf, uuid: str) -> None:
+    """The task has thrown away what it had uploaded; nothing if it was reported, or never announced."""
+    await garbage.withdraw(conn, uuid, task.task_id)
 
 
 async def checkpoint_files_left(conn: Connection, uuid: str, resources: dict[str, int]) -> Checkpoint:
-    """What is left of a checkpoint after a (partial) delete. Raises NotFound."""
+    """What is left of a checkpoint after a (partial) delete. Raises NotFound, InvalidInput (it is registered)."""
+    before = await checkpoints.get(conn, uuid)
+    if before.resources != resources:
+        await registry.check_none(conn, [uuid])
+    if not resources:
+        await garbage.forget(conn, uuid)
     return await checkpoints.set_files(conn, uuid, resources)
 
 
-async def checkpoint_trimmed(conn: Connection, task: TaskOf, uuid: str, resources: dict[str, int]) -> Checkpoint:
-    """A task has deleted files of a checkpoint of its owner. Raises NotFound, Forbidden (another's, or new files)."""
+async def checkpoint_trimmed(conn: Connection, task: TaskOf, uuid: str, resources: dict[str, int]) -> None:
+    """A task has deleted files of a checkpoint of its owner.
+
+    Raises NotFound, Forbidden (another's, or new files), InvalidInput (it is registered).
+    """
     view = await listings_checkpoints.get(conn, uuid)
     if view.owner_id != task.owner.id:
         raise Forbidden(f"checkpoint {uuid} belongs to someone else: only its owner's tasks may delete its files")
     added = sorted(set(resources) - set(view.resources))
     if added:
         raise Forbidden(f"checkpoint {uuid} never had {added[0]!r}: files cannot be added")
-    return await checkpoint_files_left(conn, uuid, resources)
+    await checkpoint_files_left(conn, uuid, resources)
 
 
 async def preemption_acknowledged(conn: Connection, task: TaskOf) -> None:

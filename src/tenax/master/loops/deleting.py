@@ -1,4 +1,4 @@
-"""The deleting loop: experiments that are to go, first their checkpoint files, then their rows.
+"""The deleting loop: experiments that are to go, first their files, then their rows.
 
 Files go first: a row without files can be deleted again, files without a row are found by nobody. What cannot be done
 makes the experiment DELETE_FAILED, with the reason; it can be asked for again.
@@ -13,12 +13,14 @@ import structlog
 from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
+from tenax.master.clearing import configured_place
+from tenax.master.loops.emptying import empty_folders
 from tenax.master.loops.loop import Desk, each
-from tenax.master.reach import delete_checkpoint
+from tenax.master.reach import delete_checkpoint, delete_tensorboard, place_of
 from tenax.master.store import deletion, experiments
 from tenax.master.store.deletion import Remains
 from tenax.master.store.wakeups import Woken
-from tenax.storage.port import CheckpointMissing, StorageFailed
+from tenax.storage.port import StorageFailed
 
 log = structlog.get_logger("tenax.deleting")
 
@@ -32,6 +34,9 @@ class Deleting:
     name = "deleting"
     kind = "deletion"
 
+    def __init__(self, clusters_storage: JsonObject | None = None) -> None:
+        self._clusters = clusters_storage
+
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Delete what can be; what is still on a machine is looked at again soon."""
         async with desk.looking() as conn:
@@ -43,6 +48,7 @@ class Deleting:
                 held.append(int(name))
 
         await each([str(one) for one in asked], handle, loop=self.name)
+        await empty_folders(desk)
         return _AGAIN_S if held else None
 
     async def _delete(self, desk: Desk, experiment_id: int) -> bool:
@@ -53,7 +59,7 @@ class Deleting:
             return True
         if left.held:
             return False
-        failure = left.obstacle or await asyncio.to_thread(_delete_files, left)
+        failure = left.obstacle or await asyncio.to_thread(_delete_files, left, experiment_id, self._clusters)
         async with desk.transaction() as conn:
             if failure is None:
                 await deletion.delete_rows(conn, experiment_id)
@@ -63,19 +69,21 @@ class Deleting:
         return True
 
 
-def _delete_files(left: Remains) -> str | None:
-    """Delete the files of all checkpoints; the first reason why one cannot be, in words."""
+def _delete_files(left: Remains, experiment_id: int, clusters: JsonObject | None) -> str | None:
+    """Delete the files of all checkpoints, and TensorBoard's; the first reason why some cannot be, in words."""
+    own = configured_place(left.config)
     for checkpoint in left.checkpoints:
-        place = checkpoint.storage or _configured(left.config)
         try:
-            delete_checkpoint(place, checkpoint.uuid)
-        except CheckpointMissing:
-            continue
+            delete_checkpoint(place_of(checkpoint.storage, own, clusters), checkpoint.uuid)
         except (NotNow, StorageFailed) as error:
             return f"checkpoint {checkpoint.uuid} could not be deleted: {error}"
+    if own is None:
+        return None
+    try:
+        delete_tensorboard(place_of(None, own, clusters), left.cluster_id, experiment_id)
+    except StorageFailed as error:
+        return str(error)
+    except NotNow as error:
+        # A storage out of reach may hold none of them: what was never asked for does not keep the experiment.
+        log.info("no TensorBoard files were looked for", experiment=experiment_id, reason=str(error))
     return None
-
-
-def _configured(config: JsonObject) -> JsonObject:
-    storage = config.get("checkpoint_storage")
-    return storage if isinstance(storage, dict) else {}

@@ -128,6 +128,11 @@ async def set_metadata(conn: Connection, uuid: str, metadata: JsonObject) -> Che
     return _checkpoint(await conn.fetchrow(Q.set_metadata, uuid, metadata))
 
 
+async def trials_using(conn: Connection, uuid: str, kind: str | None) -> list[int]:
+    """Trials that said that they use it, for inference, for fine-tuning, or (None) for either."""
+    return [row["trial_id"] for row in await conn.fetch(Q.trials_using, uuid, kind)]
+
+
 async def storage_backend(conn: Connection, config: JsonObject) -> int:
     """The number of a storage place; the same place has the same number for ever."""
     number: int = await conn.fetchval(Q.storage_backend, config)

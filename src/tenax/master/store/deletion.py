@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.store import contexts, logs, metrics
+from tenax.master.store import contexts, garbage, logs, metrics, registry
 from tenax.master.store.queries import load
 
 Q = load("deletion")
@@ -15,7 +15,7 @@ Q = load("deletion")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A checkpoint whose files may be there."""
+    """A checkpoint, or an upload that never became one, whose files may be there."""
 
     uuid: str
     #: As reported; None: as the experiment says.
@@ -27,6 +27,7 @@ class Remains:
     """What has to go, or why it cannot."""
 
     config: JsonObject
+    cluster_id: str
     checkpoints: tuple[Stored, ...]
     #: Something of it is still on a machine: look again later.
     held: bool
@@ -45,14 +46,16 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
     if row is None:
         return None
     needed = await conn.fetchrow(Q.needed_elsewhere, experiment_id)
-    obstacle = None
-    if needed is not None:
+    obstacle = await registry.kept_of(conn, experiment_id)
+    if obstacle is None and needed is not None:
         obstacle = (
             f"trial {needed['trial_id']} of experiment {needed['experiment_id']} starts from its checkpoint "
             f"{needed['uuid']}: delete it again once that trial has ended"
         )
-    stored = tuple(Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id))
-    return Remains(row["config"], stored, bool(await conn.fetchval(Q.held, experiment_id)), obstacle)
+    stored = [Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id)]
+    stored += [Stored(uuid, place) for uuid, place in await garbage.uploads(conn, experiment_id)]
+    held = bool(await conn.fetchval(Q.held, experiment_id))
+    return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle)
 
 
 async def delete_rows(conn: Connection, experiment_id: int) -> None:

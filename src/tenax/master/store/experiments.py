@@ -13,7 +13,7 @@ from asyncpg import Connection
 from tenax.errors import NotFound, NotNow, Stale
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState, step
-from tenax.master.store import registry, webhook_events
+from tenax.master.store import garbage, registry, webhook_events
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 
@@ -77,6 +77,7 @@ async def happen(
         raise Stale
     if after in ENDED:
         await conn.execute(Q.end_job, experiment.job_id)
+        await garbage.mark(conn, experiment.id)
     await webhook_events.experiment_changed(conn, experiment.id, after)
     await notify(conn, "experiment", experiment.id)
     if after is ExperimentState.DELETING:
@@ -87,6 +88,11 @@ async def happen(
 async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reason: str = "") -> ExperimentState:
     """A user's verb (activate, pause, cancel, kill, delete) on an experiment. Raises NotFound, NotNow."""
     experiment = await lock(conn, experiment_id)
+    if experiment.unmanaged and event is not ExperimentEvent.DELETE:
+        raise NotNow(
+            f"experiment {experiment_id} is trained outside of this cluster, which cannot {event.value} it: "
+            "do that where its script runs"
+        )
     kept = await registry.kept_of(conn, experiment_id) if event is ExperimentEvent.DELETE else None
     if kept is not None:
         raise NotNow(f"experiment {experiment_id} cannot be deleted: {kept}")

@@ -18,7 +18,7 @@ from asyncpg import Connection, Record
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import Json, JsonObject
-from tenax.lifecycle.garbage import Owner, Policy, Saved
+from tenax.lifecycle.garbage import Fate, Owner, Policy, Saved, judge
 from tenax.master.store import registry
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
@@ -33,18 +33,32 @@ _KEYS = (("save_experiment_best", 0), ("save_trial_best", 1), ("save_trial_lates
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """That an experiment is to be looked at."""
+
+    stamp: int
+    #: Somebody has asked for it.
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Situation:
     """All that the fate of an experiment's checkpoints hangs on."""
 
     policy: Policy
     metric: str
     smaller_is_better: bool
-    #: Metrics and checkpoints come from elsewhere: collected only when somebody asks.
+    #: It runs elsewhere: collected only when somebody asks.
     unmanaged: bool
     saved: tuple[Saved, ...]
     trials: dict[int, Owner]
     #: By uuid, in bytes.
     sizes: dict[str, int]
+
+    def fates(self, policy: Policy | None = None) -> tuple[Fate, ...]:
+        """What becomes of each, under its policy or another one."""
+        chosen = self.policy if policy is None else policy
+        return judge(chosen, self.saved, self.trials, metric=self.metric, smaller_is_better=self.smaller_is_better)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,8 @@ class Removal:
     unreported: bool
     globs: tuple[str, ...]
     reason: str
+    #: Begun just now: before, nothing of it was deleted.
+    fresh: bool
     tries: int
     failure: str
     task_id: str
@@ -81,9 +97,12 @@ class Pending:
     asked_at: datetime
 
 
-async def mark(conn: Connection, experiment_id: int) -> None:
-    """Its checkpoints are to be looked at. Call it last: the row is held until the transaction ends."""
-    await conn.execute(Q.mark, experiment_id)
+async def mark(conn: Connection, experiment_id: int, *, asked: bool = False) -> None:
+    """Its checkpoints are to be looked at. Call it last: the row is held until the transaction ends.
+
+    ``asked``: by a person; those of an experiment that is not managed here are left alone otherwise.
+    """
+    await conn.execute(Q.mark, experiment_id, asked)
     await notify(conn, KIND, experiment_id)
 
 
@@ -92,15 +111,15 @@ async def due(conn: Connection, limit: int) -> list[int]:
     return [row["experiment_id"] for row in await conn.fetch(Q.due, limit)]
 
 
-async def stamp(conn: Connection, experiment_id: int) -> int | None:
-    """Of its mark; None: it is not marked. Read it before anything else."""
-    found: int | None = await conn.fetchval(Q.stamp, experiment_id)
-    return found
+async def seen(conn: Connection, experiment_id: int) -> Mark | None:
+    """Its mark as it is now; None: it is not marked. Read it before anything else."""
+    row = await conn.fetchrow(Q.stamp, experiment_id)
+    return None if row is None else Mark(row["stamp"], row["asked"])
 
 
-async def settle(conn: Connection, experiment_id: int, seen: int) -> None:
-    """It was looked at, as it was when its mark had this stamp."""
-    await conn.execute(Q.settle, experiment_id, seen)
+async def settle(conn: Connection, experiment_id: int, mark_seen: Mark) -> None:
+    """It was looked at, as it was when its mark was this."""
+    await conn.execute(Q.settle, experiment_id, mark_seen.stamp)
 
 
 async def situation(conn: Connection, experiment_id: int) -> Situation:
@@ -135,7 +154,7 @@ async def set_policy(conn: Connection, experiment_id: int, policy: Policy) -> No
     document = {key: value for (key, _), value in zip(_KEYS, values)}
     if await conn.fetchval(Q.set_policy, experiment_id, document) is None:
         raise InvalidInput(f"experiment {experiment_id} has no checkpoint storage, so there is no policy to change")
-    await mark(conn, experiment_id)
+    await mark(conn, experiment_id, asked=True)
 
 
 async def doom(
@@ -158,9 +177,9 @@ async def announce(conn: Connection, uuid: str, task_id: str, allocation_id: str
     await conn.execute(Q.announce, uuid, task_id, allocation_id, storage_id)
 
 
-async def withdraw(conn: Connection, uuid: str, task_id: str) -> bool:
-    """The task itself has thrown away what it had uploaded; False: no upload of it was announced."""
-    return str(await conn.execute(Q.withdraw, uuid, task_id)) != "DELETE 0"
+async def withdraw(conn: Connection, uuid: str, task_id: str) -> None:
+    """The task itself has thrown away what it had uploaded; nothing if no upload of it was announced."""
+    await conn.execute(Q.withdraw, uuid, task_id)
 
 
 async def upload_ends(conn: Connection, uuid: str) -> None:
@@ -199,6 +218,7 @@ async def begin(conn: Connection, uuid: str) -> Removal | None:
         unreported=row["upload"] is not None,
         globs=tuple(row["globs"]),
         reason=row["reason"],
+        fresh=row["fresh"],
         tries=row["tries"],
         failure=row["failure"],
         task_id=row["task_id"],
@@ -219,6 +239,11 @@ async def finish(conn: Connection, removal: Removal) -> None:
     """The files are gone, and the checkpoint's record says so already."""
     await conn.execute(Q.finish, removal.uuid)
     await conn.execute(Q.collected if removal.unreported else Q.spare, removal.uuid)
+
+
+async def forget(conn: Connection, uuid: str) -> None:
+    """The files of a checkpoint are gone by somebody else's doing: there is nothing left to remove."""
+    await conn.execute(Q.finish, uuid)
 
 
 async def of_experiment(conn: Connection, experiment_id: int) -> list[Pending]:

@@ -43,6 +43,10 @@ class CheckpointView:
     metric: float | None
     #: What is known of the validation at its step.
     metrics: JsonObject | None
+    #: Why its files are being deleted; None: they are not.
+    going: str | None
+    #: Why that did not work the last time; empty: nothing failed.
+    going_failure: str | None
 
 
 #: What a list may be ordered by.
@@ -89,14 +93,20 @@ async def page(
 
 async def get(conn: Connection, uuid: str) -> CheckpointView:
     """Raises NotFound."""
-    found = await page(conn, CheckpointFilter(uuids=(uuid,)), Page())
-    if not found:
-        raise NotFound(f"there is no checkpoint {uuid}")
-    return found[0]
+    return (await get_all(conn, [uuid]))[0]
+
+
+async def get_all(conn: Connection, uuids: list[str]) -> list[CheckpointView]:
+    """These, in their order. Raises NotFound."""
+    found = {view.uuid: view for view in await page(conn, CheckpointFilter(uuids=tuple(uuids)), Page())}
+    missing = next((uuid for uuid in uuids if uuid not in found), None)
+    if missing is not None:
+        raise NotFound(f"there is no checkpoint {missing}")
+    return [found[uuid] for uuid in uuids]
 
 
 async def needed_by(conn: Connection, uuid: str) -> int | None:
-    """A live trial that may start from it; None: no trial does."""
+    """A live trial that would resume from it, or that started from it; None: no trial does."""
     trial: int | None = await conn.fetchval(Q.needed_by, uuid)
     return trial
 

@@ -16,6 +16,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.tending import LiveTrial, OpenAllocation
 from tenax.lifecycle.trial import TrialState, Verdict, Wish
+from tenax.master.store import garbage
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 from tenax.search.journal import Create, Exited, ExitReason, encode
@@ -167,6 +168,7 @@ async def conclude(conn: Connection, trial: Trial, verdict: Verdict) -> None:
         await conn.execute(Q.end_task, trial.task_id)
         fact = Exited(trial.request_id, _SEARCH_REASON[verdict.exit.value])
         await put_fact(conn, trial.experiment_id, trial.id, "exit", trial.run_id, encode(fact))
+        await garbage.mark(conn, trial.experiment_id)
     await notify(conn, "experiment", trial.experiment_id)
 
 

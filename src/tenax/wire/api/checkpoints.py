@@ -65,6 +65,8 @@ class Checkpoint(Message):
     state: CheckpointState
     training: CheckpointTraining
     storage_id: int | None = None
+    #: Why its files are being deleted, and why that did not work the last time; absent: they are not.
+    going: str | None = None
 
 
 def _bare(state: object) -> object:
@@ -100,6 +102,24 @@ class PatchCheckpointsRequest(Message):
     """Checkpoints after a delete."""
 
     checkpoints: list[PatchedCheckpoint] = []
+
+
+class CheckpointWords(Message):
+    """What is said about a checkpoint."""
+
+    metadata: Document = {}
+
+
+class PostCheckpointMetadataRequest(Message):
+    """All that is to be said about a checkpoint."""
+
+    checkpoint: CheckpointWords | None = None
+
+
+class PostCheckpointMetadataResponse(Message):
+    """The checkpoint as it is now."""
+
+    checkpoint: Checkpoint
 
 
 class GetCheckpointResponse(Message):

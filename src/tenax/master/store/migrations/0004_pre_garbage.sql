@@ -41,5 +41,7 @@ create index removals_upload on removals (upload);
 -- Experiments whose checkpoints must be looked at; the stamp is raised each time, so that nothing is overlooked.
 create table garbage_due (
     experiment_id bigint primary key references experiments (id) on delete cascade,
-    stamp bigint not null default 1
+    stamp bigint not null default 1,
+    -- Somebody has asked for it.
+    asked boolean not null default false
 );

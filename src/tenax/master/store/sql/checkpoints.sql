@@ -21,7 +21,7 @@ select * from checkpoints where uuid = $1 for no key update;
 
 -- name: latest
 select * from checkpoints
-where trial_id = $1 and state = 'COMPLETED' and not superseded
+where trial_id = $1 and state = 'COMPLETED' and not superseded and not doomed
 order by steps_completed desc, reported_at desc
 limit 1;
 
@@ -38,6 +38,10 @@ update checkpoints set state = $2, resources = $3, size_bytes = $4, version = ve
 
 -- name: set_metadata
 update checkpoints set metadata = $2, version = version + 1 where uuid = $1 returning *;
+
+-- name: trials_using
+select distinct trial_id from trial_sources
+where checkpoint_uuid = $1 and ($2::text is null or kind = $2) order by trial_id;
 
 -- name: storage_backend
 -- The update that changes nothing makes an existing row come back.

@@ -1,13 +1,13 @@
 -- name: mark
-insert into garbage_due as g (experiment_id)
-select id from experiments where id = $1
-on conflict (experiment_id) do update set stamp = g.stamp + 1;
+insert into garbage_due as g (experiment_id, asked)
+select id, $2 from experiments where id = $1
+on conflict (experiment_id) do update set stamp = g.stamp + 1, asked = g.asked or excluded.asked;
 
 -- name: due
 select experiment_id from garbage_due order by experiment_id limit $1;
 
 -- name: stamp
-select stamp from garbage_due where experiment_id = $1;
+select stamp, asked from garbage_due where experiment_id = $1;
 
 -- name: settle
 -- Unless it was marked again meanwhile.
@@ -108,7 +108,8 @@ kept as (
 begun as (
     update removals set begun_at = coalesce(begun_at, now())
     where uuid = $1 and uuid not in (select checkpoint from called_off)
-    returning uuid, checkpoint, upload, globs, reason, tries, failure)
+    -- Begun in this transaction.
+    returning uuid, checkpoint, upload, globs, reason, tries, failure, begun_at = now() as fresh)
 select b.*, coalesce(c.task_id, u.task_id) as task_id, t.experiment_id, e.owner_id, d.config, s.config as storage,
        c.resources
 from begun b

@@ -1,7 +1,7 @@
 -- name: columns
 select c.uuid, c.task_id, c.allocation_id, c.trial_id, c.storage_id, c.state, c.superseded, c.steps_completed, c.metadata,
        c.resources, c.size_bytes, c.reported_at, t.experiment_id, e.owner_id, t.hparams, d.config,
-       s.config as storage, v.metric, v.metrics
+       s.config as storage, v.metric, v.metrics, r.reason as going, r.failure as going_failure
 
 -- name: sources
 from checkpoints c
@@ -9,6 +9,7 @@ left join trials t on t.id = c.trial_id
 left join experiments e on e.id = t.experiment_id
 left join experiment_documents d on d.experiment_id = e.id
 left join storage_backends s on s.id = c.storage_id
+left join removals r on r.checkpoint = c.uuid
 left join trial_telemetry m on m.trial_id = t.id
 left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
 cross join lateral (
@@ -29,6 +30,12 @@ where ($1::bigint is null or t.experiment_id = $1)
 -- name: needed_by
 -- A live trial that may start from the checkpoint.
 select min(id) from (
-    select t.id from trials t join checkpoints c on c.trial_id = t.id where c.uuid = $1 and t.state = 'ACTIVE'
+    select t.id
+    from trials t join checkpoints c on c.trial_id = t.id
+    where c.uuid = $1 and t.state = 'ACTIVE' and c.state = 'COMPLETED' and not c.superseded
+      and not exists (
+        select 1 from checkpoints o
+        where o.trial_id = t.id and o.state = 'COMPLETED' and not o.superseded and not o.doomed and o.uuid <> c.uuid
+          and (o.steps_completed, o.reported_at) > (c.steps_completed, c.reported_at))
     union all
     select t.id from trials t where t.warm_start_checkpoint = $1 and t.state = 'ACTIVE') n (id);

@@ -1,0 +1,75 @@
+"""The collecting loop: which checkpoints go by their experiment's policy, and their files.
+
+While an experiment runs, too: what newer ones have superseded goes at once. An experiment is looked at when one of its
+checkpoints was reported, a trial or the experiment ended, or its policy changed. Uploads that no task can report any
+more are looked for in each pass. Decisions are rows before files go; a removal that fails waits longer each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from tenax.jsonvalue import JsonObject
+from tenax.master.clearing import clear
+from tenax.master.loops.loop import Desk, each
+from tenax.master.store import experiments, garbage
+from tenax.master.store.garbage import KIND
+from tenax.master.store.wakeups import Woken
+
+log = structlog.get_logger("tenax.collecting")
+
+#: Looked at, or deleted, in one pass; the next one follows at once.
+_AT_ONCE = 200
+#: Removals under way at a time: a slow file system holds up few others.
+_TOGETHER = 4
+
+
+class Collecting:
+    """Deletes what policies do not keep."""
+
+    name = "collecting"
+    kind = KIND
+
+    def __init__(self, clusters_storage: JsonObject | None) -> None:
+        self._clusters = clusters_storage
+
+    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+        """Decide where something has changed, then delete what was decided."""
+        async with desk.looking() as conn:
+            marked = await garbage.due(conn, _AT_ONCE)
+        await each([str(one) for one in marked], lambda name: self._decide(desk, int(name)), loop=self.name)
+        async with desk.transaction() as conn:
+            for uuid in await garbage.doom_abandoned(conn):
+                log.info("an upload was never reported", checkpoint=uuid)
+        async with desk.looking() as conn:
+            waiting = await garbage.waiting(conn, _AT_ONCE)
+        await self._clear_all(desk, waiting)
+        if len(marked) == _AT_ONCE or len(waiting) == _AT_ONCE:
+            return 0.0
+        async with desk.looking() as conn:
+            return await garbage.next_retry_s(conn)
+
+    async def _decide(self, desk: Desk, experiment_id: int) -> None:
+        async with desk.transaction() as conn:
+            mark = await garbage.seen(conn, experiment_id)
+            if mark is None:
+                return
+            await experiments.lock(conn, experiment_id)
+            now = await garbage.situation(conn, experiment_id)
+            fates = now.fates() if mark.asked or not now.unmanaged else ()
+            await garbage.doom(conn, {fate.uuid: fate.reasons[0] for fate in fates if not fate.keep})
+            await garbage.settle(conn, experiment_id, mark)
+
+    async def _clear_all(self, desk: Desk, uuids: list[str]) -> None:
+        room = asyncio.Semaphore(_TOGETHER)
+
+        async def remove(uuid: str) -> None:
+            await clear(desk.transaction, self._clusters, uuid)
+
+        async def one(uuid: str) -> None:
+            async with room:
+                await each([uuid], remove, loop=self.name)
+
+        await asyncio.gather(*(one(uuid) for uuid in uuids))
