@@ -9,7 +9,7 @@ from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.store import contexts, experiments
+from tenax.master.store import contexts, experiments, projects
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 
@@ -43,7 +43,11 @@ class NewExperiment:
 
 
 async def create(conn: Connection, new: NewExperiment, *, activate: bool) -> int:
-    """Write a new experiment, PAUSED, then ACTIVE if asked; its id. In one transaction of the caller's."""
+    """Write a new experiment, PAUSED, then ACTIVE if asked; its id. In one transaction of the caller's.
+
+    Raises NotFound, NotNow for a project that was archived or deleted meanwhile.
+    """
+    await projects.hold(conn, new.project_id)
     if new.context_hash is not None and new.archive is not None:
         await contexts.put(conn, new.context_hash, new.archive, new.archive_size)
     job_id = str(uuid.uuid4())

@@ -124,8 +124,9 @@ async def create(
     conn: Connection, workspace_id: int, name: str, description: str, key: str | None, owner_id: int
 ) -> int:
     """The id of a new project in a workspace that is held; without ``key`` one is made. Raises AlreadyExists."""
-    for _ in range(_TRIES):
-        chosen = key if key is not None else await _free_key(conn, name)
+    for attempt in range(_TRIES):
+        # Where others take the same letters at the same time, chance finds one.
+        chosen = key if key is not None else await _free_key(conn, name) if attempt == 0 else None
         new: int | None = await conn.fetchval(Q.create, workspace_id, name, description, chosen, owner_id)
         if new is not None:
             return new
