@@ -6,6 +6,7 @@ Rules it keeps:
 - A stopping experiment becomes terminal when none of its trials lives any more; never before.
 - What was asked is only ever raised: a kill over a cancel, never a cancel over a kill.
 - One that cannot be handled at all is set aside: ERROR at once, with its story.
+- One that has ended may be continued: it is ACTIVE again, and what ended it is forgotten.
 - Cancel and kill on what is stopping or has ended already are no errors: there is nothing left to do.
 """
 
@@ -47,6 +48,8 @@ class ExperimentEvent(str, Enum):
     TRIALS_ENDED = "trials_ended"
     #: It cannot be handled; its story is the reason.
     BROKEN = "broken"
+    #: A user lets it go on after its end.
+    CONTINUE = "continue"
     DELETE = "delete"
     DELETE_FAILED = "delete_failed"
 
@@ -76,12 +79,13 @@ TRANSITIONS: dict[tuple[ExperimentState, ExperimentEvent], ExperimentState] = {
     (_S.STOPPING_CANCELED, _E.TRIALS_ENDED): _S.CANCELED,
     (_S.STOPPING_KILLED, _E.TRIALS_ENDED): _S.CANCELED,
     (_S.STOPPING_ERROR, _E.TRIALS_ENDED): _S.ERROR,
+    **{(state, _E.CONTINUE): _S.ACTIVE for state in ENDED},
     **{(state, _E.DELETE): _S.DELETING for state in (*ENDED, _S.DELETE_FAILED)},
     (_S.DELETING, _E.DELETE): _S.DELETING,
     (_S.DELETING, _E.DELETE_FAILED): _S.DELETE_FAILED,
 }
 
-_USERS_EVENTS = (_E.ACTIVATE, _E.PAUSE, _E.CANCEL, _E.KILL, _E.DELETE)
+_USERS_EVENTS = (_E.ACTIVATE, _E.PAUSE, _E.CANCEL, _E.KILL, _E.CONTINUE, _E.DELETE)
 
 
 def step(state: ExperimentState, event: ExperimentEvent) -> ExperimentState:
@@ -102,6 +106,12 @@ def _refusal(state: ExperimentState, event: ExperimentEvent) -> str:
     name = state.value.lower()
     if event is _E.DELETE:
         return f"the experiment is {name}; only one that has ended can be deleted: cancel or kill it first"
+    if event is _E.CONTINUE and state in RUNNING:
+        return (
+            f"the experiment is {name}: it has not ended, so there is nothing to continue; activate it if it is paused"
+        )
+    if event is _E.CONTINUE:
+        return f"the experiment is {name}; only one that has ended can be continued"
     if state in ENDED:
-        return f"the experiment has ended ({name}) and cannot {event.value}; create a new one from it instead"
+        return f"the experiment has ended ({name}) and cannot {event.value}; continue it, or create a new one from it"
     return f"the experiment is {name} and cannot {event.value} any more"

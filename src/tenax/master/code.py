@@ -15,18 +15,23 @@ import base64
 import binascii
 import hashlib
 import io
+import mimetypes
 import tarfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import PurePosixPath
 
-from tenax.errors import InvalidInput
+from tenax.errors import InvalidInput, NotFound
 from tenax.wire.api.experiments import File
 
 _REGULAR = frozenset({0, 48})
 _DIRECTORY = 53
 _PERMISSIONS = 0o7777
+_DEEPEST = 100
+#: The last second of the year 9999.
+_LATEST = 253_402_300_799
 #: Beyond it the archive grows smaller by a hundredth and slower by half.
 _LEVEL = 5
 
@@ -92,6 +97,8 @@ def _member(file: File) -> tuple[tarfile.TarInfo, bytes]:
 
 def _safe(path: str) -> str:
     parts = PurePosixPath(path).parts
+    if len(parts) > _DEEPEST:
+        raise InvalidInput(f"{path[:100]!r}... lies {len(parts)} directories deep: {_DEEPEST} are the most")
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
         raise InvalidInput(f"{path!r} does not lie inside the code directory: give paths relative to it, without ..")
     return str(PurePosixPath(*parts))
@@ -101,3 +108,70 @@ def _gzip(data: memoryview) -> bytes:
     # Without a time or a name in the header: the same code is the same bytes.
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
     return packer.compress(data) + packer.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or a directory of an archive."""
+
+    path: str
+    is_directory: bool
+    size: int
+    modified: datetime
+    #: Guessed from its name; empty for a directory.
+    content_type: str
+    entries: tuple[Entry, ...] = ()
+
+
+def tree_of(archive: bytes) -> tuple[Entry, ...]:
+    """What is in an archive; of each directory by name, directories first. Empty for no archive."""
+    if not archive:
+        return ()
+    inside: dict[str, dict[str, tarfile.TarInfo]] = {"": {}}
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+        for info in tar:
+            # A client that sends files only leaves their directories to be found here.
+            for parent in reversed([str(one) for one in PurePosixPath(info.name).parents if str(one) != "."]):
+                inside[_folder(parent)].setdefault(parent, _directory(parent, info.mtime))
+                inside.setdefault(parent, {})
+            inside[_folder(info.name)][info.name] = info
+            if info.isdir():
+                inside.setdefault(info.name, {})
+    return _entries(inside, "")
+
+
+def read_file(archive: bytes, path: str) -> bytes:
+    """The content of one file of an archive. Raises NotFound."""
+    if archive and path:
+        wanted = str(PurePosixPath(path))
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+            found = next((info for info in tar if info.name == wanted and info.isfile()), None)
+            content = None if found is None else tar.extractfile(found)
+            if content is not None:
+                return content.read()
+    raise NotFound(f"there is no file {path!r} in the code of this experiment")
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _directory(path: str, mtime: float) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(path)
+    info.type, info.mtime = tarfile.DIRTYPE, mtime
+    return info
+
+
+def _entries(inside: Mapping[str, Mapping[str, tarfile.TarInfo]], folder: str) -> tuple[Entry, ...]:
+    listed = sorted(inside[folder].values(), key=lambda info: (not info.isdir(), info.name))
+    return tuple(
+        Entry(
+            path=info.name,
+            is_directory=info.isdir(),
+            size=info.size,
+            modified=datetime.fromtimestamp(min(info.mtime, _LATEST), timezone.utc),
+            content_type="" if info.isdir() else mimetypes.guess_type(info.name)[0] or "application/octet-stream",
+            entries=_entries(inside, info.name) if info.isdir() else (),
+        )
+        for info in listed
+    )

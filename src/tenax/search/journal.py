@@ -69,6 +69,13 @@ class Exited:
 
 
 @dataclass(frozen=True, slots=True)
+class Reopened:
+    """A trial that was over goes on: a user continues the experiment after its end. Its exit counts no more."""
+
+    request_id: RequestId
+
+
+@dataclass(frozen=True, slots=True)
 class Create:
     """Make a trial with these hyperparameters."""
 
@@ -120,7 +127,7 @@ class Unrank:
     request_id: RequestId
 
 
-Fact = Union[Started, Validated, Exited]
+Fact = Union[Started, Validated, Exited, Reopened]
 Decision = Union[Create, Stop, Shutdown, Rank, Unrank]
 Entry = Union[Fact, Decision]
 
@@ -134,6 +141,8 @@ def encode(entry: Entry) -> JsonObject:
             return _document("validated", request_id=request_id, step=step, metric=_number(metric), time=_number(time))
         case Exited(request_id, reason):
             return _document("exited", request_id=request_id, reason=reason.value)
+        case Reopened(request_id):
+            return _document("reopened", request_id=request_id)
         case Create(request_id, seed, hparams, position, bracket, replaces):
             values: JsonObject = {"request_id": request_id, "seed": seed, "hparams": hparams, "position": position}
             return _document("create", **values, bracket=bracket, replaces=replaces)
@@ -169,6 +178,8 @@ def _read(row: dict[str, object]) -> Entry:
             return Validated(trial, _integer(row["step"]), _float(row["metric"]), _float(row["time"]))
         case "exited":
             return Exited(trial, ExitReason(row["reason"]))
+        case "reopened":
+            return Reopened(trial)
         case "create":
             return _read_create(trial, row)
         case "stop":

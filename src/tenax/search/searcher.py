@@ -8,7 +8,7 @@ Rules, the same for every method:
 - Rungs (asynchronous halving, stopping variant): a report at or past a rung enters it; the best ``1/divisor`` of those
   who came so far go on, the first always; a report may cross several rungs. At the top a trial is stopped: it is done.
 - Failed and canceled trials enter their rung with the largest float, NaN and infinite metrics rank behind even that.
-- The search shuts down when every trial it made is over.
+- The search shuts down when every trial it made is over. A trial that goes on after that reopens it.
 
 Source: L. Li et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys 2020, in the variant that stops
 trials and never resumes them.
@@ -31,6 +31,7 @@ from tenax.search.journal import (
     ExitReason,
     Fact,
     Rank,
+    Reopened,
     Shutdown,
     Started,
     Stop,
@@ -79,7 +80,7 @@ def is_news(state: State, fact: Fact) -> bool:
     trial = state.trial(fact.request_id)
     if isinstance(fact, Validated):
         return trial.open and fact.step not in trial.steps
-    return trial.exit is None
+    return (trial.exit is None) is not isinstance(fact, Reopened)
 
 
 def needs_validations(config: SearchConfig) -> bool:

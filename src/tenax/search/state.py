@@ -20,7 +20,19 @@ from tenax.jsonvalue import JsonObject
 from tenax.search.brackets import BracketPlan, plan_brackets
 from tenax.search.config import Grid, SearchConfig
 from tenax.search.grid import Axis, axes
-from tenax.search.journal import Create, Entry, Exited, ExitReason, Rank, Shutdown, Started, Stop, Unrank, Validated
+from tenax.search.journal import (
+    Create,
+    Entry,
+    Exited,
+    ExitReason,
+    Rank,
+    Reopened,
+    Shutdown,
+    Started,
+    Stop,
+    Unrank,
+    Validated,
+)
 from tenax.search.stream import RandomStream
 
 _NONE: frozenset[int] = frozenset()
@@ -162,6 +174,8 @@ class State:
             self._stop(self.trial(entry.request_id))
         elif isinstance(entry, Exited):
             self._exit(self.trial(entry.request_id), entry.reason)
+        elif isinstance(entry, Reopened):
+            self._reopen(self.trial(entry.request_id))
         elif isinstance(entry, Unrank):
             self._unrank(self.trial(entry.request_id))
         elif isinstance(entry, Shutdown):
@@ -223,6 +237,19 @@ class State:
         self.closed += 1
         if trial.entered == 0 and reason is ExitReason.FINISHED:
             self.brackets[trial.bracket].skipped += 1
+
+    def _reopen(self, trial: Trial) -> None:
+        """Undo an exit, and the end of the search with it."""
+        if trial.stopped_at is not None or trial.entered:
+            raise Impossible(f"The trial {trial.request_id} stands on rungs: what was decided on them stays.")
+        if trial.exit is None:
+            return
+        self.exits[trial.exit] -= 1
+        self.closed -= 1
+        if trial.exit is ExitReason.FINISHED:
+            self.brackets[trial.bracket].skipped -= 1
+        trial.exit = None
+        self.shutdown = None
 
 
 def fold(config: SearchConfig, entries: Iterable[Entry]) -> State:

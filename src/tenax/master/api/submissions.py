@@ -1,8 +1,7 @@
-"""Making experiments, looking ahead at what one would do, and the code that came with it."""
+"""Making experiments, and looking ahead at what one would do."""
 
 from __future__ import annotations
 
-import base64
 import random
 from datetime import datetime, timezone
 from typing import cast
@@ -17,14 +16,13 @@ from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import experiment_message
 from tenax.master.auth import Caller
 from tenax.master.context import Master
-from tenax.master.store import contexts, creation, listings_experiments, unmanaged
+from tenax.master.store import creation, listings_experiments, projects, unmanaged
 from tenax.master.submission import Submission, examine, layers
 from tenax.search import view
 from tenax.wire.api.experiments import (
     CreateExperimentRequest,
     CreateExperimentResponse,
     Experiment,
-    GetModelDefResponse,
     PreviewRequest,
     PreviewResponse,
     SearchSummary,
@@ -48,6 +46,8 @@ async def create_experiment(
     if body.validate_only:
         return _reply(asked, _imagined(asked, caller))
     async with master.db.transaction() as conn:
+        # Not archived, moved or deleted meanwhile.
+        await projects.hold(conn, asked.new.project_id)
         if body.unmanaged:
             experiment_id = await unmanaged.create_experiment(conn, asked.new)
         else:
@@ -71,16 +71,6 @@ async def preview_search(master: MasterDep, body: PreviewRequest) -> PreviewResp
     ]
     searcher = cast(Document, without_secrets(resolved.document).get("searcher") or {})
     return PreviewResponse(summary=SearchSummary(config=searcher, trials=rows))
-
-
-@routes.get("/api/v1/experiments/{experiment_id}/model_def", "GetModelDef", allow=Allow.USER)
-async def get_model_def(master: MasterDep, experiment_id: int) -> GetModelDefResponse:
-    """The code that came with it; empty for none."""
-    async with master.db.connection() as conn:
-        hashed = await contexts.of_experiment(conn, experiment_id)
-        archive = b"" if hashed is None else await contexts.get(conn, hashed)
-    encoded = await anyio.to_thread.run_sync(base64.b64encode, archive)
-    return GetModelDefResponse(b64_tgz=encoded.decode())
 
 
 def _reply(asked: Submission, experiment: Experiment) -> CreateExperimentResponse:

@@ -10,7 +10,8 @@ select id, state, version, job_id, owner_id, unmanaged from experiments where id
 update experiments
 set state = $3, reason = coalesce($4, reason), version = version + 1,
     started_at = case when $3 = 'ACTIVE' then coalesce(started_at, now()) else started_at end,
-    ended_at = case when $3 in ('COMPLETED', 'CANCELED', 'ERROR') then coalesce(ended_at, now()) else ended_at end
+    ended_at = case when $3 in ('COMPLETED', 'CANCELED', 'ERROR') then coalesce(ended_at, now())
+                    when $3 in ('DELETING', 'DELETE_FAILED') then ended_at end
 where id = $1 and version = $2
 returning version;
 
