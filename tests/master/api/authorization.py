@@ -141,8 +141,6 @@ POLICIES: dict[str, Allow] = {
     "CompareTrials": Allow.USER,
     "GetTrialProfilerAvailableSeries": Allow.USER,
     "GetTrialProfilerMetrics": Allow.USER,
-    "PutTrialRetainLogs": Allow.USER,
-    "GetTrialRemainingLogRetentionDays": Allow.USER,
     # Runs.
     "SearchRuns": Allow.USER,
     "GetRunMetadata": Allow.USER,

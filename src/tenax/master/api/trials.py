@@ -11,6 +11,7 @@ from tenax.master.api import speaking
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import trial_message
+from tenax.master.api.trial_shapes import summary_message
 from tenax.master.ingest import states
 from tenax.master.store import listings_trials, summaries, trials, unmanaged
 from tenax.wire.api.message import Empty

@@ -58,6 +58,12 @@ class TrialView:
     best_steps: int | None
     best_resources: dict[str, int] | None
     best_metadata: JsonObject | None
+    #: Days after its end for which its output is kept, as it or its experiment says; None: as the cluster says.
+    log_retention_days: int | None
+    #: What was written about it.
+    metadata: JsonObject | None
+    #: The first policy that matched a line of its output.
+    log_policy: str | None
 
 
 _CHECKPOINTS = "(select sum(c.size_bytes) from checkpoints c where c.trial_id = t.id)"
@@ -76,6 +82,9 @@ ORDERS: Mapping[str, str] = {
     "latest_validation": """(select m.latest_validation -> 'metrics' -> (d.config -> 'searcher' ->> 'metric')
         from trial_telemetry m join experiment_documents d on d.experiment_id = t.experiment_id
         where m.trial_id = t.id)""",
+    "log_retention": """coalesce(t.log_retention_days, (
+        select coalesce(d.log_retention_days, (d.config -> 'retention_policy' ->> 'log_retention_days')::smallint)
+        from experiment_documents d where d.experiment_id = t.experiment_id))""",
     "total_batches": "(select max(g.newest_step) from metric_groups g where g.trial_id = t.id)",
 }
 
@@ -122,3 +131,8 @@ async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:
     if row is None:
         raise NotFound(f"there is no trial {trial_id}")
     return row["owner_id"], row["experiment_id"]
+
+
+async def has_ended(conn: Connection, trial_id: int) -> bool:
+    """Whether a trial is over; one that does not exist any more is."""
+    return await conn.fetchval(Q.has_ended, trial_id) is not False

@@ -9,12 +9,17 @@ select t.id, t.experiment_id, t.task_id, t.state, t.reason, t.wish, t.hparams, t
        ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s,
        doing.state as attempt_state, doing.reason as wait_reason,
        best.uuid as best_uuid, best.state as best_state, best.reported_at as best_at, best.steps_completed as best_steps,
-       best.resources as best_resources, best.metadata as best_metadata
+       best.resources as best_resources, best.metadata as best_metadata,
+       coalesce(t.log_retention_days, e.log_retention_days) as log_retention_days, noted.metadata,
+       (select l.policy from log_matches l where l.trial_id = t.id order by l.matched_at, l.policy limit 1) as log_policy
 from trials t
 join (select x.id, x.state, x.owner_id, x.unmanaged, d.config -> 'searcher' ->> 'metric' as config_metric,
+             coalesce(d.log_retention_days, (d.config -> 'retention_policy' ->> 'log_retention_days')::smallint)
+                 as log_retention_days,
              coalesce(d.config -> 'searcher' ->> 'smaller_is_better', 'true') = 'true' as smaller_is_better
       from experiments x join experiment_documents d on d.experiment_id = x.id) e on e.id = t.experiment_id
 left join trial_telemetry m on m.trial_id = t.id
+left join run_metadata noted on noted.trial_id = t.id
 cross join lateral (
     select count(*)::int as checkpoints, coalesce(sum(c.size_bytes), 0)::bigint as checkpoint_bytes
     from checkpoints c where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED')) ck
@@ -48,3 +53,6 @@ where t.experiment_id = $1
 
 -- name: owner
 select e.owner_id, e.id as experiment_id from trials t join experiments e on e.id = t.experiment_id where t.id = $1;
+
+-- name: has_ended
+select state <> 'ACTIVE' from trials where id = $1;

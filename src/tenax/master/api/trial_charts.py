@@ -1,0 +1,183 @@
+"""Trials side by side, as few points per metric as a chart can show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Query
+from starlette.requests import Request
+
+from tenax.errors import InvalidInput, NotFound
+from tenax.master.api.deps import MasterDep
+from tenax.master.api.routing import Allow, Routes
+from tenax.master.api.shapes import trial_message
+from tenax.master.api.trial_shapes import summary_message
+from tenax.master.context import Master
+from tenax.master.ingest import summary
+from tenax.master.ingest.compare import EPOCH, Bounds, Wanted, points
+from tenax.master.ingest.cuts import PROFILING
+from tenax.master.ingest.reports import microseconds
+from tenax.master.store import listings_trials, series, summaries
+from tenax.wire.api.charts import ComparableTrial, CompareTrialsResponse, DataPoint, DownsampledMetrics
+from tenax.wire.api.trials import MetricType
+
+routes = Routes("Trials")
+
+#: Trials, and metrics of each, that are compared at most.
+_MOST_TRIALS, _MOST_METRICS = 1000, 200
+_TYPES = {"training": MetricType.TRAINING, "validation": MetricType.VALIDATION}
+_GROUPS = {MetricType.TRAINING: "training", MetricType.VALIDATION: "validation"}
+Texts = Annotated[list[str], Query()]
+Numbers = Annotated[list[int], Query()]
+#: Beginnings of the names of query parameters, without regard to how they are spelled.
+_FILTER = "timeseriesfilter."
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A group, and the metrics of it that are asked for."""
+
+    group: str
+    names: tuple[str, ...]
+
+
+async def _wanted(
+    request: Request,
+    max_datapoints: Annotated[int, Query(ge=0)] = 0,
+    start_batches: int = 0,
+    end_batches: int = 0,
+) -> Wanted:
+    """The points that are asked for; a filter holds for steps, times or epochs, as its name says."""
+    bounds = _bounds(request)
+    steps = Bounds(low=start_batches or None, high=end_batches or None)
+    name = bounds.pop("name", None)
+    ranged = bounds.get("integerrange") or bounds.get("doublerange")
+    if name == EPOCH and isinstance(ranged, Bounds):
+        return Wanted(max_datapoints, steps, epochs=ranged)
+    if name not in (None, "batches", "time", EPOCH):
+        raise InvalidInput(f"timeSeriesFilter.name is {name!r}: batches, epoch, time are all")
+    times = bounds.get("timerange")
+    return Wanted(
+        max_datapoints,
+        _narrower(steps, ranged if isinstance(ranged, Bounds) else Bounds()),
+        times if isinstance(times, Bounds) else Bounds(),
+    )
+
+
+def _narrower(one: Bounds, other: Bounds) -> Bounds:
+    """Both hold: where ``other`` says nothing, ``one`` does."""
+    low = max((bound for bound in (one.low, other.low) if bound is not None), default=None)
+    high = min((bound for bound in (one.high, other.high) if bound is not None), default=None)
+    return Bounds(low, high, other.above, other.below, other.among, other.without)
+
+
+@routes.get("/api/v1/trials/time-series", "CompareTrials", allow=Allow.USER)
+async def compare(
+    master: MasterDep,
+    wanted: Annotated[Wanted, Depends(_wanted)],
+    trial_ids: Numbers = [],  # noqa: B006
+    metric_names: Texts = [],  # noqa: B006
+    metric_ids: Texts = [],  # noqa: B006
+    metric_type: Annotated[MetricType, Query()] = MetricType.UNSPECIFIED,
+    group: str = "",
+) -> CompareTrialsResponse:
+    """Metrics of trials, at most ``maxDatapoints`` of each metric (0: all); least and greatest values are kept.
+
+    Metrics are named by ``metricIds`` (``group.name``), or by ``metricNames`` of one ``group`` or ``metricType``.
+    """
+    lines = _lines(metric_names, metric_ids, group or _GROUPS.get(metric_type, ""))
+    if len(trial_ids) > _MOST_TRIALS:
+        raise InvalidInput(f"at most {_MOST_TRIALS} trials are compared, and {len(trial_ids)} are asked for")
+    ids = list(dict.fromkeys(trial_ids))
+    async with master.db.snapshot() as conn:
+        views = await listings_trials.views(conn, ids)
+        summed = await summaries.of_trials(conn, ids)
+    missing = set(ids) - {view.id for view in views}
+    if missing:
+        raise NotFound(f"there is no trial {min(missing)}")
+    return CompareTrialsResponse(
+        trials=[
+            ComparableTrial(
+                trial=trial_message(view, summary_message(summed[view.id])),
+                metrics=await _metrics(master, view.id, lines, wanted),
+            )
+            for view in views
+        ]
+    )
+
+
+async def _metrics(master: Master, trial_id: int, lines: list[_Line], wanted: Wanted) -> list[DownsampledMetrics]:
+    found = []
+    for line in lines:
+        async with master.db.snapshot() as conn:
+            groups = {each.name: each for each in await series.groups_of(conn, [trial_id])}
+            of = groups.get(line.group)
+            known = {} if of is None else summary.decode(of.summary)
+            packed = [await series.series(conn, of, name) for name in line.names if of is not None and name in known]
+            epochs = await series.series(conn, of, EPOCH) if of is not None and EPOCH in known else None
+        data = await master.intake.readers.run(points, packed, epochs, wanted)
+        kind = MetricType.PROFILING if line.group in PROFILING else _TYPES.get(line.group, MetricType.UNSPECIFIED)
+        found.append(
+            DownsampledMetrics(data=[DataPoint.model_validate(one) for one in data], group=line.group, type=kind)
+        )
+    return found
+
+
+def _lines(names: list[str], ids: list[str], group: str) -> list[_Line]:
+    if len(names) + len(ids) > _MOST_METRICS:
+        raise InvalidInput(f"at most {_MOST_METRICS} metrics are compared at a time")
+    wanted: dict[str, dict[str, None]] = {}
+    if names and not group:
+        raise InvalidInput("metricNames are of a group: name it as group, or as metricType")
+    if names:
+        wanted[group] = dict.fromkeys(names)
+    for one in ids:
+        of, dot, name = one.partition(".")
+        if not dot or not of or not name:
+            raise InvalidInput(f"{one!r} is no metric: metricIds are group.name")
+        wanted.setdefault(of, {})[name] = None
+    return [_Line(of, tuple(them)) for of, them in wanted.items()]
+
+
+def _bounds(request: Request) -> dict[str, Bounds | str]:
+    """``timeSeriesFilter.integerRange.gt=5`` as ``{"integerrange": Bounds(above=5)}``; either spelling."""
+    told: dict[str, dict[str, list[str]]] = {}
+    name: str | None = None
+    for key, value in request.query_params.multi_items():
+        plain = key.replace("_", "").lower()
+        if not plain.startswith(_FILTER):
+            continue
+        what, _, sign = plain.removeprefix(_FILTER).partition(".")
+        if what == "name":
+            name = value
+        else:
+            told.setdefault(what, {}).setdefault(sign, []).append(value)
+    found: dict[str, Bounds | str] = {} if name is None else {"name": name}
+    for what, signs in told.items():
+        if what not in ("integerrange", "doublerange", "timerange"):
+            raise InvalidInput(f"timeSeriesFilter has no {what}: integerRange, doubleRange, timeRange are all")
+        found[what] = _bound(what, signs)
+    return found
+
+
+def _bound(what: str, signs: Mapping[str, list[str]]) -> Bounds:
+    def number(text: str) -> float:
+        if what == "timerange":
+            return float(microseconds(text))
+        try:
+            return float(text)
+        except ValueError:
+            raise InvalidInput(f"timeSeriesFilter: {text!r} is no number") from None
+
+    one = {sign: number(values[-1]) for sign, values in signs.items() if sign in ("gt", "gte", "lt", "lte")}
+    among = signs.get("incl")
+    return Bounds(
+        low=one.get("gte"),
+        high=one.get("lte"),
+        above=one.get("gt"),
+        below=one.get("lt"),
+        among=None if among is None else frozenset(map(number, among)),
+        without=frozenset(map(number, signs.get("notin", []))),
+    )
