@@ -39,7 +39,7 @@ async def clear(transaction: Transaction, clusters: JsonObject | None, uuid: str
     try:
         left = await asyncio.to_thread(_delete, removal, clusters)
     except (NotNow, StorageFailed) as error:
-        await _tell(transaction, removal, str(error))
+        await _tell(transaction, removal, str(error), untouched=isinstance(error, NotNow))
         return str(error)
     # Its experiment may have been deleted meanwhile, and its record with it.
     with suppress(NotFound):
@@ -65,14 +65,14 @@ def _delete(removal: Removal, clusters: JsonObject | None) -> dict[str, int]:
     return left or {}
 
 
-async def _tell(transaction: Transaction, removal: Removal, failure: str) -> None:
+async def _tell(transaction: Transaction, removal: Removal, failure: str, *, untouched: bool) -> None:
     """In the log of the task that wrote it, each new reason once; on the removal each time."""
     wait_s = min(_LONGEST_S, _FIRST_S * 2 ** min(removal.tries, 20))
     log.warning(
         "files of a checkpoint could not be deleted", checkpoint=removal.uuid, reason=failure, again_in_s=wait_s
     )
     async with transaction() as conn:
-        await garbage.failed(conn, removal.uuid, failure, wait_s)
+        await garbage.failed(conn, removal, failure, wait_s, untouched=untouched)
         if failure != removal.failure:
             text = f"checkpoint {removal.uuid} could not be deleted and is tried again ({removal.reason}): {failure}"
             await logs.append_system_line(conn, removal.task_id, text, "WARNING")

@@ -230,9 +230,9 @@ async def begin(conn: Connection, uuid: str) -> Removal | None:
     )
 
 
-async def failed(conn: Connection, uuid: str, failure: str, wait_s: float) -> None:
-    """It did not work, and is tried again in a while."""
-    await conn.execute(Q.failed, uuid, failure, wait_s)
+async def failed(conn: Connection, removal: Removal, failure: str, wait_s: float, *, untouched: bool) -> None:
+    """It did not work, and is tried again in a while; ``untouched``: nothing was deleted in this try."""
+    await conn.execute(Q.failed, removal.uuid, failure, wait_s, untouched and removal.fresh)
 
 
 async def finish(conn: Connection, removal: Removal) -> None:

@@ -122,10 +122,11 @@ left join experiment_documents d on d.experiment_id = t.experiment_id
 left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id);
 
 -- name: failed
+-- What could not even begin may still be called off.
 update removals
-set tries = tries + 1, failure = $2, retry_at = now() + make_interval(secs => $3)
-where uuid = $1
-returning tries;
+set tries = tries + 1, failure = $2, retry_at = now() + make_interval(secs => $3),
+    begun_at = case when $4 then null else begun_at end
+where uuid = $1;
 
 -- name: finish
 delete from removals where uuid = $1;

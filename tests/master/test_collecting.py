@@ -1,0 +1,295 @@
+"""Collecting checkpoints: the loop on real rows and real files, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tenax.errors import NotNow
+from tenax.jsonvalue import JsonObject
+from tenax.master import clearing
+from tenax.master.loops.collecting import Collecting
+from tenax.master.loops.loop import Desk
+from tenax.master.reach import Place, delete_checkpoint
+from tenax.master.store import garbage, leases
+from tenax.master.store.wakeups import Woken
+from tests.kits.api import Api
+from tests.kits.rows import add_trial
+from tests.master.api.test_allocations import Running, running
+from tests.master.api.test_experiments import create
+from tests.master.api.test_trials import report, stored_files, validated
+
+EVERYTHING = Woken(frozenset(), full=True)
+
+
+class Killed(Exception):
+    """The master ends at this instant."""
+
+
+def uuid(number: int) -> str:
+    return f"0d6e4079-4c8e-4f5f-9a39-{number:012d}"
+
+
+@pytest.fixture
+async def desk(api: Api) -> Desk:
+    """The loop's transactions."""
+    async with api.master.db.transaction() as conn:
+        lease = await leases.acquire(conn, "collecting", "test", 60)
+    assert lease is not None
+    return Desk(api.master.db, lease)
+
+
+async def collect(api: Api, desk: Desk) -> float | None:
+    """A pass, as after a start."""
+    return await Collecting(storage(api)).make_pass(desk, EVERYTHING)
+
+
+def storage(api: Api) -> JsonObject:
+    return cast(JsonObject, api.master.settings.checkpoint_storage)
+
+
+def base(api: Api) -> Path:
+    return Path(str(storage(api)["host_path"]))
+
+
+def files(api: Api) -> list[int]:
+    """Numbers of the checkpoints whose files are there."""
+    return sorted(int(each.name.rpartition("-")[2]) for each in base(api).iterdir() if not each.name.startswith("."))
+
+
+async def saved(api: Api, one: Running, *metrics: float | None) -> None:
+    """Checkpoints 1, 2, ... at these steps, each with a validation or without."""
+    for number, metric in enumerate(metrics, 1):
+        if metric is not None:
+            await validated(api, one.trial, number, metric)
+        await report(one, uuid(number), number)
+        stored_files(api, uuid(number))
+
+
+async def change(api: Api, *statements: str) -> None:
+    async with api.master.db.transaction() as conn:
+        for statement in statements:
+            await conn.execute(statement)
+
+
+async def end(api: Api) -> None:
+    """The experiment has ended; nothing of it is on a machine."""
+    await change(
+        api,
+        "update trials set state = 'COMPLETED', ended_at = now() where id = 1",
+        "update experiments set state = 'COMPLETED', ended_at = now() where id = 1",
+        "update allocations set state = 'TERMINATED', ended_at = now()",
+        "update containers set gone_at = now()",
+        "insert into garbage_due (experiment_id) values (1) on conflict do nothing",
+    )
+
+
+async def shown(api: Api, number: int) -> dict[str, object]:
+    reply = await api.user.get(f"/api/v1/checkpoints/{uuid(number)}")
+    return reply.json()["checkpoint"]  # type: ignore[no-any-return]
+
+
+async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, desk: Desk) -> None:
+    """By default the best and the latest of each trial stay; the record of the others stays, too."""
+    one = await running(api)
+    await saved(api, one, 0.5, 0.9, 0.7, 0.8)
+    assert await collect(api, desk) is None
+    assert files(api) == [2, 4]
+    assert [(await shown(api, number))["state"] for number in (1, 2, 3, 4)] == [
+        "STATE_DELETED",
+        "STATE_COMPLETED",
+        "STATE_DELETED",
+        "STATE_COMPLETED",
+    ]
+    assert (await shown(api, 1))["resources"] == {}
+    assert (await shown(api, 1))["metadata"] == {"steps_completed": 1, "framework": "torch"}
+
+
+async def test_what_a_live_trial_would_resume_from_stays_until_it_ends(api: Api, desk: Desk) -> None:
+    """Also when the policy keeps nothing at all."""
+    one = await running(api)
+    await change(api, _policy(0, 0, 0))
+    await saved(api, one, 0.5, 0.9)
+    await collect(api, desk)
+    assert files(api) == [2]
+    await end(api)
+    await collect(api, desk)
+    assert files(api) == []
+
+
+async def test_a_change_of_policy_is_applied(api: Api, desk: Desk) -> None:
+    """What may go is told before; then it goes, and the new numbers are the experiment's configuration."""
+    one = await running(api)
+    await change(api, _policy(9, 9, 9))
+    await saved(api, one, 0.5, 0.9, 0.7)
+    await end(api)
+    await collect(api, desk)
+    assert files(api) == [1, 2, 3]
+    query = {"save_experiment_best": 0, "save_trial_best": 1, "save_trial_latest": 0}
+    preview = (await api.user.get("/experiments/1/preview_gc", **query)).json()
+    assert [each["UUID"] for each in preview["checkpoints"]] == [uuid(1), uuid(3)]
+    assert preview["metric_name"] == "accuracy"
+    told = (await api.user.get("/api/v1/experiments/1/garbage", **query)).json()
+    assert {each["uuid"]: each["keep"] for each in told["checkpoints"]} == {
+        uuid(1): False,
+        uuid(2): True,
+        uuid(3): False,
+    }
+    assert all(each["reasons"] for each in told["checkpoints"])
+    assert (told["keptSize"], told["freedSize"], told["removals"]) == ("4", "8", [])
+    wanted = {"saveExperimentBest": 0, "saveTrialBest": 1, "saveTrialLatest": 0}
+    assert (await api.user.patch("/api/v1/experiments/1", {"checkpointStorage": wanted})).status_code == 200
+    await collect(api, desk)
+    assert files(api) == [2]
+    config = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]["config"]
+    assert config["checkpoint_storage"]["save_trial_latest"] == 0
+    assert config["checkpoint_storage"]["host_path"] == str(base(api))
+
+
+async def test_what_is_needed_elsewhere_is_kept(api: Api, desk: Desk) -> None:
+    """What is registered, and what a trial of another experiment started from; each says so."""
+    one = await running(api)
+    await change(api, _policy(0, 0, 0))
+    await saved(api, one, 0.5, 0.9, 0.7)
+    other = (await create(api))["experiment"]["id"]  # type: ignore[index]
+    async with api.master.db.transaction() as conn:
+        trial = await add_trial(conn, other, 2)
+        await conn.execute("update trials set warm_start_checkpoint = $2 where id = $1", trial, uuid(2))
+        await conn.execute("insert into models (name, workspace_id, owner_id) values ('bert', 1, 2)")
+        await conn.execute(
+            "insert into model_versions (model_id, version, checkpoint_uuid, owner_id) values (1, 3, $1, 2)", uuid(1)
+        )
+    await end(api)
+    await collect(api, desk)
+    assert files(api) == [1, 2]
+    told = (await api.user.get("/api/v1/experiments/1/garbage")).json()["checkpoints"]
+    assert [each["reasons"] for each in told] == [
+        ["it is version 3 of model bert"],
+        [f"trial {trial} of experiment {other} started from it"],
+    ]
+
+
+@pytest.mark.parametrize("instant", ["before the files", "after the files"])
+async def test_a_master_that_ends_in_between_loses_nothing(
+    api: Api, desk: Desk, monkeypatch: pytest.MonkeyPatch, instant: str
+) -> None:
+    """What was decided is found and done again; nothing can be resumed from meanwhile."""
+    one = await running(api)
+    await saved(api, one, 0.9, 0.5, 0.7)
+    await end(api)
+
+    def ends(place: Place, name: str, globs: Sequence[str]) -> None:
+        if instant == "after the files":
+            delete_checkpoint(place, name, globs)
+        raise Killed
+
+    monkeypatch.setattr(clearing, "delete_checkpoint", ends)
+    await collect(api, desk)
+    assert (await shown(api, 2))["state"] == "STATE_COMPLETED"
+    assert "kept are" in str((await shown(api, 2))["going"])
+    monkeypatch.undo()
+    await collect(api, desk)
+    assert files(api) == [1, 3]
+    assert (await shown(api, 2))["state"] == "STATE_DELETED"
+    assert (await shown(api, 2))["going"] is None
+
+
+async def test_what_cannot_be_deleted_is_told_and_tried_again(api: Api, desk: Desk) -> None:
+    """On the checkpoint, and once in the log of its trial; then it works."""
+    one = await running(api)
+    await saved(api, one, 0.9, 0.5, 0.7)
+    await end(api)
+    hidden = base(api).rename(base(api).with_name("unmounted"))
+    wait = await collect(api, desk)
+    assert wait is not None
+    assert 0 < wait <= 5
+    assert "mount it" in str((await shown(api, 2))["going"])
+    removals = (await api.user.get("/api/v1/experiments/1/garbage")).json()["removals"]
+    assert [(each["uuid"], each["tries"]) for each in removals] == [(uuid(2), 1)]
+    await change(api, "update removals set retry_at = now()")
+    await collect(api, desk)
+    base(api).mkdir()
+    await change(api, "update removals set retry_at = now()")
+    await collect(api, desk)
+    assert "is empty on the master's machine" in str((await shown(api, 2))["going"])
+    base(api).rmdir()
+    hidden.rename(base(api))
+    await change(api, "update removals set retry_at = now()")
+    assert await collect(api, desk) is None
+    assert files(api) == [1, 3]
+    log = (await api.user.get(f"/api/v1/trials/{one.trial}/logs")).text
+    lines = [json.loads(line)["result"]["message"] for line in log.splitlines()]
+    assert sum("could not be deleted" in line for line in lines) == 2, "once for each reason"
+
+
+async def test_uploads_that_were_never_reported_are_collected(api: Api, desk: Desk) -> None:
+    """Once the task is gone from its machine; what is reported, or thrown away by the task, is none."""
+    one = await running(api)
+    for number in (1, 2, 3):
+        await say(api, one, number, "checkpoint_started", {"uuid": uuid(number), "storage": storage(api)})
+    stored_files(api, uuid(1))
+    stored_files(api, f".{uuid(1)}.partial")
+    await report(one, uuid(2), 2)
+    stored_files(api, uuid(2))
+    await say(api, one, 4, "checkpoint_abandoned", {"uuid": uuid(3)})
+    await collect(api, desk)
+    assert files(api) == [1, 2], "its task still runs"
+    await end(api)
+    await collect(api, desk)
+    assert files(api) == [2]
+    assert not list(base(api).glob(".*"))
+    async with api.master.db.connection() as conn:
+        left = await conn.fetch("select uuid, collected_at is not null as gone from checkpoint_uploads")
+    assert [(row["uuid"], row["gone"]) for row in left] == [(uuid(1), True)]
+    with pytest.raises(NotNow, match="without reporting it"):
+        async with api.master.db.transaction() as conn:
+            await garbage.upload_ends(conn, uuid(1))
+
+
+async def test_what_becomes_needed_before_its_files_go_is_kept(api: Api, desk: Desk) -> None:
+    """The decision is called off; a removal that has begun is not."""
+    one = await running(api)
+    await saved(api, one, 0.9, 0.5, 0.7)
+    await end(api)
+    async with api.master.db.transaction() as conn:
+        assert await garbage.doom(conn, {uuid(1): "for a test"}) == [uuid(1)]
+        other = await add_trial(conn, 1, 7)
+        await conn.execute("update trials set warm_start_checkpoint = $2 where id = $1", other, uuid(1))
+        assert await garbage.begin(conn, uuid(1)) is None
+        assert not await conn.fetchval("select doomed from checkpoints where uuid = $1", uuid(1))
+    await collect(api, desk)
+    assert files(api) == [1, 3]
+
+
+async def test_an_experiment_trained_elsewhere_is_collected_only_when_asked(api: Api, desk: Desk) -> None:
+    """Whoever runs it knows when it ends; a policy that somebody sets is applied."""
+    one = await running(api)
+    await saved(api, one, 0.9, 0.5, 0.7)
+    await change(api, "update experiments set unmanaged = true")
+    await end(api)
+    await collect(api, desk)
+    assert files(api) == [1, 2, 3]
+    await api.user.patch("/api/v1/experiments/1", {"checkpointStorage": {"saveTrialBest": 0}})
+    await collect(api, desk)
+    assert files(api) == [3]
+
+
+async def say(api: Api, one: Running, number: int, kind: str, body: JsonObject) -> None:
+    """A line of the spool of the running attempt."""
+    line = json.dumps({"n": number, "kind": kind, "at": 1790000000.0, "body": body}).encode() + b"\n"
+    path = f"/api/v1/allocations/{one.attempt.allocation_id}/spool"
+    query = {"container_id": one.attempt.containers[0], "stream": "s"}
+    reply = await one.task.ask("POST", path, line, params=query)
+    assert reply.json() == {"acked": number, "refused": []}, reply.text
+
+
+def _policy(best: int, trial_best: int, latest: int) -> str:
+    kept = {"save_experiment_best": best, "save_trial_best": trial_best, "save_trial_latest": latest}
+    return (
+        "update experiment_documents set config = jsonb_set(config, '{checkpoint_storage}', "
+        f"config -> 'checkpoint_storage' || '{json.dumps(kept)}')"
+    )
