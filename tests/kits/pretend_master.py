@@ -92,7 +92,7 @@ class PretendMaster:
                 answer = master.answers.get((self.command, parts.path))
                 self.reply(answer(asked) if answer else refused(404, f"no route {parts.path}"))
 
-            do_GET = do_POST = do_DELETE = do_PATCH = handle_one
+            do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = handle_one
 
             def reply(self, reply: Reply) -> None:
                 self.send_response(reply.status)

@@ -38,6 +38,8 @@ SOURCES: Dict[str, Source] = {
     "agent": Source("/api/v1/agents", "agents", "id", ("resourcePool",)),
     "pool": Source("/api/v1/resource-pools", "resourcePools", "name", ("description",)),
     "user": Source("/api/v1/users", "users", "username", ("displayName",), _NAMES),
+    "webhook": Source("/api/v1/webhooks", "webhooks", "name", ("url",)),
+    "token": Source("/api/v1/tokens", "tokenInfo", "id", ("description",), _NAMES),
     "model": Source("/api/v1/models", "models", "name", ("description",), _NAMES),
     "workspace": Source("/api/v1/workspaces", "workspaces", "name", (), _NAMES),
     "template": Source("/api/v1/templates", "templates", "name", (), _NAMES),

@@ -1,25 +1,28 @@
-"""``tenax user``: logins."""
+"""``tenax user``: logins, and who there is."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from typing import Optional
+from typing import Dict, List, Optional
 
 import click
 
 from tenax.cli import output
-from tenax.cli.access import Access, json_option, pass_access
+from tenax.cli.access import Access, json_option, list_options, pass_access
 from tenax.cli.lazy import Group
 
+_STDIN = "Read the password from standard input, for scripts."
 
-@click.group(cls=Group, help="Log in and out.")
+
+@click.group(cls=Group, help="Log in and out; list, make and edit users.")
 def group() -> None:
     pass
 
 
 @group.command()
 @click.argument("name", required=False)
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input, for scripts.")
+@click.option("--password-stdin", is_flag=True, help=_STDIN)
 @pass_access
 def login(access: Access, name: Optional[str], password_stdin: bool) -> None:
     """Log in as NAME, and stay logged in on this machine.
@@ -28,24 +31,27 @@ def login(access: Access, name: Optional[str], password_stdin: bool) -> None:
     """
     session = access.session()
     who = name or access.user or click.prompt("Name", err=True)
-    if password_stdin:
-        password = sys.stdin.readline().rstrip("\n")
-    elif not sys.stdin.isatty():
-        raise click.UsageError("There is no terminal to ask for the password: pipe it in with --password-stdin.")
-    else:
-        password = click.prompt(f"Password of {who}", hide_input=True, default="", show_default=False, err=True)
-    session.log_in(who, password)
+    session.log_in(who, _asked(f"Password of {who}", password_stdin))
     output.say(f"Logged in at {session.url} as {who}.")
 
 
 @group.command()
+@click.option("-a", "--all", "everyone", is_flag=True, help="Every login of this machine at this master.")
 @pass_access
-def logout(access: Access) -> None:
+def logout(access: Access, everyone: bool) -> None:
     """Log out, and forget the login on this machine."""
     from tenax.client import users
+    from tenax.client.session import Session
     from tenax.errors import NotAuthenticated
 
     session = access.session()
+    if everyone:
+        for name, token in session.store.all(session.url).items():
+            with contextlib.suppress(NotAuthenticated):
+                Session(session.url, token=token).post("/api/v1/auth/logout")
+            session.forget(name)
+            output.say(f"Logged out at {session.url} as {name}.")
+        return
     remembered = session.store.get(session.url, access.user)
     try:
         name = users.whoami(session).username
@@ -71,3 +77,199 @@ def whoami(access: Access, as_json: bool) -> None:
     if user.admin:
         words.append("(admin)")
     print(*words, "at", access.session().url)
+
+
+@group.command("list")
+@click.option("-a", "--all", "everyone", is_flag=True, help="Also those who are not active.")
+@click.option("--admins", is_flag=True, help="Only administrators.")
+@click.option("--name", metavar="PART", help="Only those whose user name or display name holds this.")
+@list_options
+@pass_access
+def list_(access: Access, everyone: bool, admins: bool, name: Optional[str], as_json: bool, as_csv: bool) -> None:
+    """List the users by name."""
+    from tenax.client.users import list_users
+
+    found = list_users(access.session(), active=None if everyone else True, admin=admins or None, name=name)
+    columns = [
+        output.Column("ID", right=True),
+        output.Column("NAME"),
+        output.Column("DISPLAY NAME", wraps=True),
+        output.Column("ROLE"),
+        output.Column("STATE"),
+        output.Column("LAST LOGIN"),
+        output.Column("RUNS AS"),
+    ]
+    rows: List[List[str]] = []
+    for user in found:
+        identity = user.agent_identity
+        state = ("active" if user.active else "inactive") + (", remote" if user.remote else "")
+        runs_as = f"{identity.user}:{identity.group} ({identity.uid}:{identity.gid})" if identity else ""
+        role = "admin" if user.admin else ""
+        moment = output.moment(user.last_login)
+        rows.append([str(user.id), user.username, user.display_name, role, state, moment, runs_as])
+    output.listing(columns, rows, [user.raw for user in found], as_json, as_csv)
+
+
+@group.command()
+@click.argument("name")
+@json_option
+@pass_access
+def describe(access: Access, name: str, as_json: bool) -> None:
+    """Show a user, by NAME or number."""
+    from tenax.client.users import get_user
+
+    user = get_user(access.session(), _which(name))
+    if as_json:
+        output.document(user.raw)
+        return
+    identity = user.agent_identity
+    rows = [
+        ("id", str(user.id)),
+        ("name", user.username),
+        ("display name", user.display_name),
+        ("role", "admin" if user.admin else "user"),
+        ("state", "active" if user.active else "inactive"),
+        ("logs in", "elsewhere" if user.remote else "here"),
+        ("last login", output.moment(user.last_login)),
+        ("runs as", f"{identity.user}:{identity.group} ({identity.uid}:{identity.gid})" if identity else ""),
+    ]
+    output.pairs([row for row in rows if row[1]])
+
+
+@group.command()
+@click.argument("name")
+@click.option("--admin", is_flag=True, help="Make an administrator.")
+@click.option("--display-name", default="", help="How people call them.")
+@click.option("--remote", is_flag=True, help="They log in elsewhere, and have no password here.")
+@click.option("--password-stdin", is_flag=True, help=_STDIN)
+@pass_access
+def create(access: Access, name: str, admin: bool, display_name: str, remote: bool, password_stdin: bool) -> None:
+    """Make the user NAME; administrators may."""
+    from tenax.client.users import create_user
+
+    password = None if remote else _asked(f"Password for {name}", password_stdin, twice=True)
+    user = create_user(access.session(), name, password, admin=admin, display_name=display_name, remote=remote)
+    print(f"Made the user {user.username} ({user.id})")
+
+
+@group.command()
+@click.argument("name")
+@click.option("--username", metavar="NAME", help="Another user name.")
+@click.option("--display-name", help="How people call them.")
+@click.option("--admin", type=bool, metavar="true|false", help="Whether they administer the cluster.")
+@click.option("--active", type=bool, metavar="true|false", help="Whether they may log in.")
+@click.option("--remote", type=bool, metavar="true|false", help="Whether they log in elsewhere.")
+@pass_access
+def edit(
+    access: Access,
+    name: str,
+    username: Optional[str],
+    display_name: Optional[str],
+    admin: Optional[bool],
+    active: Optional[bool],
+    remote: Optional[bool],
+) -> None:
+    """Change the user NAME."""
+    changes: Dict[str, Optional[object]] = {
+        "username": username,
+        "display_name": display_name,
+        "admin": admin,
+        "active": active,
+        "remote": remote,
+    }
+    given = [option for option, value in changes.items() if value is not None]
+    if not given:
+        raise click.UsageError("Say what to change: --username, --display-name, --admin, --active or --remote.")
+    from tenax.client.users import get_user
+
+    user = get_user(access.session(), _which(name))
+    user.edit(username=username, display_name=display_name, admin=admin, active=active, remote=remote)
+    print(f"Changed of {name}: {', '.join(option.replace('_', ' ') for option in given)}")
+
+
+@group.command()
+@click.argument("name")
+@click.argument("new_name")
+@pass_access
+def rename(access: Access, name: str, new_name: str) -> None:
+    """Give the user NAME another name."""
+    from tenax.client.users import get_user
+
+    get_user(access.session(), _which(name)).edit(username=new_name)
+    print(f"{name} is {new_name} now")
+
+
+@group.command()
+@click.argument("names", nargs=-1, required=True)
+@pass_access
+def activate(access: Access, names: List[str]) -> None:
+    """Let users log in again."""
+    _set_active(access, names, True)
+
+
+@group.command()
+@click.argument("names", nargs=-1, required=True)
+@pass_access
+def deactivate(access: Access, names: List[str]) -> None:
+    """Keep users out: their logins and tokens end at once."""
+    _set_active(access, names, False)
+
+
+@group.command("change-password")
+@click.argument("name", required=False)
+@click.option("--password-stdin", is_flag=True, help=_STDIN)
+@pass_access
+def change_password(access: Access, name: Optional[str], password_stdin: bool) -> None:
+    """Give yourself, or the user NAME, another password; all other logins of that user end."""
+    from tenax.client import users
+
+    session = access.session()
+    user = users.whoami(session) if name is None else users.get_user(session, _which(name))
+    user.change_password(_asked(f"New password of {user.username}", password_stdin, twice=True))
+    print(f"{user.username} has another password now")
+
+
+@group.command("link-with-agent-user")
+@click.argument("name")
+@click.option("--agent-uid", type=click.IntRange(0), required=True, help="Number of the user on the agents.")
+@click.option("--agent-user", required=True, help="Name of the user on the agents.")
+@click.option("--agent-gid", type=click.IntRange(0), required=True, help="Number of the group on the agents.")
+@click.option("--agent-group", required=True, help="Name of the group on the agents.")
+@pass_access
+def link_with_agent_user(
+    access: Access, name: str, agent_uid: int, agent_user: str, agent_gid: int, agent_group: str
+) -> None:
+    """Let the tasks of the user NAME run as this user and group of the agents' machines."""
+    from tenax.client.users import get_user
+
+    get_user(access.session(), _which(name)).link_with_agent(agent_uid, agent_user, agent_gid, agent_group)
+    print(f"Tasks of {name} run as {agent_user}:{agent_group} ({agent_uid}:{agent_gid})")
+
+
+group.alias("list", "ls")
+
+
+def _set_active(access: Access, names: List[str], active: bool) -> None:
+    from tenax.client.users import get_user
+
+    session = access.session()
+    for user in [get_user(session, _which(name)) for name in names]:
+        user.edit(active=active)
+        print(f"{user.username} is {'active' if active else 'not active'} now")
+
+
+def _which(name: str) -> int | str:
+    """A number is one; a user whose name is a number is found by that number's user first."""
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _asked(what: str, from_stdin: bool, twice: bool = False) -> str:
+    """A password, typed without being shown, or from standard input."""
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\n")
+    if not sys.stdin.isatty():
+        raise click.UsageError("There is no terminal to ask for the password: pipe it in with --password-stdin.")
+    typed: str = click.prompt(
+        what, hide_input=True, default="", show_default=False, err=True, confirmation_prompt=twice
+    )
+    return typed

@@ -16,15 +16,21 @@ from __future__ import annotations
 # Not from typing: a task that imports a neighbour would pay 5 ms for it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tenax.client.access_tokens import AccessToken
     from tenax.client.agents import Agent, Slot
     from tenax.client.checkpoints import Checkpoint
     from tenax.client.connect import Client
     from tenax.client.experiments import Experiment
+    from tenax.client.groups import Group
     from tenax.client.session import BrokenStream, Unreachable
     from tenax.client.trials import LogLine, Report, Trial
     from tenax.client.users import User
+    from tenax.client.webhooks import Webhook
 
 _HOMES = {
+    "Webhook": "webhooks",
+    "Group": "groups",
+    "AccessToken": "access_tokens",
     "Agent": "agents",
     "BrokenStream": "session",
     "Checkpoint": "checkpoints",
@@ -39,17 +45,20 @@ _HOMES = {
 }
 
 __all__ = [
+    "AccessToken",
     "Agent",
     "BrokenStream",
     "Checkpoint",
     "Client",
     "Experiment",
+    "Group",
     "LogLine",
     "Report",
     "Slot",
     "Trial",
     "Unreachable",
     "User",
+    "Webhook",
 ]
 
 

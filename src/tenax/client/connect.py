@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import List, Optional, Sequence, Type, Union
+from typing import List, Optional, Sequence, Tuple, Type, Union
 
+from tenax.client import access_tokens, groups, users, webhooks
+from tenax.client.access_tokens import AccessToken
 from tenax.client.agents import Agent, list_agents
 from tenax.client.checkpoints import Checkpoint, get_checkpoint
 from tenax.client.context import read_context
 from tenax.client.experiments import Experiment, create_experiment, get_experiment, list_experiments
+from tenax.client.groups import Group, GroupSize
 from tenax.client.session import Session
 from tenax.client.trials import Trial, get_trial
-from tenax.client.users import User, whoami
+from tenax.client.users import User
+from tenax.client.webhooks import Webhook
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
 
@@ -88,7 +92,43 @@ class Client:
 
     def whoami(self) -> User:
         """Who is logged in."""
-        return whoami(self.session)
+        return users.whoami(self.session)
+
+    def user(self, which: Union[int, str]) -> User:
+        """A user by number or name. Raises NotFound."""
+        return users.get_user(self.session, which)
+
+    def users(self, *, active: Optional[bool] = None) -> List[User]:
+        """Everyone, or those who are active (or not)."""
+        return users.list_users(self.session, active=active)
+
+    def create_user(self, username: str, password: Optional[str] = None, *, admin: bool = False) -> User:
+        """Make a user; for more, see `tenax.client.users`. Raises InvalidInput, AlreadyExists, Forbidden."""
+        return users.create_user(self.session, username, password, admin=admin)
+
+    def groups(self) -> List[GroupSize]:
+        """The groups of users, each with how many are in it."""
+        return groups.list_groups(self.session)
+
+    def group(self, which: Union[int, str]) -> Group:
+        """A group by number or name. Raises NotFound."""
+        return groups.get_group(self.session, which)
+
+    def create_group(self, name: str, usernames: Sequence[str] = ()) -> Group:
+        """Make a group with these users. Raises AlreadyExists, NotFound, Forbidden."""
+        return groups.create_group(self.session, name, usernames)
+
+    def access_tokens(self, *, inactive: bool = False) -> List[AccessToken]:
+        """One's own access tokens, and everyone's for an administrator."""
+        return access_tokens.list_tokens(self.session, inactive=inactive)
+
+    def create_access_token(self, *, lifespan: Optional[str] = None, description: str = "") -> Tuple[int, str]:
+        """The number of a new access token of one's own, and the token, which is shown only now."""
+        return access_tokens.create_token(self.session, lifespan=lifespan, description=description)
+
+    def webhooks(self) -> List[Webhook]:
+        """Who is told of what; they are made with `tenax.client.webhooks.create_webhook`."""
+        return webhooks.list_webhooks(self.session)
 
     def close(self) -> None:
         """Let go of the connections."""

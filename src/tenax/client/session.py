@@ -27,6 +27,7 @@ from tenax.errors import (
     NotFound,
     TenaxError,
     TryAgain,
+    Unsupported,
     UserError,
 )
 from tenax.jsonvalue import Json, JsonObject
@@ -57,6 +58,7 @@ _KINDS: Dict[int, Type[TenaxError]] = {
     404: NotFound,
     409: AlreadyExists,
     413: InvalidInput,
+    501: Unsupported,
     503: TryAgain,
 }
 

@@ -33,6 +33,10 @@ class TokenStore:
         token = self._tokens(entry).get(name)
         return (name, token) if name and token else None
 
+    def all(self, url: str) -> Dict[str, str]:
+        """Every login at that master: user -> token."""
+        return self._tokens(self._entry(url))
+
     def put(self, url: str, user: str, token: str) -> None:
         """Remember a login, which becomes the one that is used."""
         entry = self._entry(url)

@@ -1,12 +1,26 @@
-"""Users as values."""
+"""Users as values, and what may be done with them."""
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field
+from typing import List, Optional, Union
 
 from tenax.client import reading
-from tenax.client.session import Session
-from tenax.jsonvalue import JsonObject
+from tenax.client.login import hashed_password
+from tenax.client.session import Session, at
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import Json, JsonObject
+
+
+@dataclass(frozen=True)
+class AgentIdentity:
+    """Whom a user's tasks run as on the agents."""
+
+    uid: int
+    user: str
+    gid: int
+    group: str
 
 
 @dataclass(frozen=True)
@@ -18,22 +32,133 @@ class User:
     display_name: str
     admin: bool
     active: bool
+    #: Logs in elsewhere, and has no password here.
+    remote: bool
+    last_login: Optional[datetime.datetime]
+    agent_identity: Optional[AgentIdentity]
     #: The whole answer.
     raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
 
     @staticmethod
-    def read(value: JsonObject) -> User:
+    def read(value: JsonObject, session: Session) -> User:
         """From an answer of the master."""
+        group = reading.record(value, "agentUserGroup")
+        identity = AgentIdentity(
+            reading.integer(group, "agentUid"),
+            reading.text(group, "agentUser"),
+            reading.integer(group, "agentGid"),
+            reading.text(group, "agentGroup"),
+        )
         return User(
             id=reading.integer(value, "id"),
             username=reading.text(value, "username"),
             display_name=reading.text(value, "displayName"),
             admin=reading.flag(value, "admin"),
             active=reading.flag(value, "active"),
+            remote=reading.flag(value, "remote"),
+            last_login=reading.moment(value, "lastAuthAt"),
+            agent_identity=identity if group else None,
             raw=value,
+            session=session,
         )
+
+    def reload(self) -> User:
+        """The user as they are now."""
+        return get_user(self.session, self.id)
+
+    def edit(
+        self,
+        *,
+        username: Optional[str] = None,
+        display_name: Optional[str] = None,
+        admin: Optional[bool] = None,
+        active: Optional[bool] = None,
+        remote: Optional[bool] = None,
+    ) -> User:
+        """Change what is given. Raises Forbidden, AlreadyExists, InvalidInput."""
+        changes = {
+            "username": username,
+            "displayName": display_name,
+            "admin": admin,
+            "active": active,
+            "remote": remote,
+        }
+        return self._patch({name: value for name, value in changes.items() if value is not None})
+
+    def change_password(self, password: str) -> User:
+        """Give them another password; their other logins end. Raises InvalidInput for a weak one, Forbidden."""
+        check_password(password)
+        return self._patch({"password": hashed_password(password), "isHashed": True})
+
+    def link_with_agent(self, uid: int, user: str, gid: int, group: str) -> User:
+        """Let their tasks run as this user and group of the agents' machines."""
+        linked: JsonObject = {"agentUid": uid, "agentUser": user, "agentGid": gid, "agentGroup": group}
+        return self._patch({"agentUserGroup": linked})
+
+    def _patch(self, body: JsonObject) -> User:
+        answer = self.session.call("PATCH", at("/api/v1/users/{}", self.id), body=body)
+        return User.read(reading.record(answer, "user"), self.session)
 
 
 def whoami(session: Session) -> User:
     """The user of this session."""
-    return User.read(reading.record(session.get("/api/v1/me"), "user"))
+    return User.read(reading.record(session.get("/api/v1/me"), "user"), session)
+
+
+def list_users(
+    session: Session, *, active: Optional[bool] = None, admin: Optional[bool] = None, name: Optional[str] = None
+) -> List[User]:
+    """Users by name; ``name``: a part of a user name or a display name."""
+    query = {"active": active, "admin": admin, "name": name or None, "sortBy": "SORT_BY_USER_NAME"}
+    answer = session.get("/api/v1/users", query)
+    return [User.read(one, session) for one in reading.records(answer, "users")]
+
+
+def get_user(session: Session, which: Union[int, str]) -> User:
+    """A user by number or name. Raises NotFound."""
+    path = at("/api/v1/users/{}", which) if isinstance(which, int) else at("/api/v1/users/{}/by-username", which)
+    return User.read(reading.record(session.get(path), "user"), session)
+
+
+def create_user(
+    session: Session,
+    username: str,
+    password: Optional[str] = None,
+    *,
+    display_name: str = "",
+    admin: bool = False,
+    remote: bool = False,
+) -> User:
+    """Make a user; one that is ``remote`` has no password. Raises InvalidInput, AlreadyExists, Forbidden."""
+    if password is not None and not remote:
+        check_password(password)
+    user: Json = {
+        "username": username,
+        "displayName": display_name,
+        "admin": admin,
+        "active": True,
+        "remote": remote,
+    }
+    body: JsonObject = {"user": user, "isHashed": True}
+    if not remote:
+        body["password"] = hashed_password(password or "")
+    return User.read(reading.record(session.post("/api/v1/users", body), "user"), session)
+
+
+def check_password(password: str) -> None:
+    """Raises InvalidInput for one that is too easy, saying what it lacks. A blank one is the master's to allow."""
+    if not password:
+        return
+    lacks = [
+        words
+        for words, there in (
+            ("eight characters", len(password) >= 8),
+            ("a capital letter", any(one.isupper() for one in password)),
+            ("a small letter", any(one.islower() for one in password)),
+            ("a digit", any(one.isdigit() for one in password)),
+        )
+        if not there
+    ]
+    if lacks:
+        raise InvalidInput(f"The password is too easy: it needs {', '.join(lacks)}.")

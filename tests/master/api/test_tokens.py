@@ -123,7 +123,7 @@ class TestLifespans:
         return master_settings.model_copy(update={"security": SecuritySettings(token=tokens)})
 
     async def test_a_lifespan_is_kept(self, api: Api) -> None:
-        """The usual one, the longest, or the one that was asked for; one that is longer, none or no duration is refused."""
+        """The usual one, the longest, or the one that was asked for; any other is refused."""
         for asked, hours in ((None, 48.0), ("-1", 240.0), ("240h", 240.0), ("1h30m", 1.5)):
             number, _, _ = await made(api, lifespan=asked)
             [info] = await listed(api.user, tokenIds=number)

@@ -1,0 +1,122 @@
+"""``tenax group``: groups of users."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+import click
+
+from tenax.cli import output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+
+@click.group(cls=Group, help="Groups of users. A group gives nobody a right.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@click.option("--of", "username", metavar="NAME", help="Only those that this user is in.")
+@list_options
+@pass_access
+def list_(access: Access, username: Optional[str], as_json: bool, as_csv: bool) -> None:
+    """List the groups by name."""
+    from tenax.client.groups import list_groups
+
+    found = list_groups(access.session(), of_user=username)
+    columns = [output.Column("ID", right=True), output.Column("NAME"), output.Column("USERS", right=True)]
+    rows = [[str(one.id), one.name, str(one.members)] for one in found]
+    output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
+
+
+@group.command()
+@click.argument("name")
+@json_option
+@pass_access
+def describe(access: Access, name: str, as_json: bool) -> None:
+    """Show who is in a group, by its NAME or number."""
+    from tenax.client.groups import get_group
+
+    one = get_group(access.session(), _which(name))
+    if as_json:
+        output.document(one.raw)
+        return
+    output.say(f"Group {one.name} ({one.id})")
+    columns = [output.Column("ID", right=True), output.Column("NAME"), output.Column("DISPLAY NAME", wraps=True)]
+    output.table(columns, [[str(user.id), user.username, user.display_name] for user in one.users])
+
+
+@group.command()
+@click.argument("name")
+@click.option("--add-user", "users", multiple=True, metavar="USER", help="Put this user in; as often as needed.")
+@pass_access
+def create(access: Access, name: str, users: List[str]) -> None:
+    """Make the group NAME."""
+    from tenax.client.groups import create_group
+
+    one = create_group(access.session(), name, users)
+    print(f"Made the group {one.name} ({one.id}) with {len(one.users)} users")
+
+
+@group.command("add-user")
+@click.argument("name")
+@click.argument("users", nargs=-1, required=True)
+@pass_access
+def add_user(access: Access, name: str, users: List[str]) -> None:
+    """Put USERS into the group NAME."""
+    from tenax.client.groups import get_group
+
+    one = get_group(access.session(), _which(name)).add(_names(users))
+    print(f"{one.name} has {len(one.users)} users now")
+
+
+@group.command("remove-user")
+@click.argument("name")
+@click.argument("users", nargs=-1, required=True)
+@pass_access
+def remove_user(access: Access, name: str, users: List[str]) -> None:
+    """Take USERS out of the group NAME."""
+    from tenax.client.groups import get_group
+
+    one = get_group(access.session(), _which(name)).remove(_names(users))
+    print(f"{one.name} has {len(one.users)} users now")
+
+
+@group.command("change-name")
+@click.argument("name")
+@click.argument("new_name")
+@pass_access
+def change_name(access: Access, name: str, new_name: str) -> None:
+    """Give the group NAME another name."""
+    from tenax.client.groups import get_group
+
+    print(f"{name} is {get_group(access.session(), _which(name)).rename(new_name).name} now")
+
+
+@group.command()
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@pass_access
+def delete(access: Access, name: str, yes: bool) -> None:
+    """Delete the group NAME; its users stay."""
+    from tenax.client.groups import get_group
+
+    one = get_group(access.session(), _which(name))
+    if not yes:
+        click.confirm(f"Delete the group {one.name} of {len(one.users)} users?", abort=True, err=True)
+    one.delete()
+    print(f"Deleted the group {one.name}")
+
+
+group.alias("list", "ls")
+group.alias("change-name", "rename")
+
+
+def _which(name: str) -> int | str:
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _names(users: List[str]) -> List[str]:
+    """Also separated by commas."""
+    return [name for word in users for name in word.split(",") if name]

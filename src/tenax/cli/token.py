@@ -1,0 +1,132 @@
+"""``tenax token``: access tokens, for programs that log in."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import TYPE_CHECKING, List, Optional
+
+import click
+
+from tenax.cli import output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.access_tokens import AccessToken
+
+
+@click.group(cls=Group, help="Access tokens, for programs that log in.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@click.argument("username", required=False)
+@click.option("-a", "--show-inactive", "inactive", is_flag=True, help="Also those that are revoked or have expired.")
+@list_options
+@pass_access
+def list_(access: Access, username: Optional[str], inactive: bool, as_json: bool, as_csv: bool) -> None:
+    """List your tokens; for an administrator everyone's, or those of USERNAME."""
+    from tenax.client.access_tokens import list_tokens
+
+    _show(list_tokens(access.session(), username, inactive=inactive), as_json, as_csv)
+
+
+@group.command()
+@click.argument("numbers", type=int, nargs=-1, required=True)
+@list_options
+@pass_access
+def describe(access: Access, numbers: List[int], as_json: bool, as_csv: bool) -> None:
+    """Show tokens by their numbers, also those that have ended."""
+    from tenax.client.access_tokens import get_token
+
+    _show([get_token(access.session(), number) for number in numbers], as_json, as_csv)
+
+
+@group.command()
+@click.argument("username", required=False)
+@click.option("-e", "--expiration-days", "days", type=int, help="How long it is good; -1: as long as is allowed.")
+@click.option("-d", "--description", default="", help="What it is for.")
+@json_option
+@pass_access
+def create(access: Access, username: Optional[str], days: Optional[int], description: str, as_json: bool) -> None:
+    """Make a token of yours, or of USERNAME. It is printed this once, and nowhere kept.
+
+    A program uses it as DET_USER_TOKEN together with DET_USER, or with tenax token login.
+    """
+    from tenax.client.access_tokens import create_token
+
+    lifespan = None if days is None else "-1" if days == -1 else f"{24 * days}h"
+    number, token = create_token(access.session(), username, lifespan=lifespan, description=description)
+    if as_json:
+        output.document({"tokenId": number, "token": token})
+        return
+    output.say(f"Token {number}, shown this once:")
+    print(token)
+
+
+@group.command()
+@click.argument("number", type=int)
+@click.option("-d", "--description", required=True, help="What it is for.")
+@pass_access
+def edit(access: Access, number: int, description: str) -> None:
+    """Say what a token is for."""
+    from tenax.client.access_tokens import get_token
+
+    get_token(access.session(), number).describe(description)
+    print(f"Changed token {number}")
+
+
+@group.command()
+@click.argument("numbers", type=int, nargs=-1, required=True)
+@pass_access
+def revoke(access: Access, numbers: List[int]) -> None:
+    """End tokens, at once and for good."""
+    from tenax.client.access_tokens import get_token
+
+    for number in numbers:
+        get_token(access.session(), number).revoke()
+        print(f"Revoked token {number}")
+
+
+@group.command()
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input, for scripts.")
+@pass_access
+def login(access: Access, token_stdin: bool) -> None:
+    """Stay logged in on this machine with a token, which is asked for: arguments can be seen by everybody."""
+    from tenax.client.session import Session
+    from tenax.client.users import whoami
+
+    if token_stdin:
+        token = sys.stdin.readline().strip()
+    elif not sys.stdin.isatty():
+        raise click.UsageError("There is no terminal to ask for the token: pipe it in with --token-stdin.")
+    else:
+        token = click.prompt("Token", hide_input=True, err=True).strip()
+    session = access.session()
+    user = whoami(Session(session.url, token=token))
+    session.store.put(session.url, user.username, token)
+    output.say(f"Logged in at {session.url} as {user.username}.")
+
+
+group.alias("list", "ls")
+
+
+def _show(found: List[AccessToken], as_json: bool, as_csv: bool) -> None:
+    columns = [
+        output.Column("ID", right=True),
+        output.Column("USER ID", right=True),
+        output.Column("STATE"),
+        output.Column("EXPIRES"),
+        output.Column("MADE"),
+        output.Column("DESCRIPTION", wraps=True),
+    ]
+    now = datetime.datetime.now(datetime.timezone.utc)
+    rows = []
+    for one in found:
+        expired = one.expires is not None and one.expires <= now
+        state = "revoked" if one.revoked else "expired" if expired else "good"
+        moments = [output.moment(one.expires), output.moment(one.created)]
+        rows.append([str(one.id), str(one.user_id), state, *moments, one.description])
+    output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)

@@ -1,0 +1,192 @@
+"""``tenax webhook``: tell other services what happens."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+import click
+
+from tenax.cli import exits, output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+_STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
+
+
+@click.group(cls=Group, help="Tell other services what happens.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@list_options
+@pass_access
+def list_(access: Access, as_json: bool, as_csv: bool) -> None:
+    """List the webhooks."""
+    from tenax.client.webhooks import list_webhooks
+
+    found = list_webhooks(access.session())
+    columns = [
+        output.Column("ID", right=True),
+        output.Column("NAME"),
+        output.Column("TYPE"),
+        output.Column("HEARS OF"),
+        output.Column("TRIGGERS", wraps=True),
+        output.Column("URL", wraps=True),
+    ]
+    rows = []
+    for one in found:
+        where = f"workspace {one.workspace_id}" if one.workspace_id else "all workspaces"
+        hears = where if one.mode == "WORKSPACE" else f"those that name it, {where}"
+        rows.append([str(one.id), one.name, one.kind, hears, "; ".join(t.words for t in one.triggers), one.url])
+    output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
+
+
+@group.command()
+@click.argument("name")
+@json_option
+@pass_access
+def describe(access: Access, name: str, as_json: bool) -> None:
+    """Show a webhook, by its NAME or number."""
+    from tenax.client.webhooks import get_webhook
+
+    one = get_webhook(access.session(), _which(name))
+    if as_json:
+        output.document(one.raw)
+        return
+    rows = [
+        ("id", str(one.id)),
+        ("name", one.name),
+        ("type", one.kind),
+        ("mode", one.mode),
+        ("workspace", str(one.workspace_id) if one.workspace_id else "all"),
+        ("url", one.url),
+        ("triggers", "\n".join(trigger.words for trigger in one.triggers)),
+    ]
+    output.pairs(rows)
+
+
+@group.command()
+@click.argument("name")
+@click.argument("url")
+@click.option("--on-state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False),
+              help="Tell when an experiment gets into this state; as often as needed.")  # fmt: skip
+@click.option("--on-log", "patterns", multiple=True, metavar="REGEX",
+              help="Tell when a line of a task's output matches, once for each task.")  # fmt: skip
+@click.option("--on-alert", is_flag=True, help="Tell what scripts send with core_context.alert().")
+@click.option("--slack", is_flag=True, help="URL is one of Slack's: send what it shows as a message.")
+@click.option("--workspace", "workspace_id", type=int, metavar="ID", help="Only experiments of this workspace.")
+@click.option("--specific", is_flag=True, help="Only experiments that name it under integrations.webhooks.")
+@pass_access
+def create(
+    access: Access,
+    name: str,
+    url: str,
+    states: List[str],
+    patterns: List[str],
+    on_alert: bool,
+    slack: bool,
+    workspace_id: Optional[int],
+    specific: bool,
+) -> None:
+    """Make the webhook NAME, which sends to URL."""
+    from tenax.client.webhooks import Trigger, create_webhook
+
+    triggers = [Trigger("EXPERIMENT_STATE_CHANGE", {"state": state.upper()}) for state in states]
+    triggers += [Trigger("TASK_LOG", {"regex": pattern}) for pattern in patterns]
+    triggers += [Trigger("CUSTOM")] if on_alert else []
+    if not triggers:
+        raise click.UsageError("Say what it is to tell: --on-state, --on-log or --on-alert.")
+    one = create_webhook(
+        access.session(),
+        name,
+        url,
+        triggers,
+        kind="SLACK" if slack else "DEFAULT",
+        mode="SPECIFIC" if specific else "WORKSPACE",
+        workspace_id=workspace_id,
+    )
+    print(f"Made the webhook {one.name} ({one.id})")
+
+
+@group.command("set-url")
+@click.argument("name")
+@click.argument("url")
+@pass_access
+def set_url(access: Access, name: str, url: str) -> None:
+    """Let the webhook NAME send to another URL, also what waits already."""
+    from tenax.client.webhooks import get_webhook
+
+    one = get_webhook(access.session(), _which(name)).set_url(url)
+    print(f"{one.name} sends to {one.url} now")
+
+
+@group.command()
+@click.argument("name")
+@click.pass_context
+def test(context: click.Context, name: str) -> None:
+    """Send a message to the webhook NAME now, and tell how the receiver answered."""
+    from tenax.client.webhooks import get_webhook
+
+    access = context.ensure_object(Access)
+    taken, outcome = get_webhook(access.session(), _which(name)).test()
+    if not taken:
+        output.fail(f"It was not taken: {outcome}.")
+        context.exit(exits.FAILED)
+    print(f"It was taken: {outcome}")
+
+
+@group.command()
+@click.argument("name")
+@click.option("-n", "--limit", "most", type=click.IntRange(1), default=50, show_default=True, help="So many.")
+@list_options
+@pass_access
+def deliveries(access: Access, name: str, most: int, as_json: bool, as_csv: bool) -> None:
+    """Show what the webhook NAME was sent, what waits and what was given up, the newest first."""
+    from tenax.client.webhooks import get_webhook
+
+    found = get_webhook(access.session(), _which(name)).deliveries(most)
+    columns = [
+        output.Column("ID", right=True),
+        output.Column("EVENT"),
+        output.Column("STATE", state=True),
+        output.Column("ATTEMPTS", right=True),
+        output.Column("AT"),
+        output.Column("OUTCOME", wraps=True),
+    ]
+    rows = [
+        [str(one.id), one.event_type, one.state, str(one.attempts), output.moment(one.created), one.outcome]
+        for one in found
+    ]
+    output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
+
+
+@group.command()
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@pass_access
+def delete(access: Access, name: str, yes: bool) -> None:
+    """Delete the webhook NAME, and what waits for it."""
+    from tenax.client.webhooks import get_webhook
+
+    one = get_webhook(access.session(), _which(name))
+    if not yes:
+        click.confirm(f"Delete the webhook {one.name}?", abort=True, err=True)
+    one.delete()
+    print(f"Deleted the webhook {one.name}")
+
+
+@group.command("signing-key")
+@pass_access
+def signing_key(access: Access) -> None:
+    """Print what receivers check signatures with; administrators may."""
+    from tenax.client.webhooks import signing_key
+
+    print(signing_key(access.session()))
+
+
+group.alias("list", "ls")
+
+
+def _which(name: str) -> int | str:
+    return int(name) if name.isascii() and name.isdigit() else name

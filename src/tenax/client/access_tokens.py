@@ -1,0 +1,85 @@
+"""Access tokens as values: credentials of a person that live for days."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from typing import List, Optional, Sequence, Tuple
+
+from tenax.client import reading
+from tenax.client.session import Session, at
+from tenax.client.users import get_user, whoami
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+
+
+@dataclass(frozen=True)
+class AccessToken:
+    """All about a token but the token, which is shown when it is made and never again."""
+
+    id: int
+    user_id: int
+    description: str
+    created: Optional[datetime.datetime]
+    expires: Optional[datetime.datetime]
+    revoked: bool
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session) -> AccessToken:
+        """From an answer of the master."""
+        return AccessToken(
+            id=reading.integer(value, "id"),
+            user_id=reading.integer(value, "userId"),
+            description=reading.text(value, "description"),
+            created=reading.moment(value, "createdAt"),
+            expires=reading.moment(value, "expiry"),
+            revoked=reading.flag(value, "revoked"),
+            raw=value,
+            session=session,
+        )
+
+    def describe(self, description: str) -> AccessToken:
+        """Say what it is for. Raises Forbidden."""
+        return self._patch({"description": description})
+
+    def revoke(self) -> AccessToken:
+        """End it, at once and for good. Raises Forbidden."""
+        return self._patch({"setRevoked": True})
+
+    def _patch(self, body: JsonObject) -> AccessToken:
+        answer = self.session.call("PATCH", at("/api/v1/tokens/{}", self.id), body={"tokenId": self.id, **body})
+        return AccessToken.read(reading.record(answer, "tokenInfo"), self.session)
+
+
+def create_token(
+    session: Session, username: Optional[str] = None, *, lifespan: Optional[str] = None, description: str = ""
+) -> Tuple[int, str]:
+    """The number of a new token, and the token itself, which is shown only now.
+
+    ``username``: None for oneself; ``lifespan``: as in ``48h`` or ``1h30m``, ``-1`` for as long as is allowed. Raises
+    InvalidInput, NotFound, Forbidden.
+    """
+    user = whoami(session) if username is None else get_user(session, username)
+    body: JsonObject = {"userId": user.id, "lifespan": lifespan, "description": description}
+    answer = session.post("/api/v1/tokens", body)
+    return reading.integer(answer, "tokenId"), reading.text(answer, "token")
+
+
+def list_tokens(
+    session: Session, username: Optional[str] = None, *, inactive: bool = False, numbers: Sequence[int] = ()
+) -> List[AccessToken]:
+    """One's own tokens, and everyone's for an administrator; ``inactive``: also those that have ended."""
+    query = {"username": username, "showInactive": inactive, "tokenIds": list(numbers)}
+    found = reading.records(session.get("/api/v1/tokens", query), "tokenInfo")
+    return [AccessToken.read(one, session) for one in found]
+
+
+def get_token(session: Session, number: int) -> AccessToken:
+    """The token of that number. Raises NotFound for one that is not there, or not yours to see."""
+    found = list_tokens(session, numbers=[number])
+    if not found:
+        raise NotFound(f"There is no token {number}.")
+    return found[0]

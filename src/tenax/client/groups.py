@@ -1,0 +1,106 @@
+"""Groups of users as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import List, Optional, Sequence, Tuple, Union
+
+from tenax.client import reading
+from tenax.client.session import Session, at
+from tenax.client.users import User, get_user
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+
+
+@dataclass(frozen=True)
+class Group:
+    """A named set of users. It gives nobody a right."""
+
+    id: int
+    name: str
+    users: Tuple[User, ...]
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session) -> Group:
+        """From an answer of the master."""
+        return Group(
+            id=reading.integer(value, "groupId"),
+            name=reading.text(value, "name"),
+            users=tuple(User.read(one, session) for one in reading.records(value, "users")),
+            raw=value,
+            session=session,
+        )
+
+    def rename(self, name: str) -> Group:
+        """Raises AlreadyExists, Forbidden."""
+        return self._update({"name": name})
+
+    def add(self, usernames: Sequence[str]) -> Group:
+        """Put users in. Raises NotFound, Forbidden."""
+        return self._update({"addUsers": [*user_ids(self.session, usernames)]})
+
+    def remove(self, usernames: Sequence[str]) -> Group:
+        """Take users out. Raises NotFound, Forbidden."""
+        return self._update({"removeUsers": [*user_ids(self.session, usernames)]})
+
+    def delete(self) -> None:
+        """Delete the group; its users stay. Raises Forbidden."""
+        self.session.call("DELETE", at("/api/v1/groups/{}", self.id))
+
+    def _update(self, body: JsonObject) -> Group:
+        answer = self.session.call("PUT", at("/api/v1/groups/{}", self.id), body={"groupId": self.id, **body})
+        return Group.read(reading.record(answer, "group"), self.session)
+
+
+@dataclass(frozen=True)
+class GroupSize:
+    """A group in a list."""
+
+    id: int
+    name: str
+    members: int
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+
+
+def list_groups(session: Session, *, of_user: Optional[str] = None) -> List[GroupSize]:
+    """Groups by name; ``of_user``: those that this user is in. Raises NotFound."""
+    body: JsonObject = {"limit": 0}
+    if of_user is not None:
+        body["userId"] = get_user(session, of_user).id
+    found = reading.records(session.post("/api/v1/groups/search", body), "groups")
+    return [_size(one) for one in found]
+
+
+def get_group(session: Session, which: Union[int, str]) -> Group:
+    """A group by number or name. Raises NotFound."""
+    number = which if isinstance(which, int) else _number(session, which)
+    answer = session.get(at("/api/v1/groups/{}", number))
+    return Group.read(reading.record(answer, "group"), session)
+
+
+def create_group(session: Session, name: str, usernames: Sequence[str] = ()) -> Group:
+    """Make a group with these users. Raises AlreadyExists, NotFound, Forbidden."""
+    body: JsonObject = {"name": name, "addUsers": [*user_ids(session, usernames)]}
+    return Group.read(reading.record(session.post("/api/v1/groups", body), "group"), session)
+
+
+def user_ids(session: Session, usernames: Sequence[str]) -> List[int]:
+    """The numbers of users. Raises NotFound."""
+    return [get_user(session, name).id for name in usernames]
+
+
+def _number(session: Session, name: str) -> int:
+    found = reading.records(session.post("/api/v1/groups/search", {"name": name, "limit": 1}), "groups")
+    if not found:
+        raise NotFound(f"There is no group {name!r}.")
+    return reading.integer(reading.record(found[0], "group"), "groupId")
+
+
+def _size(value: JsonObject) -> GroupSize:
+    group = reading.record(value, "group")
+    members = reading.integer(value, "numMembers")
+    return GroupSize(reading.integer(group, "groupId"), reading.text(group, "name"), members, value)

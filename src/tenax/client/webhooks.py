@@ -1,0 +1,167 @@
+"""Webhooks as values: who is told of what over HTTP."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from typing import List, Optional, Sequence, Tuple, Union
+
+from tenax.client import reading
+from tenax.client.session import Session, at
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """One thing that a webhook tells of.
+
+    ``kind``: EXPERIMENT_STATE_CHANGE (with ``{"state": ...}``), TASK_LOG (``{"regex": ...}``) or CUSTOM.
+    """
+
+    kind: str
+    condition: JsonObject = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """In a line."""
+        detail = reading.text(self.condition, "state") or reading.text(self.condition, "regex")
+        return f"{self.kind} {detail}".rstrip()
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A message that was sent, or is to be."""
+
+    id: int
+    event_id: str
+    event_type: str
+    #: WAITING, DELIVERED or FAILED.
+    state: str
+    attempts: int
+    outcome: str
+    created: Optional[datetime.datetime]
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An address, and what it is told of."""
+
+    id: int
+    name: str
+    #: Without its path, unless it is yours to change.
+    url: str
+    #: DEFAULT or SLACK.
+    kind: str
+    #: WORKSPACE: all experiments there; SPECIFIC: those that name it.
+    mode: str
+    #: None: all workspaces.
+    workspace_id: Optional[int]
+    triggers: Tuple[Trigger, ...]
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session) -> Webhook:
+        """From an answer of the master."""
+        triggers = tuple(
+            Trigger(_short(one, "triggerType", "TRIGGER_TYPE_"), reading.record(one, "condition"))
+            for one in reading.records(value, "triggers")
+        )
+        return Webhook(
+            id=reading.integer(value, "id"),
+            name=reading.text(value, "name"),
+            url=reading.text(value, "url"),
+            kind=_short(value, "webhookType", "WEBHOOK_TYPE_"),
+            mode=_short(value, "mode", "WEBHOOK_MODE_"),
+            workspace_id=reading.integer(value, "workspaceId") or None,
+            triggers=triggers,
+            raw=value,
+            session=session,
+        )
+
+    def set_url(self, url: str) -> Webhook:
+        """Send to another address from now on, also what waits already. Raises InvalidInput, Forbidden."""
+        answer = self.session.call("PATCH", at("/api/v1/webhooks/{}", self.id), body={"url": url})
+        return Webhook.read(reading.record(answer, "webhook"), self.session)
+
+    def test(self) -> Tuple[bool, str]:
+        """Send a message now: whether it was taken, and how the receiver answered. Raises Forbidden."""
+        answer = self.session.call("POST", at("/api/v1/webhooks/{}/test", self.id), once=True)
+        return reading.flag(answer, "completed"), reading.text(answer, "outcome")
+
+    def delete(self) -> None:
+        """Delete it, and what waits for it. Raises Forbidden."""
+        self.session.call("DELETE", at("/api/v1/webhooks/{}", self.id))
+
+    def deliveries(self, most: int = 50) -> List[Delivery]:
+        """What was sent and what waits, the newest first. Raises Forbidden."""
+        answer = self.session.get(at("/api/v1/webhooks/{}/deliveries", self.id), {"limit": most})
+        return [_delivery(one) for one in reading.records(answer, "deliveries")]
+
+
+def list_webhooks(session: Session) -> List[Webhook]:
+    """All of them."""
+    return [Webhook.read(one, session) for one in reading.records(session.get("/api/v1/webhooks"), "webhooks")]
+
+
+def get_webhook(session: Session, which: Union[int, str]) -> Webhook:
+    """A webhook by number or name. Raises NotFound."""
+    if isinstance(which, int):
+        answer = session.get(at("/api/v1/webhooks/{}", which))
+        return Webhook.read(reading.record(answer, "webhook"), session)
+    found = [one for one in list_webhooks(session) if one.name.lower() == which.lower()]
+    if not found:
+        raise NotFound(f"There is no webhook {which!r}.")
+    if len(found) > 1:
+        numbers = ", ".join(str(one.id) for one in found)
+        raise NotFound(f"{which!r} is the name of several webhooks: give one of the numbers {numbers}.")
+    return found[0]
+
+
+def create_webhook(
+    session: Session,
+    name: str,
+    url: str,
+    triggers: Sequence[Trigger],
+    *,
+    kind: str = "DEFAULT",
+    mode: str = "WORKSPACE",
+    workspace_id: Optional[int] = None,
+) -> Webhook:
+    """Make a webhook. Raises InvalidInput, AlreadyExists, Forbidden."""
+    body: JsonObject = {
+        "name": name,
+        "url": url,
+        "webhookType": f"WEBHOOK_TYPE_{kind}",
+        "mode": f"WEBHOOK_MODE_{mode}",
+        "workspaceId": workspace_id,
+        "triggers": [{"triggerType": f"TRIGGER_TYPE_{one.kind}", "condition": one.condition} for one in triggers],
+    }
+    return Webhook.read(reading.record(session.post("/api/v1/webhooks", body), "webhook"), session)
+
+
+def signing_key(session: Session) -> str:
+    """What receivers check signatures with. Raises Forbidden for anyone but administrators."""
+    return reading.text(session.get("/api/v1/webhooks/signing-key"), "signingKey")
+
+
+def _delivery(value: JsonObject) -> Delivery:
+    return Delivery(
+        id=reading.integer(value, "id"),
+        event_id=reading.text(value, "eventId"),
+        event_type=reading.text(value, "eventType"),
+        state=reading.text(value, "state"),
+        attempts=reading.integer(value, "attempts"),
+        outcome=reading.text(value, "outcome"),
+        created=reading.moment(value, "createdAt"),
+        raw=value,
+    )
+
+
+def _short(value: JsonObject, key: str, prefix: str) -> str:
+    found = reading.text(value, key)
+    return found[len(prefix) :] if found.startswith(prefix) else found
