@@ -72,6 +72,8 @@ from tenax.master.context import Master
 ROUTES: tuple[Routes, ...] = (
     # What tasks and agents call all the time comes first: a request is matched against one route after another.
     spool.routes,
+    # Before metrics, whose paths take anything for an id.
+    reports.routes,
     metrics.routes,
     logs.routes,
     system.routes,
@@ -85,7 +87,6 @@ ROUTES: tuple[Routes, ...] = (
     roles.routes,
     webhooks.routes,
     submissions.routes,
-    reports.routes,
     # Before those, whose paths take anything for an id.
     unmanaged.routes,
     continuing.routes,

@@ -67,7 +67,7 @@ async def profiler_metrics(master: MasterDep, caller: CallerDep, request: Reques
 
 
 def _points(batch: JsonObject) -> tuple[int, list[tuple[str, str, JsonObject]]]:
-    """The trial, and group, time and values of each sample."""
+    """The trial, and group, time and metrics of each sample."""
     labels = _object(batch.get("labels"))
     name, agent = labels.get("name"), labels.get("agentId", labels.get("agent_id")) or ""
     gpu = labels.get("gpuUuid", labels.get("gpu_uuid"))
@@ -83,7 +83,7 @@ def _points(batch: JsonObject) -> tuple[int, list[tuple[str, str, JsonObject]]]:
     found: list[tuple[str, str, JsonObject]] = []
     for at, value in zip(times, values, strict=True):
         own: JsonObject = {name: value}
-        found.append((group, str(at), {str(agent): {str(gpu): own} if gpu else own}))
+        found.append((group, str(at), {"avgMetrics": {str(agent): {str(gpu): own} if gpu else own}}))
     return trial_id, found
 
 

@@ -15,7 +15,7 @@ join users u on u.id = e.owner_id
 where e.state <> 'DELETING'"""
 
 _SEARCHER = "d.config -> 'searcher' ->> "
-_STATE = """case when e.state <> 'ACTIVE' then e.state else coalesce((
+_STATE = """case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else coalesce((
     select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
                             when 'STARTING' then 3 else 4 end)
            when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' when 1 then 'QUEUED' end

@@ -226,7 +226,7 @@ async def progress_by_request(conn: Connection, experiment_id: int) -> dict[str,
 
 _IN_DOCUMENT = "exists (select 1 from experiment_documents x where x.experiment_id = e.id and {})"
 #: What an ACTIVE experiment is shown as.
-_SHOWN = """(case when e.state <> 'ACTIVE' then e.state else (
+_SHOWN = """(case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else (
     select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
                                  when 'STARTING' then 3 else 4 end)
            when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end

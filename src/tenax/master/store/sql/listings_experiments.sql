@@ -26,8 +26,8 @@ left join lateral (
     select t.reason as first_failure
     from trials t where t.experiment_id = e.id and t.state = 'ERROR' order by t.id limit 1) failed on e.state = 'ERROR'
 left join lateral (
-    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3 when 'STARTING' then 3 else 4 end)
-                    when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end as shown_state,
+    select case when e.unmanaged then 'RUNNING' else case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3 when 'STARTING' then 3 else 4 end)
+                    when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end end as shown_state,
            (array_agg(q.reason order by a.requested_at, a.allocation_id) filter (where q.reason is not null))[1] as wait_reason
     from trials t
     join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'

@@ -14,6 +14,7 @@ where e.state <> 'DELETING'
 -- name: state
 -- What a run is shown as: its own state once it has ended, else what it is on the way to, else what its attempt does.
 case when t.state <> 'ACTIVE' then t.state
+     when e.unmanaged then case when t.run_id > 0 then 'RUNNING' else 'QUEUED' end
      when t.wish = 'KILL' or e.state = 'STOPPING_KILLED' then 'STOPPING_KILLED'
      when t.wish = 'CANCEL' or e.state = 'STOPPING_CANCELED' then 'STOPPING_CANCELED'
      when t.wish = 'STOP' then 'STOPPING_COMPLETED'

@@ -49,7 +49,8 @@ from trials t
 where t.experiment_id = $1
   and ($2::text[] is null or t.state = any($2) or (t.state = 'ACTIVE' and coalesce((
         select case a.state when 'PENDING' then 'QUEUED' when 'ASSIGNED' then 'STARTING' when 'TERMINATING' then 'RUNNING' else a.state end
-        from allocations a where a.task_id = t.task_id and a.state <> 'TERMINATED'), 'QUEUED') = any($2)))
+        from allocations a where a.task_id = t.task_id and a.state <> 'TERMINATED'),
+        (select 'RUNNING' from experiments x where x.id = t.experiment_id and x.unmanaged and t.run_id > 0), 'QUEUED') = any($2)))
 
 -- name: owner
 select e.owner_id, e.id as experiment_id from trials t join experiments e on e.id = t.experiment_id where t.id = $1;

@@ -1,0 +1,220 @@
+"""What is trained elsewhere, over the wire: whose it is, what may be said of it, and what becomes of silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenax.master.loops.loop import Desk
+from tenax.master.loops.rescuing import UNMANAGED_WAIT_S, Rescuing
+from tenax.master.store import leases
+from tenax.master.store.database import now
+from tenax.master.store.wakeups import Woken
+from tests.kits.api import Api, Client
+from tests.master.api.test_allocations import running
+
+CONFIG = "name: far\nsearcher: {name: single, metric: score}\n"
+PASSWORD = "Secret-Words-9"
+NEW = {"config": CONFIG, "unmanaged": True}
+
+
+async def experiment(api: Api, who: Client | None = None) -> int:
+    reply = await (who or api.user).post("/api/v1/experiments", NEW)
+    assert reply.status_code == 200, reply.text
+    number: int = reply.json()["experiment"]["id"]
+    return number
+
+
+async def trial(api: Api, start: bool = True) -> int:
+    made = {"experimentId": await experiment(api), "hparams": {"lr": 1}, "unmanaged": True}
+    reply = await api.user.post("/api/v1/trials", made)
+    assert reply.status_code == 200, reply.text
+    number: int = reply.json()["trial"]["id"]
+    if start:
+        reply = await api.user.post(f"/api/v1/trials/{number}/start", {"resume": True})
+        assert reply.json() == {"trialRunId": 1, "latestCheckpoint": None, "stepsCompleted": 0}
+    return number
+
+
+async def state(api: Api, number: int) -> tuple[str, str]:
+    """Of the trial, and of its experiment."""
+    told = (await api.user.get(f"/api/v1/trials/{number}")).json()["trial"]
+    above = (await api.user.get(f"/api/v1/experiments/{told['experimentId']}")).json()["experiment"]
+    return told["state"], above["state"]
+
+
+async def look(api: Api, silent_s: float, listened_s: float) -> None:
+    """One look of the rescuing loop at a trial that was heard of ``silent_s`` ago."""
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update unmanaged_trials set heard_at = now() - make_interval(secs => $1)", silent_s)
+        lease = await leases.acquire(conn, "rescuing", "test", 3600.0)
+        moment = (await now(conn)).timestamp()
+    assert lease is not None
+    loop = Rescuing(25.0)
+    await loop.make_pass(Desk(api.master.db, lease), Woken(frozenset(), full=False))
+    assert loop._watch is not None
+    loop._watch = type(loop._watch)(moment - listened_s, moment)
+    await loop.make_pass(Desk(api.master.db, lease), Woken(frozenset(), full=False))
+
+
+async def test_its_life(api: Api) -> None:
+    """It is QUEUED until its script starts, then RUNNING, and ends as its script says; a new start brings it back."""
+    number = await trial(api, start=False)
+    assert await state(api, number) == ("STATE_QUEUED", "STATE_RUNNING")
+    await api.user.post(f"/api/v1/trials/{number}/start", {})
+    assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
+    for _ in range(2):
+        assert (await api.user.patch(f"/api/v1/trials/{number}", {"state": "STATE_COMPLETED"})).status_code == 200
+        assert await state(api, number) == ("STATE_COMPLETED", "STATE_COMPLETED")
+    refused = await api.user.patch(f"/api/v1/trials/{number}", {"state": "STATE_RUNNING"})
+    assert (refused.status_code, "start it again" in refused.text) == (400, True)
+    again = await api.user.post(f"/api/v1/trials/{number}/start", {"resume": True})
+    assert again.json()["trialRunId"] == 2
+    assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
+
+
+async def test_what_it_reports(api: Api) -> None:
+    """Its owner reports metrics, progress and checkpoints; the next start goes on from the latest checkpoint."""
+    number = await trial(api)
+    place = f"/api/v1/trials/{number}"
+    task_id = (await api.user.get(place)).json()["trial"]["taskId"]
+    metrics = {"trialId": number, "trialRunId": 1, "stepsCompleted": 4, "metrics": {"avgMetrics": {"loss": 1.0}}}
+    uuid = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0099"
+    asked = [
+        await api.user.post("/api/v1/runs/start", {"runId": number, "checkpointStorage": {"type": "directory"}}),
+        await api.user.post(f"{place}/metrics", {"group": "training", "metrics": metrics}),
+        await api.user.post(f"{place}/validation_metrics", metrics),
+        await api.user.post(f"{place}/progress", {"progress": 0.5, "is_raw": True}),
+        await api.user.post(f"{place}/runner/metadata", {"state": "training"}),
+        await api.user.post(
+            "/api/v1/checkpoints",
+            {"uuid": uuid, "taskId": task_id, "metadata": {"steps_completed": 4}, "state": "STATE_COMPLETED"},
+        ),
+        await api.user.post("/task-logs", [{"task_id": task_id, "timestamp": "2026-01-01T00:00:00Z", "log": "hi\n"}]),
+        await api.user.post(
+            "/api/v1/trial-source-info",
+            {
+                "trialSourceInfo": {
+                    "trialId": number,
+                    "checkpointUuid": uuid,
+                    "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE",
+                }
+            },
+        ),
+    ]
+    assert [reply.status_code for reply in asked] == [200] * len(asked), [reply.text for reply in asked]
+    told = (await api.user.get(place)).json()["trial"]
+    assert (told["progress"], told["runnerState"], told["totalBatchesProcessed"]) == (0.5, "training", 4)
+    started = await api.user.post(f"{place}/start", {"resume": True})
+    assert started.json() == {"trialRunId": 2, "latestCheckpoint": uuid, "stepsCompleted": 4}
+    old = await api.user.post(f"{place}/metrics", {"group": "training", "metrics": {**metrics, "stepsCompleted": 5}})
+    assert old.status_code == 400
+    assert "hi" in (await api.user.get(f"{place}/logs")).text
+
+
+async def test_names(api: Api) -> None:
+    """The same name is the same thing; a name of somebody else's is refused."""
+    path = "/api/v1/experiments/by-external-id/mine/with%20slashes"
+    first = await api.user.ask("PUT", path, NEW)
+    assert first.status_code == 200, first.text
+    number = first.json()["experiment"]["id"]
+    assert (await api.user.ask("PUT", path, NEW)).json()["experiment"]["id"] == number
+    wish = {"createTrialRequest": {"experimentId": number, "unmanaged": True}, "externalTrialId": "t"}
+    ids = {(await api.user.ask("PUT", "/api/v1/trials", wish)).json()["trial"]["id"] for _ in range(2)}
+    assert len(ids) == 1
+    other = await api.admin.post("/api/v1/users", {"user": {"username": "ann", "active": True}, "password": PASSWORD})
+    assert other.status_code == 200, other.text
+    ann = await api.login("ann", PASSWORD)
+    assert (await ann.ask("PUT", path, NEW)).status_code == 403
+    assert (await ann.ask("PUT", "/api/v1/trials", wish)).status_code == 403
+    assert (await ann.post(f"/api/v1/trials/{ids.pop()}/start", {})).status_code == 403
+
+
+async def test_one_that_falls_silent_is_lost_and_comes_back(api: Api) -> None:
+    """After five silent minutes it is an ERROR that says so; the next heartbeat makes it RUNNING again."""
+    number = await trial(api)
+    await look(api, UNMANAGED_WAIT_S - 60, 3600)
+    assert (await state(api, number))[0] == "STATE_RUNNING"
+    await look(api, UNMANAGED_WAIT_S + 60, UNMANAGED_WAIT_S - 60)
+    assert (await state(api, number))[0] == "STATE_RUNNING"
+    await look(api, UNMANAGED_WAIT_S + 60, 3600)
+    assert await state(api, number) == ("STATE_ERROR", "STATE_ERROR")
+    told = (await api.user.get(f"/api/v1/trials/{number}")).json()["trial"]
+    assert "not heard of" in told["reason"]
+    assert (await api.user.patch(f"/api/v1/trials/{number}", {})).status_code == 200
+    assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("PUT", "/api/v1/experiments/by-external-id/x", {"config": CONFIG}, 400),
+        ("PUT", "/api/v1/experiments/by-external-id/%20", NEW, 400),
+        ("PUT", f"/api/v1/experiments/by-external-id/{'x' * 501}", NEW, 400),
+        ("PUT", "/api/v1/experiments/by-external-id/x", {"config": "]", "unmanaged": True}, 400),
+        ("POST", "/api/v1/trials", {"experimentId": 99, "unmanaged": True}, 404),
+        ("POST", "/api/v1/trials", {"experimentId": 99}, 501),
+        ("POST", "/api/v1/trials", {"experimentId": "x", "unmanaged": True}, 400),
+        ("PUT", "/api/v1/trials", {"createTrialRequest": None, "externalTrialId": ""}, 501),
+        ("POST", "/api/v1/trials/99/start", {}, 404),
+        ("PATCH", "/api/v1/trials/99", {}, 404),
+        ("PATCH", "/api/v1/trials/{own}", {"state": "STATE_NONSENSE"}, 400),
+        ("PATCH", "/api/v1/trials/{own}", {"state": "STATE_PAUSED"}, 400),
+        ("POST", "/api/v1/trials/{own}/kill", {}, 400),
+        ("POST", "/task-logs", {"logs": []}, 400),
+        ("POST", "/task-logs", [1], 400),
+        ("POST", "/task-logs", [{"task_id": "no", "timestamp": "2026-01-01T00:00:00Z", "log": "x"}], 404),
+        ("POST", "/api/v1/trial-source-info", {"trialSourceInfo": {"trialId": 1}}, 400),
+        ("POST", "/api/v1/trials/profiler/metrics", {"batches": [{"labels": {"name": "x"}}]}, 400),
+        ("POST", "/api/v1/trials/profiler/metrics", {"batches": 1}, 400),
+        ("GET", "/api/v1/trials/by-external-id/x/y", None, 404),
+        ("GET", "/api/v1/allocations/none", None, 404),
+    ],
+)
+async def test_what_makes_no_sense(api: Api, method: str, path: str, body: object, status: int) -> None:
+    """It is refused in words, and is never an error of ours."""
+    own = await trial(api) if "{own}" in path else 0
+    reply = await api.user.ask(method, path.replace("{own}", str(own)), body)
+    assert reply.status_code == status, reply.text
+
+
+async def test_managed_trials_speak_by_their_task_alone(api: Api) -> None:
+    """Their owner neither starts nor ends them, nor reports for them."""
+    one = await running(api)
+    place = f"/api/v1/trials/{one.trial}"
+    for path, body in (
+        (f"{place}/start", {}),
+        (f"{place}/progress", {"progress": 0.1}),
+        ("/api/v1/runs/start", {"runId": one.trial}),
+    ):
+        assert (await api.admin.post(path, body)).status_code in (400, 403), path
+    assert (await api.admin.patch(place, {"state": "STATE_COMPLETED"})).status_code == 400
+
+
+async def test_the_machines_samples(api: Api) -> None:
+    """Samples in the older form are reports of the machine's groups."""
+    number = await trial(api)
+    batch = {
+        "values": [0.5, 0.75],
+        "timestamps": ["2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"],
+        "labels": {"trialId": number, "name": "gpu_util", "agentId": "a1", "gpuUuid": "GPU-1"},
+    }
+    reply = await api.user.post("/api/v1/trials/profiler/metrics", {"batches": [batch]})
+    assert reply.status_code == 200, reply.text
+    found = await api.user.get("/api/v1/trials/metrics/trial_metrics", trialIds=number, group="gpu")
+    assert "0.75" in found.text
+
+
+async def test_an_attempt_tells_of_its_service(api: Api) -> None:
+    """It waits, then is ready; it says where it is reached; and all of it is seen by who asks for the attempt."""
+    one = await running(api)
+    place = one.path
+    assert (await one.task.post(f"{place}/waiting", {})).status_code == 200
+    told = (await api.user.get(place)).json()["allocation"]
+    assert (told["state"], told["isReady"]) == ("STATE_WAITING", False)
+    assert (await one.task.post(f"{place}/ready", {})).status_code == 200
+    assert (await one.task.post(f"{place}/proxy_address", {"proxyAddress": "10.0.0.7"})).status_code == 200
+    assert (await one.task.post(f"{place}/proxy_address", {"proxyAddress": ""})).status_code == 400
+    told = (await api.user.get(place)).json()["allocation"]
+    assert (told["state"], told["isReady"], told["allocationId"]) == ("STATE_RUNNING", True, one.attempt.allocation_id)
+    one_peer = {"requestUuid": "u", "numPeers": 1, "data": {"rank": 0}, "nodeName": "n"}
+    assert (await one.task.post(f"{place}/notify_container_running", one_peer)).json() == {"data": [{"rank": 0}]}
