@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, List, Optional, Tuple
 
 import click
 
 from tenax.cli import output
-from tenax.cli.access import Access, json_option, pass_access
+from tenax.cli.access import Access, list_options, pass_access
 from tenax.cli.servers import ServerGroup
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.group(
     cls=ServerGroup,
     module="tenax.agent",
-    help="List agents; with options of the server, run an agent in the foreground: "
+    help="List agents, turn them on and off; with options of the server, run an agent in the foreground: "
     "tenax agent --master-url http://master:8080 --join-token-file FILE",
 )
 def group() -> None:
@@ -25,16 +25,19 @@ def group() -> None:
 
 
 @group.command("list")
-@json_option
+@click.option("-p", "--pool", help="Only those of this resource pool.")
+@click.option("--state", type=click.Choice(["enabled", "draining", "disabled", "away"]), help="Only those that are so.")
+@list_options
 @pass_access
-def list_(access: Access, as_json: bool) -> None:
+def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bool, as_csv: bool) -> None:
     """List the agents of the cluster."""
     from tenax.client.agents import list_agents
 
-    agents = list_agents(access.session())
-    if as_json:
-        output.document([agent.raw for agent in agents])
-        return
+    agents = [
+        agent
+        for agent in list_agents(access.session())
+        if (pool is None or pool in agent.pools) and (state is None or state_of(agent) == state)
+    ]
     columns = [
         output.Column("AGENT"),
         output.Column("STATE", state=True),
@@ -46,8 +49,8 @@ def list_(access: Access, as_json: bool) -> None:
         output.Column("ADDRESS"),
         output.Column("LAST SEEN"),
     ]
-    output.table(columns, [_row(agent) for agent in agents])
-    if not agents:
+    output.listing(columns, [_row(agent) for agent in agents], [agent.raw for agent in agents], as_json, as_csv)
+    if not agents and pool is None and state is None:
         output.say("There is no agent. Start one with: tenax agent --master-url URL --join-token-file FILE")
     for agent in agents:
         if agent.foreign_count:
@@ -56,7 +59,68 @@ def list_(access: Access, as_json: bool) -> None:
             )
 
 
+@group.command()
+@click.argument("agent", nargs=-1)
+@click.option("--all", "everyone", is_flag=True, help="All agents.")
+@pass_access
+def enable(access: Access, agent: Tuple[str, ...], everyone: bool) -> None:
+    """Let agents take work again."""
+    from tenax.client.agents import enable_agent
+
+    for name in _named(access, agent, everyone):
+        enable_agent(access.session(), name)
+        print(f"Agent {name} is enabled")
+
+
+@group.command()
+@click.argument("agent", nargs=-1)
+@click.option("--all", "everyone", is_flag=True, help="All agents.")
+@click.option("--drain", is_flag=True, help="What runs there may end by itself; without it, it is ended and goes back.")
+@pass_access
+def disable(access: Access, agent: Tuple[str, ...], everyone: bool, drain: bool) -> None:
+    """Let agents take nothing new.
+
+    What runs there is ended and placed elsewhere (no trial is charged a restart for it), unless it may --drain.
+    """
+    from tenax.client.agents import disable_agent
+
+    for name in _named(access, agent, everyone):
+        left = disable_agent(access.session(), name, drain=drain)
+        print(f"Agent {name} is {'draining' if drain else 'disabled'}")
+        if left.container_count:
+            what = "may still end there by themselves" if drain else "are being ended there"
+            output.say(f"{left.container_count} containers {what}.")
+
+
+@group.command()
+@click.argument("agent")
+@click.option("--force", is_flag=True, help="Give up what still counts as running there.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@pass_access
+def remove(access: Access, agent: str, force: bool, yes: bool) -> None:
+    """Forget an agent that is gone for good, with its slots.
+
+    It must not be connected. What still counts as running there is lost with --force, and goes back into the queue. A
+    machine that comes back under this name joins anew.
+    """
+    from tenax.client.agents import remove_agent
+
+    if not yes:
+        click.confirm(f"Forget the agent {agent}?", abort=True, err=True)
+    remove_agent(access.session(), agent, force=force)
+    print(f"Agent {agent} is removed")
+
+
 group.alias("list", "ls")
+group.alias("remove", "rm")
+
+
+def _named(access: Access, names: Tuple[str, ...], everyone: bool) -> List[str]:
+    from tenax.client.agents import list_agents
+
+    if everyone == bool(names):
+        raise click.UsageError("Name the agents, or all of them with --all.")
+    return [one.id for one in list_agents(access.session())] if everyone else list(names)
 
 
 def _row(agent: Agent) -> list[str]:

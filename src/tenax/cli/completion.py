@@ -36,6 +36,8 @@ _NAMES = {"limit": _MOST}
 SOURCES: Dict[str, Source] = {
     "experiment": Source("/api/v1/experiments", "experiments", "id", ("name", "state"), _NEWEST),
     "agent": Source("/api/v1/agents", "agents", "id", ("resourcePool",)),
+    "slot": Source("/api/v1/agents", "agents", "id", ("resourcePool",)),
+    "queue": Source("/api/v1/job-queues", "jobs", "jobId", ("name", "entityId")),
     "pool": Source("/api/v1/resource-pools", "resourcePools", "name", ("description",)),
     "user": Source("/api/v1/users", "users", "username", ("displayName",), _NAMES),
     "webhook": Source("/api/v1/webhooks", "webhooks", "name", ("url",)),
@@ -49,7 +51,7 @@ SOURCES: Dict[str, Source] = {
 #: Of each noun: the arguments of its commands that name one of its things.
 ARGUMENTS = frozenset({"number", "numbers", "experiment", "uuid", "name", "names", "agent", "agent_id", "model", "ids",
                        "user", "username", "usernames", "workspace", "template", "task", "task_id", "command_id",
-                       "pool", "id", "which"})  # fmt: skip
+                       "pool", "id", "which", "job", "other"})  # fmt: skip
 #: Commands whose argument is the name of something new.
 _MAKE = frozenset({"create", "login"})
 

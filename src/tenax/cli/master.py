@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 import click
 
 from tenax import __version__
 from tenax.cli import output
 from tenax.cli.access import Access, json_option, pass_access
+from tenax.cli.lazy import Group
 from tenax.cli.servers import ServerGroup
+
+#: Of the master's log, from the quietest to the loudest.
+LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 @click.group(
@@ -40,6 +46,121 @@ def info(access: Access, as_json: bool) -> None:
         ("master id", text(answer, "masterId")),
     ]
     output.pairs([row for row in rows if row[1]])
+
+
+@click.group("config", cls=Group, invoke_without_command=True, help="Show the master's settings, and change its log.")
+@click.pass_context
+def config(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        context.invoke(show, as_json=False)
+
+
+@config.command()
+@json_option
+@pass_access
+def show(access: Access, as_json: bool) -> None:
+    """Show the settings of the master that answers, without secrets."""
+    from tenax.client.cluster import master_config
+
+    found = master_config(access.session())
+    if as_json:
+        output.document(found)
+        return
+    from tenax.cli import yaml12
+
+    print(yaml12.dump(found), end="")
+
+
+@config.command("set")
+@click.option("--log-level", "--log.level", "level", type=click.Choice(LEVELS, case_sensitive=False))
+@click.option("--log-color", "--log.color", "color", type=click.Choice(["on", "off"]))
+@pass_access
+def set_(access: Access, level: Optional[str], color: Optional[str]) -> None:
+    """Change level and colour of its log, until it is restarted; all else is set in its configuration."""
+    from tenax.client.cluster import set_master_log
+
+    if level is None and color is None:
+        raise click.UsageError("Give what should change: --log-level or --log-color.")
+    set_master_log(access.session(), level=level, color=None if color is None else color == "on")
+    print("The master's log is changed")
+    output.say("Until the master is restarted: its configuration stays as it is.")
+
+
+@group.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
+@click.option("--tail", type=click.IntRange(min=0), help="Only the last lines, so many.")
+@click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), help="Only lines that are at least so loud.")
+@pass_access
+def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str]) -> None:
+    """Print the newest lines of the log of the master that answers."""
+    from tenax.client.cluster import master_logs
+
+    least = 0 if level is None else LEVELS.index(level.lower())
+    for line in master_logs(access.session(), tail=tail, follow=follow):
+        if line.level.lower() not in LEVELS[:least]:
+            print(f"{output.moment(line.time)} [{line.level.lower()}] {line.message}", flush=follow)
+
+
+@click.group("message", cls=Group, help="The message that is shown to everyone who uses the cluster.")
+def message() -> None:
+    pass
+
+
+@message.command("get")
+@json_option
+@pass_access
+def get_message(access: Access, as_json: bool) -> None:
+    """Show the message, also one whose time has not come."""
+    from tenax.client import reading
+    from tenax.client.cluster import cluster_message
+
+    found = cluster_message(access.session())
+    if as_json:
+        output.document(found)
+    elif found is None:
+        output.say("There is no message.")
+    else:
+        start, end = reading.moment(found, "startTime"), reading.moment(found, "endTime")
+        until = output.moment(end) or "it is taken back"
+        output.pairs([("message", reading.text(found, "message")), ("from", output.moment(start)), ("until", until)])
+
+
+@message.command("set")
+@click.argument("text")
+@click.option("-s", "--start", metavar="TIME", help="When it begins (RFC 3339; default: now).")
+@click.option("-e", "--end", metavar="TIME", help="When it ends (RFC 3339; default: when it is taken back).")
+@click.option("-d", "--duration", help="How long it lasts: 30m, 24h, 2w.")
+@pass_access
+def set_message(access: Access, text: str, start: Optional[str], end: Optional[str], duration: Optional[str]) -> None:
+    """Show TEXT to everyone, in the place of the message before."""
+    from tenax.client.cluster import set_cluster_message
+
+    set_cluster_message(access.session(), text, start=start, end=end, duration=duration)
+    print("The message is set")
+
+
+@message.command("clear")
+@pass_access
+def clear_message(access: Access) -> None:
+    """Take the message back."""
+    from tenax.client.cluster import clear_cluster_message
+
+    clear_cluster_message(access.session())
+    print("There is no message any more")
+
+
+@group.command("cleanup-logs")
+@pass_access
+def cleanup_logs(access: Access) -> None:
+    """Remove output of tasks that is kept no longer, now and not at the next time of the schedule."""
+    from tenax.client.cluster import cleanup_logs as clean
+
+    print(f"{clean(access.session())} lines are removed")
+
+
+group.add_command(config)
+group.add_command(message)
+group.alias("message", "cluster-message")
 
 
 @click.command()

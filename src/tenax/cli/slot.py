@@ -2,56 +2,88 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Optional
+
 import click
 
 from tenax.cli import output
-from tenax.cli.access import Access, json_option, pass_access
+from tenax.cli.access import Access, list_options, pass_access
 from tenax.cli.lazy import Group
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import JsonObject
+
+if TYPE_CHECKING:
+    from tenax.client.agents import Slot
 
 
-@click.group(cls=Group, help="List slots: the devices that tasks get.")
+@click.group(cls=Group, help="List slots, the devices that tasks get; turn them on and off.")
 def group() -> None:
     pass
 
 
 @group.command("list")
-@json_option
+@click.option("-a", "--agent", help="Only those of this agent.")
+@click.option("--state", type=click.Choice(["free", "in use", "draining", "disabled"]), help="Only those that are so.")
+@list_options
 @pass_access
-def list_(access: Access, as_json: bool) -> None:
-    """List the slots of all agents."""
+def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: bool, as_csv: bool) -> None:
+    """List the slots of all agents, and what runs on them."""
     from tenax.client.agents import list_agents
 
-    slots = [slot for agent in list_agents(access.session()) for slot in agent.slots]
-    if as_json:
-        listed: list[Json] = [
-            {
-                "agentId": slot.agent_id,
-                "slotId": slot.id,
-                "type": slot.kind,
-                "name": slot.name,
-                "enabled": slot.enabled,
-                "draining": slot.draining,
-                "containerId": slot.container_id,
-            }
-            for slot in slots
-        ]
-        output.document(listed)
-        return
+    slots = [slot for one in list_agents(access.session()) if agent in (None, one.id) for slot in one.slots]
+    shown = [slot for slot in slots if state is None or _word(slot) == state]
     columns = [
         output.Column("AGENT"),
         output.Column("SLOT", right=True),
         output.Column("TYPE"),
-        output.Column("STATE"),
+        output.Column("STATE", state=True),
         output.Column("CONTAINER"),
         output.Column("DEVICE", wraps=True),
     ]
-    rows = []
-    for slot in slots:
-        word = ("draining" if slot.draining else "disabled") if not slot.enabled or slot.draining else "free"
-        used = slot.container_id
-        rows.append([slot.agent_id, slot.id, slot.kind, "in use" if used and word == "free" else word, used, slot.name])
-    output.table(columns, rows)
+    rows = [[slot.agent_id, slot.id, slot.kind, _word(slot), slot.container_id, slot.name] for slot in shown]
+    output.listing(columns, rows, [_document(slot) for slot in shown], as_json, as_csv)
+
+
+@group.command()
+@click.argument("agent")
+@click.argument("slot", type=int)
+@pass_access
+def enable(access: Access, agent: str, slot: int) -> None:
+    """Let new work use SLOT of AGENT again."""
+    from tenax.client.agents import enable_slot
+
+    enable_slot(access.session(), agent, slot)
+    print(f"Slot {slot} of agent {agent} is enabled")
+
+
+@group.command()
+@click.argument("agent")
+@click.argument("slot", type=int)
+@click.option("--drain", is_flag=True, help="What runs on it may end by itself; without it, it is ended and goes back.")
+@pass_access
+def disable(access: Access, agent: str, slot: int, drain: bool) -> None:
+    """Let no new work use SLOT of AGENT."""
+    from tenax.client.agents import disable_slot
+
+    disable_slot(access.session(), agent, slot, drain=drain)
+    print(f"Slot {slot} of agent {agent} is {'draining' if drain else 'disabled'}")
 
 
 group.alias("list", "ls")
+
+
+def _word(slot: Slot) -> str:
+    if slot.enabled and not slot.draining:
+        return "in use" if slot.container_id else "free"
+    return "draining" if slot.draining else "disabled"
+
+
+def _document(slot: Slot) -> JsonObject:
+    return {
+        "agentId": slot.agent_id,
+        "slotId": slot.id,
+        "type": slot.kind,
+        "name": slot.name,
+        "enabled": slot.enabled,
+        "draining": slot.draining,
+        "containerId": slot.container_id,
+    }

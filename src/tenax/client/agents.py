@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import List, Optional, Tuple
 
 from tenax.client import reading
-from tenax.client.session import Session
+from tenax.client.session import Session, at
 from tenax.jsonvalue import JsonObject
 
 
@@ -96,3 +96,33 @@ def list_agents(session: Session) -> List[Agent]:
     """The agents of the cluster; one that is silent is among them while it may come back."""
     found = [Agent.read(value) for value in reading.records(session.get("/api/v1/agents"), "agents")]
     return sorted(found, key=lambda agent: agent.id)
+
+
+def enable_agent(session: Session, agent_id: str) -> Agent:
+    """Let it take work again. For administrators. Raises NotFound."""
+    answer = session.post(at("/api/v1/agents/{}/enable", agent_id))
+    return Agent.read(reading.record(answer, "agent"))
+
+
+def disable_agent(session: Session, agent_id: str, *, drain: bool = False) -> Agent:
+    """Let it take nothing new; what runs there is ended and placed elsewhere, with ``drain`` it may end by itself."""
+    answer = session.post(at("/api/v1/agents/{}/disable", agent_id), {"drain": drain})
+    return Agent.read(reading.record(answer, "agent"))
+
+
+def remove_agent(session: Session, agent_id: str, *, force: bool = False) -> None:
+    """Forget an agent that is gone for good; ``force``: what still counts as running there is lost.
+
+    Raises NotFound, InvalidInput while it is connected.
+    """
+    session.call("DELETE", at("/api/v1/agents/{}", agent_id), query={"force": force})
+
+
+def enable_slot(session: Session, agent_id: str, slot_id: int) -> None:
+    """Let new work use it again. For administrators. Raises NotFound."""
+    session.post(at("/api/v1/agents/{}/slots/{}/enable", agent_id, slot_id))
+
+
+def disable_slot(session: Session, agent_id: str, slot_id: int, *, drain: bool = False) -> None:
+    """Let no new work use it; what runs on it is ended and placed elsewhere, with ``drain`` it may end by itself."""
+    session.post(at("/api/v1/agents/{}/slots/{}/disable", agent_id, slot_id), {"drain": drain})

@@ -1,0 +1,132 @@
+"""``tenax pool`` (also ``resource-pool``, ``rp``): the resource pools, and the workspaces that they are kept for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, List, Tuple
+
+import click
+
+from tenax.cli import output
+from tenax.cli.access import Access, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.pools import Pool
+    from tenax.client.session import Session
+
+
+@click.group(cls=Group, help="List resource pools, and keep them for workspaces.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@list_options
+@pass_access
+def list_(access: Access, as_json: bool, as_csv: bool) -> None:
+    """List the resource pools: what they have, what is used, how much waits."""
+    from tenax.client.pools import list_pools
+
+    pools = list_pools(access.session())
+    columns = [
+        output.Column("POOL"),
+        output.Column("AGENTS", right=True),
+        output.Column("SLOTS", right=True),
+        output.Column("USED", right=True),
+        output.Column("TYPE"),
+        output.Column("WAITING", right=True),
+        output.Column("RUNNING", right=True),
+        output.Column("PREEMPTION"),
+        output.Column("DEFAULT FOR"),
+        output.Column("BOUND"),
+        output.Column("DESCRIPTION", wraps=True),
+    ]
+    output.listing(columns, [_row(pool) for pool in pools], [pool.raw for pool in pools], as_json, as_csv)
+
+
+@click.group("bindings", cls=Group, help="Keep a pool for some workspaces; one that is kept for none is for all.")
+def bindings() -> None:
+    pass
+
+
+@bindings.command("list-workspaces")
+@click.argument("pool")
+@list_options
+@pass_access
+def list_workspaces(access: Access, pool: str, as_json: bool, as_csv: bool) -> None:
+    """List the workspaces that POOL is kept for."""
+    from tenax.client.pools import bound_workspaces
+
+    session = access.session()
+    numbers = bound_workspaces(session, pool)
+    names = _workspace_names(session) if numbers else {}
+    rows = [[str(number), names.get(number, "")] for number in numbers]
+    columns = [output.Column("ID", right=True), output.Column("WORKSPACE")]
+    output.listing(columns, rows, [{"id": int(row[0]), "name": row[1]} for row in rows], as_json, as_csv)
+    if not rows:
+        output.say(f"The pool {pool} is for all workspaces.")
+
+
+@bindings.command()
+@click.argument("pool")
+@click.argument("workspaces", nargs=-1, required=True)
+@pass_access
+def add(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
+    """Keep POOL for these workspaces, beside those that it is kept for already."""
+    from tenax.client.pools import bind_pool
+
+    bind_pool(access.session(), pool, workspaces)
+    print(f"The pool {pool} is kept for {', '.join(workspaces)}")
+
+
+@bindings.command()
+@click.argument("pool")
+@click.argument("workspaces", nargs=-1, required=True)
+@pass_access
+def remove(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
+    """Keep POOL for these workspaces no longer."""
+    from tenax.client.pools import unbind_pool
+
+    unbind_pool(access.session(), pool, workspaces)
+    print(f"The pool {pool} is no longer kept for {', '.join(workspaces)}")
+
+
+@bindings.command()
+@click.argument("pool")
+@click.argument("workspaces", nargs=-1)
+@pass_access
+def replace(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
+    """Keep POOL for these workspaces and no others; without any it is for all again."""
+    from tenax.client.pools import rebind_pool
+
+    rebind_pool(access.session(), pool, workspaces)
+    print(f"The pool {pool} is kept for {', '.join(workspaces)}" if workspaces else f"The pool {pool} is for all")
+
+
+group.add_command(bindings)
+group.alias("list", "ls")
+bindings.alias("list-workspaces", "list", "ls")
+
+
+def _row(pool: Pool) -> List[str]:
+    roles = [word for word, holds in (("slots", pool.default_compute), ("no slots", pool.default_aux)) if holds]
+    return [
+        pool.name,
+        str(pool.agents),
+        str(pool.slots),
+        str(pool.slots_used),
+        pool.accelerator or pool.slot_kind,
+        str(pool.queued_jobs),
+        str(pool.scheduled_jobs),
+        "yes" if pool.preemption else "no",
+        ", ".join(roles),
+        "yes" if pool.bound else "",
+        pool.description,
+    ]
+
+
+def _workspace_names(session: Session) -> Dict[int, str]:
+    from tenax.client import reading
+
+    answer = session.get("/api/v1/workspaces")
+    return {reading.integer(one, "id"): reading.text(one, "name") for one in reading.records(answer, "workspaces")}

@@ -1,0 +1,184 @@
+"""``tenax queue`` (also ``job``): what waits and runs, in the order of turns, and how that changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
+
+import click
+
+from tenax.cli import output
+from tenax.cli.access import Access, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.jobs import Job
+    from tenax.client.session import Session
+    from tenax.jsonvalue import JsonObject
+
+
+@click.group(
+    cls=Group,
+    help="Look at the queue and change it. A JOB is its id, the number of its experiment, the id of its task, or a "
+    "name that only one job has.",
+)
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@click.option("-p", "--pool", "--resource-pool", help="Only this resource pool (default: all).")
+@click.option("-u", "--user", "owner", help="Only jobs of this user.")
+@click.option("--state", "states", multiple=True, type=click.Choice(["queued", "scheduled", "scheduled_backfilled"]))
+@list_options
+@pass_access
+def list_(
+    access: Access, pool: Optional[str], owner: Optional[str], states: Tuple[str, ...], as_json: bool, as_csv: bool
+) -> None:
+    """List jobs that wait or run, in the order in which they come to their turn, and why they wait."""
+    from tenax.client.jobs import list_jobs
+
+    jobs = [job for job in list_jobs(access.session(), pool, states) if owner in (None, job.username)]
+    columns = [
+        output.Column("#", right=True),
+        output.Column("JOB"),
+        output.Column("TYPE"),
+        output.Column("ID"),
+        output.Column("NAME"),
+        output.Column("USER"),
+        output.Column("POOL"),
+        output.Column("PRIORITY", right=True),
+        output.Column("SLOTS", right=True),
+        output.Column("STATE", state=True),
+        output.Column("SUBMITTED"),
+        output.Column("REASON", wraps=True),
+    ]
+    output.listing(columns, [_row(job) for job in jobs], [job.raw for job in jobs], as_json, as_csv)
+    if not jobs:
+        output.say("Nothing waits and nothing runs.")
+
+
+@group.command()
+@click.argument("job")
+@click.option("--priority", type=click.IntRange(1, 99), help="1 is the most urgent.")
+@click.option("--weight", type=click.FloatRange(0, min_open=True), help="Share, under policies that share.")
+@click.option("-p", "--pool", "--resource-pool", help="Run in this resource pool: what runs saves, leaves and moves.")
+@pass_access
+def update(access: Access, job: str, priority: Optional[int], weight: Optional[float], pool: Optional[str]) -> None:
+    """Change the priority, weight or resource pool of a job."""
+    from tenax.client.jobs import find_job, update_job
+
+    if priority is None and weight is None and pool is None:
+        raise click.UsageError("Give what should change: --priority, --weight or --pool.")
+    found = find_job(access.session(), job)
+    update_job(access.session(), found.id, priority=priority, weight=weight, pool=pool)
+    print(f"Job {found.id} ({found.name}) is changed")
+
+
+@group.command("update-batch")
+@click.argument("operations", metavar="JOB.FIELD=VALUE...", nargs=-1, required=True)
+@pass_access
+def update_batch(access: Access, operations: Tuple[str, ...]) -> None:
+    """Make several changes, all or none: JOB.priority=N, JOB.weight=X, JOB.resource-pool=NAME."""
+    from tenax.client.jobs import update_jobs
+
+    session = access.session()
+    changes = [_operation(session, operation) for operation in operations]
+    update_jobs(session, changes)
+    print(f"{len(changes)} changes are made")
+
+
+@group.command("move-ahead")
+@click.argument("job")
+@click.argument("other")
+@pass_access
+def move_ahead(access: Access, job: str, other: str) -> None:
+    """Move JOB just before the job OTHER of the same pool; it takes the priority of that one."""
+    _move(access, job, other, behind=False)
+
+
+@group.command("move-behind")
+@click.argument("job")
+@click.argument("other")
+@pass_access
+def move_behind(access: Access, job: str, other: str) -> None:
+    """Move JOB just behind the job OTHER of the same pool; it takes the priority of that one."""
+    _move(access, job, other, behind=True)
+
+
+@group.command()
+@list_options
+@pass_access
+def stats(access: Access, as_json: bool, as_csv: bool) -> None:
+    """Show how many jobs wait and run in each pool, and how long attempts waited of late."""
+    from tenax.client import reading
+    from tenax.client.jobs import queue_stats
+
+    found = queue_stats(access.session())
+    rows = []
+    for one in found:
+        counts = reading.record(one, "stats")
+        days = reading.records(one, "aggregates")
+        last = days[-1] if days else {}
+        waited = reading.real(last.get("seconds"))
+        waiting, running = (str(reading.integer(counts, name)) for name in ("queuedCount", "scheduledCount"))
+        day = reading.text(last, "periodStart")
+        rows.append([reading.text(one, "resourcePool"), waiting, running, day, output.duration(waited)])
+    columns = [
+        output.Column("POOL"),
+        output.Column("WAITING", right=True),
+        output.Column("RUNNING", right=True),
+        output.Column("LAST DAY"),
+        output.Column("WAITED THEN", right=True),
+    ]
+    output.listing(columns, rows, found, as_json, as_csv)
+
+
+group.alias("list", "ls")
+group.alias("update", "u")
+
+
+def _row(job: Job) -> List[str]:
+    return [
+        str(job.ahead),
+        job.id,
+        job.kind,
+        job.entity_id,
+        job.name,
+        job.username,
+        job.pool,
+        str(job.priority),
+        f"{job.allocated_slots}/{job.requested_slots}",
+        job.state,
+        output.moment(job.submitted),
+        job.reason,
+    ]
+
+
+def _move(access: Access, job: str, other: str, *, behind: bool) -> None:
+    from tenax.client.jobs import find_job, update_job
+
+    session = access.session()
+    moved, anchor = find_job(session, job), find_job(session, other)
+    if behind:
+        update_job(session, moved.id, behind_of=anchor.id)
+    else:
+        update_job(session, moved.id, ahead_of=anchor.id)
+    print(f"Job {moved.id} ({moved.name}) is {'behind' if behind else 'ahead of'} {anchor.id} ({anchor.name})")
+
+
+def _operation(session: Session, text: str) -> JsonObject:
+    from tenax.client.jobs import change, find_job
+
+    assigned, equals, value = text.partition("=")
+    job, dot, name = assigned.rpartition(".")
+    kinds: Dict[str, str] = {"priority": "priority", "weight": "weight", "resource-pool": "pool", "pool": "pool"}
+    field = kinds.get(name.replace("_", "-"))
+    if not (equals and dot and field and value):
+        raise click.UsageError(f"{text!r} is no change: write JOB.priority=N, JOB.weight=X or JOB.resource-pool=NAME.")
+    found = find_job(session, job).id
+    try:
+        if field == "priority":
+            return change(found, priority=int(value))
+        return change(found, weight=float(value)) if field == "weight" else change(found, pool=value)
+    except ValueError:
+        raise click.UsageError(f"{value!r} in {text!r} is not a number.") from None

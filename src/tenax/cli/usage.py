@@ -1,0 +1,141 @@
+"""``tenax usage`` (also ``resources``): what slots were used for."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Iterable, List, Optional, Tuple
+
+import click
+
+from tenax.cli import output
+from tenax.cli.access import Access, list_options, pass_access
+from tenax.cli.lazy import Group
+from tenax.jsonvalue import JsonObject
+
+#: What sums can be shown by: the word here, and the field of the answer.
+_BY = {
+    "user": "byUsername",
+    "pool": "byResourcePool",
+    "agent": "byAgent",
+    "experiment": "byExperiment",
+    "label": "byExperimentLabel",
+}
+
+
+@click.group(cls=Group, help="Show what slots were used for. Times are in UTC.")
+def group() -> None:
+    pass
+
+
+@group.command()
+@click.argument("start_date", required=False)
+@click.argument("end_date", required=False)
+@click.option("--monthly", is_flag=True, help="By month instead of by day.")
+@click.option("--by", type=click.Choice(sorted(_BY)), help="A row for each of them (default: one for all).")
+@list_options
+@pass_access
+def aggregated(
+    access: Access,
+    start_date: Optional[str],
+    end_date: Optional[str],
+    monthly: bool,
+    by: Optional[str],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Show slot hours by day, from START_DATE to END_DATE (2026-11-21, or 2026-11), both included.
+
+    Without dates: the last 30 days. With --csv all sums come, in seconds.
+    """
+    from tenax.client import usage
+
+    start, end = _dates(start_date, end_date)
+    if as_csv:
+        _pieces(usage.aggregated_csv(access.session(), start, end, monthly=monthly))
+        return
+    entries = usage.aggregated(access.session(), start, end, monthly=monthly)
+    if as_json:
+        output.document(list(entries))
+        return
+    columns = [output.Column("MONTH" if monthly else "DAY")]
+    columns += [output.Column(by.upper())] if by else []
+    output.table([*columns, output.Column("SLOT HOURS", right=True)], _rows(entries, by))
+
+
+@group.command("raw")
+@click.argument("after", required=False)
+@click.argument("before", required=False)
+@list_options
+@pass_access
+def raw(access: Access, after: Optional[str], before: Optional[str], as_json: bool, as_csv: bool) -> None:
+    """Show every attempt that held slots between AFTER and BEFORE (2026-11-21, 2026-11-21T08:00:00Z).
+
+    Without times: today and yesterday. With --csv also how long each one waited.
+    """
+    from tenax.client import reading, usage
+
+    now = datetime.datetime.now(datetime.timezone.utc)
+    begins = after or (now.date() - datetime.timedelta(days=1)).isoformat()
+    ends = before or now.isoformat()
+    if as_csv:
+        _pieces(usage.attempts_csv(access.session(), begins, ends))
+        return
+    entries = usage.attempts(access.session(), begins, ends)
+    columns = [
+        output.Column("ATTEMPT"),
+        output.Column("TYPE"),
+        output.Column("USER"),
+        output.Column("POOL"),
+        output.Column("AGENTS"),
+        output.Column("SLOTS", right=True),
+        output.Column("STARTED"),
+        output.Column("ENDED"),
+        output.Column("TIME", right=True),
+    ]
+    rows = [
+        [
+            reading.text(one, "allocationId"),
+            reading.text(one, "kind"),
+            reading.text(one, "username"),
+            reading.text(one, "resourcePool"),
+            ", ".join(reading.texts(one, "agents")),
+            str(reading.integer(one, "slots")),
+            output.moment(reading.moment(one, "startTime")),
+            output.moment(reading.moment(one, "endTime")),
+            output.duration(reading.real(one.get("seconds"))),
+        ]
+        for one in entries
+    ]
+    output.listing(columns, rows, entries, as_json, False)
+
+
+group.alias("aggregated", "agg")
+group.alias("raw", "allocations", "alloc")
+
+
+def _rows(entries: Iterable[JsonObject], by: Optional[str]) -> List[List[str]]:
+    from tenax.client import reading
+
+    rows: List[List[str]] = []
+    for entry in entries:
+        day = reading.text(entry, "periodStart")
+        if by is None:
+            rows.append([day, _hours(reading.real(entry.get("seconds")) or 0.0)])
+            continue
+        shares = reading.numbers(reading.record(entry, _BY[by]))
+        rows += [[day, name, _hours(seconds)] for name, seconds in sorted(shares.items(), key=lambda one: -one[1])]
+    return rows
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.2f}"
+
+
+def _dates(start: Optional[str], end: Optional[str]) -> Tuple[str, str]:
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    return start or (today - datetime.timedelta(days=29)).isoformat(), end or today.isoformat()
+
+
+def _pieces(parts: Iterable[str]) -> None:
+    for part in parts:
+        click.echo(part, nl=False)

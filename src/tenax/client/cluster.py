@@ -1,0 +1,88 @@
+"""The master's own: its settings, its log, the message that administrators show to everyone, log retention."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Dict, Iterator, Optional
+
+from tenax.client import reading
+from tenax.client.session import Session
+from tenax.jsonvalue import Json, JsonObject
+
+
+@dataclass(frozen=True)
+class MasterLine:
+    """A line of the master's log."""
+
+    id: int
+    time: Optional[datetime.datetime]
+    level: str
+    message: str
+
+
+def master_config(session: Session) -> JsonObject:
+    """The settings of the master that answers, without secrets. For administrators."""
+    return reading.record(session.get("/api/v1/master/config"), "config")
+
+
+def set_master_log(session: Session, *, level: Optional[str] = None, color: Optional[bool] = None) -> None:
+    """Change how the master talks until it ends: ``debug``, ``info``, ``warning``, ``error``, ``critical``."""
+    log: Dict[str, Json] = {}
+    if level is not None:
+        log["level"] = f"LOG_LEVEL_{level.upper()}"
+    if color is not None:
+        log["color"] = color
+    body: JsonObject = {"config": {"log": log}, "fieldMask": {"paths": [f"log.{name}" for name in log]}}
+    session.call("PATCH", "/api/v1/master/config", body=body)
+
+
+def master_logs(session: Session, *, tail: Optional[int] = None, follow: bool = False) -> Iterator[MasterLine]:
+    """The newest lines of the master that answers, all that it keeps or the last ``tail``."""
+    query = {"offset": -tail if tail is not None else 0, "follow": follow}
+    if tail == 0 and not follow:
+        return
+    if tail == 0:
+        # Only what comes: the offset 0 would be all.
+        query["offset"] = _next_line(session)
+    for result in session.lines("/api/v1/master/logs", query):
+        entry = reading.record(result, "logEntry")
+        level = reading.text(entry, "level").replace("LOG_LEVEL_", "", 1)
+        yield MasterLine(
+            reading.integer(entry, "id"), reading.moment(entry, "timestamp"), level, reading.text(entry, "message")
+        )
+
+
+def cluster_message(session: Session) -> Optional[JsonObject]:
+    """The message that is shown to everyone, or will be; None for none."""
+    found = session.get("/api/v1/master/cluster_message").get("clusterMessage")
+    return found if isinstance(found, dict) else None
+
+
+def set_cluster_message(
+    session: Session,
+    message: str,
+    *,
+    start: Optional[str] = None,
+    end: Optional[str] = None,
+    duration: Optional[str] = None,
+) -> None:
+    """Show a message to everyone, from ``start`` (RFC 3339; now) until ``end``, or for a ``duration`` (``24h``)."""
+    fields: Dict[str, Json] = {"message": message, "startTime": start, "endTime": end, "duration": duration}
+    body: JsonObject = {name: value for name, value in fields.items() if value is not None}
+    session.call("PUT", "/api/v1/master/cluster_message", body=body)
+
+
+def clear_cluster_message(session: Session) -> None:
+    """Take the message back."""
+    session.call("DELETE", "/api/v1/master/cluster_message")
+
+
+def cleanup_logs(session: Session) -> int:
+    """Remove output that is kept no longer; how many lines that were. For administrators."""
+    return reading.integer(session.post("/api/v1/cleanup_logs"), "removedCount")
+
+
+def _next_line(session: Session) -> int:
+    newest = list(session.lines("/api/v1/master/logs", {"offset": -1}))
+    return reading.integer(reading.record(newest[-1], "logEntry"), "id") + 1 if newest else 0

@@ -1,0 +1,139 @@
+"""The queue as values, and changes of it."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Sequence
+
+from tenax.client import reading
+from tenax.client.session import Session
+from tenax.errors import NotFound
+from tenax.jsonvalue import Json, JsonObject
+
+
+@dataclass(frozen=True)
+class Job:
+    """A line of the queue: an experiment, a command..."""
+
+    id: str
+    name: str
+    #: ``experiment``, ``command``, ``notebook``...
+    kind: str
+    #: Number of the experiment, or id of the task.
+    entity_id: str
+    username: str
+    pool: str
+    #: 1 (most urgent) to 99.
+    priority: int
+    weight: float
+    #: ``QUEUED``, ``SCHEDULED``, ``SCHEDULED_BACKFILLED``.
+    state: str
+    #: How many jobs come to their turn before it.
+    ahead: int
+    requested_slots: int
+    allocated_slots: int
+    #: Whether it can save and leave.
+    preemptible: bool
+    submitted: Optional[datetime.datetime]
+    #: Why the first of its requests waits.
+    reason: str
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject) -> Job:
+        """From an answer of the master."""
+        summary = reading.record(value, "summary")
+        return Job(
+            id=reading.text(value, "jobId"),
+            name=reading.text(value, "name"),
+            kind=reading.text(value, "type").replace("TYPE_", "", 1).lower(),
+            entity_id=reading.text(value, "entityId"),
+            username=reading.text(value, "username"),
+            pool=reading.text(value, "resourcePool"),
+            priority=reading.integer(value, "priority"),
+            weight=reading.real(value.get("weight")) or 0.0,
+            state=reading.state(summary),
+            ahead=reading.integer(summary, "jobsAhead"),
+            requested_slots=reading.integer(value, "requestedSlots"),
+            allocated_slots=reading.integer(value, "allocatedSlots"),
+            preemptible=reading.flag(value, "isPreemptible"),
+            submitted=reading.moment(value, "submissionTime"),
+            reason=reading.text(value, "reason"),
+            raw=value,
+        )
+
+
+def list_jobs(session: Session, pool: Optional[str] = None, states: Sequence[str] = ()) -> List[Job]:
+    """The queue of a pool, or of all pools one after the other, in the order of turns. Raises NotFound."""
+    pools = [pool] if pool is not None else _pool_names(session)
+    wanted = [f"STATE_{state.upper()}" for state in states]
+    found: List[Job] = []
+    for name in pools:
+        answer = session.get("/api/v1/job-queues", {"resourcePool": name, "states": wanted or None})
+        found += [Job.read(value) for value in reading.records(answer, "jobs")]
+    return found
+
+
+def find_job(session: Session, named: str) -> Job:
+    """The job of that id, or of the experiment or task of that number, id or unique beginning. Raises NotFound."""
+    jobs = list_jobs(session)
+    exact = [job for job in jobs if named in (job.id, job.entity_id)]
+    near = exact or [job for job in jobs if job.id.startswith(named) or job.name == named]
+    if len(near) == 1:
+        return near[0]
+    if near:
+        raise NotFound(
+            f"{named!r} means {len(near)} jobs of the queue: give the whole id, as `tenax queue list` has it."
+        )
+    raise NotFound(f"The queue has no job {named!r}: `tenax queue list` shows what waits and runs.")
+
+
+def update_job(
+    session: Session,
+    job_id: str,
+    *,
+    priority: Optional[int] = None,
+    weight: Optional[float] = None,
+    pool: Optional[str] = None,
+    ahead_of: Optional[str] = None,
+    behind_of: Optional[str] = None,
+) -> None:
+    """Change a job's place in the queue; what is None stays. Raises the errors of `tenax.errors`."""
+    update_jobs(session, [change(job_id, priority, weight, pool, ahead_of, behind_of)])
+
+
+def change(
+    job_id: str,
+    priority: Optional[int] = None,
+    weight: Optional[float] = None,
+    pool: Optional[str] = None,
+    ahead_of: Optional[str] = None,
+    behind_of: Optional[str] = None,
+) -> JsonObject:
+    """One change, for `update_jobs`."""
+    fields: Dict[str, Json] = {
+        "jobId": job_id,
+        "priority": priority,
+        "weight": weight,
+        "resourcePool": pool,
+        "aheadOf": ahead_of,
+        "behindOf": behind_of,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def update_jobs(session: Session, changes: Sequence[JsonObject]) -> None:
+    """Make all these changes, in this order, or none."""
+    session.post("/api/v1/job-queues", {"updates": list(changes)})
+
+
+def queue_stats(session: Session) -> List[JsonObject]:
+    """Per pool: how many jobs wait and run, and how long attempts waited, by day."""
+    return reading.records(session.get("/api/v1/job-queues/stats"), "results")
+
+
+def _pool_names(session: Session) -> List[str]:
+    answer = session.get("/api/v1/resource-pools")
+    return [reading.text(value, "name") for value in reading.records(answer, "resourcePools")]
