@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
@@ -25,6 +25,15 @@ def configuration(path: Path, overrides: Sequence[str] = ()) -> str:
         keys, value = _assignment(override)
         _lay(document, keys, value, override)
     return yaml12.dump(document)
+
+
+def document_of(path: Optional[Path], overrides: Sequence[str] = ()) -> JsonObject:
+    """The document of a YAML file (of none: an empty one) with the overrides laid over it. Raises InvalidInput."""
+    document = {} if path is None else parsed(_read(path), path)
+    for override in overrides:
+        keys, value = _assignment(override)
+        _lay(document, keys, value, override)
+    return document
 
 
 def parsed(text: str, path: Path) -> JsonObject:

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from tenax.client.access_tokens import AccessToken
     from tenax.client.agents import Agent, Slot
     from tenax.client.checkpoints import Checkpoint
+    from tenax.client.commands import Command
     from tenax.client.connect import Client
     from tenax.client.experiments import Experiment
+    from tenax.client.generic_tasks import Task
     from tenax.client.groups import Group
     from tenax.client.session import BrokenStream, Unreachable
+    from tenax.client.templates import Template
     from tenax.client.trials import LogLine, Report, Trial
     from tenax.client.users import User
     from tenax.client.webhooks import Webhook
@@ -35,6 +38,9 @@ _HOMES = {
     "BrokenStream": "session",
     "Checkpoint": "checkpoints",
     "Client": "connect",
+    "Command": "commands",
+    "Task": "generic_tasks",
+    "Template": "templates",
     "Experiment": "experiments",
     "LogLine": "trials",
     "Report": "trials",
@@ -50,11 +56,14 @@ __all__ = [
     "BrokenStream",
     "Checkpoint",
     "Client",
+    "Command",
     "Experiment",
     "Group",
     "LogLine",
     "Report",
     "Slot",
+    "Task",
+    "Template",
     "Trial",
     "Unreachable",
     "User",

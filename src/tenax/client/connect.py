@@ -13,6 +13,7 @@ from tenax.client import access_tokens, groups, users, webhooks
 from tenax.client.access_tokens import AccessToken
 from tenax.client.agents import Agent, list_agents
 from tenax.client.checkpoints import Checkpoint, get_checkpoint
+from tenax.client.commands import Command, get_command, list_commands, run_command
 from tenax.client.context import read_context
 from tenax.client.experiments import Experiment, create_experiment, get_experiment, list_experiments
 from tenax.client.groups import Group, GroupSize
@@ -85,6 +86,41 @@ class Client:
     def checkpoint(self, uuid: str) -> Checkpoint:
         """Raises NotFound."""
         return get_checkpoint(self.session, uuid)
+
+    def run_command(
+        self,
+        argv: Sequence[str] = (),
+        *,
+        config: Optional[JsonObject] = None,
+        slots: Optional[int] = None,
+        context: Union[str, Path, None] = None,
+        files: Sequence[Union[str, Path]] = (),
+        template: str = "",
+        workspace_id: int = 0,
+    ) -> Command:
+        """Run a program once on the cluster: its words, or one line for the shell. See `tenax.client.commands`.
+
+        ``context``: a directory that becomes its work directory; ``files`` are put beside it. Raises InvalidInput.
+        """
+        command, _ = run_command(
+            self.session,
+            argv,
+            config=config,
+            slots=slots,
+            context=None if context is None else Path(context),
+            files=[Path(one) for one in files],
+            template=template,
+            workspace_id=workspace_id,
+        )
+        return command
+
+    def command(self, name: str) -> Command:
+        """Raises NotFound."""
+        return get_command(self.session, name)
+
+    def commands(self, *, users: Sequence[str] = (), workspace_id: int = 0) -> List[Command]:
+        """Those that live or have ended within a day, the newest first."""
+        return list_commands(self.session, users=users, workspace_id=workspace_id)
 
     def agents(self) -> List[Agent]:
         """The agents that are connected, with their slots."""

@@ -11,7 +11,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
@@ -54,25 +54,25 @@ class Item:
     is_directory: bool
 
 
-def read_context(root: Path, includes: Sequence[Path] = (), limit: int = LIMIT_BYTES) -> List[JsonObject]:
-    """The files below ``root`` and ``includes`` (each under its own name), as the master takes them.
+def read_context(root: Optional[Path], includes: Sequence[Path] = (), limit: int = LIMIT_BYTES) -> List[JsonObject]:
+    """The files below ``root`` (if there is one) and ``includes`` (each under its own name), as the master takes them.
 
     Raises InvalidInput when there is no such directory, when two would have one name, and when they are too large.
     """
     items = collect(root, includes)
     total = sum(item.size for item in items)
     if total > limit:
-        raise InvalidInput(_too_large(root, items, total, limit))
+        raise InvalidInput(_too_large(root or Path(), items, total, limit))
     return [_packed(item) for item in items]
 
 
-def collect(root: Path, includes: Sequence[Path] = ()) -> List[Item]:
+def collect(root: Optional[Path], includes: Sequence[Path] = ()) -> List[Item]:
     """What would go along, directories before what they hold."""
-    if not root.is_dir():
+    if root is not None and not root.is_dir():
         there = "is a file" if root.exists() else "does not exist"
         raise InvalidInput(f"{root} {there}: name the directory that holds the code.")
     ignored = _ignored(root)
-    items = list(_walk(root, "", ignored, ()))
+    items = [] if root is None else list(_walk(root, "", ignored, ()))
     for include in includes:
         if not include.exists():
             raise InvalidInput(f"{include} does not exist: --include takes files and directories.")
@@ -85,12 +85,12 @@ def collect(root: Path, includes: Sequence[Path] = ()) -> List[Item]:
     return items
 
 
-def _ignored(root: Path) -> Callable[[str], bool]:
+def _ignored(root: Optional[Path]) -> Callable[[str], bool]:
     import pathspec
 
     lines: List[str] = []
-    own = root / IGNORE_FILE
-    if own.is_file():
+    own = (root or Path()) / IGNORE_FILE
+    if root is not None and own.is_file():
         try:
             lines = own.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:

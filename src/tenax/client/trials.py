@@ -67,6 +67,10 @@ class LogLine:
     time: Optional[datetime.datetime]
     level: str
     rank: Optional[int]
+    #: ``task``, ``master`` or ``agent``: who says it.
+    source: str = ""
+    #: ``stdout`` or ``stderr``, of the task's own output.
+    stream: str = ""
 
     @staticmethod
     def read(value: JsonObject) -> LogLine:
@@ -79,6 +83,8 @@ class LogLine:
             time=reading.moment(value, "timestamp"),
             level=level[len("LOG_LEVEL_") :] if level.startswith("LOG_LEVEL_") else level,
             rank=reading.integer(value, "rankId") if value.get("rankId") is not None else None,
+            source=reading.text(value, "source"),
+            stream=reading.text(value, "stdtype"),
         )
 
 

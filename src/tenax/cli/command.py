@@ -1,0 +1,283 @@
+"""``tenax command``: a program run once on the cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional, Tuple
+
+import click
+
+from tenax.cli import exits, output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.commands import Command
+
+_COLUMNS = (
+    output.Column("ID"),
+    output.Column("DESCRIPTION"),
+    output.Column("STATE", state=True),
+    output.Column("EXIT", right=True),
+    output.Column("OWNER"),
+    output.Column("POOL"),
+    output.Column("STARTED"),
+    output.Column("TOOK", right=True),
+    output.Column("REASON", wraps=True),
+)
+
+
+@click.group(cls=Group, help="Run programs on the cluster, once each.")
+def group() -> None:
+    pass
+
+
+@group.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENT]...")
+@click.option("--slots", type=click.IntRange(0), metavar="N", help="Slots that it gets (default: 1; 0 for none).")
+@click.option(
+    "--config",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set a value of the configuration: --config resources.resource_pool=big. May be given several times.",
+)
+@click.option(
+    "--config-file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path), help="A YAML file."
+)
+@click.option(
+    "-f", "--file", "-i", "--include", "files", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+    help="Send this file or directory, under its own name.",
+)  # fmt: skip
+@click.option(
+    "-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send what is in this directory."
+)
+@click.option("--template", default="", metavar="NAME", help="Lay it over this template.")
+@click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Put it into this workspace.")
+@click.option("-d", "--detach", is_flag=True, help="Do not wait: print its id.")
+@pass_access
+def run(
+    access: Access,
+    argv: Tuple[str, ...],
+    slots: Optional[int],
+    overrides: Tuple[str, ...],
+    config_file: Optional[Path],
+    files: Tuple[Path, ...],
+    context: Optional[Path],
+    template: str,
+    workspace: str,
+    detach: bool,
+) -> int:
+    """Run PROGRAM on the cluster, print its output and end with its exit code.
+
+    One word is a line for the shell: tenax cmd run 'make && ./train.sh'
+    """
+    from tenax.cli.overrides import document_of
+    from tenax.client.commands import run_command
+    from tenax.client.templates import workspace_named
+
+    session = access.session()
+    command, remarks = run_command(
+        session,
+        argv,
+        config=document_of(config_file, overrides),
+        slots=slots,
+        context=context,
+        files=files,
+        template=template,
+        workspace_id=workspace_named(session, workspace) if workspace else 0,
+    )
+    for remark in remarks:
+        output.warn(remark)
+    if detach:
+        print(command.id)
+        return exits.OK
+    return _attend(command)
+
+
+def _attend(command: Command) -> int:
+    """Say why it waits, print what it prints, to the end; its exit code."""
+    said = ""
+
+    def started(current: Command) -> bool:
+        nonlocal said
+        if current.state == "QUEUED" and current.reason and current.reason != said:
+            said = current.reason
+            output.say(f"queued: {said}")
+        return current.state in ("RUNNING", "TERMINATING")
+
+    try:
+        command.wait(interval=0.2, seen=started)
+        for line in command.logs(follow=True):
+            if line.source in ("task", ""):
+                click.echo(line.log, err=line.stream == "stderr")
+        ended = command.wait(interval=0.2)
+    except KeyboardInterrupt:
+        output.say(
+            f"\nDetached: command {command.id} goes on.\n"
+            f"  tenax command logs -f {command.id}   to watch it again\n"
+            f"  tenax command kill {command.id}      to end it"
+        )
+        return exits.INTERRUPTED
+    if ended.exit_code is None:
+        output.fail(f"the command did not end by itself: {ended.reason}")
+        return exits.NOT_COMPLETED
+    return ended.exit_code
+
+
+@group.command("list")
+@click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users.")
+@click.option("-u", "--user", "users", multiple=True, metavar="NAME", help="Those of this user.")
+@click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Those in this workspace.")
+@click.option("-q", "--quiet", is_flag=True, help="Print their ids only.")
+@list_options
+@pass_access
+def list_(
+    access: Access,
+    everybodys: bool,
+    users: Tuple[str, ...],
+    workspace: str,
+    quiet: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """List commands that live or have ended within a day, the newest first: yours, or with --all everybody's."""
+    from tenax.client.commands import list_commands
+    from tenax.client.templates import workspace_named
+    from tenax.client.users import whoami
+
+    session = access.session()
+    whose = [] if everybodys else list(users) or [whoami(session).username]
+    number = workspace_named(session, workspace) if workspace else 0
+    found = list_commands(session, users=whose, workspace_id=number)
+    if quiet:
+        for one in found:
+            print(one.id)
+        return
+    output.listing(_COLUMNS, [_row(one) for one in found], [one.raw for one in found], as_json, as_csv)
+    if not found:
+        output.say("There is none. Run one with: tenax command run -- PROGRAM")
+
+
+def _row(one: Command) -> Tuple[str, ...]:
+    return (
+        one.id,
+        one.description,
+        one.state,
+        "" if one.exit_code is None else str(one.exit_code),
+        one.owner,
+        one.pool,
+        output.moment(one.started),
+        output.between(one.started, one.ended),
+        one.reason,
+    )
+
+
+@group.command()
+@click.argument("command_id", metavar="COMMAND")
+@json_option
+@pass_access
+def describe(access: Access, command_id: str, as_json: bool) -> None:
+    """Show a COMMAND: its id, the beginning of it, or its description."""
+    from tenax.client.commands import find_command
+
+    one = find_command(access.session(), command_id)
+    if as_json:
+        output.document(one.raw)
+        return
+    entrypoint = one.config.get("entrypoint")
+    rows = [
+        ("command", one.id),
+        ("description", one.description),
+        ("state", output.state(one.state)),
+        ("exit code", "" if one.exit_code is None else str(one.exit_code)),
+        ("why", one.reason),
+        ("program", " ".join(str(word) for word in entrypoint) if isinstance(entrypoint, list) else ""),
+        ("owner", one.owner),
+        ("pool", one.pool),
+        ("priority", str(one.priority)),
+        ("started", output.moment(one.started)),
+        ("ended", output.moment(one.ended)),
+        ("took", output.between(one.started, one.ended)),
+    ]
+    output.pairs([row for row in rows if row[1]])
+
+
+@group.command()
+@click.argument("command_id", metavar="COMMAND")
+@pass_access
+def config(access: Access, command_id: str) -> None:
+    """Print the configuration of a command, with every default, as YAML."""
+    from tenax.cli import yaml12
+    from tenax.client.commands import find_command
+
+    print(yaml12.dump(find_command(access.session(), command_id).config, sort=True), end="")
+
+
+@group.command()
+@click.argument("command_id", metavar="COMMAND")
+@click.option("-f", "--follow", is_flag=True, help="Go on until it has ended.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
+@click.option("--search", default="", help="Only lines that hold this text.")
+@json_option
+@pass_access
+def logs(
+    access: Access,
+    command_id: str,
+    follow: bool,
+    head: Optional[int],
+    tail: Optional[int],
+    search: str,
+    as_json: bool,
+) -> int:
+    """Print the output of a command."""
+    from tenax.cli.task import print_output
+    from tenax.client.commands import find_command
+
+    command = find_command(access.session(), command_id)
+    return print_output(command, "command", follow, head, tail, search, as_json)
+
+
+@group.command()
+@click.argument("ids", metavar="COMMAND...", nargs=-1, required=True)
+@click.option("-f", "--force", is_flag=True, help="Go on after one that cannot be ended, and end well.")
+@pass_access
+def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
+    """End commands at once."""
+    from tenax.client.commands import find_command
+    from tenax.errors import UserError
+
+    code = exits.OK
+    for word in ids:
+        try:
+            command = find_command(access.session(), word)
+            command.kill()
+        except UserError as error:
+            output.fail(str(error))
+            code = code if force else exits.code_of(error)
+        else:
+            print(f"Command {command.id} is ended")
+    return code
+
+
+@click.group(cls=Group, help="Change a command that waits or runs.")
+def set_() -> None:
+    pass
+
+
+@set_.command("priority")
+@click.argument("command_id", metavar="COMMAND")
+@click.argument("priority", type=click.IntRange(1, 99))
+@pass_access
+def set_priority(access: Access, command_id: str, priority: int) -> None:
+    """Set the priority of a command: 1 is the most urgent, 99 the least."""
+    from tenax.client.commands import find_command
+
+    command = find_command(access.session(), command_id)
+    command.set_priority(priority)
+    print(f"Command {command.id} has priority {priority}")
+
+
+group.add_command(set_, "set")
+group.alias("list", "ls")

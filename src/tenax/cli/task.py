@@ -1,0 +1,257 @@
+"""``tenax task``: all that runs on the cluster, and generic tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, List, Optional, Tuple, Union
+
+import click
+
+from tenax.cli import exits, output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.commands import Command
+    from tenax.client.generic_tasks import Task
+
+_COLUMNS = (
+    output.Column("TASK"),
+    output.Column("NAME"),
+    output.Column("SLOTS", right=True),
+    output.Column("AGENTS"),
+    output.Column("POOL"),
+    output.Column("PRIORITY", right=True),
+    output.Column("SINCE"),
+)
+
+
+@click.group(cls=Group, help="List what runs; create, pause and end generic tasks.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@click.option("--pool", default="", metavar="NAME", help="Only what is in this pool.")
+@list_options
+@pass_access
+def list_(access: Access, pool: str, as_json: bool, as_csv: bool) -> None:
+    """List all tasks that wait or run, of every kind, the oldest first."""
+    from tenax.client.generic_tasks import open_tasks
+
+    found = [one for one in open_tasks(access.session()) if not pool or one.pool == pool]
+    rows = [
+        (
+            one.task_id,
+            one.name,
+            str(one.slots),
+            ", ".join(one.agents),
+            one.pool,
+            str(one.priority),
+            output.moment(one.registered),
+        )
+        for one in found
+    ]
+    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
+    if not found:
+        output.say("Nothing waits or runs.")
+
+
+@group.command()
+@click.argument("task_id", metavar="TASK")
+@json_option
+@pass_access
+def describe(access: Access, task_id: str, as_json: bool) -> None:
+    """Show a task: its whole id, or the beginning of one that runs."""
+    from tenax.client.generic_tasks import find_task
+
+    one = find_task(access.session(), task_id)
+    if as_json:
+        output.document(one.raw)
+        return
+    rows = [
+        ("task", one.id),
+        ("kind", one.kind),
+        ("description", one.description),
+        ("state", output.state(one.state)),
+        ("why", one.reason),
+        ("owner", one.owner),
+        ("parent", one.parent_id),
+        ("forked from", one.forked_from),
+        ("created", output.moment(one.started)),
+        ("ended", output.moment(one.ended)),
+    ]
+    output.pairs([row for row in rows if row[1]])
+
+
+@group.command()
+@click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.option("-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send its content.")
+@click.option(
+    "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file, too."
+)
+@click.option("--project", "--project_id", "project_id", type=int, metavar="ID", help="Put it into this project.")
+@click.option("--config", "overrides", metavar="KEY=VALUE", multiple=True, help="Set a value of the configuration.")
+@click.option("-f", "--follow", is_flag=True, help="Print its output until it ends.")
+@click.option("--fork", default="", metavar="TASK", help="Take over the code of this task.")
+@click.option("-p", "--parent", default="", metavar="TASK", help="Make it the child of this task.")
+@click.option("--inherit-context", "--inherit_context", is_flag=True, help="Take over the code of its parent.")
+@click.option("--no-pause", "--no_pause", is_flag=True, help="It cannot be paused.")
+@json_option
+@pass_access
+def create(
+    access: Access,
+    config: Path,
+    context: Optional[Path],
+    includes: Tuple[Path, ...],
+    project_id: Optional[int],
+    overrides: Tuple[str, ...],
+    follow: bool,
+    fork: str,
+    parent: str,
+    inherit_context: bool,
+    no_pause: bool,
+    as_json: bool,
+) -> int:
+    """Create a generic task from the YAML file CONFIG."""
+    from tenax.cli.overrides import configuration
+    from tenax.client.generic_tasks import create_task, find_task
+
+    session = access.session()
+    task, remarks = create_task(
+        session,
+        configuration(config, overrides),
+        context=context,
+        files=includes,
+        project_id=project_id,
+        parent_id=find_task(session, parent).id if parent else "",
+        fork=find_task(session, fork).id if fork else "",
+        inherit_context=inherit_context,
+        pausable=not no_pause,
+    )
+    return _created(task, remarks, follow, as_json)
+
+
+@group.command()
+@click.argument("task_id", metavar="TASK")
+@click.option("--project", "--project_id", "project_id", type=int, metavar="ID", help="Put it into this project.")
+@click.option("-f", "--follow", is_flag=True, help="Print its output until it ends.")
+@json_option
+@pass_access
+def fork(access: Access, task_id: str, project_id: Optional[int], follow: bool, as_json: bool) -> int:
+    """Create a task with the configuration and the code of another one."""
+    from tenax.client.generic_tasks import create_task, find_task
+
+    session = access.session()
+    task, remarks = create_task(session, "", fork=find_task(session, task_id).id, project_id=project_id)
+    return _created(task, remarks, follow, as_json)
+
+
+def _created(task: Task, remarks: List[str], follow: bool, as_json: bool) -> int:
+    for remark in remarks:
+        output.warn(remark)
+    if as_json:
+        output.document(task.raw)
+    else:
+        print(f"Created task {task.id}")
+    return print_output(task, "task", True, None, None, "", False) if follow else exits.OK
+
+
+@group.command()
+@click.argument("task_id", metavar="TASK")
+@json_option
+@pass_access
+def config(access: Access, task_id: str, as_json: bool) -> None:
+    """Print the configuration of a task that is no trial's, with every default, as YAML."""
+    from tenax.cli import yaml12
+    from tenax.client.generic_tasks import find_task
+
+    document = find_task(access.session(), task_id).config()
+    if as_json:
+        output.document(document)
+    else:
+        print(yaml12.dump(document, sort=True), end="")
+
+
+@group.command()
+@click.argument("task_id", metavar="TASK")
+@click.option("-f", "--follow", is_flag=True, help="Go on until it has ended.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
+@click.option("--search", default="", help="Only lines that hold this text.")
+@json_option
+@pass_access
+def logs(
+    access: Access, task_id: str, follow: bool, head: Optional[int], tail: Optional[int], search: str, as_json: bool
+) -> int:
+    """Print the output of a task of any kind."""
+    from tenax.client.generic_tasks import find_task
+
+    return print_output(find_task(access.session(), task_id), "task", follow, head, tail, search, as_json)
+
+
+def print_output(
+    of: Union[Task, Command],
+    noun: str,
+    follow: bool,
+    head: Optional[int],
+    tail: Optional[int],
+    search: str,
+    as_json: bool,
+) -> int:
+    """Print the output of a task or of a command; the exit code."""
+    from tenax.cli.trial import show_line
+
+    if (head is not None) + (tail is not None) + follow > 1:
+        raise click.UsageError("--follow, --head and --tail exclude each other.")
+    try:
+        for line in of.logs(follow=follow, head=head, tail=tail, search=search):
+            if as_json:
+                output.document({"id": line.id, "log": line.log, "level": line.level, "message": line.message})
+            else:
+                show_line(line)
+    except KeyboardInterrupt:
+        output.say(f"\nDetached: {noun} {of.id} goes on. Its end: tenax {noun} describe {of.id}")
+        return exits.INTERRUPTED
+    return exits.OK
+
+
+@group.command()
+@click.argument("task_id", metavar="TASK")
+@click.option("--root", is_flag=True, help="All that came from its topmost ancestor, too.")
+@pass_access
+def kill(access: Access, task_id: str, root: bool) -> None:
+    """End a task and all that came from it, at once."""
+    from tenax.client.generic_tasks import find_task
+
+    task = find_task(access.session(), task_id)
+    task.kill(from_root=root)
+    print(f"Task {task.id} is ended")
+
+
+@group.command()
+@click.argument("task_id", metavar="TASK")
+@pass_access
+def pause(access: Access, task_id: str) -> None:
+    """Pause a task and all that came from it: each saves and leaves its slots."""
+    from tenax.client.generic_tasks import find_task
+
+    task = find_task(access.session(), task_id)
+    task.pause()
+    print(f"Task {task.id} is asked to pause")
+
+
+@group.command()
+@click.argument("task_id", metavar="TASK")
+@pass_access
+def unpause(access: Access, task_id: str) -> None:
+    """Let a paused task and all that came from it go on."""
+    from tenax.client.generic_tasks import get_task
+
+    task = get_task(access.session(), task_id)
+    task.unpause()
+    print(f"Task {task.id} is active")
+
+
+group.alias("list", "ls")
+group.alias("unpause", "activate")

@@ -1,0 +1,170 @@
+"""Commands: a program run once on the cluster, as values, with what can be asked about them and done to them.
+
+A value is what the master said at one moment; `Command.reload` asks again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+
+from tenax.client import reading
+from tenax.client.context import read_context
+from tenax.client.session import Query, Session, Unreachable, at
+from tenax.client.trials import FOLLOW_S, LogLine, pages, read_logs
+from tenax.errors import InvalidInput, NotFound, TryAgain
+from tenax.jsonvalue import JsonObject
+
+#: A command in it stays in it.
+ENDED = "TERMINATED"
+_WHOLE = 36
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program that runs once."""
+
+    id: str
+    description: str
+    #: QUEUED, PULLING, STARTING, RUNNING, TERMINATING or TERMINATED.
+    state: str
+    owner: str
+    pool: str
+    priority: int
+    workspace_id: int
+    #: Of the program, once it has ended by itself; None for one that did not, or runs.
+    exit_code: Optional[int]
+    #: Why it waits, or how it ended.
+    reason: str
+    started: Optional[datetime.datetime]
+    ended: Optional[datetime.datetime]
+    #: The whole configuration; empty in lists.
+    config: JsonObject = field(repr=False, compare=False)
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session, config: Optional[JsonObject] = None) -> Command:
+        """From an answer of the master."""
+        return Command(
+            id=reading.text(value, "id"),
+            description=reading.text(value, "description"),
+            state=reading.state(value),
+            owner=reading.text(value, "username"),
+            pool=reading.text(value, "resourcePool"),
+            priority=reading.integer(value, "priority"),
+            workspace_id=reading.integer(value, "workspaceId"),
+            exit_code=None if value.get("exitCode") is None else reading.integer(value, "exitCode"),
+            reason=reading.text(value, "exitStatus") or reading.text(value, "reason"),
+            started=reading.moment(value, "startTime"),
+            ended=reading.moment(value, "endTime"),
+            config=config or {},
+            raw=value,
+            session=session,
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state == ENDED
+
+    def reload(self) -> Command:
+        """The command as it is now."""
+        return get_command(self.session, self.id)
+
+    def wait(self, *, interval: float = 0.5, seen: Optional[Callable[[Command], bool]] = None) -> Command:
+        """The command once it has ended, or once ``seen``, which is shown every state on the way, says enough.
+
+        A master that is away is waited for. Raises Unreachable when it stays away for ten minutes.
+        """
+        until = time.monotonic() + FOLLOW_S
+        current = self
+        while True:
+            try:
+                current = self.reload()
+                until = time.monotonic() + FOLLOW_S
+            except (Unreachable, TryAgain):
+                if time.monotonic() > until:
+                    raise
+            if current.has_ended or (seen is not None and seen(current)):
+                return current
+            time.sleep(interval)
+
+    def kill(self) -> None:
+        """End it at once; nothing if it has ended."""
+        self.session.post(at("/api/v1/commands/{}/kill", self.id))
+
+    def set_priority(self, priority: int) -> None:
+        """Its place in the queue: 1 is the most urgent, 99 the least."""
+        self.session.post(at("/api/v1/commands/{}/set_priority", self.id), {"priority": priority})
+
+    def logs(
+        self, *, follow: bool = False, head: Optional[int] = None, tail: Optional[int] = None, search: str = ""
+    ) -> Iterator[LogLine]:
+        """Its output, the oldest line first; ``follow`` goes on until it has ended."""
+        return read_logs(self.session, at("/api/v1/tasks/{}/logs", self.id), follow, head, tail, search)
+
+
+def run_command(
+    session: Session,
+    argv: Sequence[str] = (),
+    *,
+    config: Optional[JsonObject] = None,
+    slots: Optional[int] = None,
+    context: Optional[Path] = None,
+    files: Sequence[Path] = (),
+    template: str = "",
+    workspace_id: int = 0,
+) -> Tuple[Command, List[str]]:
+    """Run a program once; the command as it was launched, and what the master remarks.
+
+    ``argv``: a program and its arguments, or a line for the shell; over the ``entrypoint`` of ``config``. ``context``:
+    a directory whose content is the program's work directory; ``files`` are put beside it. Raises InvalidInput.
+    """
+    document = dict(config or {})
+    if argv:
+        document["entrypoint"] = list(argv)
+    if slots is not None:
+        resources = document.get("resources")
+        document["resources"] = {**(resources if isinstance(resources, dict) else {}), "slots": slots}
+    if not document.get("entrypoint"):
+        raise InvalidInput("There is nothing to run: give a program and its arguments.")
+    body: JsonObject = {"config": document, "workspaceId": workspace_id, "templateName": template}
+    if context is not None or files:
+        body["files"] = list(read_context(context, files))
+    answer = session.call("POST", "/api/v1/commands", body=body, once=True)
+    command = Command.read(reading.record(answer, "command"), session, reading.record(answer, "config"))
+    return command, reading.texts(answer, "notices")
+
+
+def get_command(session: Session, name: str) -> Command:
+    """The command of that id. Raises NotFound."""
+    answer = session.get(at("/api/v1/commands/{}", name))
+    return Command.read(reading.record(answer, "command"), session, reading.record(answer, "config"))
+
+
+def find_command(session: Session, word: str) -> Command:
+    """The command whose id begins so, or whose description is this. Raises NotFound, InvalidInput for several."""
+    if len(word) == _WHOLE and word.count("-") == 4:
+        return get_command(session, word)
+    found = [one for one in list_commands(session) if one.id.startswith(word) or one.description == word]
+    if not found:
+        raise NotFound(f"There is no command {word!r} of today: give its whole id, or see: tenax command list --all")
+    if len(found) > 1:
+        listed = ", ".join(one.id for one in found[:5])
+        raise InvalidInput(f"{word!r} may be any of {len(found)} commands ({listed}): give more of its id.")
+    return get_command(session, found[0].id)
+
+
+def list_commands(session: Session, *, users: Sequence[str] = (), workspace_id: int = 0) -> List[Command]:
+    """Those that live or have ended within a day, the newest first."""
+    query: Query = {
+        "users": list(users),
+        "workspaceId": workspace_id or None,
+        "sortBy": "SORT_BY_START_TIME",
+        "orderBy": "ORDER_BY_DESC",
+    }
+    return [Command.read(value, session) for value in pages(session, "/api/v1/commands", "commands", query)]
