@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional, Sequence
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 import click
 
 from tenax.cli import output
-from tenax.cli.access import Access, json_option, pass_access
+from tenax.cli.access import Access, json_option, list_options, pass_access
 from tenax.cli.lazy import Group
 
 if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint
 
 
-@click.group(cls=Group, help="List and download checkpoints.")
+_STATES = ("COMPLETED", "PARTIALLY_DELETED", "DELETED", "ACTIVE", "ERROR")
+
+
+@click.group(cls=Group, help="List, download, trim and delete checkpoints.")
 def group() -> None:
     pass
 
@@ -23,21 +26,39 @@ def group() -> None:
 @group.command("list")
 @click.argument("experiment", type=int)
 @click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
-@json_option
+@click.option("--trial", type=int, metavar="ID", help="Only those of this trial.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(_STATES, case_sensitive=False),
+    help="Only those in this state; may be given several times.",
+)
+@list_options
 @pass_access
-def list_(access: Access, experiment: int, best: Optional[int], as_json: bool) -> None:
+def list_(
+    access: Access,
+    experiment: int,
+    best: Optional[int],
+    trial: Optional[int],
+    states: Tuple[str, ...],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
     """List the checkpoints of an EXPERIMENT, the best first."""
     from tenax.client.experiments import get_experiment
 
     found = get_experiment(access.session(), experiment)
-    show_list(found.checkpoints(best), found.metric, as_json)
+    listed = [
+        one
+        for one in found.checkpoints()
+        if (trial is None or one.trial_id == trial) and (not states or one.state in states)
+    ]
+    show_list(listed[:best], found.metric, as_json, as_csv)
 
 
-def show_list(checkpoints: Sequence[Checkpoint], metric: str, as_json: bool) -> None:
+def show_list(checkpoints: Sequence[Checkpoint], metric: str, as_json: bool, as_csv: bool = False) -> None:
     """Print a list of checkpoints."""
-    if as_json:
-        output.document([checkpoint.raw for checkpoint in checkpoints])
-        return
     columns = [
         output.Column("CHECKPOINT"),
         output.Column("STATE", state=True),
@@ -59,8 +80,8 @@ def show_list(checkpoints: Sequence[Checkpoint], metric: str, as_json: bool) -> 
         ]
         for one in checkpoints
     ]
-    output.table(columns, rows)
-    if not rows:
+    output.listing(columns, rows, [checkpoint.raw for checkpoint in checkpoints], as_json, as_csv)
+    if not rows and not as_json:
         output.say("There is none yet.")
 
 
@@ -90,6 +111,7 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
         ("saved", output.moment(one.reported)),
         ("size", output.size(one.size)),
         ("path", str(one.path() or "")),
+        ("deletion", one.going),
         ("files", files),
     ]
     output.pairs([row for row in rows if row[1]])
@@ -113,18 +135,57 @@ def download(access: Access, uuid: str, target: Optional[Path]) -> None:
 
 
 @group.command()
-@click.argument("uuid")
+@click.argument("uuids", metavar="UUID...", nargs=-1, required=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @pass_access
-def delete(access: Access, uuid: str, yes: bool) -> None:
-    """Delete the files of a checkpoint."""
+def delete(access: Access, uuids: Tuple[str, ...], yes: bool) -> None:
+    """Delete all files of checkpoints; their records stay."""
+    from tenax.client.checkpoints import delete_checkpoints
+
+    found = _found(access, uuids)
+    if not yes:
+        size = output.size(sum(one.size for one in found))
+        click.confirm(f"Delete the {size} of {_named(found)}?", abort=True, err=True)
+    delete_checkpoints(access.session(), [one.uuid for one in found])
+    for one in found:
+        print(f"Checkpoint {one.uuid} is deleted")
+
+
+@group.command("rm")
+@click.argument("uuids", metavar="UUID...", nargs=-1, required=True)
+@click.option(
+    "--glob",
+    "globs",
+    multiple=True,
+    metavar="PATTERN",
+    help="Delete the files that match: --glob '**/optimizer.pt'. May be given several times.",
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@pass_access
+def remove(access: Access, uuids: Tuple[str, ...], globs: Tuple[str, ...], yes: bool) -> None:
+    """Delete some files of checkpoints.
+
+    Without a pattern nothing is deleted: the record is brought up to date with the files that are there.
+    """
+    found = _found(access, uuids)
+    if globs and not yes:
+        click.confirm(f"Delete what matches {' or '.join(globs)} from {_named(found)}?", abort=True, err=True)
+    for one in found:
+        one.remove_files(globs)
+        now = one.reload()
+        print(f"Checkpoint {now.uuid} is {now.state}, with {output.size(now.size)} left")
+
+
+def _found(access: Access, uuids: Tuple[str, ...]) -> List[Checkpoint]:
+    """All of them; several may also stand in one word, with commas."""
     from tenax.client.checkpoints import get_checkpoint
 
-    one = get_checkpoint(access.session(), uuid)
-    if not yes:
-        click.confirm(f"Delete the {output.size(one.size)} of checkpoint {uuid}?", abort=True, err=True)
-    one.delete()
-    print(f"Checkpoint {uuid} is being deleted")
+    names = dict.fromkeys(name.strip() for word in uuids for name in word.split(",") if name.strip())
+    return [get_checkpoint(access.session(), name) for name in names]
+
+
+def _named(found: Sequence[Checkpoint]) -> str:
+    return f"checkpoint {found[0].uuid}" if len(found) == 1 else f"{len(found)} checkpoints"
 
 
 group.alias("list", "ls")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Entry, Group
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 _STATES = ("ACTIVE", "QUEUED", "RUNNING", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
 
 
-@click.group(cls=Group, help="Create, watch and steer experiments.")
+#: In files of their own.
+_ENTRIES = {
+    "gc-policy": Entry("tenax.cli.gc_policy:command", "Show or change which checkpoints are kept, and why."),
+}
+
+
+@click.group(cls=Group, entries=_ENTRIES, help="Create, watch and steer experiments.")
 def group() -> None:
     pass
 
@@ -220,15 +226,15 @@ def list_trials(access: Access, number: int, as_json: bool) -> None:
 @group.command("list-checkpoints")
 @click.argument("number", metavar="EXPERIMENT", type=int)
 @click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
-@json_option
+@list_options
 @pass_access
-def list_checkpoints(access: Access, number: int, best: Optional[int], as_json: bool) -> None:
+def list_checkpoints(access: Access, number: int, best: Optional[int], as_json: bool, as_csv: bool) -> None:
     """List the checkpoints of an experiment, the best first."""
     from tenax.cli.checkpoint import show_list
     from tenax.client.experiments import get_experiment
 
     experiment = get_experiment(access.session(), number)
-    show_list(experiment.checkpoints(best), experiment.metric, as_json)
+    show_list(experiment.checkpoints(best), experiment.metric, as_json, as_csv)
 
 
 def _verb(name: str, done: str, help_: str) -> None:

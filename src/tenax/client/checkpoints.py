@@ -7,7 +7,7 @@ import shutil
 import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Dict, Optional, Union, cast
+from typing import IO, TYPE_CHECKING, Dict, List, Optional, Sequence, Union, cast
 
 from tenax.client import reading
 from tenax.client.session import BrokenStream, Session, at
@@ -16,6 +16,8 @@ from tenax.jsonvalue import JsonObject
 
 if TYPE_CHECKING:
     import httpx2
+
+    from tenax.client.trials import Report
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Checkpoint:
     #: The searcher's metric at its step, where it was reported.
     searcher_metric: Optional[float]
     reported: Optional[datetime.datetime]
+    #: Why its files are being deleted, and why that did not work yet; empty: they are not.
+    going: str
     #: The whole answer.
     raw: JsonObject = field(repr=False, compare=False)
     session: Session = field(repr=False, compare=False)
@@ -53,6 +57,7 @@ class Checkpoint:
             hparams=reading.record(training, "hparams"),
             searcher_metric=reading.real(training.get("searcherMetric")),
             reported=reading.moment(value, "reportTime"),
+            going=reading.text(value, "going"),
             raw=value,
             session=session,
         )
@@ -83,8 +88,33 @@ class Checkpoint:
         return get_checkpoint(self.session, self.uuid)
 
     def delete(self) -> None:
-        """Ask for its files to be deleted; the record of it stays."""
+        """Delete its files; the record of it stays. Raises NotNow where a live trial would start from it."""
         self.session.call("DELETE", "/api/v1/checkpoints", body={"checkpointUuids": [self.uuid]})
+
+    def remove_files(self, globs: Sequence[str]) -> None:
+        """Delete the files that match (``**`` crosses directories); none: look at what is there, and record it."""
+        body: JsonObject = {"checkpointUuids": [self.uuid], "checkpointGlobs": list(globs)}
+        self.session.call("POST", "/api/v1/checkpoints/rm", body=body)
+
+    def add_metadata(self, metadata: JsonObject) -> Checkpoint:
+        """Say more about it; what is said already under the same names is replaced. The checkpoint as it is then."""
+        return self._say({**self.reload().metadata, **metadata})
+
+    def remove_metadata(self, names: Sequence[str]) -> Checkpoint:
+        """Take back what was said under these names; the steps at which it was saved stay."""
+        return self._say({name: value for name, value in self.reload().metadata.items() if name not in names})
+
+    def metrics(self, group: str = "") -> List[Report]:
+        """What trials reported that said that they use it; without a ``group``, of every group."""
+        from tenax.client.trials import Report
+
+        answer = self.session.get(at("/api/v1/checkpoints/{}/metrics", self.uuid), {"metricGroup": group})
+        return [Report.read(one) for one in reading.records(answer, "metrics")]
+
+    def _say(self, metadata: JsonObject) -> Checkpoint:
+        body: JsonObject = {"checkpoint": {"uuid": self.uuid, "metadata": metadata}}
+        answer = self.session.post(at("/api/v1/checkpoints/{}/metadata", self.uuid), body)
+        return Checkpoint.read(reading.record(answer, "checkpoint"), self.session)
 
     def download(self, to: Union[str, Path, None] = None) -> Path:
         """Fetch its files into a new directory (``checkpoints/<uuid>`` below the current one); returns it.
@@ -183,3 +213,8 @@ def get_checkpoint(session: Session, uuid: str) -> Checkpoint:
     """The checkpoint of that uuid. Raises NotFound."""
     answer = session.get(at("/api/v1/checkpoints/{}", uuid))
     return Checkpoint.read(reading.record(answer, "checkpoint"), session)
+
+
+def delete_checkpoints(session: Session, uuids: Sequence[str]) -> None:
+    """Delete the files of all of these, or of none. Raises NotFound, NotNow."""
+    session.call("DELETE", "/api/v1/checkpoints", body={"checkpointUuids": list(uuids)})

@@ -12,6 +12,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint
+from tenax.client.garbage import Garbage, Policy, garbage_of, set_policy
 from tenax.client.session import Query, Session, Unreachable, at
 from tenax.client.trials import FOLLOW_S, LogLine, Trial, pages, read_logs
 from tenax.errors import NotFound, TryAgain
@@ -147,6 +148,22 @@ class Experiment:
         sign = 1.0 if self.smaller_is_better else -1.0
         found.sort(key=lambda one: (one.searcher_metric is None, sign * (one.searcher_metric or 0.0), -one.steps))
         return found[:limit]
+
+    def garbage(
+        self,
+        *,
+        experiment_best: Optional[int] = None,
+        trial_best: Optional[int] = None,
+        trial_latest: Optional[int] = None,
+    ) -> Garbage:
+        """What its policy, with these numbers in place, keeps of its checkpoints, and why; nothing is changed."""
+        return garbage_of(
+            self.session, self.id, experiment_best=experiment_best, trial_best=trial_best, trial_latest=trial_latest
+        )
+
+    def set_checkpoint_policy(self, policy: Policy) -> None:
+        """Keep so many of its checkpoints from now on; what is not kept is deleted at once."""
+        set_policy(self.session, self.id, policy)
 
     def best_checkpoint(self) -> Checkpoint:
         """The checkpoint with the best value of the searcher's metric. Raises NotFound when there is none."""
