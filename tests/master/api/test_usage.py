@@ -1,0 +1,227 @@
+"""What slots were used for: exact sums over any periods, whatever was deleted since."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+from asyncpg import Connection
+
+from tenax.errors import InvalidInput
+from tenax.master import periods
+from tenax.master.store import containers, usage
+from tenax.master.store.usage import Period
+from tests.kits.api import Api
+from tests.kits.rows import add_agent, add_experiment, add_trial, end_member, run_attempt
+from tests.master.api.test_allocations import running
+
+START = datetime(2026, 2, 26, tzinfo=timezone.utc)
+
+
+def at(days: float) -> datetime:
+    return START + timedelta(days=days)
+
+
+async def used(conn: Connection, number: int, begins: datetime, ends: datetime | None, **more: object) -> None:
+    """A row of the accounts."""
+    row = {
+        "username": "ada",
+        "pool": "default",
+        "agent_id": "a1",
+        "slots": 1,
+        "experiment_id": 7,
+        "labels": ["x"],
+        **more,
+    }
+    await conn.execute(
+        "insert into usage (container_id, allocation_id, rank, task_id, kind, experiment_id, user_id, username, "
+        "labels, pool, agent_id, slots, requested_at, started_at, ended_at) "
+        "values ($1, $2, 0, 't', 'TRIAL', $3, 1, $4, $5, $6, $7, $8, $9, $9, $10)",
+        f"c{number}",
+        f"t.{number}",
+        row["experiment_id"],
+        row["username"],
+        row["labels"],
+        row["pool"],
+        row["agent_id"],
+        row["slots"],
+        begins,
+        ends,
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_sums_are_exact_over_the_borders_of_periods(api: Api, seed: int) -> None:
+    """To the microsecond: of all periods together, of each of them, and by user, pool, agent and experiment."""
+    rng = random.Random(seed)
+    uses = []
+    async with api.master.db.transaction() as conn:
+        for number in range(40):
+            begins = START + timedelta(microseconds=rng.randrange(0, 60 * 86_400_000_000))
+            ends = begins + timedelta(microseconds=rng.choice([0, 1, 5_000_000, rng.randrange(20 * 86_400_000_000)]))
+            slots, user = rng.randrange(0, 9), rng.choice(["ada", "bob"])
+            uses.append((begins, ends, slots, user))
+            pool = rng.choice(["p", "q"])
+            await used(conn, number, begins, ends, slots=slots, username=user, pool=pool, experiment_id=number % 3)
+        asked = []
+        for monthly in (False, True) * 4:
+            first, last = sorted(rng.sample(range(80), 2))
+            whole = Period(at(first), at(last))
+            parts = periods.split(whole, monthly=monthly)
+            asked.append((whole, parts, await usage.aggregated(conn, whole, parts)))
+
+    def expected(period: Period, user: str | None = None) -> Decimal:
+        total = timedelta()
+        for begins, ends, slots, owner in uses:
+            if user in (None, owner):
+                total += slots * max(timedelta(), min(ends, period.ends) - max(begins, period.begins))
+        return Decimal(total // timedelta(microseconds=1)) / 1_000_000
+
+    for whole, parts, shares in asked:
+        assert parts[0].begins == whole.begins
+        assert parts[-1].ends == whole.ends
+        assert all(one.ends == following.begins for one, following in pairwise(parts))
+        for part in parts:
+            mine = [share for share in shares if share.begins == part.begins]
+            assert sum(share.seconds for share in mine if share.by == "total") == expected(part)
+            for by in ("username", "resource_pool", "agent", "experiment"):
+                assert sum(share.seconds for share in mine if share.by == by) == expected(part), by
+            assert sum(share.seconds for share in mine if share.key == "bob") == expected(part, "bob")
+        assert sum(share.seconds for share in shares if share.by == "total") == expected(whole)
+
+
+async def test_what_goes_on_counts_until_now(api: Api) -> None:
+    """And nothing is counted that has not been yet."""
+    async with api.master.db.transaction() as conn:
+        now = await conn.fetchval("select now()")
+        await used(conn, 1, now - timedelta(hours=2), None, slots=3)
+        whole = Period(now - timedelta(days=1), now + timedelta(days=30))
+        (total,) = [one for one in await usage.aggregated(conn, whole, [whole]) if one.by == "total"]
+        assert total.seconds == 3 * 7200
+    (page,) = [part async for part in usage.raw(api.master.db, whole)]
+    assert (page[0].ended_at, page[0].slots) == (None, 3)
+    assert 7200 <= page[0].seconds < 7300
+
+
+async def test_accounts_outlive_what_was_deleted(api: Api) -> None:
+    """An attempt of two members: begun when they are placed, ended when each has ended, there when all else is gone."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a1")
+        await add_agent(conn, "a2")
+        experiment = await add_experiment(conn)
+        await conn.execute("update experiment_documents set labels = '{night}'")
+        attempt = await run_attempt(conn, await add_trial(conn, experiment), ("a1", "a2"))
+    window = Period(datetime.now(timezone.utc) - timedelta(hours=1), datetime.now(timezone.utc) + timedelta(hours=1))
+    (running_now,) = [one for page in [part async for part in usage.raw(api.master.db, window)] for one in page]
+    assert (running_now.slots, running_now.agents, running_now.ended_at) == (2, "a1 a2", None)
+    async with api.master.db.transaction() as conn:
+        for rank in (0, 1):
+            await end_member(conn, attempt, rank)
+        members = await containers.lock_members(conn, attempt.allocation_id)
+        for member in members:
+            await containers.gone(conn, member.container.container_id, member.agent_id)
+        await conn.execute("delete from experiments")
+        await conn.execute("delete from jobs")
+        await conn.execute("delete from agents")
+    (page,) = [part async for part in usage.raw(api.master.db, window)]
+    assert [(one.allocation_id, one.labels, one.experiment_id) for one in page] == [
+        (attempt.allocation_id, ["night"], experiment)
+    ]
+    assert page[0].ended_at is not None
+
+
+async def test_the_same_numbers_as_json_and_as_csv(api: Api) -> None:
+    """For a client that parses, and for a spreadsheet; empty days are there in the one, and not in the other."""
+    async with api.master.db.transaction() as conn:
+        await used(conn, 1, at(0.5), at(2.25), slots=2, labels=["x", 'say "hi", twice'])
+    dates = {"startDate": "2026-02-26", "endDate": "2026-03-01"}
+    told = (await api.user.get("/api/v1/resources/allocation/aggregated", **dates)).json()["resourceEntries"]
+    assert [(one["periodStart"], one["seconds"]) for one in told] == [
+        ("2026-02-26", 86400.0),
+        ("2026-02-27", 172800.0),
+        ("2026-02-28", 43200.0),
+        ("2026-03-01", 0.0),
+    ]
+    assert told[0]["period"] == "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+    assert told[0]["byUsername"] == {"ada": 86400.0}
+    assert told[0]["byExperimentLabel"] == {"x": 86400.0, 'say "hi", twice': 86400.0}
+    assert (told[0]["byAgent"], told[0]["byExperiment"]) == ({"a1": 86400.0}, {"7": 86400.0})
+    months = {
+        "start_date": "2026-02",
+        "end_date": "2026-03",
+        "period": "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY",
+    }
+    reply = await api.user.get("/resources/allocation/aggregated", **months)
+    rows = list(csv.DictReader(io.StringIO(reply.text)))
+    assert reply.headers["content-type"].startswith("text/csv")
+    assert {
+        "aggregation_type": "total",
+        "aggregation_key": "total",
+        "date": "2026-02",
+        "seconds": "302400.000000",
+    } in rows
+    assert {row["date"] for row in rows} == {"2026-02"}
+    times = {"timestamp_after": "2026-02-27T00:00:00Z", "timestamp_before": "2026-02-28"}
+    (entry,) = (await api.user.get("/api/v1/resources/allocation/raw", **times)).json()["resourceEntries"]
+    assert (entry["kind"], entry["seconds"], entry["slots"], entry["experimentId"]) == ("experiment", 86400.0, 2, 7)
+    assert (entry["startTime"], entry["endTime"]) == ("2026-02-26T12:00:00Z", "2026-02-28T06:00:00Z")
+    for path in ("raw", "allocations-csv"):
+        (row,) = csv.DictReader(io.StringIO((await api.user.get(f"/resources/allocation/{path}", **times)).text))
+        assert (row["username"], row["seconds"], row["allocation_id"]) == ("ada", "86400.0", "t.1")
+
+
+async def test_many_attempts_come_in_pages(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each once, in the order of their start, also those of one moment."""
+    monkeypatch.setattr(usage, "_PAGE", 3)
+    async with api.master.db.transaction() as conn:
+        for number in range(10):
+            await used(conn, number, at(number // 4), at(9))
+    found = [one.allocation_id async for page in usage.raw(api.master.db, Period(at(0), at(1))) for one in page]
+    assert found == [f"t.{number}" for number in range(4)]
+    found = [one.allocation_id async for page in usage.raw(api.master.db, Period(at(0), at(9))) for one in page]
+    assert found == [f"t.{number}" for number in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "field"),
+    [
+        ("raw", {"timestampAfter": "yesterday", "timestampBefore": "2026-01-01"}, "timestamp_after"),
+        ("raw", {"timestampAfter": "2026-01-01", "timestampBefore": "2026-01-01T00:00:00Z"}, "timestamp_before"),
+        ("raw", {"timestampAfter": "2026-01-01"}, "timestamp_before"),
+        ("raw", {"timestampAfter": "0001-01-01T00:00:00+14:00", "timestampBefore": "2026-01-01"}, "timestamp_after"),
+        ("aggregated", {"startDate": "2026-13-01", "endDate": "2026-01-01"}, "start_date"),
+        ("aggregated", {"startDate": "2026-02-01", "endDate": "2026-01-01"}, "end_date"),
+        ("aggregated", {"startDate": "1970-01-01", "endDate": "8999-12-31"}, "start_date"),
+        ("aggregated", {"startDate": "2026-01-01", "endDate": "2026-01-01", "period": "HOURLY"}, "period"),
+    ],
+)
+async def test_times_that_mean_nothing_are_refused(api: Api, path: str, query: dict[str, str], field: str) -> None:
+    """With the field named."""
+    reply = await api.user.get(f"/api/v1/resources/allocation/{path}", **query)
+    assert reply.status_code == 400
+    assert field in reply.text.replace("timestampBefore", "timestamp_before")
+
+
+def test_months_and_days_are_what_the_calendar_says() -> None:
+    """Whole months where a month is written; the first and the last may be parts."""
+    leap = periods.split(periods.days("2028-02", "2028-02"), monthly=False)
+    assert len(leap) == 29
+    parts = periods.split(periods.days("2026-11-21", "2027-01"), monthly=True)
+    assert [periods.name_of(part, monthly=True) for part in parts] == ["2026-11", "2026-12", "2027-01"]
+    assert (parts[0].begins.day, parts[-1].ends) == (21, datetime(2027, 2, 1, tzinfo=timezone.utc))
+    with pytest.raises(InvalidInput, match="periods apart"):
+        periods.split(periods.days("2000-01-01", "2020-01-01"), monthly=False)
+
+
+async def test_waiting_is_told_by_pool_and_day(api: Api) -> None:
+    """Of the first member of each attempt, for the queue's statistics."""
+    await running(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update usage set requested_at = started_at - interval '90 seconds'")
+    (pool,) = (await api.user.get("/api/v1/job-queues/stats")).json()["results"]
+    assert [one["seconds"] for one in pool["aggregates"]] == [90.0]
