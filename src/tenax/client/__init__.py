@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
     from tenax.client.generic_tasks import Task
     from tenax.client.groups import Group
+    from tenax.client.models import Model, ModelVersion
+    from tenax.client.projects import Project
     from tenax.client.session import BrokenStream, Unreachable
     from tenax.client.templates import Template
     from tenax.client.trials import LogLine, Report, Trial
     from tenax.client.users import User
     from tenax.client.webhooks import Webhook
+    from tenax.client.workspaces import Workspace
 
 _HOMES = {
     "Webhook": "webhooks",
@@ -43,11 +46,15 @@ _HOMES = {
     "Template": "templates",
     "Experiment": "experiments",
     "LogLine": "trials",
+    "Model": "models",
+    "ModelVersion": "models",
+    "Project": "projects",
     "Report": "trials",
     "Slot": "agents",
     "Trial": "trials",
     "Unreachable": "session",
     "User": "users",
+    "Workspace": "workspaces",
 }
 
 __all__ = [
@@ -60,6 +67,9 @@ __all__ = [
     "Experiment",
     "Group",
     "LogLine",
+    "Model",
+    "ModelVersion",
+    "Project",
     "Report",
     "Slot",
     "Task",
@@ -68,6 +78,7 @@ __all__ = [
     "Unreachable",
     "User",
     "Webhook",
+    "Workspace",
 ]
 
 

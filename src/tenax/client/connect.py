@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import List, Optional, Sequence, Tuple, Type, Union
 
-from tenax.client import access_tokens, groups, users, webhooks
+from tenax.client import access_tokens, groups, models, projects, users, webhooks, workspaces
 from tenax.client.access_tokens import AccessToken
 from tenax.client.agents import Agent, list_agents
 from tenax.client.checkpoints import Checkpoint, get_checkpoint
@@ -17,10 +17,13 @@ from tenax.client.commands import Command, get_command, list_commands, run_comma
 from tenax.client.context import read_context
 from tenax.client.experiments import Experiment, create_experiment, get_experiment, list_experiments
 from tenax.client.groups import Group, GroupSize
+from tenax.client.models import Model
+from tenax.client.projects import Project
 from tenax.client.session import Session
 from tenax.client.trials import Trial, get_trial
 from tenax.client.users import User
 from tenax.client.webhooks import Webhook
+from tenax.client.workspaces import Workspace
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
 
@@ -121,6 +124,56 @@ class Client:
     def commands(self, *, users: Sequence[str] = (), workspace_id: int = 0) -> List[Command]:
         """Those that live or have ended within a day, the newest first."""
         return list_commands(self.session, users=users, workspace_id=workspace_id)
+
+    def workspaces(self, *, archived: Optional[bool] = None, pinned: Optional[bool] = None) -> List[Workspace]:
+        """By number; None: both kinds."""
+        return workspaces.list_workspaces(self.session, archived=archived, pinned=pinned)
+
+    def workspace(self, which: Union[int, str]) -> Workspace:
+        """By number or name. Raises NotFound."""
+        return workspaces.get_workspace(self.session, which)
+
+    def create_workspace(self, name: str, *, checkpoint_storage: Optional[JsonObject] = None) -> Workspace:
+        """Raises AlreadyExists."""
+        return workspaces.create_workspace(self.session, name, checkpoint_storage=checkpoint_storage)
+
+    def projects(self, workspace: Union[int, str] = 0, *, archived: Optional[bool] = None) -> List[Project]:
+        """Of a workspace, by number or name; 0: of all. Raises NotFound."""
+        return projects.list_projects(self.session, workspace, archived=archived)
+
+    def project(self, which: Union[int, str], workspace: Union[int, str, None] = None) -> Project:
+        """By name in a workspace; without one by number, by key, or as ``workspace/project``. Raises NotFound."""
+        return projects.get_project(self.session, which, workspace)
+
+    def create_project(self, workspace: Union[int, str], name: str, *, description: str = "") -> Project:
+        """Raises AlreadyExists, NotFound."""
+        return projects.create_project(self.session, workspace, name, description=description)
+
+    def models(self, *, name: Optional[str] = None, workspaces: Sequence[str] = ()) -> List[Model]:
+        """Whose names contain ``name``, by name."""
+        return models.list_models(self.session, name=name, workspaces=workspaces)
+
+    def model(self, which: Union[int, str]) -> Model:
+        """By number or name. Raises NotFound."""
+        return models.get_model(self.session, which)
+
+    def create_model(
+        self,
+        name: str,
+        *,
+        description: str = "",
+        labels: Sequence[str] = (),
+        metadata: Optional[JsonObject] = None,
+        workspace: Union[int, str, None] = None,
+    ) -> Model:
+        """Raises AlreadyExists, InvalidInput, NotFound."""
+        return models.create_model(
+            self.session, name, description=description, labels=labels, metadata=metadata, workspace=workspace
+        )
+
+    def model_labels(self) -> List[str]:
+        """The most used first."""
+        return models.model_labels(self.session)
 
     def agents(self) -> List[Agent]:
         """The agents that are connected, with their slots."""

@@ -1,0 +1,196 @@
+"""Projects as values, with what can be done to them."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from dataclasses import dataclass, field
+from typing import Callable, List, Optional, Sequence, Tuple, Union
+
+from tenax.client import reading
+from tenax.client.experiments import Experiment
+from tenax.client.session import Query, Session, at
+from tenax.client.trials import pages
+from tenax.client.workspaces import folder_state, get_workspace, ordered
+from tenax.errors import NotFound, NotNow
+from tenax.jsonvalue import JsonObject
+
+#: Between two looks at what is being deleted.
+_LOOK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Note:
+    """A page of a project's notes, in Markdown."""
+
+    name: str
+    contents: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """Where experiments are filed, in one workspace."""
+
+    id: int
+    name: str
+    description: str
+    #: Begins the short names of what is in it.
+    key: str
+    workspace_id: int
+    workspace: str
+    owner: str
+    #: It, or its workspace.
+    archived: bool
+    immutable: bool
+    #: ACTIVE, DELETING or DELETE_FAILED.
+    state: str
+    #: Why it could not be deleted.
+    error: str
+    notes: Tuple[Note, ...]
+    experiments_count: int
+    #: Of those, which have not ended.
+    active_count: int
+    #: Trials.
+    runs_count: int
+    last_experiment: Optional[datetime.datetime]
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session) -> Project:
+        """From an answer of the master."""
+        return Project(
+            id=reading.integer(value, "id"),
+            name=reading.text(value, "name"),
+            description=reading.text(value, "description"),
+            key=reading.text(value, "key"),
+            workspace_id=reading.integer(value, "workspaceId"),
+            workspace=reading.text(value, "workspaceName"),
+            owner=reading.text(value, "username"),
+            archived=reading.flag(value, "archived"),
+            immutable=reading.flag(value, "immutable"),
+            state=folder_state(value),
+            error=reading.text(value, "errorMessage"),
+            notes=_notes(value),
+            experiments_count=reading.integer(value, "numExperiments"),
+            active_count=reading.integer(value, "numActiveExperiments"),
+            runs_count=reading.integer(value, "numRuns"),
+            last_experiment=reading.moment(value, "lastExperimentStartedAt"),
+            raw=value,
+            session=session,
+        )
+
+    def reload(self) -> Project:
+        """The project as it is now. Raises NotFound."""
+        return get_project(self.session, self.id)
+
+    def experiments(self, *, users: Sequence[str] = (), archived: Optional[bool] = None) -> List[Experiment]:
+        """What is filed in it, the newest first; ``archived`` None: both kinds."""
+        query: Query = {"projectId": self.id, "users": list(users), "archived": archived, **ordered("id", True)}
+        found = pages(self.session, "/api/v1/experiments", "experiments", query)
+        return [Experiment.read(value, self.session) for value in found]
+
+    def edit(
+        self, *, name: Optional[str] = None, description: Optional[str] = None, key: Optional[str] = None
+    ) -> Project:
+        """Change what is given. Raises AlreadyExists, Forbidden, NotNow."""
+        body: JsonObject = {"name": name, "description": description, "key": key}
+        answer = self.session.call("PATCH", self._path, body={k: v for k, v in body.items() if v is not None})
+        return Project.read(reading.record(answer, "project"), self.session)
+
+    def archive(self) -> None:
+        """Nothing is filed in it any more, and it does not change."""
+        self.session.post(f"{self._path}/archive")
+
+    def unarchive(self) -> None:
+        """As it was before."""
+        self.session.post(f"{self._path}/unarchive")
+
+    def move(self, workspace: Union[int, str]) -> None:
+        """Into another workspace, by number or name. Raises NotFound, AlreadyExists."""
+        goal = get_workspace(self.session, workspace).id
+        self.session.post(f"{self._path}/move", {"projectId": self.id, "destinationWorkspaceId": goal})
+
+    def add_note(self, name: str, contents: str) -> Tuple[Note, ...]:
+        """Put a note behind the others; all of them."""
+        return _notes(self.session.post(f"{self._path}/notes", {"name": name, "contents": contents}))
+
+    def set_notes(self, notes: Sequence[Note]) -> Tuple[Note, ...]:
+        """Replace all notes."""
+        body: JsonObject = {
+            "projectId": self.id,
+            "notes": [{"name": note.name, "contents": note.contents} for note in notes],
+        }
+        return _notes(self.session.call("PUT", f"{self._path}/notes", body=body))
+
+    def delete(self, *, wait: bool = True, seen: Optional[Callable[[Project], None]] = None) -> None:
+        """Delete it with its experiments; ``seen`` is shown it while it goes. Raises NotNow."""
+        done = reading.flag(self.session.call("DELETE", self._path), "completed")
+        while wait and not done:
+            try:
+                now = self.reload()
+            except NotFound:
+                return
+            if now.state == "DELETE_FAILED":
+                raise NotNow(f"Project {self.name} was not deleted: {now.error}")
+            if seen is not None:
+                seen(now)
+            time.sleep(_LOOK_S)
+
+    @property
+    def _path(self) -> str:
+        return at("/api/v1/projects/{}", self.id)
+
+
+def list_projects(
+    session: Session,
+    workspace: Union[int, str],
+    *,
+    archived: Optional[bool] = None,
+    users: Sequence[str] = (),
+    sort: str = "id",
+    descending: bool = False,
+) -> List[Project]:
+    """Projects of a workspace (0: of all), by id, name, description, creation_time or last_experiment_start_time."""
+    number = workspace if workspace == 0 else get_workspace(session, workspace).id
+    query: Query = {"archived": archived, "users": list(users), **ordered(sort, descending)}
+    found = pages(session, at("/api/v1/workspaces/{}/projects", number), "projects", query)
+    return [Project.read(value, session) for value in found]
+
+
+def get_project(session: Session, which: Union[int, str], workspace: Union[int, str, None] = None) -> Project:
+    """A project by name in a workspace; without one by number, by key, or as ``workspace/project``. Raises NotFound."""
+    if workspace is None and isinstance(which, str) and "/" in which:
+        workspace, _, which = which.partition("/")
+    if workspace is not None:
+        place = get_workspace(session, workspace)
+        path = at("/api/v1/workspaces/{}/projects", place.id)
+        found = reading.records(session.get(path, {"name": which}), "projects") if which else []
+        if not found:
+            raise NotFound(f"There is no project {which!r} in the workspace {place.name!r}.")
+        return Project.read(found[0], session)
+    numbered = isinstance(which, int) or (which.isascii() and which.isdigit())
+    path = at("/api/v1/projects/{}" if numbered else "/api/v1/projects/key/{}", which)
+    return Project.read(reading.record(session.get(path), "project"), session)
+
+
+def create_project(
+    session: Session,
+    workspace: Union[int, str],
+    name: str,
+    *,
+    description: str = "",
+    key: Optional[str] = None,
+) -> Project:
+    """Make a project; without ``key`` one is made from its name. Raises AlreadyExists, NotFound."""
+    place = get_workspace(session, workspace)
+    body: JsonObject = {"name": name, "description": description, "workspaceId": place.id, "key": key}
+    answer = session.call("POST", at("/api/v1/workspaces/{}/projects", place.id), body=body, once=True)
+    return Project.read(reading.record(answer, "project"), session)
+
+
+def _notes(value: JsonObject) -> Tuple[Note, ...]:
+    return tuple(
+        Note(reading.text(note, "name"), reading.text(note, "contents")) for note in reading.records(value, "notes")
+    )

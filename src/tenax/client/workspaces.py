@@ -1,0 +1,205 @@
+"""Workspaces as values, with what can be done to them; what is in them: see `projects` and `models` beside it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+from tenax.client import reading
+from tenax.client.session import Query, Session, at
+from tenax.client.trials import pages
+from tenax.errors import NotFound, NotNow
+from tenax.jsonvalue import JsonObject
+
+#: Between two looks at what is being deleted.
+_LOOK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What a team keeps its projects and models in, with defaults for what runs there."""
+
+    id: int
+    name: str
+    owner: str
+    archived: bool
+    immutable: bool
+    #: By the user of this session.
+    pinned: bool
+    #: ACTIVE, DELETING or DELETE_FAILED.
+    state: str
+    #: Why it could not be deleted.
+    error: str
+    projects_count: int
+    experiments_count: int
+    #: Below that of experiments made in it; its secrets are stars.
+    checkpoint_storage: JsonObject
+    default_compute_pool: str
+    default_aux_pool: str
+    #: Whom its tasks run as: ``agentUid``, ``agentGid``, ``agentUser``, ``agentGroup``; empty: as their users say.
+    agent_user: JsonObject
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+    @staticmethod
+    def read(value: JsonObject, session: Session) -> Workspace:
+        """From an answer of the master."""
+        group = reading.record(value, "agentUserGroup")
+        return Workspace(
+            id=reading.integer(value, "id"),
+            name=reading.text(value, "name"),
+            owner=reading.text(value, "username"),
+            archived=reading.flag(value, "archived"),
+            immutable=reading.flag(value, "immutable"),
+            pinned=reading.flag(value, "pinned"),
+            state=folder_state(value),
+            error=reading.text(value, "errorMessage"),
+            projects_count=reading.integer(value, "numProjects"),
+            experiments_count=reading.integer(value, "numExperiments"),
+            checkpoint_storage=reading.record(value, "checkpointStorageConfig"),
+            default_compute_pool=reading.text(value, "defaultComputePool"),
+            default_aux_pool=reading.text(value, "defaultAuxPool"),
+            agent_user={name: item for name, item in group.items() if item is not None},
+            raw=value,
+            session=session,
+        )
+
+    def reload(self) -> Workspace:
+        """The workspace as it is now. Raises NotFound."""
+        return get_workspace(self.session, self.id)
+
+    def edit(
+        self,
+        *,
+        name: Optional[str] = None,
+        checkpoint_storage: Optional[JsonObject] = None,
+        default_compute_pool: Optional[str] = None,
+        default_aux_pool: Optional[str] = None,
+        agent_user: Optional[JsonObject] = None,
+    ) -> Workspace:
+        """Change what is given; ``{}`` and ``""`` take a default away. Raises AlreadyExists, Forbidden, NotNow."""
+        body = _settings(name, checkpoint_storage, default_compute_pool, default_aux_pool, agent_user)
+        answer = self.session.call("PATCH", at("/api/v1/workspaces/{}", self.id), body=body)
+        return Workspace.read(reading.record(answer, "workspace"), self.session)
+
+    def archive(self) -> None:
+        """Nothing is put into it any more, and nothing in it changes."""
+        self._do("archive")
+
+    def unarchive(self) -> None:
+        """As it was before."""
+        self._do("unarchive")
+
+    def pin(self) -> None:
+        """Show it first to this user."""
+        self._do("pin")
+
+    def unpin(self) -> None:
+        """Show it where it stands."""
+        self._do("unpin")
+
+    def pools(self) -> List[str]:
+        """Names of the pools that its tasks may use."""
+        path = at("/api/v1/workspaces/{}/available-resource-pools", self.id)
+        return reading.texts(self.session.get(path), "resourcePools")
+
+    def members(self) -> List[Tuple[str, str]]:
+        """(user, role) of those who have a role in it."""
+        answer = self.session.get(at("/api/v1/roles/workspace/{}", self.id))
+        names = {reading.integer(user, "id"): user for user in reading.records(answer, "usersAssignedDirectly")}
+        found = []
+        for assigned in reading.records(answer, "assignments"):
+            role = reading.text(reading.record(assigned, "role"), "name")
+            for one in reading.records(assigned, "userRoleAssignments"):
+                user = names.get(reading.integer(one, "userId"), {})
+                found.append((reading.text(user, "username"), role))
+        return found
+
+    def delete(self, *, wait: bool = True, seen: Optional[Callable[[Workspace], None]] = None) -> None:
+        """Delete it with its projects and their experiments; ``seen`` is shown it while it goes. Raises NotNow."""
+        path = at("/api/v1/workspaces/{}", self.id)
+        done = reading.flag(self.session.call("DELETE", path), "completed")
+        while wait and not done:
+            try:
+                now = self.reload()
+            except NotFound:
+                return
+            if now.state == "DELETE_FAILED":
+                raise NotNow(f"Workspace {self.name} was not deleted: {now.error}")
+            if seen is not None:
+                seen(now)
+            time.sleep(_LOOK_S)
+
+    def _do(self, verb: str) -> None:
+        self.session.post(at("/api/v1/workspaces/{}/{}", self.id, verb))
+
+
+def list_workspaces(
+    session: Session,
+    *,
+    archived: Optional[bool] = None,
+    users: Sequence[str] = (),
+    pinned: Optional[bool] = None,
+    sort: str = "id",
+    descending: bool = False,
+) -> List[Workspace]:
+    """Workspaces, by ``id`` or ``name``; ``archived`` and ``pinned`` None: both kinds."""
+    query: Query = {"archived": archived, "pinned": pinned, "users": list(users), **ordered(sort, descending)}
+    return [Workspace.read(value, session) for value in pages(session, "/api/v1/workspaces", "workspaces", query)]
+
+
+def get_workspace(session: Session, which: Union[int, str]) -> Workspace:
+    """A workspace by number or name, whatever its capitals. Raises NotFound."""
+    if isinstance(which, str):
+        found = reading.records(session.get("/api/v1/workspaces", {"name": which}), "workspaces") if which else []
+        if found:
+            return Workspace.read(found[0], session)
+        if not which.isascii() or not which.isdigit():
+            raise NotFound(f"There is no workspace {which!r}: tenax workspace list shows those that there are.")
+    answer = session.get(at("/api/v1/workspaces/{}", which))
+    return Workspace.read(reading.record(answer, "workspace"), session)
+
+
+def create_workspace(
+    session: Session,
+    name: str,
+    *,
+    checkpoint_storage: Optional[JsonObject] = None,
+    default_compute_pool: Optional[str] = None,
+    default_aux_pool: Optional[str] = None,
+    agent_user: Optional[JsonObject] = None,
+) -> Workspace:
+    """Make a workspace. Raises AlreadyExists."""
+    body = _settings(name, checkpoint_storage, default_compute_pool, default_aux_pool, agent_user)
+    answer = session.call("POST", "/api/v1/workspaces", body=body, once=True)
+    return Workspace.read(reading.record(answer, "workspace"), session)
+
+
+def ordered(sort: str, descending: bool) -> Dict[str, str]:
+    """How a list is asked for in an order: ``last_updated_time`` as its name in the protocol."""
+    return {"sortBy": f"SORT_BY_{sort.upper()}", "orderBy": f"ORDER_BY_{'DESC' if descending else 'ASC'}"}
+
+
+def folder_state(value: JsonObject) -> str:
+    """``WORKSPACE_STATE_DELETING`` as ``DELETING``; what is not going is ACTIVE."""
+    found = reading.text(value, "state").replace("WORKSPACE_STATE_", "")
+    return "ACTIVE" if found in ("", "UNSPECIFIED") else found
+
+
+def _settings(
+    name: Optional[str],
+    checkpoint_storage: Optional[JsonObject],
+    compute: Optional[str],
+    aux: Optional[str],
+    agent_user: Optional[JsonObject],
+) -> JsonObject:
+    body: JsonObject = {
+        "name": name,
+        "checkpointStorageConfig": checkpoint_storage,
+        "defaultComputePool": compute,
+        "defaultAuxPool": aux,
+        "agentUserGroup": agent_user,
+    }
+    return {key: value for key, value in body.items() if value is not None}
