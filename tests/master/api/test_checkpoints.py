@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from tenax.master.archive import Form, NotAcceptable, form_of
 from tests.kits.api import Api
 from tests.master.api.test_allocations import running
 from tests.master.api.test_experiments import refusal
-from tests.master.api.test_trials import UUID, report, stored_files, validated
+from tests.master.api.test_trials import UUID, report, reported, stored_files, validated
 
 
 async def test_a_checkpoint_is_reported_by_its_attempt(api: Api) -> None:
@@ -160,3 +162,241 @@ async def test_files_of_ended_trials_can_be_deleted(api: Api) -> None:
     assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})).status_code == 200
     assert not folder.exists()
     assert (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]["state"] == "STATE_DELETED"
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("application/gzip", Form.TGZ),
+        ("application/x-tar", Form.TAR),
+        ("application/zip", Form.ZIP),
+        ("*/*", Form.TAR),
+        ("", Form.TAR),
+        ("text/html, application/*;q=0.5", Form.TAR),
+        ("application/zip;q=0.3, application/gzip;q=0.9", Form.TGZ),
+        ("Application/ZIP", Form.ZIP),
+        ("text/html", None),
+        ("application/zip;q=0", None),
+        ("application/zip;q=much", None),
+    ],
+)
+def test_the_form_is_what_is_liked_best(accept: str, form: Form | None) -> None:
+    """By weight; anything is a tar archive, and what is none of the three is refused."""
+    if form is not None:
+        assert form_of(accept) is form
+        return
+    with pytest.raises(NotAcceptable, match="application/zip"):
+        form_of(accept)
+
+
+async def test_archives_hold_every_file(api: Api) -> None:
+    """A large one in pieces, an empty one, with their modes; another form is refused with 415."""
+    one = await running(api)
+    await report(one)
+    folder = stored_files(api)
+    large = bytes(range(256)) * 12_000
+    (folder / "weights" / "large.bin").write_bytes(large)
+    (folder / "empty").touch()
+    (folder / "run.sh").write_text("true")
+    (folder / "run.sh").chmod(0o755)
+    reply = await api.user.ask("GET", f"/checkpoints/{UUID}", headers={"Accept": "application/zip"})
+    assert reply.headers["content-type"] == "application/zip"
+    assert f'"{UUID}.zip"' in reply.headers["content-disposition"]
+    with zipfile.ZipFile(io.BytesIO(reply.content)) as zipped:
+        assert zipped.testzip() is None
+        assert zipped.read("weights/large.bin") == large
+        assert sorted(zipped.namelist()) == [
+            *("empty", "metadata.json", "run.sh", "weights/", "weights/large.bin", "weights/w.bin"),
+        ]
+        assert zipped.getinfo("run.sh").external_attr >> 16 & 0o777 == 0o755
+    for accept, mode in (("application/gzip", "r:gz"), ("application/x-tar", "r:")):
+        reply = await api.user.ask("GET", f"/checkpoints/{UUID}", headers={"Accept": accept})
+        with tarfile.open(fileobj=io.BytesIO(reply.content), mode=mode) as tar:  # type: ignore[call-overload]
+            assert tar.extractfile("weights/large.bin").read() == large
+            assert tar.extractfile("empty").read() == b""
+            assert tar.getmember("run.sh").mode == 0o755
+    refused = await api.user.ask("GET", f"/checkpoints/{UUID}", headers={"Accept": "text/html"})
+    assert refused.status_code == 415
+    assert "application/zip" in refused.json()["message"]
+    assert (await api.user.get(f"/checkpoints/{UUID[:-1]}9")).status_code == 404
+
+
+async def test_what_is_said_about_a_checkpoint_is_replaced(api: Api) -> None:
+    """All of it but the steps at which it was saved; by its owner."""
+    one = await running(api)
+    await report(one)
+    path = f"/api/v1/checkpoints/{UUID}/metadata"
+
+    async def say(metadata: object, who: object = None) -> tuple[int, object]:
+        body = {"checkpoint": {"uuid": UUID, "metadata": metadata, "resources": {}, "state": "STATE_UNSPECIFIED"}}
+        reply = await (who or api.user).post(path, body)  # type: ignore[attr-defined]
+        return reply.status_code, reply.json().get("checkpoint", {}).get("metadata")
+
+    assert await say({"note": "good", "nested": {"a": [1, None]}}) == (
+        200,
+        {"note": "good", "nested": {"a": [1, None]}, "steps_completed": 10},
+    )
+    assert await say({}) == (200, {"steps_completed": 10})
+    assert (await say({"steps_completed": 11}))[0] == 400
+    for wrong in (3, "text", ["list"]):
+        assert (await say(wrong))[0] == 400
+    assert (await api.user.post(path, {})).status_code == 400
+    assert (await api.user.post(path.replace(UUID, "absent"), {"checkpoint": {"metadata": {}}})).status_code == 404
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
+    assert (await say({}, await api.login("eve", "s3cret")))[0] == 403
+
+
+async def test_a_list_by_metric_begins_with_the_best(api: Api) -> None:
+    """By the searcher's metric, or any other of the validations; the whole validation is shown at each step."""
+    one = await running(api)
+    for number, (accuracy, loss) in enumerate(((0.5, 3.0), (0.9, 2.0), (0.7, 1.0)), start=1):
+        await reported(one, "validation", number, accuracy=accuracy, loss=loss)
+        await report(one, UUID[:-1] + str(number), number)
+    await report(one, UUID[:-1] + "4", 4)
+    paths = ("/api/v1/experiments/1/checkpoints", f"/api/v1/trials/{one.trial}/checkpoints")
+
+    async def steps(path: str, **query: object) -> list[int]:
+        reply = await api.user.get(path, **query)
+        assert reply.status_code == 200, reply.text
+        return [each["metadata"]["steps_completed"] for each in reply.json()["checkpoints"]]
+
+    for path in paths:
+        assert await steps(path, sortByAttr="SORT_BY_SEARCHER_METRIC") == [2, 3, 1, 4]
+        assert await steps(path, sortByMetric="accuracy") == [2, 3, 1, 4]
+        assert await steps(path, sortByMetric="loss", orderBy="ORDER_BY_ASC") == [3, 2, 1, 4]
+        assert await steps(path, sortByMetric="loss", orderBy="ORDER_BY_DESC", limit=2, offset=1) == [2, 3]
+        assert len(await steps(path, sortByMetric="absent")) == 4
+        assert (await api.user.get(path, sortByMetric="loss", sortByAttr="SORT_BY_UUID")).status_code == 400
+        assert (await api.user.get(path, sortByAttr="SORT_BY_COLOUR")).status_code == 400
+        assert (await api.user.get(path, states="STATE_GONE")).status_code == 400
+        assert (await api.user.get(path, limit=-1)).status_code == 400
+        assert (await api.user.get(path, offset=9)).status_code == 400
+    first = (await api.user.get(paths[0])).json()["checkpoints"][0]
+    assert first["training"]["validationMetrics"]["avgMetrics"] == {"accuracy": 0.5, "loss": 3.0}
+    shown = (await api.user.get(f"/api/v1/checkpoints/{first['uuid']}")).json()["checkpoint"]
+    assert shown["training"]["validationMetrics"]["avgMetrics"] == {"accuracy": 0.5, "loss": 3.0}
+
+
+async def test_reports_of_trials_that_use_a_checkpoint_are_found(api: Api) -> None:
+    """By what they use it for, and by group."""
+    one = await running(api)
+    await report(one)
+    await reported(one, "training", 1, loss=1.0)
+    await reported(one, "validation", 1, accuracy=0.5)
+    path = f"/api/v1/checkpoints/{UUID}/metrics"
+    assert (await api.user.get(path)).json() == {"metrics": []}
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "insert into trial_sources (trial_id, checkpoint_uuid, kind) values ($1, $2, 'INFERENCE')", one.trial, UUID
+        )
+
+    async def groups(**query: str) -> list[str]:
+        return [each["group"] for each in (await api.user.get(path, **query)).json()["metrics"]]
+
+    assert await groups() == ["training", "validation"]
+    assert await groups(metricGroup="validation") == ["validation"]
+    assert await groups(trialSourceInfoType="TRIAL_SOURCE_INFO_TYPE_FINE_TUNING") == []
+    assert await groups(trial_source_info_type="TRIAL_SOURCE_INFO_TYPE_INFERENCE") == ["training", "validation"]
+    assert (await api.user.get(path, trialSourceInfoType="ANY")).status_code == 400
+    assert (await api.user.get(path.replace(UUID, "absent"))).status_code == 404
+
+
+async def test_without_a_pattern_the_record_follows_the_files(api: Api) -> None:
+    """What was deleted by hand is no longer counted."""
+    one = await running(api)
+    await report(one)
+    folder = stored_files(api)
+    (folder / "weights" / "w.bin").unlink()
+    body = {"checkpointUuids": [UUID], "checkpointGlobs": []}
+    assert (await api.user.post("/api/v1/checkpoints/rm", body)).status_code == 200
+    shown = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
+    assert shown["state"] == "STATE_PARTIALLY_DELETED"
+    assert shown["resources"] == {"metadata.json": "2", "weights/": "0"}
+
+
+async def test_deletions_that_cannot_be_are_refused(api: Api) -> None:
+    """For all of them, and nothing is touched: registered, unknown, a stranger's, none at all, a blank pattern."""
+    one = await running(api)
+    await report(one)
+    folder = stored_files(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+        await conn.execute("insert into models (name, workspace_id, owner_id) values ('bert', 1, 2)")
+        await conn.execute(
+            "insert into model_versions (model_id, version, checkpoint_uuid, owner_id) values (1, 1, $1, 2)", UUID
+        )
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
+    eve = await api.login("eve", "s3cret")
+    registered = await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})
+    assert registered.status_code == 400
+    assert "version 1 of model bert" in refusal(registered)
+    told = {"checkpoints": [{"uuid": UUID, "resources": {"resources": {}}}]}
+    assert (await api.user.patch("/api/v1/checkpoints", told)).status_code == 400
+    assert (await eve.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})).status_code == 403
+    assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID, "absent"]})).status_code == 404
+    for body in ({}, {"checkpointUuids": []}, {"checkpointUuids": None}, {"checkpointUuids": UUID}, [], 3):
+        assert (await api.user.delete("/api/v1/checkpoints", body)).status_code == 400, body
+    blank = {"checkpointUuids": [UUID], "checkpointGlobs": [" "]}
+    assert (await api.user.post("/api/v1/checkpoints/rm", blank)).status_code == 400
+    assert (folder / "weights" / "w.bin").exists()
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from removals") == 0
+
+
+async def test_a_place_that_only_a_task_has_named_is_left_alone(api: Api, tmp_path: Path) -> None:
+    """It is neither read nor deleted by the master, and the checkpoint says why."""
+    one = await running(api)
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / UUID).mkdir(parents=True)
+    (elsewhere / UUID / "secret.bin").write_text("s")
+    place = {"type": "directory", "container_path": str(elsewhere)}
+    started = (await one.task.post("/api/v1/runs/start", {"runId": one.trial, "checkpointStorage": place})).json()
+    await report(one, storageId=started["storageId"])
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+    assert (await api.user.get(f"/checkpoints/{UUID}")).status_code == 400
+    reply = await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})
+    assert reply.status_code == 400
+    assert "only a task has named" in refusal(reply)
+    assert "tried again" in refusal(reply)
+    assert (elsewhere / UUID / "secret.bin").exists()
+    shown = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
+    assert "deleted by determined" in shown["going"]
+    assert "only a task has named" in shown["going"]
+
+
+async def test_tensorboard_files_are_deleted_on_request(api: Api) -> None:
+    """Those of one experiment that has ended, by its owner; what is not there is no error."""
+    one = await running(api)
+    folder = stored_files(api)
+    events = folder.parent / api.master.cluster.cluster_id / "tensorboard" / "experiment" / "1" / "trial" / "1"
+    events.mkdir(parents=True)
+    (events / "events.out.tfevents.1").write_text("e")
+    path = "/api/v1/experiments/1/tensorboard-files"
+    running_still = await api.user.delete(path)
+    assert running_still.status_code == 400
+    assert "still writes" in refusal(running_still)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update experiments set state = 'COMPLETED', ended_at = now()")
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
+    assert (await (await api.login("eve", "s3cret")).delete(path)).status_code == 403
+    for _ in range(2):
+        assert (await api.user.delete(path)).status_code == 200
+    assert not events.exists()
+    assert folder.exists()
+    assert (await api.user.delete(path.replace("/1/", "/77/"))).status_code == 404
+    assert one.trial == 1
+
+
+async def test_what_a_policy_would_do_takes_only_counts(api: Api) -> None:
+    """Malformed numbers are refused by name, unknown experiments are not found; both say it in their route's form."""
+    await running(api)
+    for path in ("/experiments/{}/preview_gc", "/api/v1/experiments/{}/garbage"):
+        assert (await api.user.get(path.format(1))).status_code == 200
+        assert (await api.user.get(path.format(77))).status_code == 404
+        for wrong in ("-1", "many", "1.5", "99999999999"):
+            reply = await api.user.get(path.format(1), save_trial_best=wrong)
+            assert reply.status_code == 400, wrong
+            assert "save_trial_best" in reply.text
+    policy = {"checkpointStorage": {"saveTrialBest": -1}}
+    assert (await api.user.patch("/api/v1/experiments/1", policy)).status_code == 400
