@@ -1,0 +1,143 @@
+"""Scripts on Determined's own Core API, unchanged, in tasks that are plain processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import cast
+
+from tests.compat.client import PYTHON
+from tests.compat.harness import finished, submit, told
+from tests.e2e.machine import Machine, outlast, wait_for
+
+REPORTS = """
+import json, os
+import determined as det
+from determined import core
+from determined.experimental import core_v2
+
+info = det.get_cluster_info()
+print("IN", json.dumps([det.__version__, info.trial.hparams, info.latest_checkpoint, len(info.slot_ids),
+                        sorted(os.listdir("/run/determined/info"))]))
+with core.init() as context:
+    for step in (1, 2, 3):
+        context.train.report_training_metrics(steps_completed=step, metrics={"loss": 1 / step})
+    context.train.report_progress(0.5)
+    context.train.report_validation_metrics(steps_completed=3, metrics={"score": 0.75})
+    with context.checkpoint.store_path({"steps_completed": 3}) as (path, uuid):
+        (path / "state").write_text("three")
+    with context.checkpoint.restore_path(uuid) as path:
+        print("BACK", json.dumps((path / "state").read_text()))
+core_v2.init()
+core_v2.train.report_metrics("mine", steps_completed=3, metrics={"a": 1})
+core_v2.close()
+"""
+INFO = ["cluster.json", "rendezvous.json", "resources.json", "trial.json"]
+_EVENTS = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+board = EventAccumulator(sys.argv[1])
+board.Reload()
+print(json.dumps({tag: [[one.step, one.value] for one in board.Scalars(tag)] for tag in board.Tags()["scalars"]}))
+"""
+STEPS = """
+import sys, time
+import determined as det
+from determined import core
+
+info = det.get_cluster_info()
+with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
+    start = 0
+    if info.latest_checkpoint:
+        with context.checkpoint.restore_path(info.latest_checkpoint) as path:
+            start = int((path / "step").read_text())
+    print("FROM", start)
+    step = start
+    while True:
+        step += 1
+        context.train.report_training_metrics(steps_completed=step, metrics={"loss": 1 / step})
+        if context.preempt.should_preempt():
+            with context.checkpoint.store_path({"steps_completed": step}) as (path, _):
+                (path / "step").write_text(str(step))
+            sys.exit(0)
+        time.sleep(0.05)
+"""
+INVALID = """
+import os
+import determined as det
+from determined import core
+
+info = det.get_cluster_info()
+mark = f"/determined_shared_fs/tried-{info.trial.experiment_id}"
+with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
+    if not os.path.exists(mark):
+        open(mark, "w").close()
+        raise det.InvalidHP("too big")
+    os.unlink(mark)
+    context.train.report_validation_metrics(steps_completed=1, metrics={"score": 1.0})
+"""
+
+
+def scalars(directory: Path) -> dict[str, list[list[float]]]:
+    """What TensorBoard itself reads there."""
+    done = subprocess.run(
+        [str(PYTHON), "-c", _EVENTS, str(directory)], capture_output=True, text=True, check=True, timeout=120
+    )
+    return cast("dict[str, list[list[float]]]", json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_a_script_runs_unchanged(cluster: Machine, tmp_path: Path) -> None:
+    """It finds its info files and its storage where that library looks, and only there; its metrics, its checkpoint and
+    its TensorBoard files are where they belong; nothing is left on the machine."""
+    experiment = submit(cluster, tmp_path / "code", {"train.py": REPORTS}, hyperparameters={"lr": 0.5})
+    trial, said = finished(cluster, experiment)
+    assert told(said, "IN") == ["0.38.1", {"lr": 0.5}, None, 1, INFO]
+    assert told(said, "BACK") == "three"
+    with cluster.client() as client:
+        (checkpoint,) = client.trial(trial.id).checkpoints()
+        assert [one.steps for one in client.trial(trial.id).metrics("training")] == [1, 2, 3]
+        assert [one.metrics for one in client.trial(trial.id).metrics("mine")] == [{"a": 1}]
+    assert (cluster.directory / "checkpoints" / checkpoint.uuid / "state").read_text() == "three"
+    (board,) = (cluster.directory / "checkpoints").glob(f"*/tensorboard/experiment/{experiment.id}/trial/{trial.id}")
+    found = scalars(board)
+    assert [step for step, _ in found["Determined/loss"]] == [1, 2, 3]
+    assert found["Determined/val_score"] == [[3, 0.75]]
+    assert not os.path.exists("/determined_shared_fs")
+    assert not os.path.exists("/run/determined")
+
+
+def test_it_is_paused_survives_its_agent_and_goes_on(cluster: Machine, tmp_path: Path) -> None:
+    """Pausing it makes it save and leave, whoever its agent is by then; activated, it goes on from there; killed,
+    nothing of it runs on."""
+    experiment = submit(cluster, tmp_path / "code", {"train.py": STEPS})
+    with cluster.client() as client:
+        trial = wait_for(lambda: next(iter(client.experiment(experiment.id).trials()), None), "its trial")
+
+        def furthest() -> int:
+            return max((one.steps for one in client.trial(trial.id).metrics("training")), default=0)
+
+        wait_for(lambda: furthest() > 1, "its first reports")
+        before = set(cluster.task_processes())
+        cluster.kill("agent")
+        client.experiment(experiment.id).pause()
+        wait_for(lambda: client.trial(trial.id).state == "PAUSED", "its pause")
+        assert not before & set(cluster.task_processes())
+        (checkpoint,) = client.trial(trial.id).checkpoints()
+        client.experiment(experiment.id).activate()
+        wait_for(lambda: furthest() > checkpoint.steps, "more reports")
+        client.experiment(experiment.id).kill()
+    assert outlast(cluster, experiment.id).state == "CANCELED"
+    with cluster.client() as client:
+        assert f"FROM {checkpoint.steps}\n" in "".join(f"{line.message}\n" for line in client.trial(trial.id).logs())
+    wait_for(lambda: not cluster.task_processes(), "the end of all that it started")
+
+
+def test_hyperparameters_that_cannot_be_trained(cluster: Machine, tmp_path: Path) -> None:
+    """A script that raises InvalidHP ends well, and the search tries another sample in its place."""
+    experiment = submit(cluster, tmp_path / "code", {"train.py": INVALID})
+    assert outlast(cluster, experiment.id).state == "COMPLETED"
+    with cluster.client() as client:
+        first, second = sorted(client.experiment(experiment.id).trials(), key=lambda trial: trial.id)
+    assert (first.latest_validation is None, second.latest_validation is None) == (True, False)

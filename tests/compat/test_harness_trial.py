@@ -1,0 +1,83 @@
+"""A PyTorchTrial of Determined's own library on real data, unchanged, on two slots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.compat.harness import finished, submit
+from tests.e2e.machine import Machine
+
+MODEL = '''
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from determined import pytorch
+
+
+class Digits(torch.utils.data.Dataset):
+    """Handwritten digits, 8 by 8; every fifth is for validation."""
+
+    def __init__(self, train):
+        data = load_digits()
+        keep = (torch.arange(len(data.target)) % 5 != 0) == train
+        self.images = torch.tensor(data.images, dtype=torch.float32).flatten(1)[keep] / 16
+        self.labels = torch.tensor(data.target)[keep]
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, place):
+        return self.images[place], self.labels[place]
+
+
+class DigitsTrial(pytorch.PyTorchTrial):
+    def __init__(self, context):
+        self.context = context
+        net = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+        self.model = context.wrap_model(net)
+        adam = torch.optim.Adam(self.model.parameters(), lr=context.get_hparam("lr"))
+        self.optimizer = context.wrap_optimizer(adam)
+
+    def build_training_data_loader(self):
+        return pytorch.DataLoader(Digits(True), batch_size=self.context.get_per_slot_batch_size(), shuffle=True)
+
+    def build_validation_data_loader(self):
+        return pytorch.DataLoader(Digits(False), batch_size=64)
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        images, labels = batch
+        loss = nn.functional.cross_entropy(self.model(images), labels)
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optimizer)
+        return {"loss": loss}
+
+    def evaluate_batch(self, batch, batch_idx):
+        images, labels = batch
+        return {"accuracy": (self.model(images).argmax(1) == labels).float().mean()}
+'''
+
+
+def test_it_learns_on_two_slots(cluster: Machine, tmp_path: Path) -> None:
+    """The name of the class is entrypoint enough: two ranks train together by that library's own launcher, and what it
+    reports and keeps is the master's and the storage's, its code beside the weights."""
+    experiment = submit(
+        cluster,
+        tmp_path / "code",
+        {"model_def.py": MODEL},
+        entrypoint="model_def:DigitsTrial",
+        searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 80}},
+        hyperparameters={"lr": 0.01, "global_batch_size": 64},
+        resources={"slots_per_trial": 2},
+        min_validation_period={"batches": 80},
+    )
+    trial, _ = finished(cluster, experiment)
+    assert trial.best_validation is not None
+    assert trial.best_validation.steps == 80
+    accuracy = trial.searcher_metric
+    assert accuracy is not None
+    assert accuracy > 0.7
+    assert {line.rank for line in trial.logs()} >= {0, 1}
+    (checkpoint,) = trial.checkpoints()
+    kept = cluster.directory / "checkpoints" / checkpoint.uuid
+    assert {"state_dict.pth", "load_data.json", "metadata.json"} <= {path.name for path in kept.iterdir()}
+    assert (kept / "code" / "model_def.py").read_text() == MODEL
