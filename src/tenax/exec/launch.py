@@ -101,8 +101,14 @@ def replace_process(argv: list[str], env: Mapping[str, str]) -> NoReturn:
         raise CannotLaunch(f"entrypoint {' '.join(argv)!r} cannot be started: {error.strerror or error}") from error
 
 
-def sourcing(hooks: list[str], argv: list[str]) -> list[str]:
+def hooks(run_dir: str) -> list[str]:
+    """The startup hooks that there are: the cluster's, placed by the agent, and the one that came with the code."""
+    candidates = (os.path.join(run_dir, "dynamic-tcd-startup-hook.sh"), os.path.abspath("startup-hook.sh"))
+    return [path for path in candidates if os.path.isfile(path)]
+
+
+def sourcing(scripts: list[str], argv: list[str]) -> list[str]:
     """Words that source each hook (one that fails ends the task), then execute ``argv``."""
     shell = find_program("bash", os.environ.get("PATH") or os.defpath) or "/bin/sh"
-    script = "set -e\n" + "".join(f'. "${number}"\n' for number in range(1, len(hooks) + 1))
-    return [shell, "-c", f'{script}set +e\nshift {len(hooks)}\nexec "$@"', "tenax-hooks", *hooks, *argv]
+    script = "set -e\n" + "".join(f'. "${number}"\n' for number in range(1, len(scripts) + 1))
+    return [shell, "-c", f'{script}set +e\nshift {len(scripts)}\nexec "$@"', "tenax-hooks", *scripts, *argv]

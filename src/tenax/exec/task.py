@@ -1,9 +1,10 @@
 """The first program of other containers than trials': ``python -m tenax.exec.task``. Standard library only, Python 3.9.
 
-In order: info files; the startup hooks (the cluster's, then ``startup-hook.sh`` of what came with the task), sourced by
-a shell that comes back here; then the command line replaces this process. One word is a line for the shell, several are
-a program and its arguments. What goes wrong on the way is said on standard error and ends as a shell's would: 126 for a
-program that cannot be executed, 127 for one that is not there, else 1.
+In order: info files; a private view of the file system where one is needed; the startup hooks (the cluster's, then
+``startup-hook.sh`` of what came with the task), sourced by a shell that comes back here; then the command line replaces
+this process. One word is a line for the shell, several are a program and its arguments. What goes wrong on the way is
+said on standard error and ends as a shell's would: 126 for a program that cannot be executed, 127 for one that is not
+there, else 1.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import sys
 from tenax.client import quickjson
 from tenax.core.info import DEFAULT_RUN_DIR, REQUIRED
 from tenax.errors import InvalidInput, TenaxError
-from tenax.exec import launch, prepare
+from tenax.exec import launch, prepare, view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tenax.jsonvalue import Json
 
 #: The command line as JSON, from the master; the program does not see it.
 ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
@@ -34,14 +37,20 @@ def main() -> int:
         if missing:
             raise InvalidInput(f"the environment lacks {', '.join(missing)}: this program is started by an agent")
         run_dir = os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
+        words = words_of(os.environ[ENTRYPOINT])
         if _AFTER_HOOKS not in sys.argv:
             prepare.write_cluster(os.environ, run_dir)
-            hooks = _hooks(run_dir)
+            view.give_if_needed(os.environ, run_dir, words)
+            hooks = launch.hooks(run_dir)
             if hooks:
                 again = [sys.executable, "-m", "tenax.exec.task", _AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
-        env = launch.with_interpreter(os.environ, sys.executable)
-        argv = argv_of(env.pop(ENTRYPOINT), env)
+        else:
+            # The hooks may have installed what needs one, or chosen another environment.
+            view.give_if_needed(os.environ, run_dir, words)
+        env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), view.imports())
+        del env[ENTRYPOINT]
+        argv = argv_of(words, env)
         launch.replace_process(argv, env)
     except launch.CannotLaunch as error:
         print(f"tenax: {error}", file=sys.stderr)
@@ -51,25 +60,24 @@ def main() -> int:
         return 1
 
 
-def argv_of(encoded: str, env: Mapping[str, str]) -> list[str]:
-    """The words to execute. Raises InvalidInput."""
+def words_of(encoded: str) -> list[Json]:
+    """The words of the command line. Raises InvalidInput."""
     try:
         words = quickjson.loads(encoded)
     except ValueError as error:
         raise InvalidInput(f"{ENTRYPOINT} is not JSON: {error}") from None
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise InvalidInput("entrypoint is missing: give a command, as a list of strings")
-    argv = [sys.executable if word == PYTHON and not n else str(word) for n, word in enumerate(words)]
+    return [sys.executable if word == PYTHON and not n else word for n, word in enumerate(words)]
+
+
+def argv_of(words: list[Json], env: Mapping[str, str]) -> list[str]:
+    """What is executed for these words."""
+    argv = [str(word) for word in words]
     if len(argv) > 1:
         return argv
     # Words without a colon: what looks like the name of a class is nothing special here.
     return launch.argv_of(argv[0], env.get("PATH", "")) if ":" not in argv[0] else ["/bin/sh", "-c", argv[0]]
-
-
-def _hooks(run_dir: str) -> list[str]:
-    """The cluster's hook, placed by the agent, and the one that came with the task."""
-    candidates = (os.path.join(run_dir, "dynamic-tcd-startup-hook.sh"), os.path.abspath("startup-hook.sh"))
-    return [path for path in candidates if os.path.isfile(path)]
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def main() -> int:
         if _AFTER_HOOKS not in sys.argv:
             prepare.write_info(trial)
             view.give_if_needed(os.environ, trial.run_dir, entrypoint)
-            hooks = _hooks(trial.run_dir)
+            hooks = launch.hooks(trial.run_dir)
             if hooks:
                 again = [sys.executable, "-m", "tenax.exec.trial", _AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
@@ -54,12 +54,6 @@ def main() -> int:
     except (TenaxError, OSError) as error:
         print(f"tenax: this trial cannot start: {error}", file=sys.stderr)
         return 1
-
-
-def _hooks(run_dir: str) -> list[str]:
-    """The cluster's hook, placed by the agent, and the one that came with the model code."""
-    candidates = (os.path.join(run_dir, "dynamic-tcd-startup-hook.sh"), os.path.abspath("startup-hook.sh"))
-    return [path for path in candidates if os.path.isfile(path)]
 
 
 if __name__ == "__main__":
