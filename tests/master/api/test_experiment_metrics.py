@@ -1,0 +1,146 @@
+"""Metrics of an experiment's trials side by side, and experiments found by them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.kits.api import Api
+from tests.kits.telemetry import Book
+from tests.master.api.test_telemetry import lines
+
+
+@pytest.fixture
+async def desk(api: Api) -> Book:
+    """Trials of the master that answers."""
+    return Book(api.master.db, api.master.intake)
+
+
+async def searched(desk: Book, *, ended: bool = True) -> tuple[int, list[int]]:
+    """An experiment with three trials: the second is the best, the third has no validation."""
+    experiment = await desk.experiment()
+    trials = [await desk.trial(experiment=experiment) for _ in range(3)]
+    for place, trial in enumerate(trials):
+        for step in (1, 2, 4):
+            await desk.report(trial, "training", step, {"loss": step + place, "epoch": step / 2})
+    await desk.report(trials[0], "validation", 2, {"loss": 0.5})
+    await desk.report(trials[1], "validation", 2, {"loss": 0.7})
+    await desk.report(trials[1], "validation", 4, {"loss": 0.25})
+    await desk.report(trials[0], "validation", 4, {"loss": "NaN"})
+    await desk.report(trials[2], "custom", 1, {"x": 1})
+    if ended:
+        async with desk.database.transaction() as conn:
+            await conn.execute("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", experiment)
+    return experiment, trials
+
+
+async def test_the_history_has_the_validations_that_were_best(api: Api, desk: Book) -> None:
+    """In the order in which they came; what is no number improves nothing."""
+    experiment, trials = await searched(desk)
+    reply = await api.user.get(f"/api/v1/experiments/{experiment}/validation-history")
+    history = [(row["trialId"], row["searcherMetric"]) for row in reply.json()["validationHistory"]]
+    assert history == [(trials[0], 0.5), (trials[1], 0.25)]
+    assert (await api.user.get("/api/v1/experiments/77/validation-history")).status_code == 404
+
+
+async def test_names_of_metrics_are_streamed(api: Api, desk: Book) -> None:
+    """Of every group; the stream of what has ended ends."""
+    experiment, _ = await searched(desk)
+    (one,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
+    assert one["result"] == {
+        "searcherMetrics": ["loss"],
+        "trainingMetrics": ["epoch", "loss"],
+        "validationMetrics": ["loss"],
+        "metricNames": [
+            {"group": "custom", "name": "x"},
+            {"group": "training", "name": "epoch"},
+            {"group": "training", "name": "loss"},
+            {"group": "validation", "name": "loss"},
+        ],
+    }
+    assert (await api.user.get("/api/v1/experiments/metrics-stream/metric-names")).status_code == 400
+    assert (await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[77])).status_code == 404
+
+
+async def test_the_stream_of_what_goes_on_is_told_of_its_end(api: Api, desk: Book) -> None:
+    """A master that ends does not wait for the next look."""
+    experiment, _ = await searched(desk, ended=False)
+    api.master.shutdown.set()
+    (one,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
+    assert one["result"]["searcherMetrics"] == ["loss"]
+
+
+async def test_steps_of_a_metric_are_streamed(api: Api, desk: Book) -> None:
+    """Over all trials, each once."""
+    experiment, _ = await searched(desk)
+    path = f"/api/v1/experiments/{experiment}/metrics-stream/batches"
+    (one,) = lines(await api.user.get(path, metricName="loss", group="training"))
+    assert one["result"] == {"batches": [1, 2, 4]}
+    (one,) = lines(await api.user.get(path, metricName="loss", metricType="METRIC_TYPE_VALIDATION"))
+    assert one["result"] == {"batches": [2, 4]}
+    (one,) = lines(await api.user.get(path, metricName="never", group="training"))
+    assert one["result"] == {"batches": []}
+    for wrong in ({"metricName": "loss"}, {"metricName": "", "group": "training"},
+                  {"metricName": "loss", "group": "training", "periodSeconds": -1}):  # fmt: skip
+        assert (await api.user.get(path, **wrong)).status_code == 400
+
+
+async def test_a_snapshot_takes_the_nearest_report_of_each_trial(api: Api, desk: Book) -> None:
+    """Within the margin; trials without one are left out."""
+    experiment, trials = await searched(desk)
+    path = f"/api/v1/experiments/{experiment}/metrics-stream/trials-snapshot"
+    query = {"metricName": "loss", "group": "validation", "batchesProcessed": 3, "batchesMargin": 1}
+    (one,) = lines(await api.user.get(path, **query))
+    found = {row["trialId"]: (row["batchesProcessed"], row["metric"]) for row in one["result"]["trials"]}
+    assert found == {trials[0]: (2, 0.5), trials[1]: (2, 0.7)}
+    (one,) = lines(await api.user.get(path, **query | {"batchesProcessed": 4, "batchesMargin": 0}))
+    found = {row["trialId"]: row["metric"] for row in one["result"]["trials"]}
+    assert found == {trials[0]: "NaN", trials[1]: 0.25}
+
+
+async def test_a_sample_has_the_best_trials_with_their_lines(api: Api, desk: Book) -> None:
+    """The best first, within the steps that are asked for."""
+    experiment, trials = await searched(desk)
+    path = f"/api/v1/experiments/{experiment}/metrics-stream/trials-sample"
+    (one,) = lines(await api.user.get(path, metricName="loss", group="training", maxTrials=2, startBatches=2))
+    result = one["result"]
+    assert (result["promotedTrials"], result["demotedTrials"]) == ([trials[1], trials[0]], [])
+    assert [row["trialId"] for row in result["trials"]] == [trials[1], trials[0]]
+    data = result["trials"][0]["data"]
+    assert [(point["batches"], point["values"]["loss"]) for point in data] == [(2, 3), (4, 5)]
+    assert (await api.user.get(path, metricName="loss", group="training", maxTrials=-1)).status_code == 400
+
+
+async def test_experiments_are_found_by_their_metrics(api: Api, desk: Book) -> None:
+    """With the best trial of each, in the order that is asked for, page by page."""
+    first, trials = await searched(desk)
+    second, _ = await searched(desk)
+    third = await desk.experiment()
+
+    async def search(*conditions: dict[str, object], **more: object) -> dict[str, object]:
+        wanted = {"filterGroup": {"kind": "group", "conjunction": "and", "children": list(conditions)}}
+        body = {"projectId": 1, "filter": json.dumps(wanted | {"showArchived": True}), **more}
+        reply = await api.user.post("/api/v1/experiments-search", body)
+        assert reply.status_code == 200, reply.text
+        return reply.json()  # type: ignore[no-any-return]
+
+    def numbers(found: dict[str, object]) -> list[int]:
+        return [one["experiment"]["id"] for one in found["experiments"]]  # type: ignore[attr-defined]
+
+    low = {"kind": "field", "columnName": "validation.loss.min", "location": "LOCATION_TYPE_VALIDATIONS",
+           "type": "COLUMN_TYPE_NUMBER", "operator": "<", "value": 0.3}  # fmt: skip
+    assert numbers(await search()) == [first, second, third]
+    found = await search(low, sort="id=desc")
+    assert numbers(found) == [second, first]
+    assert found["experiments"][1]["bestTrial"]["id"] == trials[1]
+    assert (await search(limit=1, offset=1))["pagination"] == {
+        "offset": 1, "limit": 1, "startIndex": 1, "endIndex": 2, "total": 3,
+    }  # fmt: skip
+    assert numbers(await search(limit=-2)) == []
+    assert found["experiments"][0]["bestTrial"]["searcherMetricValue"] == 0.25
+    assert (await search(sort="id=asc"))["experiments"][2]["bestTrial"] is None
+    for body in ({"filter": "{"}, {"sort": "id"}, {"sort": "nonsense=asc"}, {"limit": -3}, {"filter": 3}):
+        assert (await api.user.post("/api/v1/experiments-search", body)).status_code == 400, body
+    assert (await api.user.post("/api/v1/experiments-search", {"projectId": 99})).status_code == 404
+    assert numbers((await api.user.post("/api/v1/experiments-search", {})).json()) == [first, second, third]

@@ -1,0 +1,124 @@
+"""What is kept of an experiment's trials is what counting them anew gives, whatever happened in which order."""
+
+from __future__ import annotations
+
+import random
+import uuid
+
+import pytest
+from asyncpg import Connection, Record
+
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database import Database
+from tests.kits.many_experiments import Amount, seed, settle
+from tests.kits.rows import add_experiment, add_trial
+
+_STATES = ("COMPLETED", "PARTIALLY_DELETED", "DELETED", "ACTIVE", "ERROR")
+_METRICS = (None, 0.1, 0.2, 0.2, 3.0, float("nan"), float("inf"), float("-inf"))
+
+
+async def tallies(conn: Connection) -> list[Record]:
+    """All rows."""
+    found: list[Record] = await conn.fetch("select y::text from experiment_tallies y order by experiment_id")
+    return found
+
+
+class Life:
+    """Random changes of a few experiments, each in a transaction of its own."""
+
+    def __init__(self, rng: random.Random, experiments: list[int]) -> None:
+        self._rng = rng
+        self._experiments = experiments
+        self._trials: list[int] = []
+        self._checkpoints: list[str] = []
+        self._number = 0
+
+    async def step(self, conn: Connection) -> None:
+        deeds = (self._make, self._validate, self._save, self._change, self._end, self._remove)
+        await self._rng.choices(deeds, (4, 6, 4, 4, 2, 1))[0](conn)
+
+    async def _make(self, conn: Connection) -> None:
+        self._number += 1
+        self._trials.append(await add_trial(conn, self._rng.choice(self._experiments), self._number))
+
+    async def _validate(self, conn: Connection) -> None:
+        # Several in one transaction, as reports are taken in.
+        for trial in self._rng.sample(self._trials, min(2, len(self._trials))):
+            await conn.execute(
+                "insert into trial_telemetry (trial_id, best_metric) values ($1, $2)"
+                " on conflict (trial_id) do update set best_metric = excluded.best_metric",
+                trial,
+                self._rng.choice(_METRICS),
+            )
+
+    async def _save(self, conn: Connection) -> None:
+        for trial in self._rng.sample(self._trials, min(1, len(self._trials))):
+            name = str(uuid.uuid4())
+            await conn.execute(
+                "insert into checkpoints (uuid, task_id, trial_id, state, size_bytes)"
+                " select $1, task_id, id, $3, $4 from trials where id = $2",
+                name,
+                trial,
+                self._rng.choice(_STATES),
+                self._rng.randrange(1000),
+            )
+            self._checkpoints.append(name)
+
+    async def _change(self, conn: Connection) -> None:
+        for name in self._rng.sample(self._checkpoints, min(1, len(self._checkpoints))):
+            await conn.execute(
+                "update checkpoints set state = $2, size_bytes = $3 where uuid = $1",
+                name,
+                self._rng.choice(_STATES),
+                self._rng.randrange(1000),
+            )
+
+    async def _end(self, conn: Connection) -> None:
+        for trial in self._rng.sample(self._trials, min(1, len(self._trials))):
+            await conn.execute(
+                "update trials set state = case when state = 'ACTIVE' then 'ERROR' else 'ACTIVE' end,"
+                " ended_at = case when state = 'ACTIVE' then now() end where id = $1",
+                trial,
+            )
+
+    async def _remove(self, conn: Connection) -> None:
+        if self._trials:
+            gone = self._trials.pop(self._rng.randrange(len(self._trials)))
+            await conn.execute("delete from trials where id = $1", gone)
+
+
+@pytest.mark.parametrize("direction", [True, False])
+async def test_what_is_kept_is_what_counting_gives(database: Database, direction: bool) -> None:
+    """After each of many random changes; a transaction that fails leaves nothing."""
+    rng = random.Random(direction)
+    searcher: JsonObject = {"name": "random", "metric": "loss", "smaller_is_better": direction, "max_trials": 9}
+    async with database.transaction() as conn:
+        numbers = [await add_experiment(conn, config={"searcher": searcher}) for _ in range(2)]
+    life = Life(rng, numbers)
+    for _ in range(150):
+        async with database.transaction() as conn:
+            await life.step(conn)
+        async with database.transaction() as conn:
+            kept = await tallies(conn)
+            await conn.execute("select tenax_tally(null)")
+            assert kept == await tallies(conn)
+    async with database.transaction() as conn:
+        assert await conn.fetchval("select bool_and(expected_trials = 9) from experiment_tallies")
+        await conn.execute("delete from experiments where id = $1", numbers[0])
+    async with database.connection() as conn:
+        assert await conn.fetchval("select count(*) from experiment_tallies") == 1
+
+
+async def test_a_large_database_is_made_as_the_product_would_have(database: Database) -> None:
+    """The seeded rows are counted as they are, and the next experiment has the next number."""
+    async with database.transaction() as conn:
+        await conn.execute("insert into users (username) values ('someone')")
+        await seed(conn, Amount(experiments=60, live=10))
+    async with database.connection() as conn:
+        await settle(conn)
+        kept = await tallies(conn)
+        await conn.execute("select tenax_tally(null)")
+        assert kept == await tallies(conn)
+        assert await conn.fetchval("select count(*) from experiments where ended_at is null") == 10
+        assert await conn.fetchval("select sum(trials) = (select count(*) from trials) from experiment_tallies")
+        assert await conn.fetchval("select nextval(pg_get_serial_sequence('experiments', 'id'))") == 61
