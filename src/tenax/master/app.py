@@ -22,6 +22,8 @@ from tenax.master.api import (
     errors,
     experiment_actions,
     experiment_files,
+    experiment_metrics,
+    experiment_search,
     experiments,
     garbage,
     generic_tasks,
@@ -74,6 +76,7 @@ ROUTES: tuple[Routes, ...] = (
     spool.routes,
     # Before metrics, whose paths take anything for an id.
     reports.routes,
+    experiment_metrics.routes,
     metrics.routes,
     logs.routes,
     system.routes,
@@ -92,6 +95,7 @@ ROUTES: tuple[Routes, ...] = (
     continuing.routes,
     experiment_actions.routes,
     experiment_files.routes,
+    experiment_search.routes,
     # Before those, whose paths take anything for an id.
     trial_charts.routes,
     experiments.routes,
