@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import cast
 
-from tests.compat.client import RealClient
+from tests.compat.client import PYTHON, RealClient
 from tests.compat.conftest import Det, Sdk
 from tests.e2e.machine import wait_for
 
@@ -79,6 +79,12 @@ def test_a_task_knows_its_cluster(det: Det) -> None:
     """The info files are there, and what the library reads from them."""
     code = "from tenax.core import *; import tenax.core as c; i = c.get_cluster_info(); print('type', i.task_type)"
     assert "type COMMAND" in det("cmd", "run", *NO_SLOTS, "python3", "-c", code).out
+
+
+def test_a_task_with_determined_itself_knows_its_cluster_too(det: Det) -> None:
+    """Its package reads fixed paths, which such a task sees as its own."""
+    code = "import determined as d; i = d.get_cluster_info(); print('type', i.task_type, 'trial', i._trial_info)"
+    assert "type COMMAND trial None" in det("cmd", "run", *NO_SLOTS, PYTHON, "-c", code).out
 
 
 def test_commands_are_listed_logged_configured_and_killed(det: Det, admin: RealClient) -> None:
