@@ -1,0 +1,283 @@
+"""The queue and the resource pools, asked of the real application."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tenax.config.master import MasterSettings, PoolSettings, SchedulerSettings
+from tenax.jsonvalue import JsonObject
+from tests.kits.api import Api, Client, settings_in
+from tests.kits.rows import add_agent, add_trial, request_attempt, run_attempt
+from tests.master.api.test_experiments import CONFIG, create, refusal
+
+
+@pytest.fixture
+def master_settings(tmp_path: Path) -> MasterSettings:
+    """Two pools beside the default one; in one of them urgent work takes the place of other work."""
+    pools = (
+        PoolSettings(name="default"),
+        PoolSettings(name="gpus", scheduler=SchedulerSettings(preemption=True, default_priority=50)),
+        PoolSettings(name="empty", max_aux_containers_per_agent=7),
+    )
+    return settings_in(tmp_path).model_copy(update={"pools": pools})
+
+
+async def queued(api: Api, name: str, slots: int = 1, *, running: bool = False, **more: object) -> JsonObject:
+    """An experiment whose one trial waits, or runs on a1."""
+    made = (await create(api, CONFIG.replace("name: digits", f"name: {name}"), **more))["experiment"]
+    async with api.master.db.transaction() as conn:
+        trial = await add_trial(conn, made["id"])
+        await (run_attempt(conn, trial, ("a1",) * slots) if running else request_attempt(conn, trial, slots))
+    return made
+
+
+async def jobs(client: Client, **query: object) -> list[JsonObject]:
+    reply = await client.get("/api/v1/job-queues-v2", **query)
+    assert reply.status_code == 200, reply.text
+    return [one["full"] for one in reply.json()["jobs"]]
+
+
+async def names(api: Api) -> list[str]:
+    return [str(job["name"]) for job in await jobs(api.user)]
+
+
+async def change(client: Client, job: object, **what: object) -> object:
+    return await client.post("/api/v1/job-queues", {"updates": [{"jobId": job, **what}]})
+
+
+@pytest.fixture
+async def three(api: Api) -> list[JsonObject]:
+    """One that runs, and two that wait behind it."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a1", slots=2)
+    return [
+        await queued(api, "first", 2, running=True),
+        await queued(api, "second"),
+        await queued(api, "third"),
+    ]
+
+
+async def test_a_queue_shows_its_jobs_in_the_order_of_turns(api: Api, three: list[JsonObject]) -> None:
+    """With all that clients insist on; by state, by page, from the end."""
+    first, second, _ = await jobs(api.user)
+    assert (first["entityId"], first["jobId"], first["type"]) == (
+        str(three[0]["id"]),
+        three[0]["jobId"],
+        "TYPE_EXPERIMENT",
+    )
+    assert first["summary"] == {"state": "STATE_SCHEDULED", "jobsAhead": 0}
+    assert (first["requestedSlots"], first["allocatedSlots"]) == (2, 2)
+    assert (second["summary"]["jobsAhead"], second["summary"]["state"]) == (1, "STATE_QUEUED")
+    assert (second["username"], second["priority"], second["resourcePool"], second["isPreemptible"]) == (
+        "determined",
+        42,
+        "default",
+        True,
+    )
+    waiting = await jobs(api.user, states="STATE_QUEUED", orderBy="ORDER_BY_DESC", limit=1)
+    assert [one["name"] for one in waiting] == ["third"]
+    older = (await api.user.get("/api/v1/job-queues", resource_pool="default", offset=1)).json()
+    assert [one["name"] for one in older["jobs"]] == ["second", "third"]
+    assert older["pagination"] == {"offset": 1, "limit": 0, "startIndex": 1, "endIndex": 3, "total": 3}
+    (stats,) = (await api.user.get("/api/v1/job-queues/stats", resourcePools="default")).json()["results"]
+    assert stats["stats"] == {"queuedCount": 2, "scheduledCount": 1}
+    assert (await api.user.get("/api/v1/job-queues/stats", resourcePools="bogus")).json()["results"] == []
+    assert (await api.user.get("/api/v1/job-queues-v2", resourcePool="bogus")).status_code == 404
+
+
+async def test_a_more_urgent_job_comes_first(api: Api, three: list[JsonObject]) -> None:
+    """Its owner, or an administrator, says so; the experiment's configuration tells it, too."""
+    third = three[2]
+    assert (await change(api.user, third["jobId"], priority=1)).status_code == 200
+    assert await names(api) == ["third", "first", "second"]
+    shown = (await api.user.get(f"/api/v1/experiments/{third['id']}")).json()["experiment"]["config"]
+    assert shown["resources"]["priority"] == 1
+    await change(api.admin, third["jobId"], priority=99, weight=2.5)
+    assert await names(api) == ["first", "second", "third"]
+    assert (await jobs(api.user))[2]["weight"] == 2.5
+    other = await api.admin.post(
+        "/api/v1/users", {"user": {"username": "eve", "active": True}, "password": "Eve-12345"}
+    )
+    assert other.status_code == 200
+    eve = await api.login("eve", "Eve-12345")
+    assert (await change(eve, third["jobId"], priority=1)).status_code == 403
+    assert await names(api) == ["first", "second", "third"]
+
+
+async def test_a_job_moves_before_and_behind_another(api: Api, three: list[JsonObject]) -> None:
+    """It takes the priority of the one that it stands beside."""
+    first, second, third = (one["jobId"] for one in three)
+    await change(api.user, third, aheadOf=second)
+    assert await names(api) == ["first", "third", "second"]
+    await change(api.user, first, behindOf=second)
+    assert await names(api) == ["third", "second", "first"]
+    await change(api.user, first, priority=10)
+    await change(api.user, second, ahead_of=first)
+    assert await names(api) == ["second", "first", "third"]
+    assert [one["priority"] for one in await jobs(api.user)] == [10, 10, 42]
+
+
+async def test_moves_at_once_leave_one_order(api: Api, three: list[JsonObject]) -> None:
+    """Whoever comes first: nobody is lost, nobody stands twice, and nothing is our error."""
+    first, second, third = (one["jobId"] for one in three)
+    pairs = [(first, second), (second, third), (third, first), (first, third)] * 3
+    replies = await asyncio.gather(*(change(api.user, job, aheadOf=anchor) for job, anchor in pairs))
+    assert {reply.status_code for reply in replies} <= {200, 503}  # type: ignore[attr-defined]
+    assert sorted(await names(api)) == ["first", "second", "third"]
+
+
+async def test_all_changes_are_made_or_none(api: Api, three: list[JsonObject]) -> None:
+    """One that cannot be made undoes those before it."""
+    updates = [{"jobId": three[2]["jobId"], "priority": 1}, {"jobId": "nobody", "priority": 1}]
+    assert (await api.user.post("/api/v1/job-queues", {"updates": updates})).status_code == 404
+    assert await names(api) == ["first", "second", "third"]
+
+
+async def test_a_job_moves_to_another_pool(api: Api, three: list[JsonObject]) -> None:
+    """What runs is asked to save and leave; what waits does so there from now on."""
+    first, second, _ = three
+    assert (await change(api.user, first["jobId"], resourcePool="gpus")).status_code == 200
+    await change(api.user, second["jobId"], resourcePool="gpus")
+    assert await names(api) == ["third"]
+    there = await jobs(api.user, resourcePool="gpus")
+    assert [one["name"] for one in there] == ["first", "second"]
+    async with api.master.db.connection() as conn:
+        row = await conn.fetchrow("select preemption, preemption_reason from allocations where slots = 2")
+    assert tuple(row) == ("REQUESTED", "its job was moved to the pool gpus")
+    assert "there is no pool 'moon'" in refusal(await change(api.user, second["jobId"], resourcePool="moon"))
+    reply = await change(api.user, second["jobId"], aheadOf=three[2]["jobId"])
+    assert "waits in the pool 'default'" in refusal(reply)
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ({"priority": 0}, "priority"),
+        ({"priority": 100}, "priority"),
+        ({"priority": "high"}, "priority"),
+        ({"weight": 0}, "weight"),
+        ({"weight": "NaN"}, "weight"),
+        ({"weight": "Infinity"}, "weight"),
+        ({}, "no change"),
+        ({"priority": None}, "no change"),
+        ({"aheadOf": "x", "behindOf": "y"}, "aheadOf"),
+        ({"aheadOf": "SELF"}, "itself"),
+    ],
+)
+async def test_changes_that_mean_nothing_are_refused(
+    api: Api, three: list[JsonObject], what: dict[str, object], told: str
+) -> None:
+    """With the field named, before anything is changed."""
+    job = three[1]["jobId"]
+    reply = await change(api.user, job, **{name: job if value == "SELF" else value for name, value in what.items()})
+    assert reply.status_code == 400  # type: ignore[attr-defined]
+    assert told in refusal(reply)
+
+
+async def test_what_has_ended_is_not_moved(api: Api, three: list[JsonObject]) -> None:
+    """Nor is anything moved beside it."""
+    job, other = three[1]["jobId"], three[2]["jobId"]
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update jobs set ended_at = now() where job_id = $1", job)
+    assert "has ended" in refusal(await change(api.user, job, priority=1))
+    assert "has ended" in refusal(await change(api.user, other, aheadOf=job))
+
+
+async def test_pools_show_what_they_have(api: Api, three: list[JsonObject]) -> None:
+    """Agents, slots, queue and scheduler, with every field that clients insist on."""
+    reply = (await api.user.get("/api/v1/resource-pools")).json()
+    assert reply["pagination"]["total"] == 3
+    default, empty, gpus = reply["resourcePools"]
+    assert [one["name"] for one in (default, empty, gpus)] == ["default", "empty", "gpus"]
+    assert (default["numAgents"], default["slotsAvailable"], default["slotsUsed"], default["slotsPerAgent"]) == (
+        1,
+        2,
+        2,
+        2,
+    )
+    assert (default["slotType"], default["type"]) == ("TYPE_CPU", "RESOURCE_POOL_TYPE_STATIC")
+    assert (default["defaultComputePool"], default["defaultAuxPool"], gpus["defaultComputePool"]) == (True, True, False)
+    assert default["stats"] == {"queuedCount": 2, "scheduledCount": 1}
+    assert gpus["details"]["priorityScheduler"] == {"preemption": True, "defaultPriority": 50}
+    assert (gpus["schedulerType"], gpus["schedulerFittingPolicy"]) == ("SCHEDULER_TYPE_PRIORITY", "FITTING_POLICY_BEST")
+    assert (empty["slotType"], empty["slotsPerAgent"], empty["auxContainerCapacityPerAgent"]) == (
+        "TYPE_UNSPECIFIED",
+        -1,
+        7,
+    )
+    page = (await api.user.get("/api/v1/resource-pools", offset=-1)).json()["resourcePools"]
+    assert [one["name"] for one in page] == ["gpus"]
+
+
+async def bound(api: Api, pool: str = "gpus") -> list[int]:
+    answer: list[int] = (await api.user.get(f"/api/v1/resource-pools/{pool}/workspace-bindings")).json()["workspaceIds"]
+    return answer
+
+
+async def test_a_pool_can_be_kept_for_workspaces(api: Api) -> None:
+    """Nobody else uses it; one that is kept for none is for all."""
+    path = "/api/v1/resource-pools/gpus/workspace-bindings"
+    async with api.master.db.transaction() as conn:
+        vision = await conn.fetchval("insert into workspaces (name) values ('vision') returning id")
+        audio = await conn.fetchval("insert into workspaces (name) values ('audio') returning id")
+    config = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 1, resource_pool: gpus")
+    await create(api, config)
+    assert (await api.admin.post(path, {"workspaceNames": ["Vision"]})).status_code == 200
+    reply = await api.user.post("/api/v1/experiments", {"config": config, "activate": True})
+    assert "kept for other workspaces" in refusal(reply)
+    waits = await queued(api, "elsewhere")
+    assert "kept for other workspaces" in refusal(await change(api.user, waits["jobId"], resourcePool="gpus"))
+    assert await bound(api) == [vision]
+    usable = f"/api/v1/workspaces/{audio}/available-resource-pools"
+    assert (await api.user.get(usable)).json()["resourcePools"] == ["default", "empty"]
+    assert (await api.admin.post(path, {"workspaceIds": [vision]})).status_code == 409
+    assert (await api.admin.ask("PUT", path, {"workspace_ids": [audio, audio]})).status_code == 200
+    assert await bound(api) == [audio]
+    assert (await api.user.get(usable)).json()["resourcePools"] == ["default", "empty", "gpus"]
+    unbound = (await api.user.get("/api/v1/resource-pools", unbound="true")).json()["resourcePools"]
+    assert [one["name"] for one in unbound] == ["default", "empty"]
+    assert (await api.admin.delete(path, {"workspaceNames": ["audio", "vision"]})).status_code == 200
+    assert await bound(api) == []
+    await create(api, config)
+
+
+@pytest.mark.parametrize(
+    ("pool", "body", "status"),
+    [
+        ("moon", {"workspaceNames": ["Uncategorized"]}, 404),
+        ("gpus", {"workspaceNames": ["nowhere"]}, 404),
+        ("gpus", {"workspaceIds": [9999]}, 404),
+        ("gpus", {}, 400),
+        ("gpus", {"workspaceIds": ["x"]}, 400),
+        ("default", {"workspaceNames": ["Uncategorized"]}, 400),
+    ],
+)
+async def test_bindings_that_make_no_sense_are_refused(
+    api: Api, pool: str, body: dict[str, object], status: int
+) -> None:
+    """The default pool is for everyone; what is not there cannot be bound."""
+    reply = await api.admin.post(f"/api/v1/resource-pools/{pool}/workspace-bindings", body)
+    assert reply.status_code == status
+    assert (await api.user.post("/api/v1/resource-pools/gpus/workspace-bindings", {})).status_code == 403
+
+
+async def test_a_workspace_that_goes_takes_its_bindings_with_it(api: Api) -> None:
+    """The pool is for all again."""
+    async with api.master.db.transaction() as conn:
+        gone = await conn.fetchval("insert into workspaces (name) values ('gone') returning id")
+    await api.admin.post("/api/v1/resource-pools/gpus/workspace-bindings", {"workspaceIds": [gone]})
+    async with api.master.db.transaction() as conn:
+        await conn.execute("delete from workspaces where id = $1", gone)
+    assert await bound(api) == []
+    assert (await api.user.get(f"/api/v1/workspaces/{gone}/available-resource-pools")).status_code == 404
+
+
+async def test_what_only_kubernetes_has_is_refused_in_words(api: Api) -> None:
+    """In the form of the client's own errors."""
+    reply = await api.user.get("/api/v1/workspaces/1/list-namespace-bindings")
+    assert reply.status_code == 501
+    assert reply.json()["error"]["code"] == 12
+    assert "Kubernetes" in refusal(reply)
