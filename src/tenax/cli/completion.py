@@ -43,6 +43,7 @@ SOURCES: Dict[str, Source] = {
     "webhook": Source("/api/v1/webhooks", "webhooks", "name", ("url",)),
     "token": Source("/api/v1/tokens", "tokenInfo", "id", ("description",), _NAMES),
     "model": Source("/api/v1/models", "models", "name", ("description",), _NAMES),
+    "project": Source("/api/v1/workspaces/0/projects", "projects", "key", ("name", "workspaceName"), _NAMES),
     "workspace": Source("/api/v1/workspaces", "workspaces", "name", (), _NAMES),
     "template": Source("/api/v1/templates", "templates", "name", (), _NAMES),
     "command": Source("/api/v1/commands", "commands", "id", ("description", "state"), _NAMES),

@@ -1,0 +1,362 @@
+"""``tenax model``: the registry of models and their versions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple
+
+import click
+
+from tenax.cli import output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.models import Model, ModelVersion
+    from tenax.jsonvalue import JsonObject
+
+_COLUMNS = (
+    output.Column("ID", right=True),
+    output.Column("NAME"),
+    output.Column("VERSIONS", right=True),
+    output.Column("OWNER"),
+    output.Column("LABELS", wraps=True),
+    output.Column("CHANGED"),
+    output.Column("DESCRIPTION", wraps=True),
+)
+_VERSIONS = (
+    output.Column("VERSION", right=True),
+    output.Column("NAME"),
+    output.Column("CHECKPOINT"),
+    output.Column("EXPERIMENT", right=True),
+    output.Column("TRIAL", right=True),
+    output.Column("STEPS", right=True),
+    output.Column("METRIC", right=True),
+    output.Column("OWNER"),
+    output.Column("REGISTERED"),
+)
+_ORDERS = ("name", "description", "creation_time", "last_updated_time", "num_versions", "workspace")
+
+
+@click.group(cls=Group, help="Register checkpoints as versions of models: they are kept from then on.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@click.option("--name", metavar="PART", help="Only those with this in their name.")
+@click.option("--description", metavar="PART", help="Only those with this in their description.")
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only those with it; as often as needed.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option("-w", "--workspace", "--workspace-names", "workspaces", multiple=True, metavar="NAME",
+              help="Only those in this workspace; as often as needed, or separated by commas.")  # fmt: skip
+@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
+@click.option("--sort-by", type=click.Choice(_ORDERS), default="last_updated_time", help="The order.")
+@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@list_options
+@pass_access
+def list_(
+    access: Access,
+    name: Optional[str],
+    description: Optional[str],
+    labels: Sequence[str],
+    users: Sequence[str],
+    workspaces: Sequence[str],
+    archived: Optional[bool],
+    sort_by: str,
+    reverse: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """List models."""
+    from tenax.client.models import list_models
+
+    found = list_models(
+        access.session(),
+        name=name,
+        description=description,
+        labels=labels,
+        users=users,
+        workspaces=[one for names in workspaces for one in names.split(",") if one],
+        archived=archived,
+        sort=sort_by,
+        descending=reverse,
+    )
+    rows = [
+        [
+            str(one.id),
+            one.name,
+            str(one.versions_count),
+            one.owner,
+            ", ".join(one.labels),
+            output.moment(one.updated),
+            one.description,
+        ]
+        for one in found
+    ]
+    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
+    if not found:
+        output.say("There is none. Make one with: tenax model create NAME")
+
+
+@group.command()
+@click.argument("model", metavar="MODEL")
+@click.option("--version", "number", type=int, metavar="N", help="That version (default: the newest).")
+@json_option
+@pass_access
+def describe(access: Access, model: str, number: Optional[int], as_json: bool) -> None:
+    """Show a MODEL, by its name or id, and one of its versions."""
+    from tenax.client.models import get_model
+
+    one = get_model(access.session(), model)
+    version = one.version(number) if number is not None or one.versions_count else None
+    if as_json:
+        output.document({"model": one.raw, "modelVersion": None if version is None else version.raw})
+        return
+    _show(one)
+    if version is not None:
+        _show_version(version)
+
+
+@group.command("list-versions")
+@click.argument("model", metavar="MODEL")
+@list_options
+@pass_access
+def list_versions(access: Access, model: str, as_json: bool, as_csv: bool) -> None:
+    """List the versions of a MODEL, the newest first."""
+    from tenax.client.models import get_model
+
+    found = get_model(access.session(), model).versions()
+    rows = [
+        [
+            str(one.version),
+            one.name,
+            one.checkpoint.uuid,
+            str(one.checkpoint.experiment_id or ""),
+            str(one.checkpoint.trial_id or ""),
+            str(one.checkpoint.steps),
+            output.number(one.checkpoint.searcher_metric),
+            one.owner,
+            output.moment(one.created),
+        ]
+        for one in found
+    ]
+    output.listing(_VERSIONS, rows, [one.raw for one in found], as_json, as_csv)
+    if not found:
+        output.say(f"There is none. Register one with: tenax model register-version {model} CHECKPOINT")
+
+
+@group.command()
+@click.argument("name")
+@click.option("-w", "--workspace", "--workspace-name", metavar="NAME", help="Where it is kept.")
+@click.option("--description", default="", metavar="TEXT", help="What it is.")
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="As often as needed.")
+@json_option
+@pass_access
+def create(
+    access: Access, name: str, workspace: Optional[str], description: str, labels: Tuple[str, ...], as_json: bool
+) -> None:
+    """Make the model NAME."""
+    from tenax.client.models import create_model
+
+    one = create_model(access.session(), name, description=description, labels=labels, workspace=workspace)
+    _show(one) if not as_json else output.document(one.raw)
+
+
+@group.command()
+@click.argument("model", metavar="MODEL")
+@click.option("--name", metavar="NAME", help="Its new name.")
+@click.option("--description", metavar="TEXT", help="What it is.")
+@click.option("--notes", metavar="TEXT", help="Markdown.")
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Instead of those that it has.")
+@click.option("--no-labels", is_flag=True, help="Take all its labels away.")
+@click.option("--metadata", metavar="YAML", help="Instead of what it has, as YAML or JSON.")
+@json_option
+@pass_access
+def edit(
+    access: Access,
+    model: str,
+    name: Optional[str],
+    description: Optional[str],
+    notes: Optional[str],
+    labels: Tuple[str, ...],
+    no_labels: bool,
+    metadata: Optional[str],
+    as_json: bool,
+) -> None:
+    """Change what is given of a MODEL."""
+    from tenax.client.models import get_model
+
+    one = get_model(access.session(), model).edit(
+        name=name,
+        description=description,
+        notes=notes,
+        labels=labels if labels or no_labels else None,
+        metadata=_document(metadata),
+    )
+    _show(one) if not as_json else output.document(one.raw)
+
+
+@group.command("register-version")
+@click.argument("model", metavar="MODEL")
+@click.argument("checkpoint", metavar="CHECKPOINT")
+@click.option("--name", default="", metavar="NAME", help="What this version is called.")
+@click.option("--comment", default="", metavar="TEXT", help="Why it was registered.")
+@json_option
+@pass_access
+def register_version(access: Access, model: str, checkpoint: str, name: str, comment: str, as_json: bool) -> None:
+    """Register a CHECKPOINT, by its uuid, as the next version of a MODEL."""
+    from tenax.client.models import get_model
+
+    version = get_model(access.session(), model).register_version(checkpoint, name=name, comment=comment)
+    _show_version(version) if not as_json else output.document(version.raw)
+
+
+@group.command("edit-version")
+@click.argument("model", metavar="MODEL")
+@click.argument("number", type=int, metavar="VERSION")
+@click.option("--name", metavar="NAME", help="What it is called.")
+@click.option("--comment", metavar="TEXT", help="Why it was registered.")
+@click.option("--notes", metavar="TEXT", help="Markdown.")
+@click.option("--metadata", metavar="YAML", help="Instead of what it has, as YAML or JSON.")
+@pass_access
+def edit_version(
+    access: Access,
+    model: str,
+    number: int,
+    name: Optional[str],
+    comment: Optional[str],
+    notes: Optional[str],
+    metadata: Optional[str],
+) -> None:
+    """Change what is given of a VERSION of a MODEL."""
+    from tenax.client.models import get_model
+
+    version = get_model(access.session(), model).version(number)
+    _show_version(version.edit(name=name, comment=comment, notes=notes, metadata=_document(metadata)))
+
+
+@group.command("delete-version")
+@click.argument("model", metavar="MODEL")
+@click.argument("number", type=int, metavar="VERSION")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@pass_access
+def delete_version(access: Access, model: str, number: int, yes: bool) -> None:
+    """Delete a VERSION of a MODEL; its checkpoint stays until it is deleted or collected."""
+    from tenax.client.models import get_model
+
+    version = get_model(access.session(), model).version(number)
+    if not yes:
+        click.confirm(f"Delete version {number} of {version.model.name}?", abort=True, err=True)
+    version.delete()
+    print(f"Deleted version {number} of {version.model.name}")
+
+
+@group.command()
+@click.argument("model", metavar="MODEL")
+@click.option("-w", "--workspace", "--workspace-name", required=True, metavar="NAME", help="Where it goes.")
+@pass_access
+def move(access: Access, model: str, workspace: str) -> None:
+    """Move a MODEL to another workspace."""
+    from tenax.client.models import get_model
+
+    one = get_model(access.session(), model)
+    one.move(workspace)
+    print(f"The model {one.name} is in the workspace {workspace}")
+
+
+@group.command()
+@click.argument("model", metavar="MODEL")
+@pass_access
+def archive(access: Access, model: str) -> None:
+    """Let a MODEL take no new versions."""
+    from tenax.client.models import get_model
+
+    one = get_model(access.session(), model)
+    one.archive()
+    print(f"The model {one.name} is archived")
+
+
+@group.command()
+@click.argument("model", metavar="MODEL")
+@pass_access
+def unarchive(access: Access, model: str) -> None:
+    """Let a MODEL take versions again."""
+    from tenax.client.models import get_model
+
+    one = get_model(access.session(), model)
+    one.unarchive()
+    print(f"The model {one.name} is no longer archived")
+
+
+@group.command()
+@click.argument("model", metavar="MODEL")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@pass_access
+def delete(access: Access, model: str, yes: bool) -> None:
+    """Delete a MODEL and its versions; their checkpoints stay until they are deleted or collected."""
+    from tenax.client.models import get_model
+
+    one = get_model(access.session(), model)
+    if not yes:
+        click.confirm(f"Delete the model {one.name} and its {one.versions_count} versions?", abort=True, err=True)
+    one.delete()
+    print(f"Deleted the model {one.name}")
+
+
+@group.command("labels")
+@list_options
+@pass_access
+def labels_(access: Access, as_json: bool, as_csv: bool) -> None:
+    """List the labels of models, the most used first."""
+    from tenax.client.models import model_labels
+
+    found = model_labels(access.session())
+    raw: list[JsonObject] = [{"label": label} for label in found]
+    output.listing([output.Column("LABEL")], [[label] for label in found], raw, as_json, as_csv)
+
+
+group.alias("list", "ls")
+
+
+def _show(one: Model) -> None:
+    rows = [
+        ("model", f"{one.name} ({one.id})"),
+        ("description", one.description),
+        ("state", "archived" if one.archived else ""),
+        ("owner", one.owner),
+        ("workspace", str(one.workspace_id)),
+        ("versions", str(one.versions_count)),
+        ("labels", ", ".join(one.labels)),
+        ("metadata", output.assignments(one.metadata)),
+        ("made", output.moment(one.created)),
+        ("changed", output.moment(one.updated)),
+        ("notes", one.notes),
+    ]
+    output.pairs([row for row in rows if row[1]])
+
+
+def _show_version(version: ModelVersion) -> None:
+    checkpoint = version.checkpoint
+    rows = [
+        ("version", f"{version.version}  {version.name}".rstrip()),
+        ("of model", version.model.name),
+        ("comment", version.comment),
+        ("checkpoint", checkpoint.uuid),
+        ("experiment", str(checkpoint.experiment_id or "")),
+        ("trial", str(checkpoint.trial_id or "")),
+        ("steps", str(checkpoint.steps)),
+        ("metric", output.number(checkpoint.searcher_metric)),
+        ("metadata", output.assignments(version.metadata)),
+        ("owner", version.owner),
+        ("registered", output.moment(version.created)),
+        ("notes", version.notes),
+    ]
+    output.pairs([row for row in rows if row[1]])
+
+
+def _document(text: Optional[str]) -> Optional[JsonObject]:
+    from pathlib import Path
+
+    from tenax.cli.overrides import parsed
+
+    return None if text is None else parsed(text, Path("--metadata"))

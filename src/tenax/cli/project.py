@@ -1,0 +1,283 @@
+"""``tenax project``: where experiments are filed.
+
+A project is named by its workspace and its name, or by one word: its id, its key, or WORKSPACE/PROJECT.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Callable, Optional, Sequence, TypeVar
+
+import click
+
+from tenax.cli import output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.projects import Project
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+_COLUMNS = (
+    output.Column("ID", right=True),
+    output.Column("KEY"),
+    output.Column("NAME"),
+    output.Column("WORKSPACE"),
+    output.Column("EXPERIMENTS", right=True),
+    output.Column("ACTIVE", right=True),
+    output.Column("OWNER"),
+    output.Column("STATE", state=True),
+    output.Column("DESCRIPTION", wraps=True),
+)
+_EXPERIMENTS = (
+    output.Column("ID", right=True),
+    output.Column("NAME"),
+    output.Column("STATE", state=True),
+    output.Column("TRIALS", right=True),
+    output.Column("BEST", right=True),
+    output.Column("OWNER"),
+    output.Column("STARTED"),
+)
+_ORDERS = ("id", "name", "description", "creation_time", "last_experiment_start_time")
+
+
+@click.group(cls=Group, help="File experiments in projects. One is named by WORKSPACE PROJECT, its id or its key.")
+def group() -> None:
+    pass
+
+
+def _named(function: Function) -> Function:
+    """The one or two words that name a project."""
+    last = click.argument("project", metavar="PROJECT", required=False)(function)
+    return click.argument("which", metavar="[WORKSPACE]")(last)
+
+
+@group.command("list")
+@click.argument("workspace", required=False, metavar="[WORKSPACE]")
+@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option("--sort-by", type=click.Choice(_ORDERS), default="id", help="The order (default: id).")
+@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@list_options
+@pass_access
+def list_(
+    access: Access,
+    workspace: Optional[str],
+    archived: Optional[bool],
+    users: Sequence[str],
+    sort_by: str,
+    reverse: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """List the projects of a WORKSPACE, or of all."""
+    from tenax.client.projects import list_projects
+
+    found = list_projects(
+        access.session(), workspace or 0, archived=archived, users=users, sort=sort_by, descending=reverse
+    )
+    show_list(found, as_json, as_csv)
+
+
+def show_list(found: Sequence[Project], as_json: bool, as_csv: bool) -> None:
+    """Print a list of projects."""
+    rows = [
+        [
+            str(one.id),
+            one.key,
+            one.name,
+            one.workspace,
+            str(one.experiments_count),
+            str(one.active_count),
+            one.owner,
+            _state(one),
+            one.description,
+        ]
+        for one in found
+    ]
+    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
+    if not found:
+        output.say("There is none. Make one with: tenax project create WORKSPACE NAME")
+
+
+@group.command()
+@_named
+@json_option
+@pass_access
+def describe(access: Access, which: str, project: Optional[str], as_json: bool) -> None:
+    """Show a project and its notes."""
+    _show(_found(access, which, project), as_json)
+
+
+@group.command("list-experiments")
+@_named
+@click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
+@list_options
+@pass_access
+def list_experiments(
+    access: Access, which: str, project: Optional[str], everybodys: bool, as_json: bool, as_csv: bool
+) -> None:
+    """List the experiments of a project, the newest first: yours, or with --all everybody's."""
+    from tenax.client.users import whoami
+
+    users = [] if everybodys else [whoami(access.session()).username]
+    found = _found(access, which, project).experiments(users=users, archived=None if everybodys else False)
+    rows = [
+        [
+            str(one.id),
+            one.name,
+            one.state,
+            str(one.trial_count),
+            output.number(one.best_metric),
+            one.owner,
+            output.moment(one.started),
+        ]
+        for one in found
+    ]
+    output.listing(_EXPERIMENTS, rows, [one.raw for one in found], as_json, as_csv)
+
+
+@group.command()
+@click.argument("workspace")
+@click.argument("name")
+@click.option("--description", default="", metavar="TEXT", help="What it is for.")
+@click.option("--key", metavar="KEY", help="One to five letters and digits (default: made from its name).")
+@json_option
+@pass_access
+def create(access: Access, workspace: str, name: str, description: str, key: Optional[str], as_json: bool) -> None:
+    """Make the project NAME in a WORKSPACE."""
+    from tenax.client.projects import create_project
+
+    _show(create_project(access.session(), workspace, name, description=description, key=key), as_json)
+
+
+@group.command()
+@_named
+@click.option("--name", "--new_name", metavar="NAME", help="Its new name.")
+@click.option("--description", metavar="TEXT", help="What it is for.")
+@click.option("--key", metavar="KEY", help="One to five letters and digits.")
+@json_option
+@pass_access
+def edit(
+    access: Access,
+    which: str,
+    project: Optional[str],
+    name: Optional[str],
+    description: Optional[str],
+    key: Optional[str],
+    as_json: bool,
+) -> None:
+    """Change what is given of a project."""
+    _show(_found(access, which, project).edit(name=name, description=description, key=key), as_json)
+
+
+@group.command()
+@_named
+@click.option("--to", "goal", required=True, metavar="WORKSPACE", help="Where it goes.")
+@pass_access
+def move(access: Access, which: str, project: Optional[str], goal: str) -> None:
+    """Move a project with all that is filed in it to another workspace."""
+    one = _found(access, which, project)
+    one.move(goal)
+    print(f"The project {one.name} is in the workspace {one.reload().workspace}")
+
+
+@group.command("add-note")
+@_named
+@click.option("--name", required=True, metavar="NAME", help="Its title.")
+@click.option("--contents", required=True, metavar="TEXT", help="Markdown; - for standard input.")
+@pass_access
+def add_note(access: Access, which: str, project: Optional[str], name: str, contents: str) -> None:
+    """Put a note into a project."""
+    text = sys.stdin.read() if contents == "-" else contents
+    print(f"There are {len(_found(access, which, project).add_note(name, text))} notes")
+
+
+@group.command("remove-note")
+@_named
+@click.option("--name", required=True, metavar="NAME", help="Its title.")
+@pass_access
+def remove_note(access: Access, which: str, project: Optional[str], name: str) -> None:
+    """Take the note of that title out of a project."""
+    from tenax.errors import NotFound
+
+    one = _found(access, which, project)
+    rest = [note for note in one.notes if note.name != name]
+    if len(rest) == len(one.notes):
+        raise NotFound(f"The project {one.name} has no note {name!r}.")
+    print(f"There are {len(one.set_notes(rest))} notes")
+
+
+@group.command()
+@_named
+@pass_access
+def archive(access: Access, which: str, project: Optional[str]) -> None:
+    """Let nothing be filed in a project."""
+    one = _found(access, which, project)
+    one.archive()
+    print(f"The project {one.name} is archived")
+
+
+@group.command()
+@_named
+@pass_access
+def unarchive(access: Access, which: str, project: Optional[str]) -> None:
+    """Let a project be as it was before."""
+    one = _found(access, which, project)
+    one.unarchive()
+    print(f"The project {one.name} is no longer archived")
+
+
+@group.command()
+@_named
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--no-wait", is_flag=True, help="Only ask for it.")
+@pass_access
+def delete(access: Access, which: str, project: Optional[str], yes: bool, no_wait: bool) -> None:
+    """Delete a project with its experiments and all that they have saved."""
+    one = _found(access, which, project)
+    if not yes:
+        inside = f"{one.experiments_count} experiments"
+        click.confirm(f"Delete the project {one.name} with its {inside}, for good?", abort=True, err=True)
+    one.delete(wait=not no_wait, seen=_told)
+    print(f"The project {one.name} is {'being deleted' if no_wait else 'deleted'}")
+
+
+group.alias("list", "ls")
+
+
+def _found(access: Access, which: str, project: Optional[str]) -> Project:
+    from tenax.client.projects import get_project
+
+    if project is None:
+        return get_project(access.session(), which)
+    return get_project(access.session(), project, which)
+
+
+def _state(one: Project) -> str:
+    return one.state if one.state != "ACTIVE" else "archived" if one.archived else ""
+
+
+def _told(now: Project) -> None:
+    output.say(f"{now.experiments_count} experiments are left")
+
+
+def _show(one: Project, as_json: bool) -> None:
+    if as_json:
+        output.document(one.raw)
+        return
+    rows = [
+        ("project", f"{one.name} ({one.id})"),
+        ("key", one.key),
+        ("description", one.description),
+        ("workspace", one.workspace),
+        ("state", output.state(_state(one))),
+        ("error", one.error),
+        ("owner", one.owner),
+        ("experiments", f"{one.experiments_count} ({one.active_count} active)"),
+        ("runs", str(one.runs_count)),
+        ("newest", output.moment(one.last_experiment)),
+        *((f"note {note.name}", note.contents) for note in one.notes),
+    ]
+    output.pairs([row for row in rows if row[1]])

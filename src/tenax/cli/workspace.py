@@ -1,0 +1,282 @@
+"""``tenax workspace``: what teams keep their projects and models in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
+
+import click
+
+from tenax.cli import output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.workspaces import Workspace
+    from tenax.jsonvalue import JsonObject
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+_COLUMNS = (
+    output.Column("ID", right=True),
+    output.Column("NAME"),
+    output.Column("OWNER"),
+    output.Column("PROJECTS", right=True),
+    output.Column("EXPERIMENTS", right=True),
+    output.Column("STATE", state=True),
+)
+
+
+@click.group(cls=Group, help="Keep projects and models apart, with defaults for what runs there.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
+@click.option("--pinned", is_flag=True, help="Only those that you have pinned.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option("--sort-by", type=click.Choice(["id", "name"]), default="id", help="The order (default: id).")
+@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@list_options
+@pass_access
+def list_(
+    access: Access,
+    archived: Optional[bool],
+    pinned: bool,
+    users: Tuple[str, ...],
+    sort_by: str,
+    reverse: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """List workspaces."""
+    from tenax.client.workspaces import list_workspaces
+
+    found = list_workspaces(
+        access.session(),
+        archived=archived,
+        users=users,
+        pinned=True if pinned else None,
+        sort=sort_by,
+        descending=reverse,
+    )
+    rows = [
+        [str(one.id), one.name, one.owner, str(one.projects_count), str(one.experiments_count), shown_state(one)]
+        for one in found
+    ]
+    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
+
+
+@group.command()
+@click.argument("workspace", metavar="WORKSPACE")
+@json_option
+@pass_access
+def describe(access: Access, workspace: str, as_json: bool) -> None:
+    """Show a WORKSPACE, by its name or id."""
+    from tenax.client.workspaces import get_workspace
+
+    _show(get_workspace(access.session(), workspace), as_json)
+
+
+def _settings(function: Function) -> Function:
+    """What may be said of a workspace when it is made and later."""
+    options = (
+        click.option("--checkpoint-storage", "--checkpoint-storage-config", "storage", metavar="YAML",
+                     help="Where checkpoints go that say nothing else, as YAML or JSON; {} for nowhere of its own."),
+        click.option("--checkpoint-storage-file", "--checkpoint-storage-config-file", "file", metavar="FILE",
+                     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+                     help="The same from a file."),
+        click.option("--default-compute-pool", metavar="POOL", help="Where tasks with slots go."),
+        click.option("--default-aux-pool", metavar="POOL", help="Where tasks without slots go."),
+        click.option("--agent-uid", type=click.IntRange(0), help="Number of the user that its tasks run as."),
+        click.option("--agent-gid", type=click.IntRange(0), help="Number of the group that they run as."),
+        click.option("--agent-user", metavar="NAME", help="Name of that user."),
+        click.option("--agent-group", metavar="NAME", help="Name of that group."),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@group.command()
+@click.argument("name")
+@_settings
+@json_option
+@pass_access
+def create(access: Access, /, name: str, as_json: bool, **settings: object) -> None:
+    """Make the workspace NAME."""
+    from tenax.client.workspaces import create_workspace
+
+    _show(create_workspace(access.session(), name, **_given(settings)), as_json)  # type: ignore[arg-type]
+
+
+@group.command()
+@click.argument("workspace", metavar="WORKSPACE")
+@click.option("--name", metavar="NAME", help="Its new name.")
+@_settings
+@json_option
+@pass_access
+def edit(access: Access, /, workspace: str, name: Optional[str], as_json: bool, **settings: object) -> None:
+    """Change what is given of a WORKSPACE."""
+    from tenax.client.workspaces import get_workspace
+
+    one = get_workspace(access.session(), workspace)
+    _show(one.edit(name=name, **_given(settings)), as_json)  # type: ignore[arg-type]
+
+
+@group.command()
+@click.argument("workspace", metavar="WORKSPACE")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--no-wait", is_flag=True, help="Only ask for it.")
+@pass_access
+def delete(access: Access, workspace: str, yes: bool, no_wait: bool) -> None:
+    """Delete a WORKSPACE with its projects, their experiments and all that they have saved."""
+    from tenax.client.workspaces import get_workspace
+
+    one = get_workspace(access.session(), workspace)
+    if not yes:
+        inside = f"{one.projects_count} projects and {one.experiments_count} experiments"
+        click.confirm(f"Delete the workspace {one.name} with its {inside}, for good?", abort=True, err=True)
+    one.delete(wait=not no_wait, seen=_told)
+    print(f"The workspace {one.name} is {'being deleted' if no_wait else 'deleted'}")
+
+
+@group.command()
+@click.argument("workspace", metavar="WORKSPACE")
+@pass_access
+def archive(access: Access, workspace: str) -> None:
+    """Let nothing in a WORKSPACE change, and nothing be put into it."""
+    _do(access, workspace, "archive", "archived")
+
+
+@group.command()
+@click.argument("workspace", metavar="WORKSPACE")
+@pass_access
+def unarchive(access: Access, workspace: str) -> None:
+    """Let a WORKSPACE be as it was before."""
+    _do(access, workspace, "unarchive", "no longer archived")
+
+
+@group.command()
+@click.argument("workspace", metavar="WORKSPACE")
+@pass_access
+def pin(access: Access, workspace: str) -> None:
+    """Show a WORKSPACE first to you."""
+    _do(access, workspace, "pin", "pinned")
+
+
+@group.command()
+@click.argument("workspace", metavar="WORKSPACE")
+@pass_access
+def unpin(access: Access, workspace: str) -> None:
+    """Show a WORKSPACE where it stands."""
+    _do(access, workspace, "unpin", "no longer pinned")
+
+
+@group.command("list-projects")
+@click.argument("workspace", metavar="WORKSPACE")
+@list_options
+@pass_access
+def list_projects_(access: Access, workspace: str, as_json: bool, as_csv: bool) -> None:
+    """List the projects of a WORKSPACE."""
+    from tenax.cli.project import show_list
+    from tenax.client.projects import list_projects
+
+    show_list(list_projects(access.session(), workspace), as_json, as_csv)
+
+
+@group.command("list-pools")
+@click.argument("workspace", metavar="WORKSPACE")
+@list_options
+@pass_access
+def list_pools(access: Access, workspace: str, as_json: bool, as_csv: bool) -> None:
+    """List the resource pools that a WORKSPACE may use."""
+    from tenax.client.workspaces import get_workspace
+
+    names = get_workspace(access.session(), workspace).pools()
+    output.listing([output.Column("POOL")], [[name] for name in names], [{"name": n} for n in names], as_json, as_csv)
+
+
+@group.command("list-members")
+@click.argument("workspace", metavar="WORKSPACE")
+@list_options
+@pass_access
+def list_members(access: Access, workspace: str, as_json: bool, as_csv: bool) -> None:
+    """List who has a role in a WORKSPACE; everybody else may use it, too."""
+    from tenax.client.workspaces import get_workspace
+
+    found = get_workspace(access.session(), workspace).members()
+    columns = [output.Column("USER"), output.Column("ROLE")]
+    raw: list[JsonObject] = [{"user": user, "role": role} for user, role in found]
+    output.listing(columns, found, raw, as_json, as_csv)
+
+
+group.alias("list", "ls")
+
+
+def shown_state(one: Workspace) -> str:
+    """DELETING, DELETE_FAILED, archived or nothing."""
+    return one.state if one.state != "ACTIVE" else "archived" if one.archived else ""
+
+
+def _show(one: Workspace, as_json: bool) -> None:
+    if as_json:
+        output.document(one.raw)
+        return
+    rows = [
+        ("workspace", f"{one.name} ({one.id})"),
+        ("state", output.state(shown_state(one))),
+        ("error", one.error),
+        ("owner", one.owner),
+        ("projects", str(one.projects_count)),
+        ("experiments", str(one.experiments_count)),
+        ("compute pool", one.default_compute_pool),
+        ("aux pool", one.default_aux_pool),
+        ("runs as", ", ".join(f"{name[len('agent') :].lower()} {value}" for name, value in one.agent_user.items())),
+        ("checkpoints", output.assignments(one.checkpoint_storage)),
+        ("pinned", "yes" if one.pinned else ""),
+    ]
+    output.pairs([row for row in rows if row[1]])
+
+
+def _told(now: Workspace) -> None:
+    output.say(f"{now.experiments_count} experiments are left")
+
+
+def _do(access: Access, workspace: str, verb: str, told: str) -> None:
+    from tenax.client.workspaces import get_workspace
+
+    one = get_workspace(access.session(), workspace)
+    getattr(one, verb)()
+    print(f"The workspace {one.name} is {told}")
+
+
+def _given(settings: dict[str, object]) -> dict[str, object]:
+    """Options as arguments of the client."""
+    group = {
+        name: settings[option]
+        for option, name in (
+            ("agent_uid", "agentUid"),
+            ("agent_gid", "agentGid"),
+            ("agent_user", "agentUser"),
+            ("agent_group", "agentGroup"),
+        )
+        if settings[option] is not None
+    }
+    return {
+        "checkpoint_storage": _storage(settings["storage"], settings["file"]),
+        "default_compute_pool": settings["default_compute_pool"],
+        "default_aux_pool": settings["default_aux_pool"],
+        "agent_user": group or None,
+    }
+
+
+def _storage(text: object, file: object) -> Optional[JsonObject]:
+    from tenax.cli.overrides import document_of, parsed
+
+    if isinstance(text, str) and isinstance(file, Path):
+        raise click.UsageError("Give the storage as text or as a file, not both.")
+    if isinstance(file, Path):
+        return document_of(file)
+    return parsed(text, Path("--checkpoint-storage")) if isinstance(text, str) else None
