@@ -165,7 +165,7 @@ class Book:
         found: list[Found] = []
         wanted = asked or Wanted(Filters())
         listener = Listener(self.database)
-        async for some in read(self.database, listener, self.intake.threads, task_id, wanted, asyncio.Event()):
+        async for some in read(self.intake.log_reads, listener, self.intake.threads, task_id, wanted, asyncio.Event()):
             found += some
         return found
 

@@ -253,3 +253,42 @@ async def test_no_room_for_output_is_507_for_agents_and_no_harm_to_tasks(
     assert (await agent.ask("POST", path, zlib.compress(b"x\n"))).status_code == 507
     (told,) = lines(await api.user.get(f"/api/v1/trials/{trial}/logs"))
     assert "output from here on is not kept: logs take" in str(told["result"]["message"])
+
+
+async def test_a_log_that_is_followed_has_no_limit(api: Api, desk: Book) -> None:
+    """What excludes one another is refused before the stream begins."""
+    trial = await desk.trial()
+    for query in ({"follow": True, "limit": 3}, {"follow": True, "orderBy": "ORDER_BY_DESC"}, {"limit": -1}):
+        assert (await api.user.get(f"/api/v1/trials/{trial}/logs", **query)).status_code == 400
+
+
+async def test_fields_are_followed_to_the_end_of_the_task(api: Api, desk: Book) -> None:
+    """Without ``follow`` they come once; with it again when they have changed, until the task ends."""
+    trial = await desk.trial()
+    task = await desk.run(trial, 1)
+    logged = {"logs": [{"taskId": task.task_id, "log": "x", "level": "ERROR", "rankId": 3, "stdtype": "stderr"}]}
+    speaker = await api.task(task.allocation_id)
+    assert (await speaker.post("/api/v1/task/logs", logged)).status_code == 200
+    path = f"/api/v1/tasks/{task.task_id}/logs/fields"
+    (one,) = lines(await api.user.get(path))
+    assert (one["result"]["rankIds"], one["result"]["stdtypes"]) == ([3], ["stderr"])
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update tasks set ended_at = now() - interval '1 minute' where task_id = $1", task.task_id)
+    assert lines(await api.user.get(path, follow=True)) == [one]
+    (line,) = lines(await api.user.get(f"/api/v1/trials/{trial}/logs"))
+    assert line["result"]["level"] == "LOG_LEVEL_ERROR"
+
+
+async def test_what_is_left_is_delivered_after_the_end(api: Api, desk: Book) -> None:
+    """A task whose attempt has ended delivers metrics and output, and nothing else."""
+    trial = await desk.trial()
+    task = await desk.run(trial, 1)
+    speaker = await api.task(task.allocation_id)
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "update allocations set state = 'TERMINATED', ended_at = now() where allocation_id = $1", task.allocation_id
+        )
+    assert (await speaker.post(f"/api/v1/trials/{trial}/metrics", report(trial, 1, {"loss": 1.0}))).status_code == 200
+    logged = {"logs": [{"taskId": task.task_id, "log": "last words"}]}
+    assert (await speaker.post("/api/v1/task/logs", logged)).status_code == 200
+    assert (await speaker.get(f"/api/v1/trials/{trial}")).status_code == 401

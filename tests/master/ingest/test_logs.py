@@ -263,7 +263,12 @@ async def test_following_ends_with_the_task(book: Book) -> None:
     await listener.connected()
     await ship(book, task.allocation_id, 0, b"first\n")
     lines = read(
-        book.database, listener, book.intake.threads, task.task_id, Wanted(Filters(), follow=True), asyncio.Event()
+        book.intake.log_reads,
+        listener,
+        book.intake.threads,
+        task.task_id,
+        Wanted(Filters(), follow=True),
+        asyncio.Event(),
     )
     assert [found.line.text for found in await anext(lines)] == ["first"]
     waiting = asyncio.ensure_future(anext(lines))
@@ -284,7 +289,12 @@ async def test_following_ends_when_the_master_does(book: Book) -> None:
     task = await book.run(trial, 1)
     stop = asyncio.Event()
     lines = read(
-        book.database, Listener(book.database), book.intake.threads, task.task_id, Wanted(Filters(), follow=True), stop
+        book.intake.log_reads,
+        Listener(book.database),
+        book.intake.threads,
+        task.task_id,
+        Wanted(Filters(), follow=True),
+        stop,
     )
     waiting = asyncio.ensure_future(anext(lines, None))
     stop.set()

@@ -227,19 +227,19 @@ async def test_a_validation_is_a_fact_for_the_search_once(book: Book) -> None:
 @pytest.mark.parametrize(
     ("metrics", "named"),
     [
-        ({"accuracy": 0.5, "batches": 4}, "'loss'"),
-        ({"loss": 0.5}, "'batches'"),
-        ({"loss": "low", "batches": 4}, "'loss'"),
-        ({"loss": None, "batches": 4}, "'loss'"),
-        ({"loss": 0.5, "batches": "NaN"}, "'batches'"),
-        ({}, "'loss' and 'batches'"),
+        ({"accuracy": 0.5, "samples": 4}, "'loss'"),
+        ({"loss": 0.5}, "'samples'"),
+        ({"loss": "low", "samples": 4}, "'loss'"),
+        ({"loss": None, "samples": 4}, "'loss'"),
+        ({"loss": 0.5, "samples": "NaN"}, "'samples'"),
+        ({}, "'loss' and 'samples'"),
     ],
 )
 async def test_a_validation_without_what_the_search_needs_ends_the_trial(
     book: Book, metrics: dict[str, float | str | None], named: str
 ) -> None:
     """It is refused as fatal with what was expected and what came; the trial is marked, other groups are stored."""
-    trial = await book.trial(ASHA)
+    trial = await book.trial({**ASHA, "time_metric": "samples"})
     task = await book.run(trial, 1)
     lines = metrics_line(1, "validation", 4, metrics) + metrics_line(2, "training", 4, {"x": 1})
     reply = await book.intake.spool.take(task, task.allocation_id, STREAM, lines)
@@ -286,3 +286,11 @@ async def test_a_container_of_another_allocation_is_refused(book: Book) -> None:
         await book.intake.spool.take(task, other.allocation_id, STREAM, training(1, 1))
     with pytest.raises(InvalidInput):
         await book.intake.spool.take(task, task.allocation_id, "", training(1, 1))
+
+
+async def test_a_time_in_batches_is_the_step_where_nobody_says_more(book: Book) -> None:
+    """What names no batches is as far as its step; what names them is believed."""
+    trial = await book.trial(ASHA)
+    await book.report(trial, "validation", 4, {"loss": 0.5})
+    await book.report(trial, "validation", 8, {"loss": 0.25, "batches": 80})
+    assert [fact["time"] for fact in await book.inbox(trial)] == [4.0, 80.0]

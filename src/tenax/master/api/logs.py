@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from typing import Annotated, cast
 
@@ -19,7 +20,7 @@ from tenax.master.context import Master
 from tenax.master.ingest.budget import NoRoom
 from tenax.master.ingest.log_lines import LEVELS, NO_RANK, Line, Origin, clean, level_number
 from tenax.master.ingest.log_search import Filters, Found, rendered, timestamp
-from tenax.master.ingest.log_stream import Wanted, read
+from tenax.master.ingest.log_stream import Wanted, read, until_end
 from tenax.master.ingest.reports import microseconds
 from tenax.master.store import log_fields, logs
 from tenax.master.store.database import DatabaseFull
@@ -62,7 +63,7 @@ async def output_offsets(master: MasterDep, agent_id: AgentDep, container_id: st
     return JSONResponse(await master.intake.logs.offsets(agent_id, container_id))
 
 
-@routes.post("/api/v1/task/logs", "PostTaskLogs", allow=Allow.USER, response_class=Response)
+@routes.post("/api/v1/task/logs", "PostTaskLogs", allow=Allow.REPORTER, response_class=Response)
 async def post_task_logs(master: MasterDep, caller: CallerDep, request: Request) -> Response:
     """Store lines of one task, as its own shipper made them.
 
@@ -102,7 +103,11 @@ def wanted(
     search_text: str = "",
     enable_regex: bool = False,
 ) -> Wanted:
-    """What a reader asks for. ``limit`` 0: all lines."""
+    """What a reader asks for. ``limit`` 0: all lines. Raises InvalidInput for what excludes one another."""
+    if follow and limit:
+        raise InvalidInput("follow and limit exclude each other: a log that is followed has no last line")
+    if follow and order_by is OrderBy.DESC:
+        raise InvalidInput("a log is followed from its beginning: leave orderBy out, or follow")
     filters = Filters(
         frozenset(allocation_ids),
         frozenset(agent_ids),
@@ -136,32 +141,39 @@ async def trial_logs(master: MasterDep, trial_id: int, asked: WantedDep) -> Stre
 
 
 @routes.get("/api/v1/tasks/{task_id}/logs/fields", "TaskLogsFields", allow=Allow.USER, response_class=StreamingResponse)
-async def task_log_fields(master: MasterDep, task_id: str) -> StreamingResponse:
-    """What the lines of a task can be filtered by: a stream of one message."""
+async def task_log_fields(master: MasterDep, task_id: str, follow: bool = False) -> StreamingResponse:
+    """What the lines of a task can be filtered by; with ``follow`` again whenever it has changed, until its end."""
     await _check_task(master, task_id)
-    return ndjson(_fields(master, task_id))
+    return ndjson(_fields(master, task_id, follow))
 
 
 @routes.get(
     "/api/v1/trials/{trial_id}/logs/fields", "TrialLogsFields", allow=Allow.USER, response_class=StreamingResponse
 )
-async def trial_log_fields(master: MasterDep, trial_id: int) -> StreamingResponse:
+async def trial_log_fields(master: MasterDep, trial_id: int, follow: bool = False) -> StreamingResponse:
     """As `task_log_fields`."""
-    return ndjson(_fields(master, await _task_of(master, trial_id)))
+    return ndjson(_fields(master, await _task_of(master, trial_id), follow))
 
 
 async def _lines(master: Master, task_id: str, trial_id: int | None, asked: Wanted) -> AsyncIterator[bytes]:
     whose: JsonObject = {"taskId": task_id} if trial_id is None else {"trialId": trial_id}
-    parts = read(master.db, master.listener, master.intake.readers, task_id, asked, master.shutdown)
+    parts = read(master.intake.log_reads, master.listener, master.intake.readers, task_id, asked, master.shutdown)
     async for found in parts:
         for start in range(0, len(found), _PART_LINES):
             yield await master.intake.readers.run(_messages, whose, found[start : start + _PART_LINES])
 
 
-async def _fields(master: Master, task_id: str) -> AsyncIterator[bytes]:
-    async with master.db.connection() as conn:
-        place = await logs.place_of(conn, task_id)
-        yield line(await log_fields.of_task(conn, place))
+async def _fields(master: Master, task_id: str, follow: bool) -> AsyncIterator[bytes]:
+    told: JsonObject | None = None
+
+    async def look() -> JsonObject:
+        async with master.db.connection() as conn:
+            return await log_fields.of_task(conn, await logs.place_of(conn, task_id))
+
+    async for now in until_end(master.intake.log_reads, master.listener, task_id, master.shutdown, look, follow=follow):
+        if now != told:
+            told = now
+            yield line(now)
 
 
 async def _check_task(master: Master, task_id: str) -> None:
@@ -236,7 +248,8 @@ def posted(rows: Json) -> Posted:
 
 
 def _lines_of(row: dict[str, Json], origin: int) -> list[Line]:
-    at_us = microseconds(_text(row, "timestamp"))
+    said = _text(row, "timestamp")
+    at_us = microseconds(said) if said else time.time_ns() // 1000
     rank = row.get("rank_id", row.get("rankId"))
     number = rank if isinstance(rank, int) and 0 <= rank < 2**31 else NO_RANK
     level = level_number(_text(row, "level"))

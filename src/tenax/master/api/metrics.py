@@ -32,7 +32,7 @@ _TRAINING, _VALIDATION = "training", "validation"
 TrialIds = Annotated[list[int], Query()]
 
 
-@routes.post("/api/v1/trials/{trial_id}/metrics", "ReportTrialMetrics", allow=Allow.USER, response_class=Response)
+@routes.post("/api/v1/trials/{trial_id}/metrics", "ReportTrialMetrics", allow=Allow.REPORTER, response_class=Response)
 async def report_metrics(master: MasterDep, caller: CallerDep, request: Request, trial_id: int) -> Response:
     """Store one report of one group; 200 means that it is durable. The same report again is nothing new."""
     body = await request.body()

@@ -8,7 +8,7 @@ Rules:
   and changes no state.
 - What the search must know (the searcher's metric of a validation of the current run) leaves as a fact.
 - Under a method that needs a metric or a time, a validation that lacks it (all that was reported at its step together)
-  is refused and ends the trial.
+  is refused and ends the trial. A time in ``batches`` that no report names is the report's own step.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ from tenax.search.journal import Validated, encode
 
 #: Before it there is no older run whose reports could be hidden.
 _FIRST_RUN = 1
+#: The time metric that every report has without naming it: its step.
+_STEPS = "batches"
 
 
 def decide(items: Sequence[Item], known: Known) -> Outcome:
@@ -174,7 +176,7 @@ class _Desk:
             return None
         missing = [] if to_number(merged.get(target.metric)) is not None else [target.metric]
         if target.time_metric is not None:
-            time = to_number(merged.get(target.time_metric))
+            time = _time(target.time_metric, report, merged)
             missing += [target.time_metric] if time is None or not math.isfinite(time) else []
         if not missing:
             return None
@@ -220,7 +222,7 @@ class _Desk:
             return
         validation = Validation(report, merged, metric)
         if trial.active:
-            time = to_number(merged.get(target.time_metric)) if target.time_metric else None
+            time = _time(target.time_metric, report, merged) if target.time_metric else None
             fact = Validated(target.request_id, report.step, metric, time or 0.0)
             self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
         if not math.isfinite(metric):
@@ -243,6 +245,13 @@ def is_better(metric: float, than: float | None, smaller_is_better: bool) -> boo
     if not math.isfinite(metric):
         return False
     return not math.isfinite(than) or (metric < than if smaller_is_better else metric > than)
+
+
+def _time(name: str, report: Report, merged: Mapping[str, Json]) -> float | None:
+    """How far the trial is, as the search counts it; None: nobody said."""
+    if name == _STEPS and name not in merged:
+        return float(report.step)
+    return to_number(merged.get(name))
 
 
 def _merge(before: Stored, report: Report) -> dict[str, Json] | Refused:

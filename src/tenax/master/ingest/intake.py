@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from tenax.config.master import BudgetSettings
 from tenax.master.ingest.budget import Budget, usage_of
+from tenax.master.ingest.log_reads import LogReads
 from tenax.master.ingest.logs import LogIngest
 from tenax.master.ingest.metrics import MetricIngest
 from tenax.master.ingest.notices import Notices
@@ -29,6 +30,7 @@ class Intake:
         self.metrics = MetricIngest(database, budget, self.threads, self.sealing)
         notices = Notices(database)
         self.spool = SpoolIngest(database, self.metrics, self.threads, notices)
+        self.log_reads = LogReads(database)
         self.logs = LogIngest(database, budget, self.threads, notices)
 
     @asynccontextmanager

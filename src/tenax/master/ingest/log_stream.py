@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
+from tenax.master.ingest.log_reads import LogReads
 from tenax.master.ingest.log_search import Filters, Found, search
 from tenax.master.ingest.threads import Threads
-from tenax.master.store import logs
-from tenax.master.store.database import Database
 from tenax.master.store.logs import Place, Span
 from tenax.master.store.wakeups import Listener, Subscription
+
+T = TypeVar("T")
 
 #: Chunks that are looked through at a time, at first (a page needs few) and at most.
 _FIRST, _MOST = 2, 8
@@ -32,28 +34,48 @@ class Wanted:
 
 
 async def read(
-    database: Database, listener: Listener, threads: Threads, task_id: str, wanted: Wanted, stop: asyncio.Event
+    reads: LogReads, listener: Listener, threads: Threads, task_id: str, wanted: Wanted, stop: asyncio.Event
 ) -> AsyncIterator[list[Found]]:
     """Lines of a task, some at a time; with ``follow`` until the task ends or ``stop`` is set. Raises NotFound."""
-    async with database.connection() as conn:
-        place = await logs.place_of(conn, task_id)
-    reader = _Reader(database, threads, place, wanted)
+    reader = _Reader(reads, threads, await reads.place_of(task_id), wanted)
     if not wanted.follow or wanted.descending:
         async for found in reader.rest():
             yield found
         return
     with listener.subscribe("logs", task_id) as ear:
-        async for found in _follow(database, reader, ear, stop):
+        async for found in _follow(reads, reader, ear, stop):
             yield found
 
 
+async def until_end(
+    reads: LogReads,
+    listener: Listener,
+    task_id: str,
+    stop: asyncio.Event,
+    look: Callable[[], Awaitable[T]],
+    *,
+    follow: bool,
+) -> AsyncIterator[T]:
+    """What ``look`` gives; with ``follow`` again after whatever the task says, until it ends or ``stop`` is set."""
+    if not follow:
+        yield await look()
+        return
+    with listener.subscribe("logs", task_id) as ear:
+        while not stop.is_set():
+            # Looked up before looking: what was written before the end is seen after it.
+            ended_s = await reads.ended_since(task_id)
+            yield await look()
+            if ended_s is not None and ended_s > _LAST_LINES_S:
+                return
+            await _either(ear, stop, None if ended_s is None else _LAST_LINES_S)
+
+
 async def _follow(
-    database: Database, reader: _Reader, ear: Subscription, stop: asyncio.Event
+    reads: LogReads, reader: _Reader, ear: Subscription, stop: asyncio.Event
 ) -> AsyncIterator[list[Found]]:
     while not stop.is_set():
         # Looked up before reading: what was written before the end is read after it.
-        async with database.connection() as conn:
-            ended_s = await logs.ended_since(conn, reader.place.task_id)
+        ended_s = await reads.ended_since(reader.place.task_id)
         async for found in reader.rest():
             yield found
         if reader.is_done or (ended_s is not None and ended_s > _LAST_LINES_S):
@@ -77,9 +99,9 @@ async def _either(ear: Subscription, stop: asyncio.Event, seconds: float | None)
 class _Reader:
     """Where a reader is."""
 
-    def __init__(self, database: Database, threads: Threads, place: Place, wanted: Wanted) -> None:
+    def __init__(self, reads: LogReads, threads: Threads, place: Place, wanted: Wanted) -> None:
         self.place = place
-        self._database = database
+        self._reads = reads
         self._threads = threads
         self._wanted = wanted
         self._after = -1
@@ -95,15 +117,9 @@ class _Reader:
     async def rest(self) -> AsyncIterator[list[Found]]:
         """The wanted lines from here to what is the end now."""
         while not self.is_done:
-            async with self._database.connection() as conn:
-                found = await logs.spans(
-                    conn,
-                    self.place,
-                    after=self._after,
-                    before=self._before,
-                    descending=self._wanted.descending,
-                    limit=self._at_once,
-                )
+            found = await self._reads.spans(
+                self.place, self._after, self._before, descending=self._wanted.descending, limit=self._at_once
+            )
             if not found:
                 return
             self._at_once = min(2 * self._at_once, _MOST)
