@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-import tenax
 from tenax.core.info import read_cluster_info
+from tests.exec.place import Place
 from tests.kits import task_master
 from tests.kits.interpreters import interpreters
-from tests.kits.task_master import ALLOCATION, TOKEN, TaskMaster, environment
+from tests.kits.task_master import ALLOCATION, TOKEN, TaskMaster
 
-SOURCE = str(Path(tenax.__file__).parents[1])
 RENDEZVOUS = f"/api/v1/allocations/{ALLOCATION}/resources/container-1/rendezvous"
 
 
@@ -27,37 +26,6 @@ RENDEZVOUS = f"/api/v1/allocations/{ALLOCATION}/resources/container-1/rendezvous
 def master() -> Iterator[TaskMaster]:
     with task_master.running() as master:
         yield master
-
-
-class Place:
-    """A container of the process runtime: run directory, work directory, environment."""
-
-    def __init__(self, root: Path, master: TaskMaster) -> None:
-        self.run_dir = root / "run"
-        self.work = root / "work"
-        self.run_dir.mkdir()
-        self.work.mkdir()
-        self.env = environment(master, str(self.run_dir))
-
-    def configure(self, **keys: object) -> None:
-        config = json.loads(self.env["DET_EXPERIMENT_CONFIG"])
-        self.env["DET_EXPERIMENT_CONFIG"] = json.dumps({**config, **keys})
-
-    def start(self, python: str = sys.executable, **env: str) -> subprocess.Popen[str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("DET_")}
-        return subprocess.Popen(
-            [python, "-m", "tenax.exec.trial"],
-            cwd=self.work,
-            env={**kept, "PYTHONPATH": SOURCE, **self.env, **env},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, python: str = sys.executable, **env: str) -> tuple[int, str, str]:
-        process = self.start(python, **env)
-        out, err = process.communicate(timeout=60)
-        return process.returncode, out, err
 
 
 @pytest.fixture

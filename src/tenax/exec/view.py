@@ -97,8 +97,9 @@ def _places(env: Mapping[str, str], entrypoint: Json) -> Iterable[str]:
     yield from filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
     prefixes = [_prefix(sys.executable), env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX"), env.get("PYTHONUSERBASE")]
     prefixes.append(os.path.join(env.get("HOME", "/nonexistent"), ".local"))
-    words = entrypoint if isinstance(entrypoint, list) else str(entrypoint or "").split()
-    prefixes += [_prefix(str(word)) for word in words if "/bin/" in str(word)]
+    # A word may be a line for the shell.
+    words = " ".join(map(str, entrypoint)) if isinstance(entrypoint, list) else str(entrypoint or "")
+    prefixes += [_prefix(word) for word in words.split() if "/bin/" in word]
     for prefix in dict.fromkeys(filter(None, prefixes)):
         yield from _site_packages(str(prefix))
 

@@ -1,0 +1,77 @@
+"""``import determined`` in tasks: served by tenax where nobody installed it, handed over where somebody did."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.exec.place import SOURCE, Place
+from tests.kits import task_master
+from tests.kits.interpreters import interpreters
+
+SERVED = """
+import sys
+import determined as det
+import determined.core, tenax.core
+from determined import core
+from determined.experimental import client
+
+assert core is determined.core is tenax.core
+assert core.__spec__.name == core.__name__ == "tenax.core"
+print(det.__version__, det.get_cluster_info().trial.hparams["lr"], issubclass(det.InvalidHP, Exception))
+with det.core.init() as context:
+    context.train.report_training_metrics(1, {"loss": 1.0})
+for missing in ("import determined.pytorch", "from determined import keras", "det.TrialContext"):
+    try:
+        exec(missing)
+    except (ImportError, AttributeError) as error:
+        print(type(error).__name__, "determined==0.38.1" in str(error) or "Tenax serves" in str(error))
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with task_master.running() as master:
+        yield Place(tmp_path, master)
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_without_the_package(place: Place, python: str) -> None:
+    """The parts that Tenax has are there, as the very same modules; what it has not is told in words."""
+    (place.work / "train.py").write_text(SERVED)
+    code, out, err = place.run(python)
+    assert (code, err) == (0, "")
+    assert out.splitlines() == ["0.38.1 0.1 True", "ImportError True", "ImportError True", "AttributeError True"]
+
+
+def test_only_in_tasks() -> None:
+    """A Python that is not a task's does not find it, even where tenax is installed."""
+    asked = "import tenax.core, importlib.util as u; print(u.find_spec('determined'))"
+    done = subprocess.run([sys.executable, "-c", asked], env={"PYTHONPATH": SOURCE}, capture_output=True, text=True)
+    assert done.stdout == "None\n"
+
+
+def test_nothing_of_it_runs_before_it_is_asked_for(place: Place) -> None:
+    """A task that does not import it loads nothing; sitecustomize stays the user's own."""
+    (place.work / "sitecustomize.py").write_text("import builtins\nbuiltins.mine = True\n")
+    (place.work / "train.py").write_text(
+        "import sys\nprint(mine, [n for n in sys.modules if n.startswith(('determined', 'tenax'))])\n"
+    )
+    assert place.run(PYTHONPATH=f"{SOURCE}:{place.work}") == (0, "True []\n", "")
+
+
+def test_a_package_that_was_found_too_late(place: Place, tmp_path: Path) -> None:
+    """A script that brings the package by itself, unseen, is stopped in words: it would take itself to be off the
+    cluster."""
+    (tmp_path / "late" / "determined").mkdir(parents=True)
+    (tmp_path / "late" / "determined" / "__init__.py").write_text("print('alone')\n")
+    (place.work / "train.py").write_text(
+        f"import sys\nsys.path.append({str(tmp_path / 'late')!r})\nimport determined\n"
+    )
+    code, out, err = place.run()
+    assert (code, out) == (1, "")
+    assert "DET_PRIVATE_VIEW=1" in err

@@ -1,0 +1,120 @@
+"""What a task finds whose Python has the ``determined`` package: a private view of the file system, or a refusal."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tenax.exec import view
+from tests.exec.place import Place
+from tests.kits import task_master
+
+#: Enough of that package: it reads the same path, whatever the environment says.
+PACKAGE = """
+import json, os
+INFO = "/run/determined/info/trial.json"
+hparams = json.load(open(INFO))["hparams"] if os.path.exists(INFO) else None
+"""
+SCRIPT = """
+import determined, os
+print(determined.__file__, determined.hparams, os.getcwd())
+print(sorted(os.listdir("/run/determined")) == sorted(os.listdir(os.environ["DET_RUN_DIR"])))
+print(os.environ["DET_PRIVATE_VIEW"], os.path.exists("/determined_shared_fs/mark"))
+try:
+    os.mkdir("/made-in-the-root")
+except OSError as error:
+    print(error.strerror)
+"""
+#: Takes from root, and from the user namespace that it is put into, what a view takes.
+FORBIDDEN = [
+    *("unshare", "--user", "--map-root-user", "sh", "-c"),
+    'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin --inh-caps=-all "$@"',
+    "forbidden",
+]
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="namespaces are Linux's")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with task_master.running() as master:
+        yield Place(tmp_path, master)
+
+
+def python_with(root: Path, packages: dict[str, str]) -> str:
+    """An environment of its own for this interpreter, with these packages."""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    home = root / "env"
+    for name, text in packages.items():
+        package = home / "lib" / version / "site-packages" / name
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(text)
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
+    (home / "pyvenv.cfg").write_text(f"home = {os.path.dirname(os.path.realpath(sys.executable))}\n")
+    return str(home / "bin" / "python3")
+
+
+@linux
+def test_it_finds_what_it_looks_for(place: Place, tmp_path: Path) -> None:
+    """The fixed paths are the task's own run directory and storage; the script is where it was; the machine has
+    nothing of it, and what would be lost in the private root cannot be written."""
+    python = python_with(tmp_path, {"determined": PACKAGE})
+    storage = tmp_path / "storage"
+    storage.mkdir()
+    (storage / "mark").touch()
+    (place.work / "train.py").write_text(SCRIPT)
+    code, out, err = place.run(python, DET_HOST_PATHS=json.dumps({"/determined_shared_fs": str(storage)}))
+    assert (code, err) == (0, "")
+    first, *rest = out.splitlines()
+    assert "/env/lib/" in first
+    assert first.endswith(f"{{'lr': 0.1, 'nested': {{'units': 3}}}} {place.work}")
+    assert rest == ["True", "here True", "Read-only file system"]
+    assert not os.path.exists("/run/determined")
+    assert not os.path.exists("/determined_shared_fs")
+
+
+@linux
+def test_a_hook_that_brings_the_package(place: Place, tmp_path: Path) -> None:
+    """A startup hook that activates an environment with it is enough."""
+    python = python_with(tmp_path, {"determined": PACKAGE})
+    (place.work / "startup-hook.sh").write_text(f"export VIRTUAL_ENV={Path(python).parents[1]}\n")
+    place.configure(entrypoint=f"{python} train.py")
+    (place.work / "train.py").write_text("import determined\nprint(determined.hparams['lr'])\n")
+    assert place.run() == (0, "0.1\n", "")
+
+
+@linux
+@pytest.mark.skipif(not (shutil.which("setpriv") and shutil.which("unshare")), reason="util-linux is not installed")
+def test_a_machine_that_forbids_it(place: Place, tmp_path: Path) -> None:
+    """The task is refused, in words that say what to do, before anything of the user's runs."""
+    python = python_with(tmp_path, {"determined": PACKAGE})
+    (place.work / "train.py").write_text("print('ran')\n")
+    may = subprocess.run([*FORBIDDEN, "true"], capture_output=True, check=False)
+    if may.returncode:
+        pytest.skip("this machine does not even let one take such rights away")
+    code, out, err = place.run(python, before=FORBIDDEN)
+    assert (code, out) == (1, "")
+    assert "takes a private view" in err
+    assert "start the agent as root" in err
+
+
+def test_who_needs_one(tmp_path: Path) -> None:
+    """Whose Python, or the Python of whose entrypoint, has the package; or who asks for it; nobody else."""
+    with_it = python_with(tmp_path / "a", {"determined": PACKAGE})
+    without = python_with(tmp_path / "b", {"other": ""})
+    env = {"HOME": str(tmp_path)}
+    assert view.has_package(env, f"{with_it} train.py")
+    assert view.has_package(env, ["/bin/sh", "-c", f"exec '{with_it}' train.py"])
+    assert view.has_package(env, [with_it, "-m", "x"])
+    assert view.has_package({**env, "VIRTUAL_ENV": str(Path(with_it).parents[1])}, "train.sh")
+    assert view.has_package({**env, "PYTHONPATH": str(next(Path(with_it).parents[1].glob("lib/*/site-packages")))}, "")
+    assert not view.has_package(env, f"{without} train.py")
+    assert not view.has_package({**env, "PYTHONPATH": view.imports()}, "python3 train.py")
+    assert not view.has_package(env, None)
