@@ -50,12 +50,21 @@ def test_an_exit_means_what_was_asked_before(
     state: TaskState, ending: Ending, preemption: Preemption, after: TaskState
 ) -> None:
     """A failure ends it for good; who was asked to leave goes on later; a kill is a kill."""
-    assert decide_exit(TaskAttempt(state, ending, preemption)).state is after
+    assert decide_exit(TaskAttempt(state, ending, preemption, pausable=True)).state is after
+
+
+@pytest.mark.parametrize(
+    ("ending", "after"), [(CLEAN, S.COMPLETED), (FAILED, S.ERROR), (LOST, S.ERROR), (KILLED, S.ERROR)]
+)
+@pytest.mark.parametrize("preemption", list(Preemption))
+def test_what_cannot_be_paused_is_never_started_again(ending: Ending, preemption: Preemption, after: TaskState) -> None:
+    """Whatever it says about leaving."""
+    assert decide_exit(TaskAttempt(S.ACTIVE, ending, preemption, pausable=False)).state is after
 
 
 def test_the_reason_of_a_failure_is_that_of_its_exit() -> None:
     """Told as it was told."""
-    assert decide_exit(TaskAttempt(S.ACTIVE, FAILED, Preemption.NONE)).reason == "exit code 3"
+    assert decide_exit(TaskAttempt(S.ACTIVE, FAILED, Preemption.NONE, pausable=False)).reason == "exit code 3"
 
 
 @pytest.mark.parametrize("event", [TaskEvent.PAUSE, TaskEvent.UNPAUSE])

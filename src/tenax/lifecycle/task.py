@@ -91,6 +91,8 @@ class TaskAttempt:
     state: TaskState
     ending: Ending
     preemption: Preemption
+    #: It may be asked to leave, and goes on later.
+    pausable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +142,9 @@ RULES: tuple[tuple[str, Callable[[TaskAttempt], bool], Callable[[TaskAttempt], T
     ("killed", lambda a: a.state is _S.STOPPING_CANCELED, _killed),
     ("the platform failed, and it is not started again", lambda a: a.ending.platform, _failed),
     ("failed", lambda a: a.ending.failed, _failed),
-    ("saved and left", lambda a: a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
-    ("asked to leave, and ended by us", lambda a: a.ending.asked, _ended_late),
+    ("saved and left", lambda a: a.pausable and a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
+    ("asked to leave, and ended by us", lambda a: a.pausable and a.ending.asked, _ended_late),
+    ("ended by us, and it is not started again", lambda a: a.ending.asked, _failed),
     ("finished", lambda a: True, _finished),
 )
 
