@@ -13,6 +13,7 @@ import venv
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tenax.runtime.directory import Home
@@ -207,6 +208,30 @@ class TestProcess(RealRuntimeKit):
         with pytest.raises(StartFailed, match=r"/no/such/python.*DET_PYTHON_EXECUTABLE") as failed:
             await runtime.start(wanted, placement())
         assert not failed.value.platform
+
+    async def test_copies_of_our_library_are_kept_for_those_who_run_from_them(self, bench: ProcessBench) -> None:
+        """A runtime that starts deletes the copies that no container was started from, and those alone."""
+        first = await bench.runtime()
+        wanted = spec(bench, "waits")
+        await first.start(wanted, placement())
+        lib = bench.directory / "lib"
+        (current,) = lib.iterdir()
+        home = Home(bench.directory / "containers" / wanted.container_id)
+        card = home.card()
+        assert card is not None
+        assert card.library == current.name
+        (lib / "used-by-it").mkdir()
+        home.write("container.json", msgspec.structs.replace(card, library="used-by-it"))
+        (lib / "used-by-nobody").mkdir()
+        second = await bench.runtime()
+        assert {path.name for path in lib.iterdir()} == {current.name, "used-by-it"}
+        home.write("container.json", msgspec.structs.replace(card, library=""))
+        (lib / "of-an-older-agent").mkdir()
+        await bench.runtime()
+        assert (lib / "of-an-older-agent").exists()
+        await second.remove(wanted.container_id)
+        await bench.runtime()
+        assert {path.name for path in lib.iterdir()} == {current.name}
 
     async def test_another_interpreter_finds_our_library_and_nothing_else(self, bench: ProcessBench) -> None:
         """An interpreter without tenax imports a copy of it; the agent's other packages stay away."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -35,12 +36,19 @@ def fill(home: Home, archive: str | None, files: list[File]) -> None:
 
 def unpack(archive: str, target: Path) -> None:
     """A gzip-compressed tar into ``target``; links and names that lead out of it are refused."""
+    if not hasattr(tarfile, "data_filter"):
+        # Python 3.11.3 and older have no such check, and what comes from users is not unpacked without it.
+        raise StartFailed(
+            f"the agent's Python {platform.python_version()} cannot unpack code safely: start it with 3.11.4 or newer",
+            platform=True,
+        )
     try:
         with tarfile.open(archive, "r:gz") as tar:
             tar.extractall(target, filter="data")
-    except tarfile.FilterError as error:
-        raise StartFailed(f"the model code cannot be unpacked: {error}; leave that entry out", platform=False) from None
     except (tarfile.TarError, EOFError, zlib.error) as error:
+        if isinstance(error, tarfile.FilterError):
+            told = f"the model code cannot be unpacked: {error}; leave that entry out"
+            raise StartFailed(told, platform=False) from None
         raise StartFailed(f"the archive of the model code is damaged: {error}", platform=True) from None
 
 

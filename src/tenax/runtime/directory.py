@@ -42,6 +42,8 @@ class Card(msgspec.Struct, frozen=True):
     cgroup: str = ""
     #: A short link to its temporary folder; "" for none.
     temporary: str = ""
+    #: Name of the copy of our library that it runs from; "" where an older agent did not say.
+    library: str = ""
 
 
 class Supervision(msgspec.Struct, frozen=True):

@@ -230,6 +230,7 @@ class DockerRuntime:
                     generation=placement.generation,
                     boot_id=boot_id(),
                     placed=dict(placement.env),
+                    library=self._around.library.name,
                 ),
             )
             if spec.uid is not None and spec.uid != os.geteuid():
@@ -321,7 +322,7 @@ async def open_docker(directory: Path, host: str, network: str) -> DockerRuntime
     rootless = "name=rootless" in str(told.get("SecurityOptions"))
     around = Surroundings(
         agent_directory=str(resolved),
-        library=await asyncio.to_thread(library.install, directory / "lib"),
+        library=await asyncio.to_thread(_install_library, resolved),
         environ=dict(os.environ),
         network=network,
         init=bool(told.get("InitBinary")) and not engine.is_podman,
@@ -340,6 +341,12 @@ def _passing(*statuses: int) -> Iterator[None]:
     except EngineRefused as refused:
         if refused.status not in statuses:
             raise
+
+
+def _install_library(directory: Path) -> Path:
+    installed = library.install(directory / "lib")
+    library.prune(directory, installed)
+    return installed
 
 
 def _make_directory(directory: Path) -> Path:

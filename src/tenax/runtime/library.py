@@ -1,8 +1,8 @@
 """The ``tenax`` of tasks and of the forkserver: a copy of this package without its servers, in a folder of its own.
 
 A copy, so that an upgrade of the agent does not change the code beneath a running task, and so that no other package
-of the agent's environment comes along on PYTHONPATH or into an image. One folder per content; the old ones stay for
-tasks that run from them.
+of the agent's environment comes along on PYTHONPATH or into an image. One folder per content; an old one stays for as
+long as there is a container that runs from it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import shutil
 from pathlib import Path
 
 import tenax
+from tenax.runtime.directory import Home
 
+#: Where each runtime keeps its containers, in an agent's directory.
+CONTAINERS = ("containers", "docker")
 #: Folders of the package that nothing imports which runs from there (``runtime``: the forkserver does).
 SERVERS = frozenset({"master", "agent", "local", "provision", "placement", "scheduler", "lifecycle"})
 
@@ -41,6 +44,20 @@ def install(root: Path) -> Path:
         if not target.is_dir():
             raise
     return target
+
+
+def prune(agent_directory: Path, current: Path) -> None:
+    """Delete the folders beside ``current`` that no container of this agent runs from."""
+    used = {current.name}
+    for kind in CONTAINERS:
+        for path in (agent_directory / kind).glob("*/container.json"):
+            card = Home(path.parent).card()
+            if card is None or not card.library:
+                return  # of an older agent, which did not say
+            used.add(card.library)
+    for folder in current.parent.iterdir():
+        if folder.name not in used:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _files(source: Path) -> list[tuple[str, Path]]:

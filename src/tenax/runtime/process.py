@@ -43,6 +43,7 @@ class ProcessRuntime:
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
         self._homes = Homes(directory / "containers")
         self._library = library.install(directory / "lib")
+        library.prune(directory, self._library)
         self._forkserver = Forkserver(self._library, FIRST_PROGRAMS)
         self._interpreters = Interpreters()
         self._wakes = Wakes(directory / "wake")
@@ -205,6 +206,7 @@ class ProcessRuntime:
             placed=dict(placement.env),
             cgroup="" if parent is None else str(parent / f"tenax-{spec.container_id}"),
             temporary=planning.temporary_link(home),
+            library=self._library.name,
         )
 
     def _read(self, home: Home) -> tuple[Card, ContainerSpec | None] | None:
