@@ -77,5 +77,12 @@ create table chores (
 alter table agent_slots add column draining boolean not null default false;
 alter table agent_slots add constraint drained_when_off check (not (draining and enabled));
 
+-- Agents that were removed: one that comes back under its name goes on from there, since it does not obey what is older.
+create table removed_agents (
+    agent_id text primary key,
+    revision bigint not null,
+    removed_at timestamptz not null default now()
+);
+
 -- The history of a container names its agent after that agent was removed.
 alter table containers drop constraint containers_agent_id_fkey;

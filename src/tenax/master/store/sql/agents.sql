@@ -1,5 +1,6 @@
 -- name: join
-insert into agents (agent_id, pool, credential_hash) values ($1, $2, $3)
+insert into agents (agent_id, pool, credential_hash, revision)
+values ($1, $2, $3, coalesce((select revision + 1 from removed_agents where agent_id = $1), 1))
 on conflict (agent_id) do update set credential_hash = excluded.credential_hash, pool = excluded.pool, version = agents.version + 1
 returning agent_id;
 

@@ -38,4 +38,6 @@ update containers set gone_at = now(), version = version + 1 where agent_id = $1
 delete from slots_in_use where agent_id = $1;
 
 -- name: remove
-delete from agents where agent_id = $1;
+with gone as (delete from agents where agent_id = $1 returning agent_id, revision)
+insert into removed_agents (agent_id, revision) select agent_id, revision from gone
+on conflict (agent_id) do update set revision = greatest(removed_agents.revision, excluded.revision), removed_at = now();
