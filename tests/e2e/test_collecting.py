@@ -1,0 +1,152 @@
+"""Checkpoints are collected: what is on the disk is what the policy keeps, also through the death of the master."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tenax.client.checkpoints import Checkpoint
+from tenax.client.experiments import Experiment
+from tenax.client.garbage import Policy
+from tenax.jsonvalue import Json
+from tests.e2e.machine import Machine, outlast, wait_for
+from tests.e2e.trials import config, output, script
+
+#: Saves at each step; the value goes up and down, and is different in each trial.
+SAVING = """
+    from tenax import core
+
+    with core.init() as context:
+        hparams = context.info.trial.hparams
+        for step in range(1, hparams["saves"] + 1):
+            value = (step * 7 % 5 + 1) * hparams["x"]
+            context.train.report_validation_metrics(steps_completed=step, metrics={"loss": value})
+            with context.checkpoint.store_path({"steps_completed": step}) as (path, _):
+                for number in range(hparams["files"]):
+                    (path / f"{number}.bin").write_bytes(b"x" * 100)
+"""
+#: Is killed while it writes its second checkpoint.
+DYING = """
+    import os
+    import signal
+    from tenax import core
+
+    with core.init() as context:
+        with context.checkpoint.store_path({"steps_completed": 1}) as (path, _):
+            (path / "whole.bin").write_text("w")
+        with context.checkpoint.store_path({"steps_completed": 2}) as (path, _):
+            (path / "half.bin").write_text("h")
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def submit(place: Machine, directory: Path, text: str, policy: Policy, **hparams: Json) -> tuple[int, Path]:
+    """The number of a new experiment, and where its checkpoints go."""
+    storage = directory / "checkpoints"
+    storage.mkdir()
+    section: dict[str, Json] = {
+        "type": "shared_fs",
+        "host_path": str(storage),
+        "save_experiment_best": policy.experiment_best,
+        "save_trial_best": policy.trial_best,
+        "save_trial_latest": policy.trial_latest,
+    }
+    document = config(
+        name="collected",
+        hyperparameters=hparams,
+        searcher={"name": "grid" if "x" in hparams else "single", "metric": "loss"},
+        checkpoint_storage=section,
+    )
+    with place.client() as client:
+        return client.create_experiment(document, script(directory / "code", text)).id, storage
+
+
+def all_of(place: Machine, number: int) -> tuple[Experiment, list[Checkpoint]]:
+    """Its checkpoints, also those whose files are gone."""
+    with place.client() as client:
+        experiment = client.experiment(number)
+        return experiment, experiment.checkpoints()
+
+
+def on_disk(storage: Path) -> set[str]:
+    """Whatever lies there, but what TensorBoard reads."""
+    return {entry.name for entry in storage.iterdir() if not (entry / "tensorboard").is_dir()}
+
+
+def kept(checkpoints: list[Checkpoint], policy: Policy) -> set[str]:
+    """What the rule keeps of an experiment that has ended, counted out."""
+    worth = {one.uuid: one.searcher_metric for one in checkpoints}
+    assert None not in worth.values()
+    best = sorted(checkpoints, key=lambda one: (one.searcher_metric or 0.0, one.raw["reportTime"]))
+    stay = {one.uuid for one in best[: policy.experiment_best]}
+    for trial in {one.trial_id for one in checkpoints}:
+        own = [one for one in best if one.trial_id == trial]
+        stay |= {one.uuid for one in own[: policy.trial_best]}
+        own.sort(key=lambda one: -one.steps)
+        stay |= {one.uuid for one in own[: policy.trial_latest]}
+    return stay
+
+
+def test_what_is_on_the_disk_is_what_the_policy_keeps(shared: Machine, tmp_path: Path) -> None:
+    """After a search of several trials, and after each change of the policy; the records of all stay."""
+    policy = Policy(2, 2, 1)
+    x: Json = {"type": "categorical", "vals": [1.0, 2.0, 3.0]}
+    number, storage = submit(shared, tmp_path, SAVING, policy, x=x, saves=6, files=2)
+    ended = outlast(shared, number)
+    assert ended.state == "COMPLETED", output(shared, ended.trials()[0])
+    _, checkpoints = all_of(shared, number)
+    assert len(checkpoints) == 18
+    for next_policy in (policy, Policy(1, 1, 0), Policy(1, 0, 0), Policy(0, 0, 0)):
+        with shared.client() as client:
+            experiment = client.experiment(number)
+            if next_policy != policy:
+                experiment.set_checkpoint_policy(next_policy)
+            expected = kept(checkpoints, next_policy)
+            wait_for(lambda wanted=expected: on_disk(storage) == wanted or None, f"{next_policy}")  # type: ignore[misc]
+            told = wait_for(
+                lambda one=experiment, wanted=expected: _settled(one, wanted),  # type: ignore[misc]
+                "the records to follow",
+            )
+            assert all(one.reasons for one in told.checkpoints)
+    assert len(all_of(shared, number)[1]) == 18
+
+
+def _settled(experiment: Experiment, expected: set[str]) -> object:
+    told = experiment.garbage()
+    there = {one.uuid for one in told.checkpoints}
+    return told if there == expected and not told.removals and not told.going else None
+
+
+def test_a_master_that_dies_while_it_collects_loses_nothing(shared: Machine, tmp_path: Path) -> None:
+    """Killed with some of the files gone: after its return the rest is gone, too, and every record says so."""
+    number, storage = submit(
+        shared, tmp_path, SAVING, Policy(0, 0, 100), x={"type": "categorical", "vals": [1.0]}, saves=24, files=200
+    )
+    assert outlast(shared, number).state == "COMPLETED"
+    assert len(on_disk(storage)) == 24
+    pid = shared.pid("master")
+    with shared.client() as client:
+        client.experiment(number).set_checkpoint_policy(Policy(0, 0, 1))
+    wait_for(lambda: len([name for name in on_disk(storage) if name[0] != "."]) < 24 or None, "the first to go")
+    shared.kill("master")
+    wait_for(lambda: shared.pid("master") not in (None, pid) or None, "the master's return")
+    wait_for(shared.answers, "an answer of the master")
+    _, checkpoints = all_of(shared, number)
+    latest = {max(checkpoints, key=lambda one: one.steps).uuid}
+    wait_for(lambda: on_disk(storage) == latest or None, "all files but the latest to go")
+
+    def states() -> dict[str, int]:
+        found = [one.state for one in all_of(shared, number)[1]]
+        return {state: found.count(state) for state in found}
+
+    wait_for(lambda: states() == {"DELETED": 23, "COMPLETED": 1} or None, "every record to say so")
+
+
+def test_an_upload_that_broke_off_is_found(shared: Machine, tmp_path: Path) -> None:
+    """The script is killed in the middle of it: no record names those files, and still they go. So does the rest."""
+    number, storage = submit(shared, tmp_path, DYING, Policy(0, 1, 1))
+    assert outlast(shared, number).state == "ERROR"
+    _, (whole,) = all_of(shared, number)
+    wait_for(lambda: on_disk(storage) == {whole.uuid} or None, "the end of what was half written")
+    with shared.client() as client:
+        client.experiment(number).delete()
+    wait_for(lambda: not on_disk(storage) or None, "the end of everything")
