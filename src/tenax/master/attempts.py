@@ -15,7 +15,7 @@ from tenax.lifecycle.container import Container, ContainerState, Ending, Want, r
 from tenax.lifecycle.trial import Attempt, TrialState, Verdict, decide_exit, effective_wish
 from tenax.master import task_exits
 from tenax.master.last_words import in_its_own_words
-from tenax.master.store import allocations, barriers, containers, experiments, logs, tasks, trials
+from tenax.master.store import allocations, barriers, containers, experiments, log_policies, logs, tasks, trials
 from tenax.master.store.allocations import Allocation, Owner
 from tenax.master.store.containers import Member
 from tenax.master.store.experiments import Experiment
@@ -63,7 +63,7 @@ async def member_reported(
 
 
 async def end_members(conn: Connection, allocation_id: str, want: Want) -> None:
-    """Want every member of an allocation to end (STOP, KILL); those that have ended stay as they are."""
+    """Want every member of an allocation to end (KILL); those that have ended stay as they are."""
     owner = await allocations.owner(conn, allocation_id)
     if owner is None:
         return
@@ -161,6 +161,7 @@ async def _attempt_ended(
         ran=locked.allocation.ready,
         setbacks=trial.setbacks,
         wish_reason=trial.wish_reason if wish is trial.wish else "",
+        no_retry=await log_policies.no_retry(conn, trial.id),
         leave_reason=locked.allocation.preemption_reason,
     )
     verdict = decide_exit(attempt)

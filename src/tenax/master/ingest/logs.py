@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import structlog
 from asyncpg import Connection
@@ -21,6 +22,7 @@ from tenax.errors import InvalidInput, NotFound, Stale, TryAgain
 from tenax.master import telemetry
 from tenax.master.ingest.budget import Budget, NoRoom
 from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, Texts, level_number, lines_of
+from tenax.master.ingest.log_policies import LogPolicies, Match, Rule, Watch, matches_in
 from tenax.master.ingest.notices import Notices
 from tenax.master.ingest.threads import Threads
 from tenax.master.store import log_packing, logs
@@ -50,6 +52,7 @@ class LogIngest:
         self._database = database
         self._budget = budget
         self._notices = notices
+        self._policies = LogPolicies(database)
         self._threads = threads
         self._waiting = 0
         self._slots = asyncio.Semaphore(_AT_ONCE)
@@ -92,9 +95,14 @@ class LogIngest:
         await self._budget.check_logs()
         async with self._room(sum(len(line.text) + 50 for line in lines)):
             chunk = await self._threads.run(log_packing.pack, lines, origins)
+            found = await self._found_in(task_id, lines, origins)
             async with self._slots, self._database.transaction() as conn:
                 place = await logs.place_of(conn, task_id)
                 loose = await logs.append(conn, place, chunk)
+                for watch, matches, agent_id in found:
+                    await self._policies.record(conn, watch, matches, agent_id)
+            for watch, matches, agent_id in found:
+                self._policies.recorded(watch, matches, agent_id)
             self._grown(place, loose)
 
     async def run(self) -> None:
@@ -141,15 +149,39 @@ class LogIngest:
             return before.next_offset
         end = max(before.next_offset, offset + len(raw))
         fresh = raw[max(0, before.next_offset - offset) :]
-        carry, chunk = await self._threads.run(_pack, fresh, before.carry, now_us, final, missing, member, stream)
+        watch = await self._policies.watch(member.place.task_id)
+        rules = [] if watch is None else watch.open_rules(agent_id)
+        packed = await self._threads.run(_pack, fresh, before.carry, now_us, final, missing, member, stream, rules)
+        carry, chunk = packed.carry, packed.chunk
         if Stream(end, carry) == before:
             return end
         async with self._slots, self._database.transaction() as conn:
             await logs.advance(conn, member.place, container_id, stream, before, Stream(end, carry))
             loose = 0 if chunk is None else await logs.append(conn, member.place, chunk)
+            if watch is not None and packed.matches:
+                await self._policies.record(conn, watch, packed.matches, agent_id)
+        if watch is not None and packed.matches:
+            self._policies.recorded(watch, packed.matches, agent_id)
         self._asked_back.pop((container_id, stream), None)
         self._grown(member.place, loose)
         return end
+
+    async def _found_in(
+        self, task_id: str, lines: Sequence[Line], origins: Sequence[Origin]
+    ) -> list[tuple[Watch, list[Match], str]]:
+        """What policies find in lines that a task said itself, by agent."""
+        watch = await self._policies.watch(task_id)
+        if watch is None:
+            return []
+        by_agent: dict[str, list[str]] = {}
+        for line in lines:
+            if origins[line.origin].source == "task":
+                by_agent.setdefault(origins[line.origin].agent_id, []).append(line.text)
+        found = []
+        for agent_id, texts in by_agent.items():
+            matches = await self._threads.run(matches_in, texts, watch.open_rules(agent_id), agent_id)
+            found.append((watch, matches, agent_id))
+        return found
 
     async def _member(self, conn: Connection, agent_id: str, container_id: str) -> Member:
         member = await logs.member(conn, container_id, agent_id)
@@ -194,9 +226,25 @@ def _decompress(body: bytes) -> bytes:
     return raw
 
 
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """Output as it is stored, and what was found in it."""
+
+    carry: bytes
+    chunk: Chunk | None = None
+    matches: Sequence[Match] = ()
+
+
 def _pack(
-    fresh: bytes, carry: bytes, now_us: int, final: bool, missing: int, member: Member, stream: str
-) -> tuple[bytes, Chunk | None]:
+    fresh: bytes,
+    carry: bytes,
+    now_us: int,
+    final: bool,
+    missing: int,
+    member: Member,
+    stream: str,
+    rules: Sequence[Rule],
+) -> _Packed:
     ended = Texts([], [], [])
     if missing:
         # What was carried over is a line for itself: its end is lost.
@@ -206,9 +254,10 @@ def _pack(
     more, carry = lines_of(fresh, carry, final=final)
     ended = Texts(ended.texts + more.texts, ended.ranks + more.ranks, ended.levels + more.levels)
     if not ended.texts:
-        return carry, None
+        return _Packed(carry)
     origin = Origin(member.origin.allocation_id, member.origin.container_id, member.origin.agent_id, "task", stream)
-    return carry, log_packing.pack_output(ended, now_us, origin)
+    matches = matches_in(ended.texts, rules, origin.agent_id)
+    return _Packed(carry, log_packing.pack_output(ended, now_us, origin), matches)
 
 
 def _neighbours(spans: Sequence[Span]) -> list[list[Span]]:

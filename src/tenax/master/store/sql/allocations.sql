@@ -1,7 +1,11 @@
 -- name: request
--- The clock, not the transaction's time: what is asked for together is served in the order of asking.
-insert into allocations (allocation_id, task_id, run_id, slots, preemptible, single_node, requested_at)
-values ($1, $2, $3, $4, $5, $6, clock_timestamp());
+-- The clock, not the transaction's time: what is asked for together is served in the order of asking. Agents that a log
+-- policy has excluded for the trial are blocked.
+insert into allocations (allocation_id, task_id, run_id, slots, preemptible, single_node, requested_at, blocked_agents)
+values ($1, $2, $3, $4, $5, $6, clock_timestamp(), array(
+    select distinct m.agent_id
+    from tasks k join log_matches m on m.trial_id = k.trial_id and m.action = 'EXCLUDE_NODE' and m.agent_id <> ''
+    where k.task_id = $2 order by m.agent_id));
 
 -- name: lock
 select allocation_id, task_id, run_id, state, version, preemption, preemption_reason, ready_at is not null as ready

@@ -1,0 +1,154 @@
+"""Policies on output: what a line may set off, once, and in words."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from asyncpg import Connection
+
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.container import ContainerState, Ending
+from tenax.master import attempts
+from tenax.master.ingest.log_lines import Line, Origin
+from tenax.master.ingest.log_policies import Rule, matches_in
+from tenax.master.store import listings_trials, log_policies, trials
+from tenax.master.store.log_policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
+from tenax.master.store.trials import Size
+from tests.kits import rows
+from tests.kits.telemetry import Book
+
+OOM = Rule("OOM", ".*CUDA out of memory.*", LABEL)
+POLICIES: list[JsonObject] = [
+    {"name": "CUDA OOM", "pattern": ".*CUDA out of memory.*"},
+    {"name": "bad data", "pattern": "corrupt (record|shard)", "action": "cancel_retries"},
+    {"name": "ECC", "pattern": "uncorrectable ECC", "action": "exclude_node"},
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "texts", "line"),
+    [
+        (OOM, ["fine", "RuntimeError: CUDA out of memory. Tried"], "RuntimeError: CUDA out of memory. Tried"),
+        (OOM, ["cuda OUT of memory"], None),
+        (OOM, [], None),
+        (OOM, ['log_policies: [{name: x, pattern: ".*CUDA out of memory.*"}]'], None),
+        (Rule("a", "^x$", LABEL), ["ax", "x", "xb"], "x"),
+        (Rule("a", "a.b", LABEL), ["a", "b"], None),
+        (Rule("a", ".*", LABEL), ["anything"], "anything"),
+        (Rule("a", r"end\.*", LABEL), ["the end..."], "the end..."),
+        (Rule("a", "(?i)bad|worse$", LABEL), ["ok", "BAD"], "BAD"),
+    ],
+)
+def test_which_line_matches(rule: Rule, texts: list[str], line: str | None) -> None:
+    """The first one that does, by itself; a policy in print is none."""
+    found = matches_in(texts, [rule], "a1")
+    assert [match.line for match in found] == ([] if line is None else [line])
+
+
+def test_a_machine_is_excluded_only_where_it_is_known() -> None:
+    """A line from nowhere excludes nothing, and still labels."""
+    excluding = Rule("ECC", "ECC", EXCLUDE_NODE)
+    assert matches_in(["ECC"], [excluding], "") == []
+    assert len(matches_in(["ECC"], [excluding, Rule("l", "ECC", LABEL)], "a1")) == 2
+
+
+async def watched_trial(book: Book) -> int:
+    experiment = await book.experiment()
+    async with book.database.transaction() as conn:
+        await conn.execute(
+            "update experiment_documents set config = config || $2 where experiment_id = $1",
+            experiment,
+            {"log_policies": POLICIES, "max_restarts": 5},
+        )
+    return await book.trial(experiment=experiment)
+
+
+async def ship(book: Book, container: str, offset: int, raw: bytes) -> None:
+    await book.intake.logs.output("a1", container, "stderr", offset, zlib.compress(raw), final=False)
+
+
+async def test_a_match_is_recorded_once_and_told(book: Book) -> None:
+    """The first line counts; the trial shows the policy, and its log what follows."""
+    trial = await watched_trial(book)
+    task = await book.run(trial, 1)
+    first = b"CUDA out of memory (1)\n"
+    await ship(book, task.allocation_id, 0, first)
+    await ship(book, task.allocation_id, len(first), b"CUDA out of memory (2)\nuncorrectable ECC error\n")
+    async with book.database.connection() as conn:
+        found = await conn.fetch("select policy, action, agent_id, line from log_matches order by matched_at")
+        view = await listings_trials.get(conn, trial)
+    assert [tuple(one) for one in found] == [
+        ("CUDA OOM", LABEL, "", "CUDA out of memory (1)"),
+        ("ECC", EXCLUDE_NODE, "a1", "uncorrectable ECC error"),
+    ]
+    assert view.log_policy == "CUDA OOM"
+    told = [line.line.text for line in await book.output(trial) if line.origin.source == "master"]
+    assert len(told) == 2
+    assert "'ECC' matched" in told[1]
+    assert "not placed on agent a1" in told[1]
+
+
+async def test_lines_of_another_shipper_are_looked_at_too(book: Book) -> None:
+    """What a task says itself counts, what the platform says about it does not."""
+    trial = await watched_trial(book)
+    task = await book.run(trial, 1)
+    lines = [Line(1, "corrupt shard", origin=0), Line(1, "corrupt record", origin=1)]
+    await book.intake.logs.posted(task.task_id, lines[:1], [Origin(source="agent")])
+    async with book.database.connection() as conn:
+        assert await log_policies.no_retry(conn, trial) is None
+    await book.intake.logs.posted(task.task_id, lines, [Origin(source="agent"), Origin(agent_id="a1")])
+    async with book.database.connection() as conn:
+        assert await log_policies.no_retry(conn, trial) == "bad data"
+        assert await conn.fetchval("select action from log_matches") == CANCEL_RETRIES
+
+
+async def _attempt(conn: Connection, trial: int) -> tuple[str, str]:
+    attempt = await rows.run_attempt(conn, trial)
+    return attempt.allocation_id, attempt.containers[0]
+
+
+async def test_what_must_not_be_tried_again_is_not(book: Book) -> None:
+    """A run that fails after the line ends the trial, with the policy in its reason; without the line it goes on."""
+    for text, state in ((b"all is well\n", "ACTIVE"), (b"corrupt record 7\n", "ERROR")):
+        trial = await _fresh(book)
+        async with book.database.transaction() as conn:
+            _, container = await _attempt(conn, trial)
+        await ship(book, container, 0, text)
+        async with book.database.transaction() as conn:
+            await attempts.member_reported(conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), "")
+        async with book.database.connection() as conn:
+            view = await listings_trials.get(conn, trial)
+        assert view.state == state
+        if state == "ERROR":
+            assert "'bad data' forbids another try" in view.reason
+
+
+async def test_the_next_run_is_placed_elsewhere(book: Book) -> None:
+    """A request after the match has the agent among those that are blocked; another trial's has not."""
+    trial, other = await _fresh(book), await _fresh(book)
+    async with book.database.transaction() as conn:
+        _, container = await _attempt(conn, trial)
+    await ship(book, container, 0, b"uncorrectable ECC error\n")
+    async with book.database.transaction() as conn:
+        await attempts.member_reported(conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), "")
+        again, theirs = [await trials.request_run(conn, one, Size(1, False)) for one in (trial, other)]
+        blocked = {
+            row["allocation_id"]: row["blocked_agents"]
+            for row in await conn.fetch("select allocation_id, blocked_agents from allocations")
+        }
+    assert blocked[again] == ["a1"]
+    assert blocked[theirs] == []
+
+
+async def _fresh(book: Book) -> int:
+    """A trial that waits, with policies, and an agent for it."""
+    experiment = await book.experiment()
+    async with book.database.transaction() as conn:
+        await rows.add_agent(conn, slots=4)
+        await conn.execute(
+            "update experiment_documents set config = config || $2 where experiment_id = $1",
+            experiment,
+            {"log_policies": POLICIES, "max_restarts": 5},
+        )
+        return await rows.add_trial(conn, experiment)
