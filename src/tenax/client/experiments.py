@@ -5,6 +5,7 @@ A value is what the master said at one moment; `Experiment.reload` asks again.
 
 from __future__ import annotations
 
+import base64
 import datetime
 import time
 from dataclasses import dataclass, field
@@ -22,6 +23,11 @@ from tenax.jsonvalue import JsonObject
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
 #: What ends an experiment, or lets it go on.
 VERBS = ("activate", "pause", "cancel", "kill", "archive", "unarchive")
+#: What a list may be ordered by.
+ORDERS = (
+    "id", "name", "description", "state", "start_time", "end_time", "user", "progress", "num_trials", "searcher_metric_val",
+    "checkpoint_count", "checkpoint_size", "forked_from", "resource_pool", "project_id",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -165,6 +171,72 @@ class Experiment:
         """Keep so many of its checkpoints from now on; what is not kept is deleted at once."""
         set_policy(self.session, self.id, policy)
 
+    def edit(
+        self,
+        *,
+        name: Optional[str] = None,
+        description: Optional[str] = None,
+        notes: Optional[str] = None,
+        labels: Optional[Sequence[str]] = None,
+        max_slots: Optional[int] = None,
+        unlimited: bool = False,
+        weight: Optional[float] = None,
+        priority: Optional[int] = None,
+    ) -> Experiment:
+        """Change its words and its share of the cluster; what is None stays. ``unlimited``: without ``max_slots``."""
+        words: JsonObject = {"name": name, "description": description, "notes": notes}
+        words["labels"] = None if labels is None else list(labels)
+        share: JsonObject = {"weight": weight, "priority": priority}
+        share = {key: value for key, value in share.items() if value is not None}
+        if max_slots is not None or unlimited:
+            # Null, and not its absence, takes the limit away.
+            share["maxSlots"] = None if unlimited else max_slots
+        body = {key: value for key, value in words.items() if value is not None}
+        if share:
+            body["resources"] = share
+        answer = self.session.call("PATCH", at("/api/v1/experiments/{}", self.id), body=body)
+        return Experiment.read(_whole(answer), self.session)
+
+    def add_label(self, label: str) -> Tuple[str, ...]:
+        """Its labels with this one; one that it has is not added again."""
+        return self._label("PUT", label)
+
+    def remove_label(self, label: str) -> Tuple[str, ...]:
+        """Its labels without this one."""
+        return self._label("DELETE", label)
+
+    def _label(self, method: str, label: str) -> Tuple[str, ...]:
+        answer = self.session.call(method, at("/api/v1/experiments/{}/labels/{}", self.id, label))
+        return tuple(reading.texts(answer, "labels"))
+
+    def move(self, project_id: int) -> None:
+        """File it in another project."""
+        path = at("/api/v1/experiments/{}/move", self.id)
+        self.session.post(path, {"experimentId": self.id, "destinationProjectId": project_id})
+
+    def set_log_retention(self, days: int) -> None:
+        """Keep the output of its trials that many days after their end; -1: for ever."""
+        path = at("/api/v1/experiments/{}/retain_logs", self.id)
+        self.session.call("PUT", path, body={"experimentId": self.id, "numDays": days})
+
+    def code(self) -> bytes:
+        """The code that came with it: a gzip-compressed tar archive; empty for none."""
+        answer = self.session.get(at("/api/v1/experiments/{}/model_def", self.id))
+        return base64.b64decode(reading.text(answer, "b64Tgz"))
+
+    def continued(self, override: str = "") -> Tuple[Experiment, List[str]]:
+        """Let it go on after its end, with YAML text laid over its configuration; and what the master remarks.
+
+        Raises NotNow where it has not ended, or where its search cannot go on.
+        """
+        body: JsonObject = {"id": self.id, "overrideConfig": override}
+        answer = self.session.call("POST", "/api/v1/experiments/continue", body=body, once=True)
+        return Experiment.read(_whole(answer), self.session), _remarks(answer)
+
+    def delete_tensorboard_files(self) -> None:
+        """Delete what its trials wrote for TensorBoard."""
+        self.session.call("DELETE", at("/api/v1/experiments/{}/tensorboard-files", self.id))
+
     def best_checkpoint(self) -> Checkpoint:
         """The checkpoint with the best value of the searcher's metric. Raises NotFound when there is none."""
         for checkpoint in self.checkpoints():
@@ -186,6 +258,33 @@ def get_experiment(session: Session, number: int) -> Experiment:
     return Experiment.read(_whole(answer), session)
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Which experiments are meant; empty and None: no matter."""
+
+    #: A part of the name, whatever its case.
+    name: str = ""
+    description: str = ""
+    #: All of them.
+    labels: Tuple[str, ...] = ()
+    users: Tuple[str, ...] = ()
+    states: Tuple[str, ...] = ()
+    archived: Optional[bool] = None
+    project_id: Optional[int] = None
+
+    def query(self) -> Query:
+        """As the master is asked."""
+        return {
+            "name": self.name or None,
+            "description": self.description or None,
+            "labels": list(self.labels),
+            "users": list(self.users),
+            "states": [f"STATE_{state}" for state in self.states],
+            "archived": self.archived,
+            "projectId": self.project_id,
+        }
+
+
 def list_experiments(
     session: Session,
     *,
@@ -193,14 +292,19 @@ def list_experiments(
     states: Sequence[str] = (),
     archived: Optional[bool] = False,
     limit: Optional[int] = None,
+    name: str = "",
+    description: str = "",
+    labels: Sequence[str] = (),
+    project_id: Optional[int] = None,
+    sort: str = "id",
+    descending: bool = True,
 ) -> List[Experiment]:
-    """Experiments, the newest first; ``archived`` None: both kinds."""
+    """Experiments, the newest first; ``archived`` None: both kinds. ``sort``: one of ORDERS."""
+    wanted = Wanted(name, description, tuple(labels), tuple(users), tuple(states), archived, project_id)
     query: Query = {
-        "users": list(users),
-        "states": [f"STATE_{state}" for state in states],
-        "archived": archived,
-        "sortBy": "SORT_BY_ID",
-        "orderBy": "ORDER_BY_DESC",
+        **wanted.query(),
+        "sortBy": f"SORT_BY_{sort.upper()}",
+        "orderBy": "ORDER_BY_DESC" if descending else "ORDER_BY_ASC",
     }
     found: List[Experiment] = []
     for value in pages(session, "/api/v1/experiments", "experiments", query, size=min(limit or 200, 200)):
@@ -208,6 +312,44 @@ def list_experiments(
             break
         found.append(Experiment.read(value, session))
     return found
+
+
+def count_experiments(session: Session, wanted: Wanted) -> int:
+    """How many there are."""
+    answer = session.get("/api/v1/experiments", {**wanted.query(), "limit": -2})
+    return reading.integer(reading.record(answer, "pagination"), "total")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one of many."""
+
+    id: int
+    #: Why it was not done; empty where it was.
+    error: str
+
+
+def act_on_many(session: Session, verb: str, wanted: Wanted, **more: int) -> List[Outcome]:
+    """Do something to all experiments that are meant, each by itself.
+
+    ``verb``: one of VERBS, ``delete``, ``move`` (with ``destinationProjectId``) or ``retain_logs`` (with ``numDays``).
+    """
+    from tenax.client.users import get_user
+
+    filters: JsonObject = {
+        "name": wanted.name or None,
+        "description": wanted.description or None,
+        "labels": list(wanted.labels),
+        "states": [f"STATE_{state}" for state in wanted.states],
+        "archived": wanted.archived,
+        "userIds": [get_user(session, user).id for user in wanted.users],
+    }
+    body: JsonObject = {"experimentIds": [], "filters": filters, "projectId": wanted.project_id, **more}
+    method = {"delete": "DELETE", "retain_logs": "PUT"}.get(verb, "POST")
+    answer = session.call(method, at("/api/v1/projects/{}/experiments/{}", wanted.project_id or 0, verb), body=body)
+    return [
+        Outcome(reading.integer(one, "id"), reading.text(one, "error")) for one in reading.records(answer, "results")
+    ]
 
 
 def create_experiment(
@@ -218,22 +360,33 @@ def create_experiment(
     activate: bool = True,
     project_id: Optional[int] = None,
     validate_only: bool = False,
+    template: Optional[str] = None,
+    parent_id: Optional[int] = None,
 ) -> Tuple[Experiment, List[str]]:
-    """Submit YAML text and code (see `tenax.client.context`); the experiment and what the master remarks."""
+    """Submit YAML text and code (see `tenax.client.context`); the experiment and what the master remarks.
+
+    ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given.
+    """
     body: JsonObject = {
         "config": config,
         "modelDefinition": list(files),
         "activate": activate,
         "projectId": project_id,
         "validateOnly": validate_only,
+        "template": template,
+        "parentId": parent_id,
     }
     answer = session.call("POST", "/api/v1/experiments", body=body, once=True)
+    return Experiment.read(_whole(answer), session), _remarks(answer)
+
+
+def _remarks(answer: JsonObject) -> List[str]:
     notices = reading.texts(answer, "notices")
     warnings = reading.texts(answer, "warnings")
     if any(notice.startswith("it will wait") for notice in notices):
         # Said with its reason: the word is for Determined's clients.
         warnings = [word for word in warnings if word not in _REMARKS]
-    return Experiment.read(_whole(answer), session), [_REMARKS.get(word, word) for word in warnings] + notices
+    return [_REMARKS.get(word, word) for word in warnings] + notices
 
 
 _REMARKS = {
@@ -252,4 +405,17 @@ def _whole(answer: JsonObject) -> JsonObject:
     return value
 
 
-__all__ = ["ENDED", "VERBS", "Experiment", "create_experiment", "get_experiment", "list_experiments", "read_logs"]
+__all__ = [
+    "ENDED",
+    "ORDERS",
+    "VERBS",
+    "Experiment",
+    "Outcome",
+    "Wanted",
+    "act_on_many",
+    "count_experiments",
+    "create_experiment",
+    "get_experiment",
+    "list_experiments",
+    "read_logs",
+]
