@@ -68,7 +68,7 @@ def test_old_news_changes_nothing() -> None:
     assert report(running, C.STARTING, None) is running
     ended = report(running, C.TERMINATED, Ending(code=0))
     assert report(ended, C.TERMINATED, Ending(code=1)) is ended
-    assert raise_want(raise_want(running, W.KILL), W.STOP).want is W.KILL
+    assert raise_want(raise_want(running, W.GONE), W.KILL).want is W.GONE
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(list(C)), st.sampled_from([0, 1])), max_size=30))

@@ -4,7 +4,7 @@ Rules it keeps:
 
 - It only moves forward: ASSIGNED, PULLING, STARTING, RUNNING, TERMINATED; an older report is stale and changes nothing.
 - TERMINATED is final, and always carries how it ended.
-- An exit that we asked for (STOP, KILL, GONE) carries no error, whatever code or signal came.
+- An exit that we asked for (KILL, GONE) carries no error, whatever code or signal came.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ class Want(str, Enum):
     """What the agent is to make of a container; only ever raised."""
 
     RUN = "RUN"
-    STOP = "STOP"
     KILL = "KILL"
     GONE = "GONE"
 

@@ -12,9 +12,6 @@ from tenax.lifecycle.container import ContainerState, Want
 from tenax.master import specs
 from tenax.wire import agents as wire
 
-#: Seconds between SIGTERM and SIGKILL of a container that is to stop.
-STOP_WITHIN_S = 30.0
-
 
 def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens]) -> wire.Want:
     """What the agent should make of a container; ``known``: the agent has its specification.
@@ -27,8 +24,6 @@ def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens])
         return wire.WantGone(container_id)
     if want is Want.KILL:
         return wire.WantStop(container_id, 0.0)
-    if want is Want.STOP:
-        return wire.WantStop(container_id, STOP_WITHIN_S)
     known = known or row["state"] == ContainerState.RUNNING.value
     return wire.WantRun(container_id, None if known else _spec_of(row, tokens))
 

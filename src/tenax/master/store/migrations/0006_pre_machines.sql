@@ -84,5 +84,9 @@ create table removed_agents (
     removed_at timestamptz not null default now()
 );
 
+-- What is to leave is asked in other ways; a container is ended at once, or not at all.
+alter table containers drop constraint containers_want_check;
+alter table containers add constraint containers_want_check check (want in ('RUN', 'KILL', 'GONE'));
+
 -- The history of a container names its agent after that agent was removed.
 alter table containers drop constraint containers_agent_id_fkey;
