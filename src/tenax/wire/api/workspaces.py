@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tenax.wire.api.groups import GroupDetails
 from tenax.wire.api.message import Document, Message, Pagination, Timestamp
 from tenax.wire.api.users import AgentUserGroup, User
 
@@ -91,14 +92,6 @@ class DeleteResponse(Message):
     """Whether it is gone, or going."""
 
     completed: bool
-
-
-class GroupDetails(Message):
-    """Users under a name."""
-
-    group_id: int
-    name: str
-    users: list[User] = []
 
 
 class GetWorkspaceMembersResponse(Message):
