@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 
 import pytest
 
+from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Ending
-from tenax.master.store import allocations
+from tenax.lifecycle.task import TaskKind
+from tenax.master.store import allocations, tasks
+from tenax.master.store.tasks import NewTask
 from tests.kits.api import Api, Client
 from tests.master.api.test_commands import ended, placed, tended
 
+#: As soon as somebody waits for a lock of another.
+WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 CONFIG = "entrypoint: [python3, run.py]\nresources: {slots: 0}\n"
 FILES = [{"path": "run.py", "content": base64.b64encode(b"print(1)").decode()}]
 
@@ -162,3 +168,19 @@ async def test_all_kinds_are_among_the_tasks_of_the_cluster(api: Api) -> None:
     await api.user.post(f"/api/v1/commands/{command.json()['command']['id']}/kill")
     await tended(api)
     assert (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"] == {}
+
+
+async def test_a_child_that_is_being_made_does_not_escape_a_kill(api: Api) -> None:
+    """The kill waits for whoever holds the parent, and then sees the child."""
+    parent = await created(api.user)
+    async with api.master.db.transaction() as conn:
+        await tasks.lock(conn, parent)
+        killing = asyncio.ensure_future(api.user.post(f"/api/v1/tasks/{parent}/kill"))
+        async with asyncio.timeout(20), api.master.db.connection() as other:
+            while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
+                await asyncio.sleep(0.01)
+        config: JsonObject = {"entrypoint": ["x"], "resources": {"slots": 0}}
+        new = NewTask(TaskKind.GENERIC, 2, config, "default", 42, pausable=True, parent_id=parent)
+        child = await tasks.create(conn, new)
+    assert (await killing).status_code == 200
+    assert [await state(api, one) for one in (parent, child)] == ["STOPPING_CANCELED", "STOPPING_CANCELED"]

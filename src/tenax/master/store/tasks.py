@@ -109,11 +109,14 @@ async def lock(conn: Connection, task_id: str) -> LaunchedTask:
 
 async def lock_family(conn: Connection, task_id: str, *, from_root: bool = False) -> list[LaunchedTask]:
     """The task and all that came from it (``from_root``: from its topmost ancestor), locked. Raises NotFound."""
-    start = await conn.fetchval(Q.root, task_id) if from_root else task_id
-    rows = await conn.fetch(Q.lock_family, start or task_id)
+    start = (await conn.fetchval(Q.root, task_id) if from_root else None) or task_id
+    rows = await conn.fetch(Q.lock_family, start)
+    # A child whose parent was waited for is seen only now.
+    while len(more := await conn.fetch(Q.lock_family, start)) > len(rows):
+        rows = more
     if not rows:
         raise NotFound(f"there is no task {task_id} of this kind")
-    return [_task(row) for row in rows]
+    return [_task(row) for row in more]
 
 
 async def happen(conn: Connection, task: LaunchedTask, event: TaskEvent, reason: str = "") -> TaskState:
