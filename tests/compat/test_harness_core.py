@@ -104,6 +104,7 @@ def test_a_script_runs_unchanged(cluster: Machine, tmp_path: Path) -> None:
     found = scalars(board)
     assert [step for step, _ in found["Determined/loss"]] == [1, 2, 3]
     assert found["Determined/val_score"] == [[3, 0.75]]
+    wait_for(lambda: not list(Path("/tmp").glob(f"tensorboard-{trial.task_id}.*")), "the end of its temporary files")
     assert not os.path.exists("/determined_shared_fs")
     assert not os.path.exists("/run/determined")
 

@@ -137,6 +137,14 @@ def remove_temporary_link(card: Card, home: Home) -> None:
         link.unlink(missing_ok=True)
 
 
+def leftovers(spec: ContainerSpec | None) -> list[Path]:
+    """What Determined's own library leaves in the machine's ``/tmp``, which goes with the container of an image."""
+    if spec is None:
+        return []
+    names = [f"tensorboard-{spec.allocation_id}-{rank}" for rank in range(max(1, len(spec.slots)))]
+    return [path for path in (Path("/tmp") / name for name in names) if path.is_dir() and not path.is_symlink()]
+
+
 def _is_elsewhere(container_path: str) -> bool:
     return Path(container_path).is_absolute()
 

@@ -143,11 +143,14 @@ class ProcessRuntime:
             await self._sweep(container_id, card.cgroup if card is not None else "")
         if card is not None:
             planning.remove_temporary_link(card, home)
+        leftovers = planning.leftovers(home.spec())
         gone = self._homes.retire(container_id)
         self._ended.pop(container_id, None)
         self._written.pop(container_id, None)
         if gone is not None:
             await asyncio.to_thread(shutil.rmtree, gone)
+        for path in leftovers:
+            await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
     async def close(self) -> None:
         self._wakes.close()
