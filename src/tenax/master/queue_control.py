@@ -9,7 +9,7 @@ from asyncpg import Connection
 from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import JobId, PoolName
-from tenax.master.loops.scheduling import rules
+from tenax.master.pool_rules import rules
 from tenax.master.store import allocations, experiments, jobs, placements, pools
 from tenax.master.store.jobs import Job
 from tenax.scheduler.fitting import can_never_fit

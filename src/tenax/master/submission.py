@@ -19,7 +19,7 @@ from tenax.errors import InvalidInput, NotNow
 from tenax.ids import PoolName
 from tenax.jsonvalue import JsonObject
 from tenax.master.code import Code, pack
-from tenax.master.loops.scheduling import rules
+from tenax.master.pool_rules import rules
 from tenax.master.store import contexts, placements, pools, projects, templates, workspaces
 from tenax.master.store.creation import NewExperiment
 from tenax.master.store.database import Database

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from tenax.config.master import FittingPolicy, PoolSettings
+from tenax.config.master import PoolSettings
 from tenax.ids import AllocationId
 from tenax.master.loops.loop import Desk, each
+from tenax.master.pool_rules import rules
 from tenax.master.store import allocations, placements
 from tenax.master.store.placements import Credentials
 from tenax.master.store.wakeups import Woken
 from tenax.master.tokens import allocation_token, task_session_token, token_hash
 from tenax.scheduler.plan import plan
-from tenax.scheduler.snapshot import Fitting, Member, PoolRules
+from tenax.scheduler.snapshot import Member
 
 #: Each placement changes the words of all behind it ("n requests are ahead"): they are written this often at most.
 _TELL_EVERY_S = 1.0
@@ -75,13 +76,3 @@ class Scheduling:
                 await allocations.ask_to_leave(conn, name, decided[AllocationId(name)], self._timeout_s)
 
         await each(list(decided), handle, loop=self.name)
-
-
-def rules(pool: PoolSettings) -> PoolRules:
-    """A pool's settings, as the scheduler takes them."""
-    fitting = Fitting.WORST if pool.scheduler.fitting_policy is FittingPolicy.WORST else Fitting.BEST
-    return PoolRules(
-        preemption=pool.scheduler.preemption,
-        fitting=fitting,
-        uneven_gangs=pool.scheduler.allow_heterogeneous_fits,
-    )
