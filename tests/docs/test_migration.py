@@ -1,0 +1,85 @@
+"""What the page for people from Determined says of their configurations is what becomes of them."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tenax.config import ConfigError, parse_experiment
+from tenax.config.schema_experiment import EXPERIMENT
+from tenax.config.schema_legacy import IGNORED_SECTIONS
+from tenax.jsonvalue import JsonObject
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "migrate-from-determined.md").read_text()
+BASE: JsonObject = {
+    "entrypoint": "true",
+    "hyperparameters": {},
+    "searcher": {"name": "single", "metric": "loss"},
+    "checkpoint_storage": {"type": "directory", "container_path": "/data"},
+}
+
+
+def rows(title: str) -> list[tuple[str, list[str]]]:
+    """(the first cell, what the second has in code) of the table whose first column has that title."""
+    lines = iter(PAGE.splitlines())
+    for line in lines:
+        if line.startswith(f"| {title} |"):
+            break
+    next(lines)
+    found = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        first, second = line.strip("|").split(" | ")
+        found.append((first.strip().strip("`"), re.findall(r"`([^`]+)`", second)))
+    return found
+
+
+def resolved(fragment: str) -> tuple[JsonObject, tuple[str, ...]]:
+    """A whole configuration with these lines in it, and what is told about it."""
+    own = yaml.safe_load(fragment)
+    done = parse_experiment({**BASE, **own}, rng=random.Random(1))
+    return done.document, done.notices
+
+
+def test_the_whole_configuration_is_taken_as_it_is() -> None:
+    """Nothing is told about it, what it says is in the result, and it says something of every key."""
+    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    written = yaml.safe_load(text)
+    done = parse_experiment(text, rng=random.Random(1))
+    assert done.notices == ()
+    assert set(EXPERIMENT.shapes) - set(IGNORED_SECTIONS) == set(written)
+    assert done.document["searcher"] == {**done.document["searcher"], **written["searcher"]}  # type: ignore[dict-item]
+    for key in ("name", "labels", "max_restarts", "data", "preemption_timeout", "workspace", "records_per_epoch"):
+        assert done.document[key] == written[key]
+
+
+@pytest.mark.parametrize(("fragment", "told"), rows("in the file"))
+def test_what_is_translated_is_told(fragment: str, told: list[str]) -> None:
+    """In the words that the page quotes."""
+    _, notices = resolved(fragment)
+    assert told
+    for words in told:
+        assert any(words in notice for notice in notices), (words, notices)
+
+
+@pytest.mark.parametrize(("fragment", "told"), rows("refused"))
+def test_what_is_refused_says_why(fragment: str, told: list[str]) -> None:
+    """In the words that the page quotes."""
+    with pytest.raises(ConfigError) as caught:
+        resolved(fragment)
+    assert told
+    for words in told:
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("key", sorted(IGNORED_SECTIONS))
+def test_what_has_no_effect_is_named(key: str) -> None:
+    """Each section without effect is on the page, accepted, and not in the result."""
+    assert f"`{key}`" in PAGE
+    document, _ = resolved(f"{key}: {{}}")
+    assert document.get(key) is None
