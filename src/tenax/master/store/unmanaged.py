@@ -150,6 +150,8 @@ async def put_source(
     if not await conn.fetchval(Q.checkpoint_exists, checkpoint_uuid):
         raise NotFound(f"there is no checkpoint {checkpoint_uuid}")
     model_id, version = model if model is not None else (None, None)
+    if model is not None and not await conn.fetchval(Q.version_exists, model_id, version, checkpoint_uuid):
+        raise NotFound(f"there is no version {version} of model {model_id} with the checkpoint {checkpoint_uuid}")
     await conn.execute(Q.put_source, trial_id, checkpoint_uuid, kind, model_id, version)
 
 

@@ -77,5 +77,8 @@ insert into trial_sources (trial_id, checkpoint_uuid, kind, model_id, model_vers
 on conflict (trial_id, checkpoint_uuid) do update
 set kind = excluded.kind, model_id = excluded.model_id, model_version = excluded.model_version;
 
+-- name: version_exists
+select exists (select 1 from model_versions where model_id = $1 and version = $2 and checkpoint_uuid = $3);
+
 -- name: checkpoint_exists
 select exists (select 1 from checkpoints where uuid = $1);
