@@ -239,6 +239,15 @@ class MasterSettings(Settings):
         return next((pool for pool in self.pools if pool.name == name), None)
 
 
+def startup_hook(settings: MasterSettings, pool: PoolSettings) -> str:
+    """The shell lines that every task of a pool sources first: the pool's own, else the master's; empty for none."""
+    for defaults in (pool.task_container_defaults, settings.task_container_defaults):
+        hook = defaults.get("startup_hook")
+        if isinstance(hook, str):
+            return hook
+    return ""
+
+
 def load_master_settings(
     file: FilePath | None = None,
     *,

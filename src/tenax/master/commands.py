@@ -21,11 +21,12 @@ from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.task import TaskKind
 from tenax.master.code import Code, pack
+from tenax.master.defaults import layers
 from tenax.master.store import contexts, pools, projects, tasks
 from tenax.master.store.database import Database
 from tenax.master.store.projects import DEFAULT_PROJECT_ID, Project
 from tenax.master.store.tasks import NewTask, PlacedFile
-from tenax.master.submission import SLOTS_EXCEEDED, layers, pool_of, template_of, unfit_in
+from tenax.master.submission import SLOTS_EXCEEDED, pool_of, template_of, unfit_in
 from tenax.wire.api.commands import LaunchCommandRequest
 from tenax.wire.api.tasks import CreateGenericTaskRequest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from tenax.config.master import MasterSettings
+from tenax.config.master import MasterSettings, startup_hook
 from tenax.master.credentials import Credentials
 from tenax.master.hub import Hub
 from tenax.master.ingest.intake import Intake
@@ -40,5 +40,6 @@ class Master:
     def __post_init__(self) -> None:
         self.credentials = Credentials(self.db, self.listener)
         pools = tuple(pool.name for pool in self.settings.pools)
+        hooks = {pool.name: startup_hook(self.settings, pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
-        self.hub = Hub(self.db, self.listener, self.cluster, pools)
+        self.hub = Hub(self.db, self.listener, self.cluster, pools, hooks)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -101,12 +101,21 @@ class _Session:
 class Hub:
     """Serves agents. One per master process."""
 
-    def __init__(self, database: Database, listener: Listener, cluster: Cluster, pools: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        listener: Listener,
+        cluster: Cluster,
+        pools: tuple[str, ...],
+        hooks: Mapping[str, str] | None = None,
+    ) -> None:
+        """``hooks``: the shell lines that every task of a pool sources first, of pools that have some."""
         self._db = database
         self._listener = listener
         self._cluster_id = cluster.cluster_id
         self._secret = cluster.secret
         self._pools = pools
+        self._hooks = dict(hooks or {})
 
     async def join(self, request: JoinRequest, join_token: str) -> JoinReply:
         """Trade the join token for a credential bound to the agent's id.
@@ -224,7 +233,7 @@ class Hub:
         for row in rows:
             known = row["container_id"] in session.held
             try:
-                wants.append(want_of(row, known, self._tokens))
+                wants.append(want_of(row, known, self._tokens, self._hooks.get(str(row["pool"]), "")))
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
                 log.exception("a container's want cannot be told", container=row["container_id"])

@@ -12,9 +12,9 @@ from tenax.config.command import parse_command
 from tenax.config.master import MasterSettings
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.task import TaskKind
+from tenax.master.defaults import layers
 from tenax.master.store import tasks
 from tenax.master.store.tasks import NewTask, PlacedFile
-from tenax.master.submission import layers
 
 
 def own_config(settings: MasterSettings, entrypoint: Sequence[str], *, slots: int = 0, pool: str = "") -> JsonObject:

@@ -17,6 +17,8 @@ from tenax.wire.agents import ContainerSpec, File, Mount
 
 #: Where Determined's harness expects a ``shared_fs`` in a container.
 SHARED_FS_MOUNT = "/determined_shared_fs"
+#: Where the first program of a container looks for the cluster's startup hook, under the run directory.
+HOOK_FILE = "dynamic-tcd-startup-hook.sh"
 #: The command line of a task that is no trial, for `tenax.exec.task`, as JSON: a list of words.
 ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
 

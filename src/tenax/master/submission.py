@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 import anyio.to_thread
 from asyncpg import Connection
 
-from tenax.config import ConfigError, Layers, PoolLayer, ResolvedExperiment, Wishes, parse_experiment, wishes_of
+from tenax.config import ConfigError, ResolvedExperiment, Wishes, parse_experiment, wishes_of
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import PoolName
 from tenax.jsonvalue import JsonObject
 from tenax.master.code import Code, pack
+from tenax.master.defaults import layers
 from tenax.master.pool_rules import rules
 from tenax.master.store import contexts, placements, pools, projects, templates, workspaces
 from tenax.master.store.creation import NewExperiment
@@ -123,29 +124,6 @@ async def unfit_for(
     )
 
 
-def layers(
-    settings: MasterSettings,
-    pool: PoolSettings,
-    template: JsonObject | None = None,
-    *,
-    workspace_storage: JsonObject | None = None,
-) -> Layers:
-    """What stands below a user's own configuration in ``pool``."""
-    return Layers(
-        template=template,
-        workspace_checkpoint_storage=workspace_storage,
-        task_container_defaults=_document(settings.task_container_defaults),
-        pool=PoolLayer(
-            name=pool.name,
-            default_priority=pool.scheduler.default_priority,
-            task_container_defaults=_document(pool.task_container_defaults),
-        ),
-        master_checkpoint_storage=None
-        if settings.checkpoint_storage is None
-        else _document(settings.checkpoint_storage),
-    )
-
-
 def _wishes(asked: CreateExperimentRequest, settings: MasterSettings, template: JsonObject | None) -> Wishes:
     try:
         return wishes_of(asked.config, template=template)
@@ -237,7 +215,3 @@ def _empty(pool: PoolSettings, its_rules: PoolRules) -> Snapshot:
 
 def _size(code: Code | None) -> int:
     return code.size if code is not None else 0
-
-
-def _document(value: dict[str, object]) -> JsonObject:
-    return value  # type: ignore[return-value]

@@ -13,8 +13,10 @@ from tenax.master import specs
 from tenax.wire import agents as wire
 
 
-def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens]) -> wire.Want:
+def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens], hook: str = "") -> wire.Want:
     """What the agent should make of a container; ``known``: the agent has its specification.
+
+    ``hook``: shell lines of the cluster's that its program sources first.
 
     One that ran is never started again: an agent that has nothing of it left says so, and the next run begins.
     """
@@ -25,7 +27,11 @@ def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens])
     if want is Want.KILL:
         return wire.WantStop(container_id, 0.0)
     known = known or row["state"] == ContainerState.RUNNING.value
-    return wire.WantRun(container_id, None if known else _spec_of(row, tokens))
+    if known:
+        return wire.WantRun(container_id, None)
+    spec = _spec_of(row, tokens)
+    files = [*spec.files, wire.File(specs.HOOK_FILE, hook, 0o700)] if hook else spec.files
+    return wire.WantRun(container_id, msgspec.structs.replace(spec, files=files))
 
 
 def _spec_of(row: JsonObject, tokens: Callable[[str], specs.Tokens]) -> wire.ContainerSpec:

@@ -16,8 +16,9 @@ from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import experiment_message
 from tenax.master.auth import Caller
 from tenax.master.context import Master
+from tenax.master.defaults import layers
 from tenax.master.store import creation, listings_experiments, projects, unmanaged
-from tenax.master.submission import Submission, examine, layers
+from tenax.master.submission import Submission, examine
 from tenax.search import view
 from tenax.wire.api.experiments import (
     CreateExperimentRequest,

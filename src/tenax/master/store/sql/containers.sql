@@ -27,7 +27,7 @@ delete from slots_in_use where container_id = $1;
 -- name: wanted
 -- All containers of an agent that are not gone, with what their specification is made of.
 select c.container_id, c.allocation_id, c.rank, c.slots, c.want, c.state,
-       a.task_id, a.run_id, t.kind as task_kind, t.spec,
+       a.task_id, a.run_id, t.kind as task_kind, t.spec, j.pool,
        (select count(*) from containers m where m.allocation_id = c.allocation_id)::int as members,
        tr.id as trial_id, tr.experiment_id, tr.hparams, tr.seed as trial_seed, tr.warm_start_checkpoint,
        d.config, coalesce(d.context_hash, l.context_hash) as context_hash,

@@ -1,0 +1,88 @@
+"""What an agent is told of a container: from a row, without a database."""
+
+from __future__ import annotations
+
+import json
+
+from tenax.jsonvalue import JsonObject
+from tenax.master.specs import Tokens
+from tenax.master.wanted import want_of
+from tenax.wire.agents import ContainerSpec, File, WantRun
+
+
+def row(**changes: object) -> JsonObject:
+    """A container of a command that is to start."""
+    made: dict[str, object] = {
+        "container_id": "c",
+        "allocation_id": "t.1",
+        "task_id": "t",
+        "rank": 0,
+        "members": 1,
+        "slots": [0],
+        "want": "RUN",
+        "state": "ASSIGNED",
+        "run_id": 1,
+        "task_kind": "COMMAND",
+        "device_kind": "cpu",
+        "trial_id": None,
+        "context_hash": None,
+        "username": "ann",
+        "agent_uid": None,
+        "agent_gid": None,
+        "agent_user": "worker",
+        "spec": {"v": 1, "config": {"entrypoint": ["echo", "a b"]}, "files": [], "env": {}},
+        **changes,
+    }
+    return made  # type: ignore[return-value]
+
+
+def told(hook: str = "", **changes: object) -> ContainerSpec:
+    want = want_of(row(**changes), False, lambda allocation: Tokens(f"session {allocation}", "user"), hook)
+    assert isinstance(want, WantRun)
+    assert want.spec is not None
+    return want.spec
+
+
+def test_a_command_line_travels_in_the_environment() -> None:
+    """As words; with the contract's variables, and as the kind of task that it is."""
+    spec = told()
+    assert spec.argv == ["{python}", "-m", "tenax.exec.task"]
+    assert json.loads(spec.env["TENAX_TASK_ENTRYPOINT"]) == ["echo", "a b"]
+    assert (spec.env["DET_TASK_TYPE"], spec.env["DET_SESSION_TOKEN"]) == ("COMMAND", "session t.1")
+    assert (spec.env["DET_USER"], "DET_TRIAL_ID" in spec.env) == ("ann", False)
+
+
+def test_the_work_directory_may_name_its_user() -> None:
+    """On the machine, and of the cluster."""
+    config = {"entrypoint": ["x"], "work_dir": "/home/$AGENT_USER/$DET_USER"}
+    assert told(spec={"config": config}).env["DET_WORKDIR"] == "/home/worker/ann"
+
+
+def test_files_mounts_and_variables_come_along() -> None:
+    """Variables of the kind of device; those that the master adds win over none of the user's."""
+    config = {
+        "entrypoint": ["x"],
+        "bind_mounts": [{"host_path": "/a", "container_path": "/b", "read_only": True}],
+        "environment": {"environment_variables": {"cpu": ["A=1", "B"], "cuda": ["A=2"]}},
+        "checkpoint_storage": {"type": "shared_fs", "host_path": "/store"},
+    }
+    files = [{"path": "x.json", "content": "{}", "mode": 0o644}]
+    spec = told(spec={"config": config, "files": files, "env": {"EXTRA": "y"}})
+    assert spec.files == [File("x.json", "{}", 0o644)]
+    assert (spec.env["A"], spec.env["B"], spec.env["EXTRA"]) == ("1", "", "y")
+    assert [(mount.host_path, mount.container_path) for mount in spec.mounts] == [
+        ("/a", "/b"),
+        ("/store", "/determined_shared_fs"),
+    ]
+
+
+def test_the_hook_of_the_cluster_is_placed_for_every_task() -> None:
+    """Where first programs look for it."""
+    assert told("export A=1").files == [File("dynamic-tcd-startup-hook.sh", "export A=1", 0o700)]
+    assert told().files == []
+
+
+def test_what_runs_gets_no_specification() -> None:
+    """It is never started twice."""
+    want = want_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), "export A=1")
+    assert want == WantRun("c", None)
