@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, cast
 
 import msgspec
+import numpy as np
+from asyncpg import Connection
 from fastapi import Query
 
+from tenax.errors import InvalidInput
 from tenax.master.api.deps import MasterDep
 from tenax.master.api.paging import WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.context import Master
+from tenax.master.ingest.cuts import PROFILING
 from tenax.master.ingest.log_search import timestamp
 from tenax.master.store import listings_checkpoints, listings_trials, series
 from tenax.master.store.listings_checkpoints import CheckpointFilter, CheckpointView
+from tenax.master.store.packing import Floats, Integers
 from tenax.master.store.paging import Page
-from tenax.master.store.series import Reported
+from tenax.master.store.series import Group, Reported
+from tenax.master.store.series_steps import reports_at, steps_of
 from tenax.wire.api.checkpoints import CheckpointState
 from tenax.wire.api.message import Document
 from tenax.wire.api.trials import (
@@ -50,33 +57,85 @@ async def get_workloads(
     include_batch_metrics: Annotated[bool, Query()] = False,
     remove_deleted_checkpoints: Annotated[bool, Query()] = False,
 ) -> GetTrialWorkloadsResponse:
-    """By step, or by the value of the metric ``sortKey``, what lacks it last."""
-    async with master.db.connection() as conn:
+    """By step, or by the value of the metric ``sortKey``, what lacks it last. Only the page is read."""
+    async with master.db.snapshot() as conn:
         await listings_trials.owner(conn, trial_id)
-    rows: list[_Row] = []
-    for name in _groups(filter, metric_type, group):
-        reports = await _reports(master, trial_id, name)
-        rows.extend(_of_report(report, name, sort_key, include_batch_metrics) for report in reports)
-    if filter is not WorkloadFilter.VALIDATION and metric_type is MetricType.UNSPECIFIED:
-        async with master.db.connection() as conn:
+        known = {group.name: group for group in await series.groups_of(conn, [trial_id])}
+        groups = [known[name] for name in _groups(filter, metric_type, group) if name in known]
+        lists = [await _list_of(master, conn, one, sort_key) for one in groups]
+        checkpoints: list[CheckpointView] = []
+        if filter is not WorkloadFilter.VALIDATION and metric_type is MetricType.UNSPECIFIED:
             found = await listings_checkpoints.page(conn, CheckpointFilter(trial_id=trial_id), Page(), order="steps")
-        rows.extend(_of_checkpoint(one) for one in found if not (remove_deleted_checkpoints and one.state in _DELETED))
-    ordered = _ordered(rows, sort_key, window.descending)
-    page, pagination = window.of(len(ordered))
-    shown = ordered[page.offset : page.offset + (page.limit or 0)]
-    return GetTrialWorkloadsResponse(workloads=[row.workload for row in shown], pagination=pagination)
+            checkpoints = [one for one in found if not (remove_deleted_checkpoints and one.state in _DELETED)]
+        lists.append(_of_checkpoints(checkpoints))
+        page, pagination = window.of(sum(len(one.steps) for one in lists))
+        places = await master.intake.readers.run(_places, lists, window.descending, bool(_metric(sort_key)), page)
+        shown: dict[tuple[int, int], Workload] = {}
+        for number, one in enumerate(groups):
+            wanted = [int(lists[number].steps[place]) for source, place in places if source == number]
+            for report in await _reports(master, conn, one, wanted):
+                shown[number, report.step or 0] = _of_report(report, one.name, include_batch_metrics)
+    last = len(lists) - 1
+    return GetTrialWorkloadsResponse(
+        workloads=[
+            _of_checkpoint(checkpoints[place]) if source == last else shown[source, int(lists[source].steps[place])]
+            for source, place in places
+            if source == last or (source, int(lists[source].steps[place])) in shown
+        ],
+        pagination=pagination,
+    )
 
 
-class _Row:
-    """A workload and what it is ordered by."""
+@dataclass(frozen=True, slots=True)
+class _List:
+    """What is ordered: the steps of one group, or of the checkpoints; all have one length."""
 
-    __slots__ = ("place", "step", "value", "workload")
+    #: Among what stands at one step.
+    place: int
+    steps: Integers
+    #: What is ordered by, turned by nothing; NaN where there is none.
+    values: Floats
 
-    def __init__(self, step: int, place: int, value: float | None, workload: Workload) -> None:
-        self.step, self.place, self.value, self.workload = step, place, value, workload
+
+def _metric(sort_key: str) -> str:
+    return "" if sort_key == "batches" else sort_key
+
+
+async def _list_of(master: Master, conn: Connection, group: Group, sort_key: str) -> _List:
+    steps = await master.intake.readers.run((await steps_of(conn, group)).steps)
+    values = np.full(len(steps), np.nan)
+    if _metric(sort_key):
+        line = await master.intake.readers.run((await series.series(conn, group, sort_key)).points)
+        inside = np.isin(line.steps, steps)
+        values[np.searchsorted(steps, line.steps[inside])] = line.values[inside]
+    return _List(_ORDER.get(group.name, 2), steps, values)
+
+
+def _of_checkpoints(checkpoints: list[CheckpointView]) -> _List:
+    steps = np.array([one.steps_completed for one in checkpoints], np.int64)
+    return _List(_CHECKPOINT_PLACE, steps, np.full(len(steps), np.nan))
+
+
+def _places(lists: list[_List], descending: bool, by_value: bool, page: Page) -> list[tuple[int, int]]:
+    """(list, place in it) of the rows of a page."""
+    sources = np.concatenate([np.full(len(one.steps), number) for number, one in enumerate(lists)])
+    inside = np.concatenate([np.arange(len(one.steps)) for one in lists])
+    steps = np.concatenate([one.steps for one in lists])
+    places = np.concatenate([np.full(len(one.steps), one.place) for one in lists])
+    order = np.lexsort((places, steps))
+    if descending:
+        order = order[::-1]
+    if by_value:
+        values = np.concatenate([one.values for one in lists])[order]
+        # What has no value is last both ways, as NaN is in an order.
+        order = order[np.argsort(-values if descending else values, kind="stable")]
+    chosen = order[page.offset : None if page.limit is None else page.offset + page.limit]
+    return list(zip(sources[chosen].tolist(), inside[chosen].tolist()))
 
 
 def _groups(wanted: WorkloadFilter, kind: MetricType, group: str) -> Iterable[str]:
+    if kind is MetricType.PROFILING or group in PROFILING:
+        raise InvalidInput("what the profiler measured has no steps: read it by /trials/{id}/profiler/metrics")
     if wanted is WorkloadFilter.CHECKPOINT:
         return ()
     if group:
@@ -89,46 +148,34 @@ def _groups(wanted: WorkloadFilter, kind: MetricType, group: str) -> Iterable[st
     return (_TRAINING,) if kind is MetricType.TRAINING else (_TRAINING, _VALIDATION)
 
 
-async def _reports(master: Master, trial_id: int, name: str) -> list[Reported]:
+async def _reports(master: Master, conn: Connection, group: Group, steps: list[int]) -> list[Reported]:
+    """Those at ``steps``."""
+    wanted = set(steps)
     found: list[Reported] = []
-    async with master.db.snapshot() as conn:
-        for group in await series.groups_of(conn, [trial_id]):
-            if group.name == name:
-                for cluster in await series.outline(conn, group):
-                    packed = await series.fetch(conn, group, cluster)
-                    found.extend(await master.intake.threads.run(packed.reports))
+    for packed in await reports_at(conn, group, steps) if steps else []:
+        reports = await master.intake.readers.run(packed.reports)
+        found += [report for report in reports if (report.step or 0) in wanted]
     return found
 
 
-def _of_report(report: Reported, name: str, sort_key: str, batches: bool) -> _Row:
-    step = report.step or 0
+def _of_report(report: Reported, name: str, batches: bool) -> Workload:
     batch = msgspec.json.decode(report.batch) if batches and report.batch is not None else None
     workload = MetricsWorkload(
         end_time=timestamp(report.at_us),
         metrics=Metrics(avg_metrics=cast(Document, report.metrics), batch_metrics=batch),
-        total_batches=step,
+        total_batches=report.step or 0,
     )
-    told = report.metrics.get(sort_key)
-    value = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else None
-    whole = Workload(validation=workload) if name == _VALIDATION else Workload(training=workload)
-    return _Row(step, _ORDER.get(name, 2), value, whole)
+    return Workload(validation=workload) if name == _VALIDATION else Workload(training=workload)
 
 
-def _of_checkpoint(view: CheckpointView) -> _Row:
-    workload = CheckpointWorkload(
-        uuid=view.uuid,
-        end_time=view.reported_at,
-        state=CheckpointState(f"STATE_{view.state}"),
-        resources=view.resources,
-        total_batches=view.steps_completed,
-        metadata=cast(Document, view.metadata),
+def _of_checkpoint(view: CheckpointView) -> Workload:
+    return Workload(
+        checkpoint=CheckpointWorkload(
+            uuid=view.uuid,
+            end_time=view.reported_at,
+            state=CheckpointState(f"STATE_{view.state}"),
+            resources=view.resources,
+            total_batches=view.steps_completed,
+            metadata=cast(Document, view.metadata),
+        )
     )
-    return _Row(view.steps_completed, _CHECKPOINT_PLACE, None, Workload(checkpoint=workload))
-
-
-def _ordered(rows: list[_Row], sort_key: str, descending: bool) -> list[_Row]:
-    by_step = sorted(rows, key=lambda row: (row.step, row.place), reverse=descending)
-    if sort_key in ("", "batches"):
-        return by_step
-    sign = -1.0 if descending else 1.0
-    return sorted(by_step, key=lambda row: (row.value is None, sign * (row.value or 0.0)))

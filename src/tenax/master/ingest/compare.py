@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject
 from tenax.master.ingest.charts import keep
 from tenax.master.ingest.log_search import timestamp
 from tenax.master.ingest.summary import to_json
+from tenax.master.store.packing import Integers
 from tenax.master.store.series import PackedSeries, Series
 
 EPOCH = "epoch"
@@ -61,9 +62,9 @@ class Wanted:
 def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, wanted: Wanted) -> list[JsonObject]:
     """``{"batches", "time", "epoch", "values"}`` by step. For a thread."""
     lines = {one.metric: _bounded(one.points(), wanted) for one in packed}
-    epoch_at = {} if epochs is None else _by_step(epochs.points())
+    axis = None if epochs is None else epochs.points()
     if wanted.epochs is not None:
-        lines = {name: _at_epochs(line, epoch_at, wanted.epochs) for name, line in lines.items()}
+        lines = {name: _at_epochs(line, axis, wanted.epochs) for name, line in lines.items()}
     share = wanted.most // max(1, len(lines)) or min(1, wanted.most)
     steps: set[int] = set()
     for line in lines.values():
@@ -78,10 +79,11 @@ def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, wanted: 
             values = point["values"]
             assert isinstance(values, dict)
             values[name] = to_json(value)
-    for step, epoch in epoch_at.items():
-        if step in told and np.isfinite(epoch):
+    rising = sorted(told)
+    for step, epoch in zip(rising, _epochs(axis, np.array(rising, np.int64)).tolist()):
+        if np.isfinite(epoch):
             told[step]["epoch"] = epoch
-    return [told[step] for step in sorted(told)]
+    return [told[step] for step in rising]
 
 
 def _bounded(line: Series, wanted: Wanted) -> Series:
@@ -89,15 +91,18 @@ def _bounded(line: Series, wanted: Wanted) -> Series:
     return _only(line, inside)
 
 
-def _at_epochs(line: Series, epoch_at: dict[int, float], bounds: Bounds) -> Series:
-    nowhere: Json = float("nan")
-    found = np.array([epoch_at.get(step, nowhere) for step in line.steps.tolist()], dtype=np.float64)
+def _at_epochs(line: Series, axis: Series | None, bounds: Bounds) -> Series:
+    found = _epochs(axis, line.steps)
     return _only(line, np.isfinite(found) & bounds.inside(found))
+
+
+def _epochs(axis: Series | None, steps: Integers) -> npt.NDArray[np.float64]:
+    """At each of ``steps``; NaN where none was told."""
+    if axis is None or not len(axis):
+        return np.full(len(steps), np.nan)
+    places = np.minimum(np.searchsorted(axis.steps, steps), len(axis) - 1)
+    return np.where(axis.steps[places] == steps, axis.values[places], np.nan)
 
 
 def _only(line: Series, inside: npt.NDArray[np.bool_]) -> Series:
     return Series(line.steps[inside], line.times[inside], line.values[inside])
-
-
-def _by_step(line: Series) -> dict[int, float]:
-    return dict(zip(line.steps.tolist(), line.values.tolist()))
