@@ -27,10 +27,13 @@ import determined, os
 print(determined.__file__, determined.hparams, os.getcwd())
 print(sorted(os.listdir("/run/determined")) == sorted(os.listdir(os.environ["DET_RUN_DIR"])))
 print(os.environ["DET_PRIVATE_VIEW"], os.path.exists("/determined_shared_fs/mark"))
-try:
-    os.mkdir("/made-in-the-root")
-except OSError as error:
-    print(error.strerror)
+print(os.listdir("/data/set/inner/place"))
+for refused in ("/made-in-the-root", "/data/set/made"):
+    try:
+        os.mkdir(refused)
+    except OSError as error:
+        print(error.strerror)
+os.mkdir("/determined_shared_fs/made")
 """
 #: Takes from root, and from the user namespace that it is put into, what a view takes.
 FORBIDDEN = [
@@ -70,12 +73,19 @@ def test_it_finds_what_it_looks_for(place: Place, tmp_path: Path) -> None:
     storage.mkdir()
     (storage / "mark").touch()
     (place.work / "train.py").write_text(SCRIPT)
-    code, out, err = place.run(python, DET_HOST_PATHS=json.dumps({"/determined_shared_fs": str(storage)}))
+    (tmp_path / "other").mkdir()
+    mounts = {
+        "/determined_shared_fs": str(storage),
+        "/data/set": str(tmp_path / "other"),
+        "/data/set/inner/place": str(storage),
+    }
+    code, out, err = place.run(python, DET_HOST_PATHS=json.dumps(mounts), DET_READ_ONLY_PATHS=json.dumps(["/data/set"]))
     assert (code, err) == (0, "")
     first, *rest = out.splitlines()
     assert "/env/lib/" in first
     assert first.endswith(f"{{'lr': 0.1, 'nested': {{'units': 3}}}} {place.work}")
-    assert rest == ["True", "here True", "Read-only file system"]
+    assert rest == ["True", "here True", "['mark']", "Read-only file system", "Read-only file system"]
+    assert (storage / "made").is_dir()
     assert not os.path.exists("/run/determined")
     assert not os.path.exists("/determined_shared_fs")
 

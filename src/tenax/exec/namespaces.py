@@ -16,7 +16,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Optional
 
 CLONE_NEWNS = 0x0002_0000
@@ -25,28 +25,37 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT = 1, 2, 4, 32
 MS_BIND, MS_REC, MS_SLAVE = 4096, 16384, 1 << 19
 MNT_DETACH = 2
 PR_SET_DUMPABLE = 4
+#: NOSUID, NODEV, NOEXEC, NOATIME, NODIRATIME: the same numbers in what is told of a mount and in what is asked for one.
+_SAME_FLAGS = 2 | 4 | 8 | 1024 | 2048
 #: Number of the system call, which has no function in the C library, by machine.
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "ppc64le": 203, "riscv64": 41}
 
 
-def enter(targets: Mapping[str, str], new_root: str) -> None:
+def enter(targets: Mapping[str, str], new_root: str, read_only: Collection[str] = ()) -> None:
     """Move this process, of one thread, to where each target (an absolute path) is what it names.
 
-    ``new_root``: an empty directory, which stays empty. Raises OSError.
+    ``new_root``: an empty directory, which stays empty. ``read_only``: targets that cannot be written. Raises OSError.
     """
     here = os.getcwd()
     _unshare()
     _mount(None, "/", MS_REC | MS_SLAVE)
     real = {os.path.realpath(path): source for path, source in targets.items()}
-    there = {path: source for path, source in real.items() if os.path.isdir(path) == os.path.isdir(source)}
-    there = {path: source for path, source in there.items() if os.path.exists(path)}
+    inner = {path for path in real if any(path.startswith(f"{other}/") for other in real)}
+    there = {path for path, source in real.items() if os.path.exists(path) and _alike(path, source)} - inner
     _mount("tmpfs", new_root, MS_NOSUID | MS_NODEV, kind="tmpfs", options="mode=755,size=1m")
-    _populate("", new_root, {path: source for path, source in real.items() if path not in there})
-    for path, source in there.items():
-        _mount(source, new_root + path, MS_BIND | MS_REC)
+    _populate("", new_root, {path: source for path, source in real.items() if path not in there | inner})
+    for path in sorted(there):
+        _mount(real[path], new_root + path, MS_BIND | MS_REC)
+    for path in sorted(inner):
+        # Where it has to be made, it is made in what is mounted above it, as a container engine does.
+        _make(real[path], new_root + path)
+        _mount(real[path], new_root + path, MS_BIND | MS_REC)
     _pivot(new_root)
     # What was mounted there came along with its surroundings.
     _libc().umount2(os.fsencode(new_root), MNT_DETACH)
+    for path in read_only:
+        if path in targets:
+            _guard(os.path.realpath(path))
     _mount(None, "/", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
     os.chdir(here)
     # What changing the user namespace took away: others of this user may look at this process again.
@@ -80,12 +89,27 @@ def _take_over(path: str, place: str) -> None:
         _bind(path, place)
 
 
-def _bind(source: str, place: str) -> None:
+def _alike(path: str, source: str) -> bool:
+    return os.path.isdir(path) == os.path.isdir(source)
+
+
+def _make(source: str, place: str) -> None:
+    """Something to mount ``source`` on."""
     if os.path.isdir(source):
-        os.mkdir(place)
-    else:
+        os.makedirs(place, exist_ok=True)
+    elif not os.path.exists(place):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _bind(source: str, place: str) -> None:
+    _make(source, place)
     _mount(source, place, MS_BIND | MS_REC)
+
+
+def _guard(path: str) -> None:
+    """Make what is mounted there read-only; what else holds for it must stay."""
+    kept = os.statvfs(path).f_flag & _SAME_FLAGS
+    _mount(None, path, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
 
 
 def _unshare() -> None:

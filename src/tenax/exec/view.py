@@ -58,7 +58,9 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
     try:
         root = os.path.join(run_dir, "view")
         os.makedirs(root, mode=0o700, exist_ok=True)
-        namespaces.enter(targets(env, run_dir), root)
+        guarded = quickjson.loads(env.get("DET_READ_ONLY_PATHS") or "[]")
+        read_only = [str(path) for path in guarded] if isinstance(guarded, list) else []
+        namespaces.enter(targets(env, run_dir), root, read_only)
     except OSError as error:
         raise NoPrivateView(
             f"the package 'determined' of its Python reads {DEFAULT_RUN_DIR}, which takes a private view of the file "

@@ -89,6 +89,10 @@ def plan(
     outside = {mount.container_path: mount.host_path for mount in spec.mounts if _is_elsewhere(mount.container_path)}
     if outside:
         environment.setdefault("DET_HOST_PATHS", json.dumps(outside))
+        guarded = [mount.container_path for mount in spec.mounts if mount.read_only and mount.container_path in outside]
+        if guarded:
+            # Kept where the task has a view of its own, in which these are mounts.
+            environment.setdefault("DET_READ_ONLY_PATHS", json.dumps(guarded))
     if who is not None:
         environment.update(_account(who.uid, home.workdir))
     argv = [str(interpreter.path) if word == PYTHON and not n else word for n, word in enumerate(spec.argv)]

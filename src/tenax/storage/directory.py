@@ -131,12 +131,14 @@ class DirectoryStorage(Storage):
         with self._explained("be written"):
             self._make_base()
             os.makedirs(folder, exist_ok=True)
-            copy_file(source, new)
+            copy_file(source, new, flush=False)
             os.rename(new, target)
 
     def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
         final = self._final(storage_id)
         with self._explained("be changed"):
+            # What a deletion that broke off has left.
+            _remove_tree(os.path.join(self.base, f".{storage_id}.deleted"))
             if not os.path.isdir(final):
                 return {}
             files = walk_files(final)

@@ -60,8 +60,8 @@ def parents(path: str) -> Iterator[str]:
         at = path.find("/", at + 1)
 
 
-def copy_file(source: str, target: str) -> None:
-    """Copy content and mode, and flush it to the disk. Shares blocks where the file system can."""
+def copy_file(source: str, target: str, *, flush: bool = True) -> None:
+    """Copy content and mode, and ``flush`` it to the disk. Shares blocks where the file system can."""
     with open(source, "rb", buffering=0) as reader, open(target, "wb", buffering=0) as writer:
         os.fchmod(writer.fileno(), stat.S_IMODE(os.fstat(reader.fileno()).st_mode) & 0o777)
         if not _copy_in_kernel(reader.fileno(), writer.fileno()):
@@ -70,7 +70,8 @@ def copy_file(source: str, target: str) -> None:
                 if not piece:
                     break
                 write_all(writer.fileno(), piece)
-        os.fsync(writer.fileno())
+        if flush:
+            os.fsync(writer.fileno())
 
 
 def _copy_in_kernel(source: int, target: int) -> bool:

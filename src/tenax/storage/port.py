@@ -79,7 +79,10 @@ class Storage(Protocol):
         """Copy into the directory ``target``, made if need be. Raises CheckpointMissing."""
 
     def put(self, path: str, source: str) -> None:
-        """Copy the file ``source`` to ``path`` beside the checkpoints, over what is there: it is whole or not there."""
+        """Copy the file ``source`` to ``path`` beside the checkpoints, over what is there.
+
+        Readers see all of it or none; it may be lost with the machine's power.
+        """
 
     def delete(self, storage_id: str, globs: Sequence[str] = EVERYTHING) -> Files:
         """Delete what matches (``**`` crosses directories; a matched directory goes whole); returns what is left.
