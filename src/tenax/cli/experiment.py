@@ -9,17 +9,36 @@ import click
 
 from tenax.cli import exits, output
 from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.experiment_choice import filters
 from tenax.cli.lazy import Entry, Group
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
 
-_STATES = ("ACTIVE", "QUEUED", "RUNNING", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
-
+#: What a list may be ordered by, as it is spelled here.
+_WIRE_ORDERS = {"started": "start_time", "ended": "end_time", "trials": "num_trials", "metric": "searcher_metric_val",
+                "checkpoints": "checkpoint_count", "size": "checkpoint_size", "pool": "resource_pool"}  # fmt: skip
+_RISING = ("name", "description", "state", "user", "pool")
+_ORDERS = ("id", "name", "description", "state", "user", "progress", *_WIRE_ORDERS)
 
 #: In files of their own.
 _ENTRIES = {
+    "pause": Entry("tenax.cli.experiment_verbs:pause", "Pause: every trial saves and leaves its slots."),
+    "activate": Entry("tenax.cli.experiment_verbs:activate", "Let paused experiments go on.", ("unpause",)),
+    "cancel": Entry("tenax.cli.experiment_verbs:cancel", "End experiments: every trial saves first."),
+    "kill": Entry("tenax.cli.experiment_verbs:kill", "End experiments at once."),
+    "archive": Entry("tenax.cli.experiment_verbs:archive", "Hide experiments that have ended from lists."),
+    "unarchive": Entry("tenax.cli.experiment_verbs:unarchive", "Show archived experiments in lists again."),
+    "delete": Entry("tenax.cli.experiment_verbs:delete", "Delete experiments with all that they left."),
+    "continue": Entry("tenax.cli.experiment_again:continue_", "Let an experiment go on after its end."),
+    "fork": Entry("tenax.cli.experiment_again:fork", "Create an experiment like another one."),
+    "set": Entry("tenax.cli.experiment_edit:set_", "Change its words, its share of the cluster."),
+    "label": Entry("tenax.cli.experiment_edit:label", "Add and remove labels."),
+    "move": Entry("tenax.cli.experiment_edit:move", "File it in another project."),
     "gc-policy": Entry("tenax.cli.gc_policy:command", "Show or change which checkpoints are kept, and why."),
+    "download": Entry("tenax.cli.experiment_files:download", "Fetch the best checkpoints."),
+    "download-model-def": Entry("tenax.cli.experiment_files:download_model_def", "Fetch the code that it came with."),
+    "delete-tb-files": Entry("tenax.cli.experiment_files:delete_tb_files", "Delete its TensorBoard files."),
 }
 
 
@@ -43,7 +62,13 @@ def group() -> None:
     "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file, too."
 )
 @click.option("--paused", is_flag=True, help="Create it without starting it.")
-@click.option("--project", "--project_id", "project_id", type=int, metavar="ID", help="Put it into this project.")
+@click.option(
+    "--project",
+    "--project_id",
+    metavar="PROJECT",
+    help="Put it into this project: its id, key or WORKSPACE/NAME.",
+)
+@click.option("--template", metavar="NAME", help="Lay the configuration over this template.")
 @click.option("--dry-run", is_flag=True, help="Only check the configuration.")
 @json_option
 @pass_access
@@ -55,7 +80,8 @@ def create(
     overrides: Tuple[str, ...],
     includes: Tuple[Path, ...],
     paused: bool,
-    project_id: Optional[int],
+    project: Optional[str],
+    template: Optional[str],
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -63,6 +89,7 @@ def create(
 
     What .detignore in DIRECTORY names is left out. CONFIG may be - for standard input.
     """
+    from tenax.cli.experiment_choice import project_id
     from tenax.cli.overrides import configuration
     from tenax.client.context import read_context
     from tenax.client.experiments import create_experiment
@@ -71,8 +98,15 @@ def create(
     if includes and directory is None:
         raise click.UsageError("--include adds to the code: name its DIRECTORY, too.")
     files = read_context(directory, includes) if directory is not None else []
+    session = access.session()
     experiment, remarks = create_experiment(
-        access.session(), text, files, activate=not paused, project_id=project_id, validate_only=dry_run
+        session,
+        text,
+        files,
+        activate=not paused,
+        project_id=project_id(session, project),
+        validate_only=dry_run,
+        template=template,
     )
     for remark in remarks:
         output.warn(remark)
@@ -107,37 +141,50 @@ def follow_to_the_end(experiment: Experiment) -> int:
 
 @group.command("list")
 @click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    type=click.Choice(_STATES, case_sensitive=False),
-    metavar="STATE",
-    help=f"Only those in this state: {', '.join(_STATES)}.",
-)
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many, the newest.")
-@json_option
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Those of this user; as often as needed.")
+@filters
+@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
+@click.option("--sort-by", type=click.Choice(_ORDERS), default="id", metavar="ORDER", help=f"{', '.join(_ORDERS)}.")
+@click.option("--reverse", is_flag=True, help="From the other end of that order.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many, the first in that order.")
+@list_options
 @pass_access
-def list_(access: Access, everybodys: bool, states: Tuple[str, ...], limit: Optional[int], as_json: bool) -> None:
+def list_(
+    access: Access,
+    everybodys: bool,
+    users: Tuple[str, ...],
+    name: str,
+    labels: Tuple[str, ...],
+    states: Tuple[str, ...],
+    project: Optional[str],
+    archived: Optional[bool],
+    sort_by: str,
+    reverse: bool,
+    limit: Optional[int],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
     """List experiments, the newest first: yours, or with --all everybody's."""
+    from tenax.cli.experiment_choice import project_id
+    from tenax.cli.experiment_view import show_list
     from tenax.client.experiments import list_experiments
     from tenax.client.users import whoami
 
     session = access.session()
-    users = [] if everybodys else [whoami(session).username]
     found = list_experiments(
         session,
-        users=users,
+        users=users or ([] if everybodys else [whoami(session).username]),
         states=states,
-        archived=None if everybodys else False,
+        archived=archived if archived is not None or everybodys else False,
         limit=limit,
+        name=name,
+        labels=labels,
+        project_id=project_id(session, project),
+        sort=_WIRE_ORDERS.get(sort_by, sort_by),
+        # The newest and the largest come first, names and states from A to Z.
+        descending=(sort_by not in _RISING) is not reverse,
     )
-    if as_json:
-        output.document([experiment.raw for experiment in found])
-        return
-    from tenax.cli.experiment_view import list_table
-
-    list_table(found)
+    show_list(found, as_json, as_csv)
     if not found:
         output.say("There is none. Create one with: tenax experiment create CONFIG DIRECTORY")
 
@@ -207,20 +254,18 @@ def wait(access: Access, number: int, interval: float) -> int:
 
 @group.command("list-trials")
 @click.argument("number", metavar="EXPERIMENT", type=int)
-@json_option
+@list_options
 @pass_access
-def list_trials(access: Access, number: int, as_json: bool) -> None:
+def list_trials(access: Access, number: int, as_json: bool, as_csv: bool) -> None:
     """List the trials of an experiment."""
     from tenax.client.experiments import get_experiment
 
     experiment = get_experiment(access.session(), number)
     trials = experiment.trials()
-    if as_json:
-        output.document([trial.raw for trial in trials])
-        return
-    from tenax.cli.experiment_view import trial_table
+    from tenax.cli.experiment_view import trial_cells
 
-    trial_table(experiment, trials)
+    columns, rows = trial_cells(experiment.metric, trials)
+    output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
 
 
 @group.command("list-checkpoints")
@@ -237,57 +282,6 @@ def list_checkpoints(access: Access, number: int, best: Optional[int], as_json: 
     show_list(experiment.checkpoints(best), experiment.metric, as_json, as_csv)
 
 
-def _verb(name: str, done: str, help_: str) -> None:
-    @group.command(name, help=help_)
-    @click.argument("numbers", metavar="EXPERIMENT...", type=int, nargs=-1, required=True)
-    @pass_access
-    def run(access: Access, numbers: Tuple[int, ...]) -> int:
-        return _each(access, numbers, name, done)
-
-
-def _each(access: Access, numbers: Tuple[int, ...], verb: str, done: str) -> int:
-    """Do it to each, also after one has refused; the exit code of the last refusal."""
-    from tenax.client.experiments import get_experiment
-    from tenax.errors import UserError
-
-    code = exits.OK
-    for number in numbers:
-        try:
-            experiment = get_experiment(access.session(), number)
-            if verb == "delete":
-                experiment.delete()
-            else:
-                experiment.do(verb)
-        except UserError as error:
-            told = str(error)
-            output.fail(told if f"experiment {number}" in told else f"experiment {number}: {told}")
-            code = exits.code_of(error)
-        else:
-            print(f"Experiment {number} {done}")
-    return code
-
-
-_verb("pause", "is asked to pause", "Pause: every trial saves and leaves its slots.")
-_verb("activate", "is active", "Let a paused experiment go on.")
-_verb("cancel", "is asked to end", "End an experiment: every trial saves first.")
-_verb("kill", "is ended", "End an experiment at once.")
-_verb("archive", "is archived", "Hide an experiment that has ended from lists.")
-_verb("unarchive", "is no longer archived", "Show an archived experiment in lists again.")
-
-
-@group.command()
-@click.argument("numbers", metavar="EXPERIMENT...", type=int, nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@pass_access
-def delete(access: Access, numbers: Tuple[int, ...], yes: bool) -> int:
-    """Delete experiments with their metrics, logs and checkpoints."""
-    if not yes:
-        listed = ", ".join(str(number) for number in numbers)
-        click.confirm(f"Delete experiment {listed} with its metrics, logs and checkpoints?", abort=True, err=True)
-    return _each(access, numbers, "delete", "is being deleted")
-
-
 group.alias("list", "ls")
 group.alias("list-trials", "lt")
 group.alias("list-checkpoints", "lc")
-group.alias("activate", "unpause")

@@ -26,8 +26,8 @@ _LIST = (
 )
 
 
-def list_table(experiments: Sequence[Experiment]) -> None:
-    """Print a list of experiments; the last column says why one waits."""
+def show_list(experiments: Sequence[Experiment], as_json: bool, as_csv: bool) -> None:
+    """Print a list of experiments; the last column of the table says why one waits."""
     rows = [
         [
             str(one.id),
@@ -44,8 +44,8 @@ def list_table(experiments: Sequence[Experiment]) -> None:
         ]
         for one in experiments
     ]
-    columns = _LIST if any(one.reason for one in experiments) else _LIST[:-1]
-    output.table(columns, rows)
+    columns = _LIST if as_csv or any(one.reason for one in experiments) else _LIST[:-1]
+    output.listing(columns, rows, [one.raw for one in experiments], as_json, as_csv)
 
 
 def overview(experiment: Experiment, trials: Sequence[Trial]) -> None:

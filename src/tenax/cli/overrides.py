@@ -29,7 +29,11 @@ def configuration(path: Path, overrides: Sequence[str] = ()) -> str:
 
 def document_of(path: Optional[Path], overrides: Sequence[str] = ()) -> JsonObject:
     """The document of a YAML file (of none: an empty one) with the overrides laid over it. Raises InvalidInput."""
-    document = {} if path is None else parsed(_read(path), path)
+    return laid_over({} if path is None else parsed(_read(path), path), overrides)
+
+
+def laid_over(document: JsonObject, overrides: Sequence[str]) -> JsonObject:
+    """``document``, changed in place, with the overrides laid over it. Raises InvalidInput."""
     for override in overrides:
         keys, value = _assignment(override)
         _lay(document, keys, value, override)

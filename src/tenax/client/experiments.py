@@ -14,6 +14,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint
 from tenax.client.garbage import Garbage, Policy, garbage_of, set_policy
+from tenax.client.many_experiments import Wanted
 from tenax.client.session import Query, Session, Unreachable, at
 from tenax.client.trials import FOLLOW_S, LogLine, Trial, pages, read_logs
 from tenax.errors import NotFound, TryAgain
@@ -25,8 +26,8 @@ ENDED = ("COMPLETED", "CANCELED", "ERROR")
 VERBS = ("activate", "pause", "cancel", "kill", "archive", "unarchive")
 #: What a list may be ordered by.
 ORDERS = (
-    "id", "name", "description", "state", "start_time", "end_time", "user", "progress", "num_trials", "searcher_metric_val",
-    "checkpoint_count", "checkpoint_size", "forked_from", "resource_pool", "project_id",
+    "id", "name", "description", "state", "start_time", "end_time", "user", "progress", "num_trials",
+    "searcher_metric_val", "checkpoint_count", "checkpoint_size", "forked_from", "resource_pool", "project_id",
 )  # fmt: skip
 
 
@@ -155,6 +156,13 @@ class Experiment:
         found.sort(key=lambda one: (one.searcher_metric is None, sign * (one.searcher_metric or 0.0), -one.steps))
         return found[:limit]
 
+    def checkpoints_by(self, metric: str, *, smaller_is_better: bool) -> List[Checkpoint]:
+        """Those of its checkpoints with a validation that has ``metric``, the best first."""
+        path = at("/api/v1/experiments/{}/checkpoints", self.id)
+        order = "ORDER_BY_ASC" if smaller_is_better else "ORDER_BY_DESC"
+        query: Query = {"sortByMetric": metric, "orderBy": order}
+        return [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints", query)]
+
     def garbage(
         self,
         *,
@@ -191,7 +199,7 @@ class Experiment:
         if max_slots is not None or unlimited:
             # Null, and not its absence, takes the limit away.
             share["maxSlots"] = None if unlimited else max_slots
-        body = {key: value for key, value in words.items() if value is not None}
+        body: JsonObject = {key: value for key, value in words.items() if value is not None}
         if share:
             body["resources"] = share
         answer = self.session.call("PATCH", at("/api/v1/experiments/{}", self.id), body=body)
@@ -258,33 +266,6 @@ def get_experiment(session: Session, number: int) -> Experiment:
     return Experiment.read(_whole(answer), session)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which experiments are meant; empty and None: no matter."""
-
-    #: A part of the name, whatever its case.
-    name: str = ""
-    description: str = ""
-    #: All of them.
-    labels: Tuple[str, ...] = ()
-    users: Tuple[str, ...] = ()
-    states: Tuple[str, ...] = ()
-    archived: Optional[bool] = None
-    project_id: Optional[int] = None
-
-    def query(self) -> Query:
-        """As the master is asked."""
-        return {
-            "name": self.name or None,
-            "description": self.description or None,
-            "labels": list(self.labels),
-            "users": list(self.users),
-            "states": [f"STATE_{state}" for state in self.states],
-            "archived": self.archived,
-            "projectId": self.project_id,
-        }
-
-
 def list_experiments(
     session: Session,
     *,
@@ -312,44 +293,6 @@ def list_experiments(
             break
         found.append(Experiment.read(value, session))
     return found
-
-
-def count_experiments(session: Session, wanted: Wanted) -> int:
-    """How many there are."""
-    answer = session.get("/api/v1/experiments", {**wanted.query(), "limit": -2})
-    return reading.integer(reading.record(answer, "pagination"), "total")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one of many."""
-
-    id: int
-    #: Why it was not done; empty where it was.
-    error: str
-
-
-def act_on_many(session: Session, verb: str, wanted: Wanted, **more: int) -> List[Outcome]:
-    """Do something to all experiments that are meant, each by itself.
-
-    ``verb``: one of VERBS, ``delete``, ``move`` (with ``destinationProjectId``) or ``retain_logs`` (with ``numDays``).
-    """
-    from tenax.client.users import get_user
-
-    filters: JsonObject = {
-        "name": wanted.name or None,
-        "description": wanted.description or None,
-        "labels": list(wanted.labels),
-        "states": [f"STATE_{state}" for state in wanted.states],
-        "archived": wanted.archived,
-        "userIds": [get_user(session, user).id for user in wanted.users],
-    }
-    body: JsonObject = {"experimentIds": [], "filters": filters, "projectId": wanted.project_id, **more}
-    method = {"delete": "DELETE", "retain_logs": "PUT"}.get(verb, "POST")
-    answer = session.call(method, at("/api/v1/projects/{}/experiments/{}", wanted.project_id or 0, verb), body=body)
-    return [
-        Outcome(reading.integer(one, "id"), reading.text(one, "error")) for one in reading.records(answer, "results")
-    ]
 
 
 def create_experiment(
@@ -410,10 +353,6 @@ __all__ = [
     "ORDERS",
     "VERBS",
     "Experiment",
-    "Outcome",
-    "Wanted",
-    "act_on_many",
-    "count_experiments",
     "create_experiment",
     "get_experiment",
     "list_experiments",

@@ -1,0 +1,93 @@
+"""Which experiments a command is about: those that are named, or all that a filter finds; and what is done to each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
+
+import click
+
+from tenax.cli import exits, output
+
+if TYPE_CHECKING:
+    from tenax.cli.access import Access
+    from tenax.client.many_experiments import Wanted
+    from tenax.client.session import Session
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+STATES = ("ACTIVE", "QUEUED", "RUNNING", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
+
+
+def filters(function: Function) -> Function:
+    """Options that choose experiments: names, labels, states, projects."""
+    options = (
+        click.option("--name", default="", metavar="PART", help="Only those with this in their name."),
+        click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only those with this label, too."),
+        click.option(
+            "--state",
+            "states",
+            multiple=True,
+            type=click.Choice(STATES, case_sensitive=False),
+            metavar="STATE",
+            help=f"Only those in this state: {', '.join(STATES)}.",
+        ),
+        click.option("--project", metavar="PROJECT", help="Only those in this project: its id, key or WORKSPACE/NAME."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def chosen(function: Function) -> Function:
+    """The arguments of a command for many experiments: numbers, or filters and ``--yes``."""
+    asked = click.option("-y", "--yes", is_flag=True, help="Do not ask.")(filters(function))
+    return click.argument("numbers", metavar="[EXPERIMENT...]", type=int, nargs=-1)(asked)
+
+
+def project_id(session: Session, project: Optional[str]) -> Optional[int]:
+    """The number of a project that is named in one word. Raises NotFound."""
+    if not project:
+        return None
+    from tenax.client.projects import get_project
+
+    return get_project(session, project).id
+
+
+def wanted_of(
+    access: Access, name: str, labels: Tuple[str, ...], states: Tuple[str, ...], project: Optional[str]
+) -> Optional[Wanted]:
+    """The caller's own experiments that are chosen; None where nothing chooses."""
+    from tenax.client.many_experiments import Wanted
+    from tenax.client.users import whoami
+
+    if not (name or labels or states or project):
+        return None
+    session = access.session()
+    return Wanted(
+        name=name,
+        labels=labels,
+        users=(whoami(session).username,),
+        states=states,
+        project_id=project_id(session, project),
+    )
+
+
+def each_wanted(access: Access, verb: str, wanted: Wanted, done: str, question: str, yes: bool, **more: int) -> int:
+    """Do it to all that are chosen, after asking; the exit code."""
+    from tenax.client.many_experiments import act_on_many, count_experiments
+
+    session = access.session()
+    count = count_experiments(session, wanted)
+    if not count:
+        output.say("None of your experiments is chosen by that.")
+        return exits.OK
+    if not yes:
+        click.confirm(f"{question} {count} experiment{'' if count == 1 else 's'}?", abort=True, err=True)
+    code = exits.OK
+    for outcome in act_on_many(session, verb, wanted, **more):
+        if outcome.error:
+            output.fail(f"experiment {outcome.id}: {outcome.error}")
+            code = exits.FAILED
+        else:
+            print(f"Experiment {outcome.id} {done}")
+    return code
