@@ -9,7 +9,7 @@ import msgspec
 from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from tenax.errors import InvalidInput, NotFound, NotNow
+from tenax.errors import Forbidden, InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.ndjson import line, ndjson
@@ -133,7 +133,7 @@ async def run_of(master: Master, caller: Caller, trial_id: int, values: JsonObje
         caller.may_change(view.owner_id, f"trial {trial_id}")
         return view.run_id if told is None else told
     if caller.task.trial_id != trial_id:
-        raise NotNow(f"the token is not that of trial {trial_id}")
+        raise Forbidden(f"the token is not that of trial {trial_id}")
     if told is not None and told != caller.task.run_id:
         raise NotNow(
             f"the report is of run {told}, and the token is that of run {caller.task.run_id}: only that one may report"

@@ -11,7 +11,7 @@ from typing import cast
 from asyncpg import Connection
 from fastapi import Request, Response
 
-from tenax.errors import InvalidInput, Unsupported
+from tenax.errors import Forbidden, InvalidInput, Unsupported
 from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.unmanaged import Word
 from tenax.master.api import logs, speaking
@@ -136,7 +136,9 @@ async def post_logs(master: MasterDep, caller: CallerDep, request: Request) -> R
     body = await request.body()
     task_id, lines, origins = await master.intake.threads.run(_posted, body)
     async with master.db.connection() as conn:
-        await speaking.for_task(conn, caller, task_id)
+        run = await speaking.for_task(conn, caller, task_id)
+    if run.task_id != task_id:
+        raise Forbidden(f"the token is not that of task {task_id}")
     await logs.keep(master, task_id, lines, origins)
     return Response(b'""', media_type="application/json")
 
