@@ -150,3 +150,24 @@ def test_an_upload_that_broke_off_is_found(shared: Machine, tmp_path: Path) -> N
     with shared.client() as client:
         client.experiment(number).delete()
     wait_for(lambda: not on_disk(storage) or None, "the end of everything")
+
+
+def test_what_the_master_may_not_touch_a_task_deletes(shared: Machine, tmp_path: Path) -> None:
+    """A place that only the script has named: the files go all the same, as their owner's doing, on an agent."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    text = SAVING.replace("core.init()", f"core.init(checkpoint_storage={str(elsewhere)!r})")
+    x: Json = {"type": "categorical", "vals": [1.0]}
+    number, _ = submit(shared, tmp_path, text, Policy(0, 0, 1), x=x, saves=3, files=1)
+    ended = outlast(shared, number)
+    assert ended.state == "COMPLETED", output(shared, ended.trials()[0])
+    _, checkpoints = all_of(shared, number)
+    latest = {max(checkpoints, key=lambda one: one.steps).uuid}
+    wait_for(lambda: on_disk(elsewhere) == latest or None, "the end of two checkpoints")
+    wait_for(
+        lambda: sorted(one.state for one in all_of(shared, number)[1]) == ["COMPLETED", "DELETED", "DELETED"] or None,
+        "their records to say so",
+    )
+    with shared.client() as client:
+        client.experiment(number).delete()
+    wait_for(lambda: not on_disk(elsewhere) or None, "the end of everything")

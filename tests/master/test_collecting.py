@@ -45,7 +45,7 @@ async def desk(api: Api) -> Desk:
 
 async def collect(api: Api, desk: Desk) -> float | None:
     """A pass, as after a start."""
-    return await Collecting(storage(api)).make_pass(desk, EVERYTHING)
+    return await Collecting(api.master.settings).make_pass(desk, EVERYTHING)
 
 
 def storage(api: Api) -> JsonObject:
@@ -198,32 +198,83 @@ async def test_a_master_that_ends_in_between_loses_nothing(
     assert (await shown(api, 2))["going"] is None
 
 
-async def test_what_cannot_be_deleted_is_told_and_tried_again(api: Api, desk: Desk) -> None:
-    """On the checkpoint, and once in the log of its trial; then it works."""
+async def gc_tasks(api: Api) -> list[tuple[str, JsonObject]]:
+    """Tasks that delete on agents and have not ended: id, and what each is to do."""
+    async with api.master.db.connection() as conn:
+        rows = await conn.fetch(
+            "select task_id, spec from tasks where kind = 'CHECKPOINT_GC' and ended_at is null order by created_at"
+        )
+    return [(row["task_id"], json.loads(row["spec"]["files"][0]["content"])) for row in rows]
+
+
+async def tell(api: Api, task_id: str, *removals: JsonObject) -> int:
+    """What such a task tells, with the token of an attempt of its own."""
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "insert into allocations (allocation_id, task_id, run_id, slots) values ($1, $2, 1, 0)"
+            " on conflict do nothing",
+            f"{task_id}.1",
+            task_id,
+        )
+    client = await api.task(f"{task_id}.1")
+    return (await client.post("/api/v1/checkpoints/removals", {"removals": list(removals)})).status_code
+
+
+async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, desk: Desk) -> None:
+    """One for all of an owner in a place; what it tells is recorded, and what it was not asked for is not."""
+    one = await running(api)
+    await saved(api, one, 0.9, 0.5, 0.7, 0.6, 0.8)
+    await end(api)
+    base(api).rename(base(api).with_name("unmounted"))
+    await collect(api, desk)
+    ((task, asked),) = await gc_tasks(api)
+    assert asked["storage"]["host_path"] == str(base(api))
+    assert [each["uuid"] for each in asked["removals"]] == [uuid(2), uuid(3), uuid(4)]
+    assert "mount it" in str((await shown(api, 2))["going"])
+    await collect(api, desk)
+    assert len(await gc_tasks(api)) == 1, "it is at work"
+    gone: list[JsonObject] = [{"uuid": uuid(number), "resources": {}} for number in (1, 2, 3)]
+    assert await tell(api, task, *gone, {"uuid": "absent", "resources": {}}) == 200
+    states = [(await shown(api, number))["state"] for number in (1, 2, 3, 4)]
+    assert states == ["STATE_COMPLETED", "STATE_DELETED", "STATE_DELETED", "STATE_COMPLETED"]
+    assert (await one.task.post("/api/v1/checkpoints/removals", {"removals": gone})).status_code in (200, 401)
+
+
+async def test_what_a_task_could_not_delete_is_told_and_tried_again(api: Api, desk: Desk) -> None:
+    """By the master first; each reason stands once in the log of the trial."""
     one = await running(api)
     await saved(api, one, 0.9, 0.5, 0.7)
     await end(api)
     hidden = base(api).rename(base(api).with_name("unmounted"))
-    wait = await collect(api, desk)
-    assert wait is not None
-    assert 0 < wait <= 5
-    assert "mount it" in str((await shown(api, 2))["going"])
-    removals = (await api.user.get("/api/v1/experiments/1/garbage")).json()["removals"]
-    assert [(each["uuid"], each["tries"]) for each in removals] == [(uuid(2), 1)]
-    await change(api, "update removals set retry_at = now()")
-    await collect(api, desk)
-    base(api).mkdir()
-    await change(api, "update removals set retry_at = now()")
-    await collect(api, desk)
-    assert "is empty on the master's machine" in str((await shown(api, 2))["going"])
-    base(api).rmdir()
+    for why in ("no room", "no room", None):
+        await collect(api, desk)
+        ((task, _),) = await gc_tasks(api)
+        if why is not None:
+            await tell(api, task, {"uuid": uuid(2), "failure": why})
+        await change(api, "update tasks set ended_at = now() where kind = 'CHECKPOINT_GC'")
+        wait = await collect(api, desk)
+        assert wait is not None
+        assert 0 < wait <= 20
+        expected = why or f"task {task}, which was to delete it on an agent, has ended"
+        assert expected in str((await shown(api, 2))["going"])
+        await change(api, "update removals set retry_at = now()")
     hidden.rename(base(api))
-    await change(api, "update removals set retry_at = now()")
     assert await collect(api, desk) is None
     assert files(api) == [1, 3]
     log = (await api.user.get(f"/api/v1/trials/{one.trial}/logs")).text
-    lines = [json.loads(line)["result"]["message"] for line in log.splitlines()]
-    assert sum("could not be deleted" in line for line in lines) == 2, "once for each reason"
+    assert sum("no room" in line for line in log.splitlines()) == 1
+
+
+async def test_an_empty_storage_may_be_one_that_is_not_mounted(api: Api, desk: Desk) -> None:
+    """Nothing counts as deleted because nothing is there at all."""
+    one = await running(api)
+    await saved(api, one, 0.9, 0.5, 0.7)
+    await end(api)
+    base(api).rename(base(api).with_name("unmounted"))
+    base(api).mkdir()
+    await collect(api, desk)
+    assert "is empty on the master's machine" in str((await shown(api, 2))["going"])
+    assert (await shown(api, 2))["state"] == "STATE_COMPLETED"
 
 
 async def test_uploads_that_were_never_reported_are_collected(api: Api, desk: Desk) -> None:

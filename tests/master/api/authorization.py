@@ -175,6 +175,7 @@ POLICIES: dict[str, Allow] = {
     "PreviewCheckpointGC": Allow.USER,
     "GetExperimentGarbage": Allow.USER,
     "DeleteTensorboardFiles": Allow.USER,
+    "ReportRemovals": Allow.TASK,
     # Tasks.
     "GetTasks": Allow.USER,
     "GetTask": Allow.USER,

@@ -83,16 +83,22 @@ async def test_code_goes_with_the_last_experiment_that_has_it(api: Api, desk: De
 
 
 async def test_what_cannot_be_deleted_says_why_and_can_be_asked_again(api: Api, desk: Desk) -> None:
-    """A storage out of the master's reach; once it is there, the deletion works."""
+    """A storage out of the master's reach is left to a task; if that fails, too, it stays, and is deleted later."""
     _, folder = await ended(api)
     base = folder.parent
     hidden = base.rename(base.with_name("elsewhere"))
     await api.user.ask("DELETE", "/api/v1/experiments/1")
+    assert await make_pass(desk) is not None
+    waiting = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]
+    assert waiting["state"] == "STATE_DELETING"
+    assert str(base) in waiting["reason"]
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update removals set tries = 1, failure = 'no agent sees it'")
     await make_pass(desk)
     failed = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]
     assert failed["state"] == "STATE_DELETE_FAILED"
     assert UUID in failed["reason"]
-    assert str(base) in failed["reason"]
+    assert "no agent sees it" in failed["reason"]
     hidden.rename(base)
     await api.user.ask("DELETE", "/api/v1/experiments/1")
     await make_pass(desk)

@@ -173,8 +173,8 @@ async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple
                 raise NotNow(f"trial {trial} still runs and may start from checkpoint {view.uuid}: end it first")
         reason = f"deleted by {caller.person.username}"
         doomed = await garbage.doom(conn, {view.uuid: reason for view in views}, globs=globs, wait_s=_OWN_S)
-    failures = [await clear(master.db.transaction, _clusters(master), uuid) for uuid in doomed]
-    told = [failure for failure in failures if failure is not None]
+    outcomes = [await clear(master.db.transaction, _clusters(master), uuid) for uuid in doomed]
+    told = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.afar]
     if told:
         raise NotNow(f"{len(told)} of {len(views)} could not be deleted yet, and are tried again: {told[0]}")
     return Empty()

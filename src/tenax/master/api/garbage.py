@@ -13,14 +13,21 @@ from tenax.errors import NotNow
 from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.experiment import ENDED
 from tenax.lifecycle.garbage import Fate, Policy
-from tenax.master.api.deps import CallerDep, MasterDep
+from tenax.master import afar
+from tenax.master.api.deps import CallerDep, MasterDep, TaskDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.clearing import configured_place
 from tenax.master.reach import delete_tensorboard, place_of
 from tenax.master.store import experiments, garbage, listings_checkpoints
 from tenax.master.store.garbage import Situation
 from tenax.master.store.listings_checkpoints import CheckpointView
-from tenax.wire.api.garbage import CheckpointFate, CheckpointPolicy, CheckpointRemoval, GetExperimentGarbageResponse
+from tenax.wire.api.garbage import (
+    CheckpointFate,
+    CheckpointPolicy,
+    CheckpointRemoval,
+    GetExperimentGarbageResponse,
+    ReportRemovalsRequest,
+)
 from tenax.wire.api.message import Empty, rfc3339
 
 routes = Routes("Checkpoints")
@@ -108,6 +115,14 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
         raise NotNow(f"experiment {experiment_id} still writes TensorBoard files: cancel or kill it first")
     place = place_of(None, configured_place(config), cast("JsonObject | None", master.settings.checkpoint_storage))
     await anyio.to_thread.run_sync(delete_tensorboard, place, str(master.cluster.cluster_id), experiment_id)
+    return Empty()
+
+
+@routes.post("/api/v1/checkpoints/removals", "ReportRemovals", allow=Allow.TASK)
+async def report_removals(master: MasterDep, task: TaskDep, body: ReportRemovalsRequest) -> Empty:
+    """A task that deletes files on an agent tells what became of them."""
+    async with master.db.transaction() as conn:
+        await afar.reported(conn, task.task_id, {report.uuid: report for report in body.removals})
     return Empty()
 
 

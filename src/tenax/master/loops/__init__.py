@@ -39,7 +39,7 @@ def start(
         Scheduling(settings.pools, secret, patience),
         Rescuing(reconnect_wait_s),
         Deleting(storage),
-        Collecting(storage),
+        Collecting(settings),
         Retaining(settings.log_retention_days, settings.retention_schedule()),
         telling,
     )

@@ -2,18 +2,23 @@
 
 While an experiment runs, too: what newer ones have superseded goes at once. An experiment is looked at when one of its
 checkpoints was reported, a trial or the experiment ended, or its policy changed. Uploads that no task can report any
-more are looked for in each pass. Decisions are rows before files go; a removal that fails waits longer each time.
+more are looked for in each pass. Decisions are rows before files go; what the master cannot reach is left to a task on
+an agent; a removal that fails waits longer each time.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import structlog
 
+from tenax.config.master import MasterSettings
 from tenax.jsonvalue import JsonObject
+from tenax.master import afar
 from tenax.master.clearing import clear
 from tenax.master.loops.loop import Desk, each
+from tenax.master.store import afar as in_hand
 from tenax.master.store import experiments, garbage
 from tenax.master.store.garbage import KIND
 from tenax.master.store.wakeups import Woken
@@ -32,20 +37,20 @@ class Collecting:
     name = "collecting"
     kind = KIND
 
-    def __init__(self, clusters_storage: JsonObject | None) -> None:
-        self._clusters = clusters_storage
+    def __init__(self, settings: MasterSettings) -> None:
+        self._settings = settings
+        self._clusters = cast("JsonObject | None", settings.checkpoint_storage)
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Decide where something has changed, then delete what was decided."""
         async with desk.looking() as conn:
             marked = await garbage.due(conn, _AT_ONCE)
         await each([str(one) for one in marked], lambda name: self._decide(desk, int(name)), loop=self.name)
-        async with desk.transaction() as conn:
-            for uuid in await garbage.doom_abandoned(conn):
-                log.info("an upload was never reported", checkpoint=uuid)
+        await self._find_uploads(desk)
         async with desk.looking() as conn:
             waiting = await garbage.waiting(conn, _AT_ONCE)
         await self._clear_all(desk, waiting)
+        await self._send_afar(desk)
         if len(marked) == _AT_ONCE or len(waiting) == _AT_ONCE:
             return 0.0
         async with desk.looking() as conn:
@@ -61,6 +66,22 @@ class Collecting:
             fates = now.fates() if mark.asked or not now.unmanaged else ()
             await garbage.doom(conn, {fate.uuid: fate.reasons[0] for fate in fates if not fate.keep})
             await garbage.settle(conn, experiment_id, mark)
+
+    async def _find_uploads(self, desk: Desk) -> None:
+        async with desk.looking() as conn:
+            if not await garbage.any_upload(conn):
+                return
+        async with desk.transaction() as conn:
+            for uuid in await garbage.doom_abandoned(conn):
+                log.info("an upload was never reported", checkpoint=uuid)
+
+    async def _send_afar(self, desk: Desk) -> None:
+        async with desk.looking() as conn:
+            if not await in_hand.any_there(conn):
+                return
+        async with desk.transaction() as conn:
+            await afar.take_back(conn)
+            await afar.launch(conn, self._settings)
 
     async def _clear_all(self, desk: Desk, uuids: list[str]) -> None:
         room = asyncio.Semaphore(_TOGETHER)

@@ -1,7 +1,8 @@
 """The deleting loop: experiments that are to go, first their files, then their rows.
 
-Files go first: a row without files can be deleted again, files without a row are found by nobody. What cannot be done
-makes the experiment DELETE_FAILED, with the reason; it can be asked for again.
+Files go first: a row without files can be deleted again, files without a row are found by nobody. What the master does
+not reach is left to the collecting loop, and so to a task on an agent. What cannot be done makes the experiment
+DELETE_FAILED, with the reason; it can be asked for again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tenax.master.clearing import configured_place
 from tenax.master.loops.emptying import empty_folders
 from tenax.master.loops.loop import Desk, each
 from tenax.master.reach import delete_checkpoint, delete_tensorboard, place_of
-from tenax.master.store import deletion, experiments
+from tenax.master.store import deletion, experiments, garbage
 from tenax.master.store.deletion import Remains
 from tenax.master.store.wakeups import Woken
 from tenax.storage.port import StorageFailed
@@ -59,7 +60,12 @@ class Deleting:
             return True
         if left.held:
             return False
-        failure = left.obstacle or await asyncio.to_thread(_delete_files, left, experiment_id, self._clusters)
+        failure = left.obstacle
+        if failure is None:
+            undone = await asyncio.to_thread(_delete_checkpoints, left, self._clusters)
+            if undone:
+                return await _leave_to_a_task(desk, experiment_id, left, undone)
+            failure = await asyncio.to_thread(_delete_tensorboard, left, experiment_id, self._clusters)
         async with desk.transaction() as conn:
             if failure is None:
                 await deletion.delete_rows(conn, experiment_id)
@@ -69,14 +75,43 @@ class Deleting:
         return True
 
 
-def _delete_files(left: Remains, experiment_id: int, clusters: JsonObject | None) -> str | None:
-    """Delete the files of all checkpoints, and TensorBoard's; the first reason why some cannot be, in words."""
+async def _leave_to_a_task(desk: Desk, experiment_id: int, left: Remains, undone: dict[str, str]) -> bool:
+    """What the master cannot delete becomes removals, which end on an agent; False: they have not ended yet."""
+    async with desk.transaction() as conn:
+        pending = {one.uuid: one for one in await garbage.of_experiment(conn, experiment_id)}
+        failed = next((one for one in pending.values() if one.uuid in undone and one.tries and one.failure), None)
+        if failed is not None:
+            for uuid in pending:
+                # Asked again it begins anew.
+                await garbage.forget(conn, uuid)
+            failure = f"checkpoint {failed.uuid} could not be deleted: {failed.failure}"
+            await experiments.ask(conn, experiment_id, ExperimentEvent.DELETE_FAILED, failure)
+            return True
+        new = {one.uuid: one.unreported for one in left.checkpoints if one.uuid in undone and one.uuid not in pending}
+        reason = f"experiment {experiment_id} is deleted"
+        await garbage.doom(conn, {uuid: reason for uuid, unreported in new.items() if not unreported})
+        await garbage.doom_uploads(conn, [uuid for uuid, unreported in new.items() if unreported], reason)
+        if new:
+            words = "being deleted, with a task on an agent for what the master cannot reach"
+            await deletion.tell(conn, experiment_id, f"{words}: {undone[min(new)]}")
+    return False
+
+
+def _delete_checkpoints(left: Remains, clusters: JsonObject | None) -> dict[str, str]:
+    """Delete the files of all checkpoints; those that could not be, with the reason in words."""
     own = configured_place(left.config)
+    undone: dict[str, str] = {}
     for checkpoint in left.checkpoints:
         try:
             delete_checkpoint(place_of(checkpoint.storage, own, clusters), checkpoint.uuid)
         except (NotNow, StorageFailed) as error:
-            return f"checkpoint {checkpoint.uuid} could not be deleted: {error}"
+            undone[checkpoint.uuid] = str(error)
+    return undone
+
+
+def _delete_tensorboard(left: Remains, experiment_id: int, clusters: JsonObject | None) -> str | None:
+    """Delete what TensorBoard wrote; why it could not be, in words."""
+    own = configured_place(left.config)
     if own is None:
         return None
     try:

@@ -20,6 +20,8 @@ class Stored:
     uuid: str
     #: As reported; None: as the experiment says.
     storage: JsonObject | None
+    #: It never became a checkpoint.
+    unreported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,14 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
             f"{needed['uuid']}: delete it again once that trial has ended"
         )
     stored = [Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id)]
-    stored += [Stored(uuid, place) for uuid, place in await garbage.uploads(conn, experiment_id)]
+    stored += [Stored(uuid, place, unreported=True) for uuid, place in await garbage.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
     return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle)
+
+
+async def tell(conn: Connection, experiment_id: int, words: str) -> None:
+    """Why an experiment that is being deleted is still there."""
+    await conn.execute(Q.tell, experiment_id, words)
 
 
 async def delete_rows(conn: Connection, experiment_id: int) -> None:

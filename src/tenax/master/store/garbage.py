@@ -172,6 +172,13 @@ async def doom(
     return found
 
 
+async def doom_uploads(conn: Connection, uuids: Sequence[str], reason: str) -> None:
+    """Decide that files of these uploads go."""
+    await conn.execute(Q.doom_uploads, list(uuids), reason)
+    if uuids:
+        await notify(conn, KIND, "")
+
+
 async def announce(conn: Connection, uuid: str, task_id: str, allocation_id: str, storage_id: int) -> None:
     """An upload begins."""
     await conn.execute(Q.announce, uuid, task_id, allocation_id, storage_id)
@@ -190,6 +197,12 @@ async def upload_ends(conn: Connection, uuid: str) -> None:
     if row["collected_at"] is not None or await conn.fetchval(Q.is_given_up, uuid):
         raise NotNow(f"the files of checkpoint {uuid} were deleted, as its task had ended without reporting it")
     await conn.execute(Q.drop_upload, uuid)
+
+
+async def any_upload(conn: Connection) -> bool:
+    """Whether there is an upload that is no checkpoint yet."""
+    found: bool = await conn.fetchval(Q.any_upload)
+    return found
 
 
 async def doom_abandoned(conn: Connection) -> list[str]:
@@ -230,15 +243,15 @@ async def begin(conn: Connection, uuid: str) -> Removal | None:
     )
 
 
-async def failed(conn: Connection, removal: Removal, failure: str, wait_s: float, *, untouched: bool) -> None:
-    """It did not work, and is tried again in a while; ``untouched``: nothing was deleted in this try."""
-    await conn.execute(Q.failed, removal.uuid, failure, wait_s, untouched and removal.fresh)
+async def failed(conn: Connection, uuid: str, failure: str, wait_s: float, *, untouched: bool) -> None:
+    """It did not work, and is tried again in a while; ``untouched``: nothing of it was deleted yet."""
+    await conn.execute(Q.failed, uuid, failure, wait_s, untouched)
 
 
-async def finish(conn: Connection, removal: Removal) -> None:
-    """The files are gone, and the checkpoint's record says so already."""
-    await conn.execute(Q.finish, removal.uuid)
-    await conn.execute(Q.collected if removal.unreported else Q.spare, removal.uuid)
+async def finish(conn: Connection, uuid: str, *, unreported: bool) -> None:
+    """The files are gone, and the checkpoint's record says so already; ``unreported``: there is none."""
+    await conn.execute(Q.finish, uuid)
+    await conn.execute(Q.collected if unreported else Q.spare, uuid)
 
 
 async def forget(conn: Connection, uuid: str) -> None:

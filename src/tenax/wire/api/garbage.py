@@ -41,6 +41,22 @@ class CheckpointRemoval(Message):
     next_try_at: Timestamp
 
 
+class RemovalReport(Message):
+    """What a task has done about one removal."""
+
+    uuid: str
+    #: What is left: path -> bytes.
+    resources: dict[str, Int64] = {}
+    #: Why it did not work; empty: it did.
+    failure: str = ""
+
+
+class ReportRemovalsRequest(Message):
+    """What a task has done about removals that it has in hand."""
+
+    removals: list[RemovalReport] = []
+
+
 class GetExperimentGarbageResponse(Message):
     """What a policy keeps, and what is on its way out already."""
 

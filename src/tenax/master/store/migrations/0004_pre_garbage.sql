@@ -32,9 +32,13 @@ create table removals (
     retry_at timestamptz not null default now(),
     -- Why it did not work the last time.
     failure text not null default '',
+    -- Out of the master's reach: a task on an agent is to do it; this one is at it.
+    afar boolean not null default false,
+    task_id text references tasks (task_id) on delete set null,
     constraint one_of_both check (num_nonnulls(checkpoint, upload) = 1 and uuid = coalesce(checkpoint, upload))
 );
 create index removals_retry on removals (retry_at);
+create index removals_task on removals (task_id) where task_id is not null;
 create index removals_checkpoint on removals (checkpoint);
 create index removals_upload on removals (upload);
 

@@ -39,3 +39,6 @@ delete from experiments where id = $1 and state = 'DELETING' returning id;
 
 -- name: delete_job
 delete from jobs where job_id = $1;
+
+-- name: tell
+update experiments set reason = $2, version = version + 1 where id = $1 and state = 'DELETING';

@@ -51,7 +51,8 @@ with doomed as (
 insert into removals (uuid, checkpoint, reason, globs, retry_at)
 select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)
 from doomed d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
-on conflict (uuid) do update set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at
+on conflict (uuid) do update
+set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, afar = false
 returning uuid;
 
 -- name: announce
@@ -89,11 +90,24 @@ from (
 on conflict do nothing
 returning uuid;
 
+-- name: any_upload
+select exists (select 1 from checkpoint_uploads where collected_at is null);
+
+-- name: doom_uploads
+insert into removals (uuid, upload, reason)
+select uuid, uuid, $2 from checkpoint_uploads where uuid = any($1::text[]) and collected_at is null
+on conflict do nothing;
+
+-- name: any_afar
+select exists (select 1 from removals where (afar and retry_at <= now()) or task_id is not null);
+
 -- name: waiting
-select uuid from removals where retry_at <= now() order by retry_at, uuid limit $1;
+select uuid from removals
+where retry_at <= now() and task_id is null and not afar
+order by retry_at, uuid limit $1;
 
 -- name: next_retry
-select extract(epoch from min(retry_at) - now())::float8 from removals where retry_at > now();
+select extract(epoch from min(retry_at) - now())::float8 from removals where retry_at > now() and task_id is null;
 
 -- name: begin
 -- From here on it cannot be called off. What has become needed since it was decided is kept.
@@ -107,17 +121,17 @@ kept as (
     update checkpoints set doomed = false, version = version + 1 where uuid in (select checkpoint from called_off)),
 begun as (
     update removals set begun_at = coalesce(begun_at, now())
-    where uuid = $1 and uuid not in (select checkpoint from called_off)
+    where uuid = $1 and task_id is null and uuid not in (select checkpoint from called_off)
     -- Begun in this transaction.
     returning uuid, checkpoint, upload, globs, reason, tries, failure, begun_at = now() as fresh)
-select b.*, coalesce(c.task_id, u.task_id) as task_id, t.experiment_id, e.owner_id, d.config, s.config as storage,
+select b.*, coalesce(c.task_id, u.task_id) as task_id, t.experiment_id, j.owner_id, d.config, s.config as storage,
        c.resources
 from begun b
 left join checkpoints c on c.uuid = b.checkpoint
 left join checkpoint_uploads u on u.uuid = b.upload
 left join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
+left join jobs j on j.job_id = k.job_id
 left join trials t on t.id = k.trial_id
-left join experiments e on e.id = t.experiment_id
 left join experiment_documents d on d.experiment_id = t.experiment_id
 left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id);
 
@@ -125,7 +139,7 @@ left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id);
 -- What could not even begin may still be called off.
 update removals
 set tries = tries + 1, failure = $2, retry_at = now() + make_interval(secs => $3),
-    begun_at = case when $4 then null else begun_at end
+    begun_at = case when $4 then null else begun_at end, afar = false, task_id = null
 where uuid = $1;
 
 -- name: finish
@@ -167,3 +181,47 @@ update experiment_documents
 set config = jsonb_set(config, '{checkpoint_storage}', (config -> 'checkpoint_storage') || $2::jsonb)
 where experiment_id = $1 and jsonb_typeof(config -> 'checkpoint_storage') = 'object'
 returning experiment_id;
+
+-- name: send_afar
+-- What the master cannot reach, an agent may.
+update removals
+set afar = true, begun_at = case when $3 then null else begun_at end, retry_at = now(),
+    failure = case when failure = '' then $2 else failure end
+where uuid = $1 and task_id is null;
+
+-- name: afar
+-- What a task is to do, and no task does.
+select r.uuid, r.globs, j.owner_id, coalesce(s.config, d.config -> 'checkpoint_storage') as storage, t.experiment_id
+from removals r
+left join checkpoints c on c.uuid = r.checkpoint
+left join checkpoint_uploads u on u.uuid = r.upload
+join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
+join jobs j on j.job_id = k.job_id
+left join trials t on t.id = k.trial_id
+left join experiment_documents d on d.experiment_id = t.experiment_id
+left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id)
+where r.afar and r.task_id is null and r.retry_at <= now()
+order by r.asked_at, r.uuid
+limit $1;
+
+-- name: hand_over
+update removals set task_id = $2, begun_at = coalesce(begun_at, now()) where uuid = any($1::text[]) and task_id is null;
+
+-- name: in_hand
+-- What a task may report about, locked.
+select r.uuid, r.upload is not null as unreported, r.tries, r.failure, r.reason, coalesce(c.task_id, u.task_id) as task_id
+from removals r
+left join checkpoints c on c.uuid = r.checkpoint
+left join checkpoint_uploads u on u.uuid = r.upload
+where r.task_id = $1 and r.uuid = any($2::text[])
+order by r.uuid
+for no key update of r;
+
+-- name: left_behind
+-- By a task that has ended without a word about it.
+select r.uuid, r.task_id as by_task, l.reason as ended, r.tries, r.failure
+from removals r
+join tasks k on k.task_id = r.task_id and k.ended_at is not null
+left join launched_tasks l on l.task_id = k.task_id
+order by r.uuid
+limit $1;

@@ -1,0 +1,109 @@
+"""Deletes files of checkpoints where an agent reaches them: ``python -m tenax.exec.gc``. Standard library, Python 3.9.
+
+What is to go stands in ``$DET_RUN_DIR/removals.json``: ``{"storage": {...}, "removals": [{"uuid", "globs"}]}``. What
+became of each is told to the master as it is done. The exit code is 0 if all of it worked.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tenax.client import quickjson
+from tenax.client.task import TaskClient
+from tenax.core.info import DEFAULT_RUN_DIR
+from tenax.errors import InvalidInput, TenaxError
+from tenax.storage.config import from_config
+from tenax.storage.port import EVERYTHING, CheckpointMissing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenax.jsonvalue import Json, JsonObject
+    from tenax.storage.port import Storage
+
+    Tell = Callable[[list[Json]], None]
+
+#: Told of at once.
+_TOGETHER = 50
+#: Seconds for which a master that is away is waited for.
+_PATIENCE = 600.0
+
+
+def main() -> int:
+    run_dir = os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
+    try:
+        with open(os.path.join(run_dir, "removals.json"), encoding="utf-8") as file:
+            document = quickjson.loads(file.read())
+        if not isinstance(document, dict):
+            raise InvalidInput("removals.json is no object")
+        client = TaskClient(
+            os.environ["DET_MASTER"],
+            os.environ["DET_SESSION_TOKEN"],
+            cert_file=os.environ.get("DET_MASTER_CERT_FILE", ""),
+            cert_name=os.environ.get("DET_MASTER_CERT_NAME", ""),
+        )
+
+        def tell(reports: list[Json]) -> None:
+            client.call("POST", "/api/v1/checkpoints/removals", body={"removals": reports}, patience=_PATIENCE)
+
+        return carry_out(document, tell)
+    except (TenaxError, OSError, ValueError, KeyError) as error:
+        print(f"tenax: the checkpoints cannot be deleted: {error}", file=sys.stderr)
+        return 1
+
+
+def carry_out(document: JsonObject, tell: Tell) -> int:
+    """Delete what ``document`` names; the exit code. Raises InvalidInput, UserError (the master does not take it)."""
+    place, wanted = document.get("storage"), document.get("removals")
+    if not isinstance(place, dict) or not isinstance(wanted, list):
+        raise InvalidInput("removals.json must hold storage and removals")
+    storage = from_config(place)
+    failures = 0
+    reports: list[Json] = []
+    for one in wanted:
+        if not isinstance(one, dict):
+            raise InvalidInput("removals must be objects")
+        report = _removed(storage, str(one.get("uuid")), one.get("globs"))
+        failures += "failure" in report
+        reports.append(report)
+        if len(reports) == _TOGETHER:
+            tell(reports)
+            reports = []
+    if reports:
+        tell(reports)
+    return 1 if failures else 0
+
+
+def _removed(storage: Storage, uuid: str, globs: Json) -> JsonObject:
+    """Delete files of one checkpoint; what to tell of it."""
+    patterns = [str(glob) for glob in globs] if isinstance(globs, list) else list(EVERYTHING)
+    try:
+        _check_there(storage, uuid)
+        left = storage.delete(uuid, patterns)
+        if not left:
+            storage.abandon(uuid)
+    except (TenaxError, OSError) as error:
+        print(f"checkpoint {uuid} could not be deleted: {error}", file=sys.stderr)
+        return {"uuid": uuid, "failure": str(error)}
+    print(f"checkpoint {uuid}: {len(left)} files left")
+    return {"uuid": uuid, "resources": dict(left)}
+
+
+def _check_there(storage: Storage, uuid: str) -> None:
+    """A checkpoint that is not there counts as deleted, unless the storage looks as if it were not mounted.
+
+    Raises StorageFailed, CheckpointMissing.
+    """
+    try:
+        storage.direct_path(uuid)
+    except CheckpointMissing as error:
+        base = getattr(storage, "base", "")
+        if base and (not os.path.isdir(base) or not os.listdir(base)):
+            machine = os.uname().nodename
+            raise CheckpointMissing(f"{error}; {base} is empty on {machine}: is it mounted there?") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Removals where the master does not reach: a zero-slot task on an agent carries them out, as the files' owner.
+
+One task for all that is wanted of one owner in one place. It reports what it did; what it says nothing of before it
+ends is tried again, by the master first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+
+import structlog
+from asyncpg import Connection
+
+from tenax.config.master import MasterSettings
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.task import TaskKind
+from tenax.master.clearing import wait_s
+from tenax.master.launch import launch_task, own_config
+from tenax.master.store import afar, checkpoints, garbage, logs
+from tenax.master.store.afar import InHand, Wanted
+from tenax.master.store.tasks import PlacedFile
+from tenax.master.store.wakeups import notify
+from tenax.wire.api.garbage import RemovalReport
+
+log = structlog.get_logger("tenax.collecting")
+
+#: Removals of one task.
+_MOST = 1000
+#: Where the task finds what it is to do, below its run directory.
+FILE = "removals.json"
+
+
+async def launch(conn: Connection, settings: MasterSettings) -> list[str]:
+    """Launch a task for each owner and place of which something is wanted; their ids."""
+    groups: dict[tuple[int, str], list[Wanted]] = defaultdict(list)
+    for one in await afar.wanted(conn, _MOST):
+        groups[one.owner_id, json.dumps(one.storage, sort_keys=True)].append(one)
+    return [await _launch(conn, settings, owner_id, found) for (owner_id, _), found in groups.items()]
+
+
+async def reported(conn: Connection, task_id: str, reports: Mapping[str, RemovalReport]) -> None:
+    """A task tells of removals that it has in hand; what it says of others counts for nothing."""
+    for removal in await afar.in_hand(conn, task_id, sorted(reports)):
+        report = reports[removal.uuid]
+        if report.failure:
+            await _failed(conn, removal, report.failure)
+            continue
+        if not removal.unreported:
+            await checkpoints.set_files(conn, removal.uuid, dict(report.resources))
+        await garbage.finish(conn, removal.uuid, unreported=removal.unreported)
+    await notify(conn, garbage.KIND, "")
+
+
+async def take_back(conn: Connection) -> None:
+    """What tasks left behind is tried again."""
+    for removal in await afar.left_behind(conn, _MOST):
+        failure = f"task {removal.by_task}, which was to delete it on an agent, has ended: {removal.ended or 'killed'}"
+        await garbage.failed(conn, removal.uuid, failure, wait_s(removal.tries), untouched=False)
+
+
+async def _launch(conn: Connection, settings: MasterSettings, owner_id: int, found: list[Wanted]) -> str:
+    storage: JsonObject = found[0].storage or {}
+    config = own_config(settings, ["{python}", "-m", "tenax.exec.gc"])
+    config["checkpoint_storage"] = storage
+    document = {
+        "storage": storage,
+        "removals": [{"uuid": one.uuid, "globs": list(one.globs)} for one in found],
+    }
+    experiments = sorted({one.experiment_id for one in found if one.experiment_id is not None})
+    named = f" of experiment {experiments[0]}" if len(experiments) == 1 else ""
+    task_id = await launch_task(
+        conn,
+        settings,
+        kind=TaskKind.CHECKPOINT_GC,
+        owner_id=owner_id,
+        config=config,
+        files=[PlacedFile(FILE, json.dumps(document))],
+        description=f"deletes files of {len(found)} checkpoints{named}",
+    )
+    await afar.hand_over(conn, [one.uuid for one in found], task_id)
+    log.info("a task deletes what is out of reach", task=task_id, checkpoints=len(found))
+    return task_id
+
+
+async def _failed(conn: Connection, removal: InHand, failure: str) -> None:
+    await garbage.failed(conn, removal.uuid, failure, wait_s(removal.tries), untouched=False)
+    if failure != removal.failure:
+        text = f"checkpoint {removal.uuid} could not be deleted and is tried again ({removal.reason}): {failure}"
+        await logs.append_system_line(conn, removal.task_id, text, "WARNING")
