@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import uuid
 
-import pytest
-
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master import attempts
 from tenax.master.loops.launching import Launching
@@ -158,31 +156,34 @@ async def test_a_preview_launches_nothing(api: Api) -> None:
     assert (await api.user.get(COMMANDS)).json()["commands"] == []
 
 
-@pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        ({}, "'entrypoint' must be set"),
-        ({"config": {"entrypoint": []}}, "the command is empty"),
-        ({"config": {"entrypoint": ["x"], "enviroment": {}}}, "did you mean 'environment'?"),
-        ({"config": {"entrypoint": ["x"], "resources": {"slots_per_trial": 1}}}, "is for experiments"),
-        ({"config": {"entrypoint": ["x"], "resources": {"resource_pool": "no"}}}, "there is no pool 'no'"),
-        ({"config": {"entrypoint": ["x"]}, "data": "%%"}, "data is not the base64"),
-        ({"config": {"entrypoint": ["x"]}, "files": [{"path": "/etc/x"}]}, "does not lie inside"),
-        ({"config": {"entrypoint": ["x"], "resources": {"weight": 0}}}, "weight is 0"),
-        ({"config": [1]}, "config"),
-    ],
-)
-async def test_a_wrong_request_is_refused_in_words(api: Api, body: dict[str, object], told: str) -> None:
+WRONG = [
+    ({}, "'entrypoint' must be set"),
+    ({"config": {"entrypoint": []}}, "the command is empty"),
+    ({"config": {"entrypoint": ["x"], "enviroment": {}}}, "did you mean 'environment'?"),
+    ({"config": {"entrypoint": ["x"], "resources": {"slots_per_trial": 1}}}, "is for experiments"),
+    ({"config": {"entrypoint": ["x"], "resources": {"resource_pool": "no"}}}, "there is no pool 'no'"),
+    ({"config": {"entrypoint": ["x"]}, "data": "%%"}, "data is not the base64"),
+    ({"config": {"entrypoint": ["x"]}, "files": [{"path": "/etc/x"}]}, "does not lie inside"),
+    ({"config": {"entrypoint": ["x"], "resources": {"weight": 0}}}, "weight is 0"),
+    ({"config": [1]}, "config"),
+]
+
+
+async def test_a_wrong_request_is_refused_in_words(api: Api) -> None:
     """The field is named, and nothing is launched."""
-    reply = await api.user.post(COMMANDS, body)
-    assert (reply.status_code, told in reply.text) == (400, True), reply.text
-    assert (await api.user.get(COMMANDS)).json()["pagination"]["total"] == 0
+    for body, told in WRONG:
+        reply = await api.user.post(COMMANDS, body)
+        assert (reply.status_code, told in reply.text) == (400, True), reply.text
+        assert (await api.user.get(COMMANDS)).json()["pagination"]["total"] == 0
 
 
-@pytest.mark.parametrize("body", [{"templateName": "none"}, {"workspaceId": 77}])
-async def test_what_is_named_and_not_there_is_404(api: Api, body: dict[str, object]) -> None:
+NOT_THERE = [{"templateName": "none"}, {"workspaceId": 77}]
+
+
+async def test_what_is_named_and_not_there_is_404(api: Api) -> None:
     """A template, a workspace."""
-    assert (await api.user.post(COMMANDS, {"config": {"entrypoint": ["x"]}, **body})).status_code == 404
+    for body in NOT_THERE:
+        assert (await api.user.post(COMMANDS, {"config": {"entrypoint": ["x"]}, **body})).status_code == 404
 
 
 async def test_what_could_never_fit_is_refused(api: Api) -> None:
@@ -205,16 +206,19 @@ async def test_files_travel_as_code_and_data_as_a_file(api: Api) -> None:
     assert spec["files"] == [{"path": "data", "content": '{"a": 1}', "mode": 0o600}]
 
 
-@pytest.mark.parametrize("noun", ["notebooks", "shells", "tensorboards"])
-async def test_what_is_not_offered_says_so(api: Api, noun: str) -> None:
+NOT_OFFERED = ["notebooks", "shells", "tensorboards"]
+
+
+async def test_what_is_not_offered_says_so(api: Api) -> None:
     """Lists are empty, everything else is the client's own "unimplemented", with a sentence."""
-    listed = await api.user.get(f"/api/v1/{noun}")
-    assert (listed.status_code, listed.json()[noun], listed.json()["pagination"]["total"]) == (200, [], 0)
-    for reply in (
-        await api.user.post(f"/api/v1/{noun}", {}),
-        await api.user.get(f"/api/v1/{noun}/x"),
-        await api.user.post(f"/api/v1/{noun}/x/kill"),
-        await api.user.post(f"/api/v1/{noun}/x/set_priority", {"priority": 1}),
-    ):
-        assert (reply.status_code, reply.json()["error"]["code"]) == (501, 12)
-        assert "are not offered yet" in reply.json()["error"]["error"]
+    for noun in NOT_OFFERED:
+        listed = await api.user.get(f"/api/v1/{noun}")
+        assert (listed.status_code, listed.json()[noun], listed.json()["pagination"]["total"]) == (200, [], 0)
+        for reply in (
+            await api.user.post(f"/api/v1/{noun}", {}),
+            await api.user.get(f"/api/v1/{noun}/x"),
+            await api.user.post(f"/api/v1/{noun}/x/kill"),
+            await api.user.post(f"/api/v1/{noun}/x/set_priority", {"priority": 1}),
+        ):
+            assert (reply.status_code, reply.json()["error"]["code"]) == (501, 12)
+            assert "are not offered yet" in reply.json()["error"]["error"]

@@ -6,8 +6,6 @@ import asyncio
 import base64
 import json
 
-import pytest
-
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.task import TaskKind
@@ -131,30 +129,33 @@ async def test_a_child_inherits_code_where_it_asks_to(api: Api) -> None:
     assert await code(api, child) == await code(api, parent)
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "told"),
-    [
-        ({}, 400, "no configuration was given"),
-        ({"config": "a: [", "contextDirectory": []}, 400, "YAML"),
-        ({"config": "- a"}, 400, "map"),
-        ({"config": "entrypoint: [x]\nsearcher: {}"}, 400, "unknown key 'searcher'"),
-        ({"config": CONFIG, "inheritContext": True}, 400, "inheritContext"),
-        ({"config": CONFIG, "parentId": "x"}, 404, "there is no task x"),
-        ({"config": CONFIG, "forkedFrom": "x"}, 404, "there is no task x"),
-        ({"config": CONFIG, "projectId": 77}, 404, "there is no project 77"),
-        ({"config": CONFIG, "parentId": 7}, 400, "parentId"),
-    ],
-)
-async def test_a_wrong_request_is_refused_in_words(api: Api, body: dict[str, object], status: int, told: str) -> None:
+WRONG = [
+    ({}, 400, "no configuration was given"),
+    ({"config": "a: [", "contextDirectory": []}, 400, "YAML"),
+    ({"config": "- a"}, 400, "map"),
+    ({"config": "entrypoint: [x]\nsearcher: {}"}, 400, "unknown key 'searcher'"),
+    ({"config": CONFIG, "inheritContext": True}, 400, "inheritContext"),
+    ({"config": CONFIG, "parentId": "x"}, 404, "there is no task x"),
+    ({"config": CONFIG, "forkedFrom": "x"}, 404, "there is no task x"),
+    ({"config": CONFIG, "projectId": 77}, 404, "there is no project 77"),
+    ({"config": CONFIG, "parentId": 7}, 400, "parentId"),
+]
+
+
+async def test_a_wrong_request_is_refused_in_words(api: Api) -> None:
     """What is wrong is named."""
-    reply = await api.user.post("/api/v1/generic-tasks", body)
-    assert (reply.status_code, told in reply.text) == (status, True), reply.text
+    for body, status, told in WRONG:
+        reply = await api.user.post("/api/v1/generic-tasks", body)
+        assert (reply.status_code, told in reply.text) == (status, True), reply.text
 
 
-@pytest.mark.parametrize("verb", ["kill", "pause", "unpause"])
-async def test_a_task_that_is_not_there_is_404(api: Api, verb: str) -> None:
+VERBS = ["kill", "pause", "unpause"]
+
+
+async def test_a_task_that_is_not_there_is_404(api: Api) -> None:
     """For each verb."""
-    assert (await api.user.post(f"/api/v1/tasks/none/{verb}")).status_code == 404
+    for verb in VERBS:
+        assert (await api.user.post(f"/api/v1/tasks/none/{verb}")).status_code == 404
 
 
 async def test_all_kinds_are_among_the_tasks_of_the_cluster(api: Api) -> None:
