@@ -1,0 +1,69 @@
+"""Tasks that the cluster launches itself."""
+
+from __future__ import annotations
+
+from tenax.config.master import MasterSettings, PoolSettings
+from tenax.lifecycle.task import TaskKind, TaskState
+from tenax.master.launch import launch_task, own_config
+from tenax.master.loops.launching import Launching
+from tenax.master.loops.loop import Desk
+from tenax.master.store import agents, leases, tasks
+from tenax.master.store.database import Database
+from tenax.master.store.queries import load
+from tenax.master.store.tasks import PlacedFile
+from tenax.master.store.wakeups import Woken
+from tests.kits.rows import add_agent, add_experiment
+
+SETTINGS = MasterSettings(
+    pools=(PoolSettings(name="default"), PoolSettings(name="aux")),
+    default_aux_pool="aux",
+    task_container_defaults={"environment_variables": ["A=1"]},
+)
+
+
+async def test_a_task_of_the_cluster_is_placed_as_any_other(database: Database) -> None:
+    """In the pool for what needs no slots, with the cluster's defaults and the files that it was given."""
+    config = own_config(SETTINGS, ["{python}", "-m", "x"])
+    async with database.transaction() as conn:
+        await add_experiment(conn)
+        task_id = await launch_task(
+            conn,
+            SETTINGS,
+            kind=TaskKind.CHECKPOINT_GC,
+            owner_id=1,
+            config=config,
+            files=[PlacedFile("list.json", "[]")],
+            env={"EXTRA": "y"},
+        )
+        lease = await leases.acquire(conn, "launching", "test", 3600.0)
+    assert lease is not None
+    for _ in range(2):
+        await Launching().make_pass(Desk(database, lease), Woken(frozenset({task_id}), full=False))
+    async with database.transaction() as conn:
+        await add_agent(conn)
+        rows = await conn.fetch("select slots, preemptible, single_node from allocations where task_id = $1", task_id)
+        assert [tuple(row.values()) for row in rows] == [(0, False, True)]
+        assert (
+            await conn.fetchval("select pool from jobs join tasks using (job_id) where task_id = $1", task_id) == "aux"
+        )
+        await conn.execute(load("allocations").place, f"{task_id}.1")
+        await conn.execute(load("containers").create, "c", f"{task_id}.1", 0, "a1", [])
+        (row,) = await agents.wanted(conn, "a1")
+        assert (row["task_kind"], row["username"], row["pool"]) == ("CHECKPOINT_GC", "owner", "aux")
+        assert (await tasks.lock(conn, task_id)).state is TaskState.ACTIVE
+
+
+async def test_a_launch_that_is_rolled_back_never_was(database: Database) -> None:
+    """The task exists exactly if the caller's transaction commits."""
+    config = own_config(SETTINGS, ["x"], slots=1)
+    async with database.transaction() as conn:
+        await add_experiment(conn)
+    try:
+        async with database.transaction() as conn:
+            await launch_task(conn, SETTINGS, kind=TaskKind.CHECKPOINT_GC, owner_id=1, config=config)
+            raise RuntimeError
+    except RuntimeError:
+        pass
+    async with database.connection() as conn:
+        assert await conn.fetchval("select count(*) from tasks") == 0
+        assert await conn.fetchval("select count(*) from jobs") == 1
