@@ -264,7 +264,7 @@ def list_trials(access: Access, number: int, as_json: bool, as_csv: bool) -> Non
     trials = experiment.trials()
     from tenax.cli.experiment_view import trial_cells
 
-    columns, rows = trial_cells(experiment.metric, trials)
+    columns, rows = trial_cells(experiment.metric, trials, for_programs=as_csv)
     output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
 
 

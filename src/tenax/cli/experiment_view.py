@@ -89,14 +89,22 @@ def counts(trials: Sequence[Trial]) -> str:
     return f"({', '.join(f'{count} {state}' for state, count in found.items())})" if found else ""
 
 
-def trial_cells(metric: str, trials: Sequence[Trial]) -> Tuple[List[Column], List[List[str]]]:
-    """Columns and rows of a table of trials; columns that would say nothing are left out."""
+def trial_cells(
+    metric: str, trials: Sequence[Trial], *, for_programs: bool = False
+) -> Tuple[List[Column], List[List[str]]]:
+    """Columns and rows of a table of trials; columns that would say nothing are left out.
+
+    ``for_programs``: the columns are always the same.
+    """
     names = searched(trials)
     every: List[Tuple[Column, Callable[[Trial], str]]] = [
         (Column("TRIAL", right=True), lambda one: str(one.id)),
         (Column("STATE", state=True), lambda one: one.state),
         (Column("STEPS", right=True), lambda one: str(one.steps)),
-        (Column(f"BEST {metric}", right=True), lambda one: output.number(best_of(one, metric))),
+        (
+            Column("BEST" if for_programs else f"BEST {metric}", right=True),
+            lambda one: output.number(best_of(one, metric)),
+        ),
         (Column("LATEST", right=True), lambda one: output.number(latest_of(one, metric))),
         (Column("RESTARTS", right=True), lambda one: str(one.restarts)),
         (Column("TOOK", right=True), lambda one: output.between(one.started, one.ended)),
@@ -108,7 +116,7 @@ def trial_cells(metric: str, trials: Sequence[Trial]) -> Tuple[List[Column], Lis
         "REASON": not any(one.reason for one in trials),
         "HYPERPARAMETERS": not names,
     }
-    shown = [(column, cell) for column, cell in every if not silent.get(column.title)]
+    shown = [(column, cell) for column, cell in every if for_programs or not silent.get(column.title)]
     return [column for column, _ in shown], [[cell(trial) for _, cell in shown] for trial in trials]
 
 
