@@ -1,8 +1,8 @@
 """``context.checkpoint``: files that outlive this run. Standard library only, Python 3.9.
 
 Order, which a crash at any instant respects: the upload is announced, files are staged, then ``metadata.json``, then
-the checkpoint is committed (whole, and on the disk), and only then it is reported. A checkpoint that was reported can be
-resumed from; one that was announced and never reported is found by the master and deleted.
+the checkpoint is committed (whole, and on the disk), and only then it is reported. A checkpoint that was reported can
+be resumed from; one that was announced and never reported is found by the master and deleted.
 
 With ``shard=False`` only the chief calls; with ``shard=True`` all ranks call in step and the checkpoint is the union of
 what they bring (``tenax.core.sharding`` has the rules).
