@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tenax.master.loops.loop import Desk
 from tenax.master.loops.rescuing import UNMANAGED_WAIT_S, Rescuing
 from tenax.master.store import leases
@@ -144,37 +142,51 @@ async def test_one_that_falls_silent_is_lost_and_comes_back(api: Api) -> None:
     assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
-        ("PUT", "/api/v1/experiments/by-external-id/x", {"config": CONFIG}, 400),
-        ("PUT", "/api/v1/experiments/by-external-id/%20", NEW, 400),
-        ("PUT", f"/api/v1/experiments/by-external-id/{'x' * 501}", NEW, 400),
-        ("PUT", "/api/v1/experiments/by-external-id/x", {"config": "]", "unmanaged": True}, 400),
-        ("POST", "/api/v1/trials", {"experimentId": 99, "unmanaged": True}, 404),
-        ("POST", "/api/v1/trials", {"experimentId": 99}, 501),
-        ("POST", "/api/v1/trials", {"experimentId": "x", "unmanaged": True}, 400),
-        ("PUT", "/api/v1/trials", {"createTrialRequest": None, "externalTrialId": ""}, 501),
-        ("POST", "/api/v1/trials/99/start", {}, 404),
-        ("PATCH", "/api/v1/trials/99", {}, 404),
-        ("PATCH", "/api/v1/trials/{own}", {"state": "STATE_NONSENSE"}, 400),
-        ("PATCH", "/api/v1/trials/{own}", {"state": "STATE_PAUSED"}, 400),
-        ("POST", "/api/v1/trials/{own}/kill", {}, 400),
-        ("POST", "/task-logs", {"logs": []}, 400),
-        ("POST", "/task-logs", [1], 400),
-        ("POST", "/task-logs", [{"task_id": "no", "timestamp": "2026-01-01T00:00:00Z", "log": "x"}], 404),
-        ("POST", "/api/v1/trial-source-info", {"trialSourceInfo": {"trialId": 1}}, 400),
-        ("POST", "/api/v1/trials/profiler/metrics", {"batches": [{"labels": {"name": "x"}}]}, 400),
-        ("POST", "/api/v1/trials/profiler/metrics", {"batches": 1}, 400),
-        ("GET", "/api/v1/trials/by-external-id/x/y", None, 404),
-        ("GET", "/api/v1/allocations/none", None, 404),
-    ],
-)
-async def test_what_makes_no_sense(api: Api, method: str, path: str, body: object, status: int) -> None:
+async def test_one_that_is_being_deleted(api: Api) -> None:
+    """Nothing that is said of it brings it back."""
+    number = await trial(api)
+    above = (await api.user.get(f"/api/v1/trials/{number}")).json()["trial"]["experimentId"]
+    assert (await api.user.delete(f"/api/v1/experiments/{above}")).status_code == 400
+    await api.user.patch(f"/api/v1/trials/{number}", {"state": "STATE_COMPLETED"})
+    assert (await api.user.delete(f"/api/v1/experiments/{above}")).status_code == 200
+    for path in (f"/api/v1/trials/{number}/start", "/api/v1/trials"):
+        reply = await api.user.post(path, {"experimentId": above, "unmanaged": True})
+        assert (reply.status_code, "being deleted" in reply.text) == (400, True)
+
+
+#: Method, path, body, status of the answer.
+SENSELESS: list[tuple[str, str, object, int]] = [
+    ("PUT", "/api/v1/experiments/by-external-id/x", {"config": CONFIG}, 400),
+    ("PUT", "/api/v1/experiments/by-external-id/%20", NEW, 400),
+    ("PUT", f"/api/v1/experiments/by-external-id/{'x' * 501}", NEW, 400),
+    ("PUT", "/api/v1/experiments/by-external-id/x", {"config": "]", "unmanaged": True}, 400),
+    ("POST", "/api/v1/trials", {"experimentId": 99, "unmanaged": True}, 404),
+    ("POST", "/api/v1/trials", {"experimentId": 99}, 501),
+    ("POST", "/api/v1/trials", {"experimentId": "x", "unmanaged": True}, 400),
+    ("PUT", "/api/v1/trials", {"createTrialRequest": None, "externalTrialId": ""}, 501),
+    ("POST", "/api/v1/trials/99/start", {}, 404),
+    ("PATCH", "/api/v1/trials/99", {}, 404),
+    ("PATCH", "/api/v1/trials/{own}", {"state": "STATE_NONSENSE"}, 400),
+    ("PATCH", "/api/v1/trials/{own}", {"state": "STATE_PAUSED"}, 400),
+    ("POST", "/api/v1/trials/{own}/kill", {}, 400),
+    ("POST", "/task-logs", {"logs": []}, 400),
+    ("POST", "/task-logs", [1], 400),
+    ("POST", "/task-logs", [{"task_id": "no", "timestamp": "2026-01-01T00:00:00Z", "log": "x"}], 404),
+    ("POST", "/api/v1/trial-source-info", {"trialSourceInfo": {"trialId": 1}}, 400),
+    ("POST", "/api/v1/trials/profiler/metrics", {"batches": [{"labels": {"name": "x"}}]}, 400),
+    ("POST", "/api/v1/trials/profiler/metrics", {"batches": 1}, 400),
+    ("GET", "/api/v1/trials/by-external-id/x/y", None, 404),
+    ("GET", "/api/v1/allocations/none", None, 404),
+]
+
+
+async def test_what_makes_no_sense(api: Api) -> None:
     """It is refused in words, and is never an error of ours."""
-    own = await trial(api) if "{own}" in path else 0
-    reply = await api.user.ask(method, path.replace("{own}", str(own)), body)
-    assert reply.status_code == status, reply.text
+    own = str(await trial(api))
+    replies = [await api.user.ask(how, path.replace("{own}", own), body) for how, path, body, _ in SENSELESS]
+    assert [(reply.status_code, *case[:2]) for reply, case in zip(replies, SENSELESS, strict=True)] == [
+        (case[3], *case[:2]) for case in SENSELESS
+    ]
 
 
 async def test_managed_trials_speak_by_their_task_alone(api: Api) -> None:

@@ -12,14 +12,16 @@ from datetime import datetime
 
 from asyncpg import Connection, Record
 
-from tenax.errors import InvalidInput, NotFound
+from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.ids import ExperimentId, RequestId, trial_task_id
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle import unmanaged
+from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialState
 from tenax.lifecycle.unmanaged import Word
-from tenax.master.store import creation, experiments
+from tenax.master.store import creation, experiments, webhook_events
 from tenax.master.store.creation import NewExperiment
+from tenax.master.store.experiments import Experiment
 from tenax.master.store.queries import load
 
 Q = load("unmanaged")
@@ -81,7 +83,7 @@ async def create_trial(
     conn: Connection, experiment_id: int, hparams: JsonObject, external_id: str | None = None
 ) -> int:
     """A trial of an unmanaged experiment, or the one of that name; its id. Raises NotFound, InvalidInput."""
-    experiment = await experiments.lock(conn, experiment_id)
+    experiment = await _lock(conn, experiment_id)
     if not experiment.unmanaged:
         raise InvalidInput(
             f"experiment {experiment_id} is searched by this master, which makes its trials: "
@@ -127,7 +129,7 @@ async def begin(conn: Connection, trial_id: int) -> int:
 async def say(conn: Connection, trial_id: int, word: Word, reason: str = "", *, at: datetime | None = None) -> None:
     """What a script, or its silence since ``at``, says of a trial. Raises NotFound, NotNow."""
     experiment_id = (await trial(conn, trial_id)).experiment_id
-    await experiments.lock(conn, experiment_id)
+    await _lock(conn, experiment_id)
     now = _trial(await conn.fetchrow(Q.lock_trial, trial_id), trial_id)
     after = unmanaged.step(now.state, now.lost, word)
     await conn.execute(Q.heard, trial_id, word is Word.SILENT)
@@ -161,10 +163,20 @@ def check_name(name: str, what: str) -> None:
         raise InvalidInput(f"{what} must have 1 to {_LONGEST_NAME} characters")
 
 
+async def _lock(conn: Connection, experiment_id: int) -> Experiment:
+    """Raises NotFound, NotNow for one that is being deleted."""
+    experiment = await experiments.lock(conn, experiment_id)
+    if experiment.state in (ExperimentState.DELETING, ExperimentState.DELETE_FAILED):
+        raise NotNow(f"experiment {experiment_id} is being deleted: nothing can be reported to it any more")
+    return experiment
+
+
 async def _settle(conn: Connection, experiment_id: int, reason: str) -> None:
     """Bring the experiment to what its trials are together."""
     states = {TrialState(row["state"]) for row in await conn.fetch(Q.states, experiment_id)}
-    await conn.execute(Q.set_experiment, experiment_id, unmanaged.together(states).value, reason)
+    after = unmanaged.together(states)
+    if await conn.fetchval(Q.set_experiment, experiment_id, after.value, reason) is not None:
+        await webhook_events.experiment_changed(conn, experiment_id, after)
     await experiments.announce(conn, experiment_id)
 
 

@@ -59,7 +59,8 @@ select state from trials where experiment_id = $1;
 update experiments
 set state = $2, reason = $3, version = version + 1,
     ended_at = case when $2 = 'ACTIVE' then null else now() end
-where id = $1 and state <> $2;
+where id = $1 and state <> $2
+returning id;
 
 -- name: silent
 -- Trials that nothing was heard of for $1 seconds, by heartbeat or by metrics, while this master has listened for $2.
