@@ -20,6 +20,7 @@ ENTRIES = {
     "demo": Entry("tenax.cli.demo:demo", "Run a small search on a cluster of its own, from start to end."),
     "experiment": Entry("tenax.cli.experiment:group", "Create, watch and steer experiments.", ("e",)),
     "trial": Entry("tenax.cli.trial:group", "Look at trials: metrics, logs, checkpoints.", ("t",)),
+    "run": Entry("tenax.cli.run:group", "Find runs across experiments, and act on many at once.", ("r",)),
     "checkpoint": Entry("tenax.cli.checkpoint:group", "List and download checkpoints.", ("c",)),
     "command": Entry("tenax.cli.command:group", "Run programs on the cluster, once each.", ("cmd",)),
     "task": Entry("tenax.cli.task:group", "List all that runs; create, pause and end generic tasks."),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, Optional
+from pathlib import Path
+from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
 
 import click
 
 from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, pass_access
+from tenax.cli.access import Access, json_option, list_options, pass_access
 from tenax.cli.lazy import Group
-from tenax.jsonvalue import Json
+from tenax.cli.log_options import log_filter, log_options
+from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
-    from tenax.client.trials import LogLine, Report, Trial
+    from tenax.client.trials import LogFilter, LogLine, Report, Trial
 
 #: By level of a line.
 _COLORS = {"ERROR": "red", "CRITICAL": "red", "WARNING": "yellow", "DEBUG": "bright_black", "TRACE": "bright_black"}
@@ -66,31 +68,98 @@ def _rows(trial: Trial) -> List[tuple[str, str]]:
     ]
 
 
+@group.command("list")
+@click.argument("experiment", type=int)
+@click.option("--state", "states", multiple=True, metavar="STATE", help="Only those in this state.")
+@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
+@list_options
+@pass_access
+def list_(
+    access: Access, experiment: int, states: Tuple[str, ...], best: Optional[int], as_json: bool, as_csv: bool
+) -> None:
+    """List the trials of an experiment."""
+    from tenax.client.experiments import get_experiment
+
+    found = get_experiment(access.session(), experiment)
+    wanted = {state.upper() for state in states}
+    trials = [trial for trial in found.trials() if not wanted or trial.state in wanted]
+    if best is not None:
+        sign = 1.0 if found.smaller_is_better else -1.0
+        ranked = [trial for trial in trials if trial.searcher_metric is not None]
+        trials = sorted(ranked, key=lambda trial: sign * (trial.searcher_metric or 0.0))[:best]
+    names = list({name: None for trial in trials for name in trial.hparams})
+    columns = (
+        output.Column("TRIAL", right=True),
+        output.Column("STATE", state=True),
+        output.Column("STEPS", right=True),
+        output.Column(found.metric or "METRIC", right=True),
+        output.Column("RESTARTS", right=True),
+        output.Column("TOOK", right=True),
+        *(output.Column(name, right=True) for name in names),
+        output.Column("WHY", wraps=True),
+    )
+    rows = [
+        (
+            str(trial.id),
+            trial.state,
+            str(trial.steps),
+            output.number(trial.searcher_metric),
+            str(trial.restarts),
+            output.between(trial.started, trial.ended),
+            *(output.short(trial.hparams[name]) if name in trial.hparams else "" for name in names),
+            trial.reason,
+        )
+        for trial in trials
+    ]
+    output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
+
+
 @group.command()
 @click.argument("number", metavar="TRIAL", type=int)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended.")
 @click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
 @click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
-@click.option("--search", default="", help="Only lines that hold this text.")
+@log_options
 @json_option
 @pass_access
 def logs(
-    access: Access, number: int, follow: bool, head: Optional[int], tail: Optional[int], search: str, as_json: bool
+    access: Access,
+    number: int,
+    follow: bool,
+    head: Optional[int],
+    tail: Optional[int],
+    as_json: bool,
+    search: str,
+    regex: bool,
+    level: Optional[str],
+    ranks: Tuple[int, ...],
+    agents: Tuple[str, ...],
+    containers: Tuple[str, ...],
+    sources: Tuple[str, ...],
+    streams: Tuple[str, ...],
+    after: str,
+    before: str,
 ) -> int:
     """Print the output of a trial."""
     from tenax.client.trials import get_trial
 
     if (head is not None) + (tail is not None) + follow > 1:
         raise click.UsageError("--follow, --head and --tail exclude each other.")
-    return print_logs(get_trial(access.session(), number), follow, head, tail, search, as_json)
+    where = log_filter(search, regex, level, ranks, agents, containers, sources, streams, after, before)
+    return print_logs(get_trial(access.session(), number), follow, head, tail, where, as_json)
 
 
-def print_logs(trial: Trial, follow: bool, head: Optional[int], tail: Optional[int], search: str, as_json: bool) -> int:
-    """Print the output of a trial; the exit code."""
+def print_logs(
+    trial: Trial, follow: bool, head: Optional[int], tail: Optional[int], where: Union[str, LogFilter], as_json: bool
+) -> int:
+    """Print the output of a trial; the exit code. ``where`` may be a text that the lines hold."""
     import json
 
+    from tenax.client.trials import LogFilter
+
+    wanted = LogFilter(search=where) if isinstance(where, str) else where
     try:
-        for line in trial.logs(follow=follow, head=head, tail=tail, search=search):
+        for line in trial.logs(follow=follow, head=head, tail=tail, where=wanted):
             if as_json:
                 print(json.dumps(_line_document(line), ensure_ascii=False), flush=follow)
             else:
@@ -122,24 +191,22 @@ def _line_document(line: LogLine) -> Json:
 @click.option(
     "--group", "kind", default="validation", show_default=True, help="Which reports: training, validation, ..."
 )
-@json_option
+@list_options
 @pass_access
-def metrics(access: Access, number: int, kind: str, as_json: bool) -> None:
+def metrics(access: Access, number: int, kind: str, as_json: bool, as_csv: bool) -> None:
     """Print the metrics that a trial reported, step by step."""
     from tenax.client.trials import get_trial
 
     reports = list(get_trial(access.session(), number).metrics(kind))
-    if as_json:
-        output.document(
-            [{"steps": one.steps, "group": one.group, "runId": one.run_id, "metrics": one.metrics} for one in reports]
-        )
-        return
-    if not reports:
+    if not reports and not as_json and not as_csv:
         output.say(f"Trial {number} has reported no {kind} metrics yet.")
         return
     names: Dict[str, None] = {name: None for one in reports for name in one.metrics}
     columns = [output.Column("STEP", right=True), *(output.Column(name, right=True) for name in names)]
-    output.table(columns, [_metrics_row(one, list(names)) for one in reports])
+    raw: List[JsonObject] = [
+        {"steps": one.steps, "group": one.group, "runId": one.run_id, "metrics": one.metrics} for one in reports
+    ]
+    output.listing(columns, [_metrics_row(one, list(names)) for one in reports], raw, as_json, as_csv)
 
 
 def _metrics_row(report: Report, names: List[str]) -> List[str]:
@@ -162,3 +229,64 @@ def kill(access: Access, number: int) -> None:
 
     get_trial(access.session(), number).kill()
     print(f"Trial {number} is ended")
+
+
+@group.command()
+@click.argument("number", metavar="TRIAL", type=int)
+@click.option("--latest", is_flag=True, help="The checkpoint with the most steps (default: the best one).")
+@click.option("--uuid", metavar="UUID", help="This checkpoint of the trial.")
+@click.option("-o", "--output-dir", "target", type=click.Path(path_type=Path), help="A new directory.")
+@pass_access
+def download(access: Access, number: int, latest: bool, uuid: Optional[str], target: Optional[Path]) -> None:
+    """Fetch the files of a trial's checkpoint: the best one, the latest, or one by its uuid."""
+    from tenax.client.trials import get_trial
+
+    if latest and uuid:
+        raise click.UsageError("--latest and --uuid exclude each other.")
+    trial = get_trial(access.session(), number)
+    there = [one for one in trial.checkpoints() if one.state in ("COMPLETED", "PARTIALLY_DELETED")]
+    best = uuid or trial.best_checkpoint_uuid
+    chosen = there if latest or not best else [one for one in there if one.uuid == best]
+    if not chosen:
+        raise click.UsageError(
+            f"Trial {number} has no checkpoint {uuid or 'with files'}: tenax trial describe {number}"
+        )
+    print(max(chosen, key=lambda one: one.steps).download(target))
+
+
+@group.group("set", cls=Group, help="Change what holds for a trial.")
+def set_() -> None:
+    pass
+
+
+@set_.command("log-retention")
+@click.argument("number", metavar="TRIAL", type=int)
+@click.option("--days", type=click.IntRange(-1, 32767), metavar="N", help="Keep its log so many days after its end.")
+@click.option("--forever", is_flag=True, help="Never delete its log.")
+@pass_access
+def log_retention(access: Access, number: int, days: Optional[int], forever: bool) -> None:
+    """Say how long the log of a trial is kept."""
+    from tenax.client.trials import get_trial
+
+    if forever == (days is not None):
+        raise click.UsageError("Say either --days N or --forever.")
+    get_trial(access.session(), number).keep_logs(-1 if days is None else days)
+    print(f"The log of trial {number} is kept {'for ever' if days in (None, -1) else f'{days} days after its end'}")
+
+
+@group.command("support-bundle")
+@click.argument("number", metavar="TRIAL", type=int)
+@click.option(
+    "-o",
+    "--output-dir",
+    "directory",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path("."),
+    help="Where the archive goes (default: here).",
+)
+@pass_access
+def support_bundle(access: Access, number: int, directory: Path) -> None:
+    """Gather what someone else needs to see what became of a trial, in one archive."""
+    from tenax.cli.support_bundle import write
+
+    print(write(access.session(), number, directory))

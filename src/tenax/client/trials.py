@@ -8,11 +8,11 @@ from __future__ import annotations
 import datetime
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Union
 
 from tenax.client import reading
-from tenax.client.session import BrokenStream, Query, Session, Unreachable, at
-from tenax.errors import TryAgain
+from tenax.client.session import BrokenStream, Query, QueryValue, Session, Unreachable, at
+from tenax.errors import InvalidInput, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -56,6 +56,16 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Point:
+    """One point of a chart."""
+
+    steps: int
+    time: datetime.datetime
+    #: None where it is no number.
+    value: Optional[float]
+
+
+@dataclass(frozen=True)
 class LogLine:
     """A line of a task's output, or of what master and agent say about it."""
 
@@ -86,6 +96,53 @@ class LogLine:
             source=reading.text(value, "source"),
             stream=reading.text(value, "stdtype"),
         )
+
+
+#: From the least to the most severe.
+LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+@dataclass(frozen=True)
+class LogFilter:
+    """Which lines of a log are wanted; what is empty restricts nothing."""
+
+    search: str = ""
+    #: ``search`` is a regular expression (RE2's).
+    regex: bool = False
+    #: One of `LEVELS`: lines that are at least so severe.
+    level: str = ""
+    agents: Sequence[str] = ()
+    containers: Sequence[str] = ()
+    allocations: Sequence[str] = ()
+    ranks: Sequence[int] = ()
+    #: ``task``, ``master``, ``agent``.
+    sources: Sequence[str] = ()
+    #: ``stdout``, ``stderr``.
+    streams: Sequence[str] = ()
+    #: RFC 3339, as in ``2026-01-31T12:00:00Z``.
+    after: str = ""
+    before: str = ""
+
+    def query(self) -> Dict[str, QueryValue]:
+        """As a request says it. Raises InvalidInput for a level that there is not."""
+        levels = None
+        if self.level:
+            if self.level.upper() not in LEVELS:
+                raise InvalidInput(f"there is no level {self.level!r}: {', '.join(LEVELS)} are all")
+            levels = [f"LOG_LEVEL_{name}" for name in LEVELS[LEVELS.index(self.level.upper()) :]]
+        return {
+            "searchText": self.search or None,
+            "enableRegex": self.regex or None,
+            "levels": levels,
+            "agentIds": list(self.agents) or None,
+            "containerIds": list(self.containers) or None,
+            "allocationIds": list(self.allocations) or None,
+            "rankIds": list(self.ranks) or None,
+            "sources": list(self.sources) or None,
+            "stdtypes": list(self.streams) or None,
+            "timestampAfter": self.after or None,
+            "timestampBefore": self.before or None,
+        }
 
 
 @dataclass(frozen=True)
@@ -177,10 +234,55 @@ class Trial:
                 yield Report.read(report)
 
     def logs(
-        self, *, follow: bool = False, head: Optional[int] = None, tail: Optional[int] = None, search: str = ""
+        self,
+        *,
+        follow: bool = False,
+        head: Optional[int] = None,
+        tail: Optional[int] = None,
+        search: str = "",
+        where: Optional[LogFilter] = None,
     ) -> Iterator[LogLine]:
         """Its output, the oldest line first; ``follow`` goes on until the trial has ended."""
-        return read_logs(self.session, at("/api/v1/trials/{}/logs", self.id), follow, head, tail, search)
+        wanted = where or LogFilter(search=search)
+        return read_logs(self.session, at("/api/v1/trials/{}/logs", self.id), follow, head, tail, wanted)
+
+    def log_fields(self) -> JsonObject:
+        """What its output can be filtered by: every agent, container, rank, source and stream that occurs."""
+        for value in self.session.lines(at("/api/v1/trials/{}/logs/fields", self.id)):
+            return value
+        return {}
+
+    def keep_logs(self, days: int) -> None:
+        """Keep its output so many days after its end; -1: for ever."""
+        self.session.call(
+            "PUT", at("/api/v1/trials/{}/retain_logs", self.id), body={"trialId": self.id, "numDays": days}
+        )
+
+    def workloads(self, kind: str = "") -> Iterator[JsonObject]:
+        """What happened in it, by step: objects with ``training``, ``validation`` or ``checkpoint``.
+
+        ``kind``: CHECKPOINT, VALIDATION or CHECKPOINT_OR_VALIDATION alone.
+        """
+        query: Query = {"filter": f"FILTER_OPTION_{kind}" if kind else None}
+        return pages(self.session, at("/api/v1/trials/{}/workloads", self.id), "workloads", query, size=500)
+
+    def series(self, metric: str, group: str = "training", points: int = 1000) -> List[Point]:
+        """One metric for a chart, thinned to so many points (0: all); its least and greatest value are kept."""
+        path = at("/api/v1/trials/{}/series", self.id)
+        found = self.session.get(path, {"metric": metric, "group": group, "maxPoints": points})
+        columns = [found.get(name) for name in ("steps", "times", "values")]
+        steps, times, values = (column if isinstance(column, list) else [] for column in columns)
+        return [
+            Point(int(str(step)), _moment(time), reading.real(value)) for step, time, value in zip(steps, times, values)
+        ]
+
+    def metadata(self) -> JsonObject:
+        """What was written about it."""
+        return reading.record(self.session.get(at("/api/v1/runs/{}/metadata", self.id)), "metadata")
+
+    def set_metadata(self, metadata: JsonObject) -> None:
+        """Write about it, instead of what was there."""
+        self.session.post(at("/api/v1/runs/{}/metadata", self.id), {"metadata": metadata})
 
 
 def get_trial(session: Session, number: int) -> Trial:
@@ -188,11 +290,20 @@ def get_trial(session: Session, number: int) -> Trial:
     return Trial.read(reading.record(session.get(at("/api/v1/trials/{}", number)), "trial"), session)
 
 
+def _moment(microseconds: Json) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(int(str(microseconds)) / 1e6, datetime.timezone.utc)
+
+
 def read_logs(
-    session: Session, path: str, follow: bool, head: Optional[int], tail: Optional[int], search: str
+    session: Session,
+    path: str,
+    follow: bool,
+    head: Optional[int],
+    tail: Optional[int],
+    where: Union[str, LogFilter] = "",
 ) -> Iterator[LogLine]:
-    """Lines of a log; one that is followed survives a master that is away for a while."""
-    query: Dict[str, Json] = {"searchText": search or None}
+    """Lines of a log; one that is followed survives a master that is away for a while. ``where`` may be a text."""
+    query = (LogFilter(search=where) if isinstance(where, str) else where).query()
     if tail is not None and not follow:
         newest = [LogLine.read(value) for value in session.lines(path, _query(query, limit=tail, newest=True))]
         yield from reversed(newest)
@@ -203,16 +314,15 @@ def read_logs(
             yield LogLine.read(value)
 
 
-def _query(base: Dict[str, Json], *, limit: Optional[int] = None, newest: bool = False) -> Query:
-    order = "ORDER_BY_DESC" if newest else None
-    search = base["searchText"]
-    return {"searchText": search if isinstance(search, str) else None, "limit": limit, "orderBy": order}
+def _query(base: Dict[str, QueryValue], *, limit: Optional[int] = None, newest: bool = False) -> Query:
+    return {**base, "limit": limit, "orderBy": "ORDER_BY_DESC" if newest else None}
 
 
-def _followed(session: Session, path: str, base: Dict[str, Json]) -> Iterator[LogLine]:
+def _followed(session: Session, path: str, base: Dict[str, QueryValue]) -> Iterator[LogLine]:
     """After a break it goes on a little before the last line, and leaves out what was shown: ids never change."""
     shown: Dict[str, None] = {}
-    after = ""
+    asked = base["timestampAfter"]
+    after = asked if isinstance(asked, str) else ""
     until = time.monotonic() + FOLLOW_S
     while True:
         try:

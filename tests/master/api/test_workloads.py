@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.jsonvalue import JsonObject
+from tenax.jsonvalue import Json, JsonObject
 from tests.kits.api import Api
 from tests.kits.telemetry import Book
 
@@ -19,8 +19,8 @@ async def story(desk: Book) -> int:
     """Ten training reports, two validations, two checkpoints (one deleted)."""
     trial = await desk.trial()
     for step in range(1, 11):
-        batch: JsonObject = {"batchMetrics": [{"b": step}]} if step == 1 else {}
-        await desk.report(trial, "training", step, {"loss": float(10 - step), "n": "x"}, **batch)
+        batch: list[Json] | None = [{"b": step}] if step == 1 else None
+        await desk.report(trial, "training", step, {"loss": float(10 - step), "n": "x"}, batchMetrics=batch)
     await desk.seal(trial)
     for step in (5, 10):
         await desk.report(trial, "validation", step, {"accuracy": step / 10})

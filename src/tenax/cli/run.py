@@ -1,0 +1,212 @@
+"""``tenax run``: trials of many experiments in one table, and what is done to many at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, List, Optional, Tuple
+
+import click
+
+from tenax.cli import exits, output
+from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.lazy import Group
+
+if TYPE_CHECKING:
+    from tenax.client.runs import Outcome, Run
+
+_PROJECT = click.option("--project", "project_id", type=int, metavar="ID", help="Only runs of this project.")
+_NUMBERS = click.argument("numbers", metavar="RUN...", type=int, nargs=-1, required=True)
+
+
+@click.group(cls=Group, help="Find runs (trials) across experiments, and act on many at once.")
+def group() -> None:
+    pass
+
+
+@group.command("list")
+@_PROJECT
+@click.option(
+    "--filter",
+    "conditions",
+    multiple=True,
+    metavar="CONDITION",
+    help="Only runs for which it holds: hp.lr>0.01, state=COMPLETED, metadata.team~vision, validation.loss.min<0.2. "
+    "May be given several times; all hold then.",
+)
+@click.option("--sort", default="id=desc", show_default=True, metavar="COLUMN=asc|desc", help="What comes first.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many at most.")
+@click.option("--archived", is_flag=True, help="Archived ones, too.")
+@list_options
+@pass_access
+def list_(
+    access: Access,
+    project_id: Optional[int],
+    conditions: Tuple[str, ...],
+    sort: str,
+    limit: int,
+    archived: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """List runs, the newest first."""
+    from tenax.client.runs import search_runs
+
+    runs = list(
+        search_runs(
+            access.session(), project_id=project_id, conditions=conditions, archived=archived, sort=sort, limit=limit
+        )
+    )
+    names = list({name: None for run in runs for name in run.hparams})
+    columns = (
+        output.Column("RUN", right=True),
+        output.Column("NAME"),
+        output.Column("EXPERIMENT", right=True),
+        output.Column("STATE", state=True),
+        output.Column("METRIC", right=True),
+        output.Column("STARTED"),
+        output.Column("TOOK", right=True),
+        *(output.Column(name, right=True) for name in names),
+        output.Column("OF", wraps=True),
+    )
+    output.listing(columns, [_row(run, names) for run in runs], [run.raw for run in runs], as_json, as_csv)
+    if not runs and not as_json and not as_csv:
+        output.say("There is no such run.")
+
+
+def _row(run: Run, names: List[str]) -> Tuple[str, ...]:
+    return (
+        str(run.id),
+        run.local_id,
+        str(run.experiment_id),
+        run.state,
+        output.number(run.searcher_metric),
+        output.moment(run.started),
+        output.between(run.started, run.ended),
+        *(output.short(run.hparams[name]) if name in run.hparams else "" for name in names),
+        run.experiment_name,
+    )
+
+
+@group.command()
+@click.argument("project_id", metavar="PROJECT", type=int)
+@list_options
+@pass_access
+def columns(access: Access, project_id: int, as_json: bool, as_csv: bool) -> None:
+    """List what the runs of a project can be filtered and ordered by."""
+    from tenax.client import reading
+    from tenax.client.runs import columns as columns_of
+
+    found = columns_of(access.session(), project_id)
+    rows = [
+        (
+            reading.text(one, "column"),
+            reading.text(one, "type").replace("COLUMN_TYPE_", "").lower(),
+            reading.text(one, "location").replace("LOCATION_TYPE_", "").replace("_", " ").lower(),
+        )
+        for one in found
+    ]
+    output.listing((output.Column("COLUMN"), output.Column("TYPE"), output.Column("OF")), rows, found, as_json, as_csv)
+
+
+@group.command()
+@_NUMBERS
+@pass_access
+def kill(access: Access, numbers: Tuple[int, ...]) -> int:
+    """End runs at once."""
+    return _act(access, "kill", numbers, "is ended")
+
+
+@group.command()
+@_NUMBERS
+@pass_access
+def pause(access: Access, numbers: Tuple[int, ...]) -> int:
+    """Let runs save and leave; each the only one of its experiment."""
+    return _act(access, "pause", numbers, "is asked to pause")
+
+
+@group.command()
+@_NUMBERS
+@pass_access
+def resume(access: Access, numbers: Tuple[int, ...]) -> int:
+    """Let paused runs go on."""
+    return _act(access, "resume", numbers, "goes on")
+
+
+@group.command()
+@_NUMBERS
+@pass_access
+def archive(access: Access, numbers: Tuple[int, ...]) -> int:
+    """Hide runs that have ended from lists."""
+    return _act(access, "archive", numbers, "is archived")
+
+
+@group.command()
+@_NUMBERS
+@pass_access
+def unarchive(access: Access, numbers: Tuple[int, ...]) -> int:
+    """Show runs in lists again."""
+    return _act(access, "unarchive", numbers, "is no longer archived")
+
+
+@group.command()
+@_NUMBERS
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@pass_access
+def delete(access: Access, numbers: Tuple[int, ...], yes: bool) -> int:
+    """Delete runs that have ended, with their checkpoints, metrics and logs."""
+    if not yes:
+        which = f"run {numbers[0]}" if len(numbers) == 1 else f"these {len(numbers)} runs"
+        click.confirm(f"Delete {which} with checkpoints, metrics and logs?", abort=True, err=True)
+    return _act(access, "delete", numbers, "is deleted")
+
+
+@group.command()
+@_NUMBERS
+@click.option("--from", "source_id", type=int, required=True, metavar="ID", help="The project where they are.")
+@click.option("--to", "target_id", type=int, required=True, metavar="ID", help="The project where they go.")
+@pass_access
+def move(access: Access, numbers: Tuple[int, ...], source_id: int, target_id: int) -> int:
+    """File runs, with all others of their experiments, in another project."""
+    from tenax.client.runs import move as move_runs
+
+    return _told(move_runs(access.session(), numbers, source_id, target_id), f"is in project {target_id}")
+
+
+@group.command()
+@click.argument("number", metavar="RUN", type=int)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Write this; VALUE may be JSON.")
+@click.option("--unset", "unwanted", multiple=True, metavar="KEY", help="Remove this.")
+@json_option
+@pass_access
+def metadata(access: Access, number: int, settings: Tuple[str, ...], unwanted: Tuple[str, ...], as_json: bool) -> None:
+    """Show what was written about a run, or write it; ``team.lead=Ada`` goes into ``team``."""
+    from tenax.cli.run_metadata import changed, leaves
+    from tenax.client.trials import get_trial
+
+    trial = get_trial(access.session(), number)
+    document = trial.metadata()
+    if settings or unwanted:
+        document = changed(document, settings, unwanted)
+        trial.set_metadata(document)
+    if as_json:
+        output.document(document)
+    elif document:
+        output.pairs(leaves(document))
+    else:
+        output.say(f"Nothing is written about run {number}: tenax run metadata {number} --set KEY=VALUE")
+
+
+def _act(access: Access, verb: str, numbers: Tuple[int, ...], done: str) -> int:
+    from tenax.client.runs import act
+
+    return _told(act(access.session(), verb, numbers), done)
+
+
+def _told(outcomes: List[Outcome], done: str) -> int:
+    failed = False
+    for one in outcomes:
+        if one.error:
+            failed = True
+            output.fail(f"run {one.id}: {one.error}")
+        else:
+            print(f"Run {one.id} {done}")
+    return exits.FAILED if failed else exits.OK
