@@ -250,6 +250,9 @@ async def test_an_experiment_that_stays_keeps_the_workspace_with_the_reason(api:
     hidden = folder.parent.rename(folder.parent.with_name("elsewhere"))
     await api.user.delete("/api/v1/workspaces/2")
     await make_pass(desk)  # type: ignore[arg-type]
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update removals set tries = 1, failure = 'no agent sees it'")
+    await make_pass(desk)  # type: ignore[arg-type]
     seen = (await api.user.get("/api/v1/workspaces/2")).json()["workspace"]
     assert seen["state"] == "WORKSPACE_STATE_DELETE_FAILED"
     assert "experiment 1 could not be deleted" in seen["errorMessage"]

@@ -63,7 +63,7 @@ ORDERS: Mapping[str, str] = {
     "name": "lower(p.name)",
     "description": "lower(p.description)",
     "created_at": "p.created_at",
-    "last_experiment": "held.last_at",
+    "last_experiment": "newest.created_at",
 }
 
 

@@ -3,7 +3,8 @@ select w.id, w.name, w.owner_id, coalesce(u.username, '') as username, w.immutab
        w.agent_uid, w.agent_gid, w.agent_user, w.agent_group, w.checkpoint_storage,
        w.default_compute_pool, w.default_aux_pool, pin.pinned_at,
        (select count(*)::int from projects p where p.workspace_id = w.id) as projects,
-       (select count(*)::int from experiments e join projects p on p.id = e.project_id
+       (select coalesce(sum(held.experiments), 0)::int
+        from projects p, lateral (select count(*) as experiments from experiments e where e.project_id = p.id) held
         where p.workspace_id = w.id) as experiments
 
 -- name: matching
