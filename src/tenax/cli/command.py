@@ -111,6 +111,9 @@ def _attend(command: Command) -> int:
         for line in command.logs(follow=True):
             if line.source in ("task", ""):
                 click.echo(line.log, err=line.stream == "stderr")
+            elif command.reload().has_ended:
+                # The master's word on how it ended is the last line: a log that is followed goes on a little longer.
+                break
         ended = command.wait(interval=0.2)
     except KeyboardInterrupt:
         output.say(

@@ -111,6 +111,17 @@ async def test_a_command_is_killed_where_it_waits_and_where_it_runs(api: Api) ->
         assert (await api.user.post(f"{COMMANDS}/{task_id}/kill")).status_code == 200
 
 
+async def test_a_signal_counts_as_in_a_shell_unless_it_was_ours(api: Api) -> None:
+    """128 and its number; what was killed on request has no exit code."""
+    own, killed = await launched(api), await launched(api)
+    containers_of = [await placed(api, one) for one in (own, killed)]
+    await api.user.post(f"{COMMANDS}/{killed}/kill")
+    await tended(api)
+    for container in containers_of:
+        await ended(api, container, Ending(None, 9, "killed by SIGKILL (9)"))
+    assert [(await shown(api, one))["exitCode"] for one in (own, killed)] == [137, None]
+
+
 async def test_only_owners_and_administrators_change_a_command(api: Api) -> None:
     """Others look."""
     task_id = await launched(api)

@@ -13,7 +13,10 @@ left join lateral (
     left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
     where a.task_id = l.task_id order by a.run_id desc limit 1) a on true
 left join lateral (
-    select c.container_id, c.state as container_state, (c.exit ->> 'code')::int as exit_code,
+    -- As a shell counts: a signal that nobody of ours sent is 128 and its number.
+    select c.container_id, c.state as container_state,
+           coalesce((c.exit ->> 'code')::int,
+                    case when not coalesce((c.exit ->> 'asked')::boolean, false) then 128 + (c.exit ->> 'signal')::int end) as exit_code,
            (select jsonb_agg(jsonb_build_object('id', s.slot_id, 'type', 'TYPE_' || upper(s.kind), 'brand', s.name, 'uuid', s.uuid)
                              order by s.slot_id)
             from agent_slots s where s.agent_id = c.agent_id and s.slot_id = any(c.slots)) as devices
