@@ -32,8 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Machine]:
-    """Two slots, plain processes, every setting as it comes."""
-    with machine() as up:
+    """Two slots, plain processes, a pool beside the default one, webhooks to this machine; all else as it comes."""
+    settings = {
+        "TENAX_MASTER_POOLS": json.dumps([{"name": "default"}, {"name": "spare"}]),
+        "TENAX_MASTER_WEBHOOKS__ALLOWED_NETWORKS": "[127.0.0.0/8]",
+    }
+    with machine(environment=settings) as up:
         yield up
 
 

@@ -45,7 +45,7 @@ def aggregated(
 ) -> None:
     """Show slot hours by day, from START_DATE to END_DATE (2026-11-21, or 2026-11), both included.
 
-    Without dates: the last 30 days. With --csv all sums come, in seconds.
+    Without dates: the last 30 days. Days without any are left out. With --csv all sums come, in seconds.
     """
     from tenax.client import usage
 
@@ -59,7 +59,10 @@ def aggregated(
         return
     columns = [output.Column("MONTH" if monthly else "DAY")]
     columns += [output.Column(by.upper())] if by else []
-    output.table([*columns, output.Column("SLOT HOURS", right=True)], _rows(entries, by))
+    rows = _rows(entries, by)
+    output.table([*columns, output.Column("SLOT HOURS", right=True)], rows)
+    if not rows:
+        output.say(f"No slot was used from {start} to {end}.")
 
 
 @group.command("raw")
@@ -119,10 +122,10 @@ def _rows(entries: Iterable[JsonObject], by: Optional[str]) -> List[List[str]]:
     rows: List[List[str]] = []
     for entry in entries:
         day = reading.text(entry, "periodStart")
-        if by is None:
-            rows.append([day, _hours(reading.real(entry.get("seconds")) or 0.0)])
-            continue
-        shares = reading.numbers(reading.record(entry, _BY[by]))
+        total = reading.real(entry.get("seconds")) or 0.0
+        shares = {} if by is None else reading.numbers(reading.record(entry, _BY[by]))
+        if by is None and total:
+            rows.append([day, _hours(total)])
         rows += [[day, name, _hours(seconds)] for name, seconds in sorted(shares.items(), key=lambda one: -one[1])]
     return rows
 
