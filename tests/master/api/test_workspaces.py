@@ -276,6 +276,25 @@ async def test_what_still_runs_keeps_its_workspace(api: Api) -> None:
     assert (await api.user.get("/api/v1/workspaces/2")).json()["workspace"]["state"] == "WORKSPACE_STATE_UNSPECIFIED"
 
 
+async def test_nothing_slips_into_what_is_deleted_at_the_same_time(api: Api) -> None:
+    """Whoever comes first wins: what was put in keeps the workspace or goes with it; nobody meets an error of ours."""
+    for number in range(4):
+        path = f"/api/v1/workspaces/{(await workspace(api, f'w{number}'))['id']}"
+        where = {"workspaceId": int(path.rpartition("/")[2])}
+        config = CONFIG + f"workspace: w{number}\nproject: p0\n"
+        replies = await asyncio.gather(
+            *(api.user.post(f"{path}/projects", {"name": f"p{one}"}) for one in range(3)),
+            api.user.post("/api/v1/experiments", {"config": config}),
+            api.user.delete(path),
+            api.user.post("/api/v1/models", {"name": f"m{number}", **where}),
+            api.user.post(f"{path}/archive"),
+        )
+        assert {reply.status_code for reply in replies} <= {200, 400, 404}, [reply.text for reply in replies]
+        if replies[4].status_code == 200:
+            assert (await api.user.get(path)).status_code == 404
+            assert (await api.user.get(f"/api/v1/models/m{number}")).status_code == 404
+
+
 async def test_its_owner_is_its_one_member(api: Api) -> None:
     """In the form of role-based access, so that clients can show it; filtered by name."""
     await workspace(api)
