@@ -57,14 +57,24 @@ class Client:
         includes: Sequence[Union[str, Path]] = (),
         activate: bool = True,
         project_id: Optional[int] = None,
+        template: Optional[str] = None,
+        parent_id: Optional[int] = None,
     ) -> Experiment:
         """Submit an experiment: ``config`` is the path of a YAML file or the document itself, ``code`` a directory.
 
-        Raises InvalidInput with every problem that was found, by path and line.
+        ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given. Raises InvalidInput with every problem that was found, by path and line.
         """
         text = _config_text(config)
         files = read_context(Path(code), [Path(one) for one in includes]) if code is not None else []
-        experiment, _ = create_experiment(self.session, text, files, activate=activate, project_id=project_id)
+        experiment, _ = create_experiment(
+            self.session,
+            text,
+            files,
+            activate=activate,
+            project_id=project_id,
+            template=template,
+            parent_id=parent_id,
+        )
         return experiment
 
     def experiment(self, number: int) -> Experiment:
@@ -78,9 +88,25 @@ class Client:
         states: Sequence[str] = (),
         archived: Optional[bool] = False,
         limit: Optional[int] = None,
+        name: str = "",
+        labels: Sequence[str] = (),
+        project_id: Optional[int] = None,
+        sort: str = "id",
+        descending: bool = True,
     ) -> List[Experiment]:
-        """The newest first."""
-        return list_experiments(self.session, users=users, states=states, archived=archived, limit=limit)
+        """The newest first, or by ``sort``: one of `tenax.client.experiments.ORDERS`. ``name`` is a part of it."""
+        return list_experiments(
+            self.session,
+            users=users,
+            states=states,
+            archived=archived,
+            limit=limit,
+            name=name,
+            labels=labels,
+            project_id=project_id,
+            sort=sort,
+            descending=descending,
+        )
 
     def trial(self, number: int) -> Trial:
         """Raises NotFound."""
