@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from tests.compat.client import PYTHON
 from tests.compat.harness import finished, submit, told
 from tests.e2e.machine import Machine, outlast, wait_for
@@ -142,3 +144,26 @@ def test_hyperparameters_that_cannot_be_trained(cluster: Machine, tmp_path: Path
     with cluster.client() as client:
         first, second = sorted(client.experiment(experiment.id).trials(), key=lambda trial: trial.id)
     assert (first.latest_validation is None, second.latest_validation is None) == (True, False)
+
+
+def test_the_same_script_without_the_package(cluster: Machine, tmp_path: Path) -> None:
+    """Tenax serves what it imports; TensorBoard itself reads the files that come of its reports; and in the task the
+    SDK is logged in as the owner."""
+    code = """
+    import determined as det
+    from determined import core
+    from determined.experimental import client
+
+    with core.init() as context:
+        for step in (1, 2, 3):
+            context.train.report_training_metrics(steps_completed=step, metrics={"loss": 1 / step})
+        context.train.report_validation_metrics(steps_completed=3, metrics={"score": 0.75})
+    print("served by", core.__name__, "to", client.whoami().username)
+    """
+    experiment = submit(cluster, tmp_path / "code", {"train.py": code}, wheel=False)
+    trial, said = finished(cluster, experiment)
+    assert "served by tenax.core to admin" in said
+    (board,) = (cluster.directory / "checkpoints").glob(f"*/tensorboard/experiment/{experiment.id}/trial/{trial.id}")
+    found = scalars(board)
+    assert found["Determined/loss"] == [[1, 1.0], [2, 0.5], [3, pytest.approx(1 / 3)]]
+    assert found["Determined/val_score"] == [[3, 0.75]]

@@ -103,16 +103,23 @@ def test_a_hook_that_brings_the_package(place: Place, tmp_path: Path) -> None:
 @linux
 @pytest.mark.skipif(not (shutil.which("setpriv") and shutil.which("unshare")), reason="util-linux is not installed")
 def test_a_machine_that_forbids_it(place: Place, tmp_path: Path) -> None:
-    """The task is refused, in words that say what to do, before anything of the user's runs."""
+    """Importing the package fails with words that say what to do; a script that does not need it runs; one that asked
+    for a view is not started."""
     python = python_with(tmp_path, {"determined": PACKAGE})
     (place.work / "train.py").write_text("print('ran')\n")
     may = subprocess.run([*FORBIDDEN, "true"], capture_output=True, check=False)
     if may.returncode:
         pytest.skip("this machine does not even let one take such rights away")
-    code, out, err = place.run(python, before=FORBIDDEN)
+    assert place.run(python, before=FORBIDDEN) == (0, "ran\n", "")
+    code, out, err = place.run(python, before=FORBIDDEN, DET_PRIVATE_VIEW="1")
     assert (code, out) == (1, "")
     assert "takes a private view" in err
-    assert "start the agent as root" in err
+    (place.work / "train.py").write_text("import determined\nprint('ran')\n")
+    code, out, err = place.run(python, before=FORBIDDEN)
+    assert (code, out) == (1, "")
+    last = err.splitlines()[-1]
+    assert last.startswith("ImportError: the installed package 'determined' reads /run/determined")
+    assert "start the agent as root" in last
 
 
 def test_who_needs_one(tmp_path: Path) -> None:

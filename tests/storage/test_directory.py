@@ -132,3 +132,17 @@ def test_bad_sections(section: dict[str, object], message: str) -> None:
     """A section that names no usable place is refused with its key."""
     with pytest.raises(InvalidInput, match=message):
         config.from_config(section)  # type: ignore[arg-type]
+
+
+def test_files_beside_checkpoints(tmp_path: Path) -> None:
+    """A file is put at its path, over what was there, and never outside; no checkpoint comes of it."""
+    storage = from_directory(str(tmp_path / "kept"))
+    source = tmp_path / "events"
+    for text in ("one", "another"):
+        source.write_text(text)
+        storage.put("cluster/tensorboard/events", str(source))
+        assert [path.name for path in (tmp_path / "kept/cluster/tensorboard").iterdir()] == ["events"]
+        assert (tmp_path / "kept/cluster/tensorboard/events").read_text() == text
+    with pytest.raises(StorageFailed):
+        storage.put("../outside", str(source))
+    assert not (tmp_path / "outside").exists()

@@ -11,7 +11,8 @@ Rules it keeps:
   (``DET_PRIVATE_VIEW=1`` asks for one, ``0`` for none). Others pay for a look at a few directories.
 - No process ids change and nothing stands between supervisor and program: the task itself moves, before it becomes the
   user's program, and so do all that it starts.
-- Where the machine forbids it the task is refused in words; it never runs without what it would look for.
+- Where the machine forbids it, importing that package is refused in words (`tenax.exec.imports.determined`): it would
+  take itself to be off the cluster. A task that does not import it runs; one that asked for a view does not start.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
     from tenax.jsonvalue import Json
 
-#: Asks for a view (``1``), or for none (``0``); ``here`` once there is one.
+#: Asks for a view (``1``), or for none (``0``). ``here`` once there is one, ``refused: <why>`` where there can be none.
 SWITCH = "DET_PRIVATE_VIEW"
+_REFUSED = "refused: "
 _HERE = "here"
 _ASKED = ("1", "true")
 _NONE = ("0", "false", _HERE)
@@ -45,10 +47,10 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
     """Give this process what the ``determined`` package expects, if that is what it is about to run.
 
     Called before anything of the user's runs, and again where a hook may have changed what will run. Raises
-    NoPrivateView.
+    NoPrivateView to who asked for one that cannot be had.
     """
     asked = env.get(SWITCH, "")
-    if asked in _NONE or not (asked in _ASKED or has_package(env, entrypoint)):
+    if asked in _NONE or asked.startswith(_REFUSED) or not (asked in _ASKED or has_package(env, entrypoint)):
         return
     _keep_code(run_dir)
     if run_dir == DEFAULT_RUN_DIR or not sys.platform.startswith("linux"):
@@ -62,11 +64,15 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
         read_only = [str(path) for path in guarded] if isinstance(guarded, list) else []
         namespaces.enter(targets(env, run_dir), root, read_only)
     except OSError as error:
-        raise NoPrivateView(
-            f"the package 'determined' of its Python reads {DEFAULT_RUN_DIR}, which takes a private view of the file "
-            f"system, and this machine forbids it ({error.strerror}: {error.filename}): start the agent as root, allow "
-            "user namespaces, use the docker runtime, or uninstall that package (Tenax then serves determined.core)"
-        ) from error
+        why = (
+            f"the installed package 'determined' reads {DEFAULT_RUN_DIR}, which takes a private view of the file "
+            f"system; this machine forbids it ({error.strerror}: {error.filename}): start the agent as root, allow user "
+            "namespaces, use the docker runtime, or uninstall it"
+        )
+        if asked in _ASKED:
+            raise NoPrivateView(why) from error
+        env[SWITCH] = _REFUSED + why
+        return
     env[SWITCH] = _HERE
 
 

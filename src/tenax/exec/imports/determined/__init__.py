@@ -38,6 +38,9 @@ def _installed() -> Optional[ModuleSpec]:
 def _check_view() -> None:
     """It would take itself to be off the cluster, and train without anybody knowing."""
     if os.environ.get("DET_TASK_TYPE") and not os.path.exists(_FIXED):
+        refused, _, why = os.environ.get("DET_PRIVATE_VIEW", "").partition(": ")
+        if refused == "refused":
+            raise ImportError(why, name=__name__)
         raise ImportError(
             "the installed package 'determined' reads /run/determined, which this task has not: it was found only now. "
             "Set DET_PRIVATE_VIEW=1 in environment.environment_variables of the experiment, or name the Python that "
