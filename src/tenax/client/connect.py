@@ -62,7 +62,8 @@ class Client:
     ) -> Experiment:
         """Submit an experiment: ``config`` is the path of a YAML file or the document itself, ``code`` a directory.
 
-        ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given. Raises InvalidInput with every problem that was found, by path and line.
+        ``parent_id``: the experiment that it is a fork of, whose code it takes where none is given.
+        Raises InvalidInput with every problem that was found, by path and line.
         """
         text = _config_text(config)
         files = read_context(Path(code), [Path(one) for one in includes]) if code is not None else []
