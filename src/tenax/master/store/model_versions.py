@@ -14,6 +14,7 @@ from asyncpg import Connection
 
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
+from tenax.master.store import garbage
 from tenax.master.store.paging import Page
 from tenax.master.store.queries import load
 
@@ -88,6 +89,11 @@ async def register(conn: Connection, model_id: int, checkpoint_uuid: str, words:
             f"checkpoint {checkpoint_uuid} is {checkpoint['state'].lower().replace('_', ' ')}: only one that is "
             "completed can be registered"
         )
+    if checkpoint["doomed"]:
+        raise NotNow(f"the files of checkpoint {checkpoint_uuid} are being deleted: it cannot be registered any more")
+    if checkpoint["doomed"]:
+        # Whether its files are still there is known to nobody but whoever deletes them.
+        raise NotNow(f"the files of checkpoint {checkpoint_uuid} are being deleted: it can no longer be registered")
     if checkpoint["experiment_state"] == "DELETING":
         raise NotNow(f"experiment {checkpoint['experiment_id']} is being deleted with checkpoint {checkpoint_uuid}")
     number: int = await conn.fetchval(Q.next_number, model_id)
@@ -114,8 +120,10 @@ async def edit(conn: Connection, model_id: int, version: int, words: Words) -> N
 
 async def delete(conn: Connection, model_id: int, version: int) -> None:
     """It; its checkpoint stays, and may be deleted from then on."""
-    await conn.execute(Q.delete, model_id, version)
+    experiment_id = await conn.fetchval(Q.delete, model_id, version)
     await conn.execute(Q.touch, model_id)
+    if experiment_id is not None:
+        await garbage.mark(conn, experiment_id)
 
 
 async def trials_of(conn: Connection, model_id: int, version: int, kind: str | None) -> list[int]:

@@ -11,7 +11,7 @@ select count(*) from model_versions where model_id = $1;
 
 -- name: checkpoint
 -- Neither it nor its experiment may go while it is being registered.
-select c.state, c.superseded, e.id as experiment_id, e.state as experiment_state
+select c.state, c.superseded, c.doomed, e.id as experiment_id, e.state as experiment_state
 from checkpoints c
 left join trials t on t.id = c.trial_id
 left join experiments e on e.id = t.experiment_id
@@ -42,7 +42,10 @@ where model_id = $1 and version = $2;
 update models set updated_at = now() where id = $1;
 
 -- name: delete
-delete from model_versions where model_id = $1 and version = $2;
+-- Its checkpoint's experiment, whose policy holds for it again.
+delete from model_versions v using checkpoints c left join trials t on t.id = c.trial_id
+where v.model_id = $1 and v.version = $2 and c.uuid = v.checkpoint_uuid
+returning t.experiment_id;
 
 -- name: trials
 -- Trials that used it, of a kind.
