@@ -136,7 +136,7 @@ def test_bad_sections(section: dict[str, object], message: str) -> None:
 
 def test_files_beside_checkpoints(tmp_path: Path) -> None:
     """A file is put at its path, over what was there, and never outside; no checkpoint comes of it."""
-    storage = from_directory(str(tmp_path / "kept"))
+    storage = config.from_directory(str(tmp_path / "kept"))
     source = tmp_path / "events"
     for text in ("one", "another"):
         source.write_text(text)

@@ -66,8 +66,8 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
     except OSError as error:
         why = (
             f"the installed package 'determined' reads {DEFAULT_RUN_DIR}, which takes a private view of the file "
-            f"system; this machine forbids it ({error.strerror}: {error.filename}): start the agent as root, allow user "
-            "namespaces, use the docker runtime, or uninstall it"
+            f"system; this machine forbids it ({error.strerror}: {error.filename}): start the agent as root, allow "
+            "user namespaces, use the docker runtime, or uninstall it"
         )
         if asked in _ASKED:
             raise NoPrivateView(why) from error
