@@ -319,12 +319,14 @@ group.alias("list", "ls")
 
 
 def _show(one: Model) -> None:
+    from tenax.client.workspaces import get_workspace
+
     rows = [
         ("model", f"{one.name} ({one.id})"),
         ("description", one.description),
         ("state", "archived" if one.archived else ""),
         ("owner", one.owner),
-        ("workspace", str(one.workspace_id)),
+        ("workspace", get_workspace(one.session, one.workspace_id).name),
         ("versions", str(one.versions_count)),
         ("labels", ", ".join(one.labels)),
         ("metadata", output.assignments(one.metadata)),
