@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -243,3 +244,44 @@ def test_chosen_storage(off_cluster: Path, tmp_path: Path, source: Path) -> None
         with pytest.raises(InvalidInput, match="not served"):
             _ = context.checkpoint
     assert from_directory(str(tmp_path / "a")).identity()["type"] == "directory"
+
+
+def said(master: TaskMaster) -> list[tuple[str, str]]:
+    """Kind and id of all that was reported about checkpoints, in order."""
+    kinds = ("checkpoint_started", "checkpoint_abandoned", "checkpoint", "checkpoint_files")
+    return [(str(one["kind"]), one["body"]["uuid"]) for one in master.records() if one["kind"] in kinds]  # type: ignore[index]
+
+
+def test_an_upload_is_announced_before_its_first_file(trial: Path, master: TaskMaster, source: Path) -> None:
+    """With the place; then it is reported, or, thrown away after an error, taken back."""
+    with core.init() as context:
+        storage_id = context.checkpoint.upload(source, {"steps_completed": 1})
+        with contextlib.suppress(KeyError), context.checkpoint.store_path({"steps_completed": 2}) as (path, lost):
+            (path / "half").write_text("h")
+            raise KeyError("the script")
+    assert not path.exists()
+    assert said(master) == [
+        ("checkpoint_started", storage_id),
+        ("checkpoint", storage_id),
+        ("checkpoint_started", lost),
+        ("checkpoint_abandoned", lost),
+    ]
+    first, done = master.bodies_of("checkpoint_started")[0], master.bodies_of("checkpoint")[0]
+    assert first["storage"] == done["storage"]
+
+
+def test_what_cannot_be_thrown_away_stays_announced(
+    trial: Path, master: TaskMaster, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the master finds it later."""
+
+    def broken(*_: object) -> None:
+        raise OSError("the storage is gone")
+
+    with core.init() as context:
+        storage = context.checkpoint._storage
+        monkeypatch.setattr(storage, "stage", broken)
+        monkeypatch.setattr(storage, "abandon", broken)
+        with pytest.raises(OSError, match="gone"):
+            context.checkpoint.upload(source, {"steps_completed": 1})
+    assert [kind for kind, _ in said(master)] == ["checkpoint_started"]

@@ -108,6 +108,38 @@ def test_what_is_on_the_disk_is_what_the_policy_keeps(shared: Machine, tmp_path:
             )
             assert all(one.reasons for one in told.checkpoints)
     assert len(all_of(shared, number)[1]) == 18
+    with shared.client() as client:
+        assert client.experiment(number).garbage().policy == Policy(0, 0, 0)
+
+
+def test_the_command_line_shows_what_would_go_and_why(shared: Machine, tmp_path: Path) -> None:
+    """Without changing anything; then what is asked for is done, and some files of the rest."""
+    x: Json = {"type": "categorical", "vals": [1.0]}
+    number, storage = submit(shared, tmp_path, SAVING, Policy(0, 0, 9), x=x, saves=3, files=2)
+    assert outlast(shared, number).state == "COMPLETED"
+    best, _, latest = sorted(all_of(shared, number)[1], key=lambda one: (one.searcher_metric or 0.0, one.steps))
+    words = ("experiment", "gc-policy", str(number), "--save-trial-best", "1", "--save-trial-latest", "0")
+    table = shared.tenax(*words, "--dry-run").stdout
+    assert f"{best.uuid}  stays" in table
+    assert table.count("goes") == 2
+    assert "1st of its trial by loss" in table
+    told = shared.json(*words, "--dry-run")
+    assert isinstance(told, dict)
+    assert len(on_disk(storage)) == 3
+    done = shared.tenax(*words, "--yes").stdout
+    assert "2 checkpoints" in done
+    wait_for(lambda: on_disk(storage) == {best.uuid} or None, "two to go")
+    shared.tenax("checkpoint", "rm", best.uuid, "--glob", "0.*", "--yes")
+    assert sorted(path.name for path in (storage / best.uuid).iterdir()) == ["1.bin", "metadata.json"]
+    listed = shared.tenax("checkpoint", "list", str(number), "--state", "PARTIALLY_DELETED", "--csv").stdout
+    assert [line.split(",")[0] for line in listed.splitlines()[1:]] == [best.uuid]
+    with shared.client() as client:
+        one = client.checkpoint(best.uuid)
+        assert one.add_metadata({"note": "good"}).remove_metadata(["absent"]).metadata["note"] == "good"
+        assert one.metrics() == []
+    assert latest.uuid not in on_disk(storage)
+    shared.tenax("checkpoint", "delete", best.uuid, "-y")
+    assert not on_disk(storage)
 
 
 def _settled(experiment: Experiment, expected: set[str]) -> object:

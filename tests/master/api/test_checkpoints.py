@@ -47,6 +47,10 @@ async def test_a_checkpoint_is_reported_by_its_attempt(api: Api) -> None:
         {"metadata": {"steps_completed": True}},
         {"state": "STATE_DELETED"},
         {"resources": {"a": "x"}},
+        {"resources": {"a": -1}},
+        {"resources": {"a": "99999999999999999999"}},
+        {"resources": ["a"]},
+        {"metadata": {"steps_completed": 1, "nul": "\0"}},
     ],
 )
 async def test_a_report_that_cannot_be_is_refused(api: Api, change: dict[str, object]) -> None:
@@ -401,3 +405,27 @@ async def test_what_a_policy_would_do_takes_only_counts(api: Api) -> None:
             assert "save_trial_best" in reply.text
     policy = {"checkpointStorage": {"saveTrialBest": -1}}
     assert (await api.user.patch("/api/v1/experiments/1", policy)).status_code == 400
+
+
+async def test_nonsense_is_refused_and_never_our_error(api: Api) -> None:
+    """Whatever stands where something else belongs."""
+    one = await running(api)
+    await report(one)
+    bodies: list[object] = [3, "text", [], [3]]
+    bodies += [{"checkpoints": wrong} for wrong in (3, [3], [{"uuid": 3}], [{"uuid": UUID, "resources": 3}])]
+    for sizes in ({"a": -1}, {"a": {}}, 3):
+        bodies.append({"checkpoints": [{"uuid": UUID, "resources": {"resources": sizes}}]})
+    for body in bodies:
+        assert (await api.user.patch("/api/v1/checkpoints", body)).status_code in (400, 403, 404), body
+    for nothing in ({}, {"checkpoints": None}, {"checkpoints": [{"uuid": UUID, "resources": None}]}):
+        assert (await api.user.patch("/api/v1/checkpoints", nothing)).status_code == 200
+    for body in ({"checkpointUuids": [UUID], "checkpointGlobs": 3}, {"checkpointUuids": {"a": 1}}, 3, [UUID]):
+        assert (await api.user.post("/api/v1/checkpoints/rm", body)).status_code == 400, body
+    for name in ("%00", "..%2f..", "x" * 5000, "%ff"):
+        for path in (f"/api/v1/checkpoints/{name}", f"/checkpoints/{name}", f"/api/v1/checkpoints/{name}/metrics"):
+            assert (await api.user.get(path)).status_code in (400, 404), path
+    for number in ("x", "-1", str(2**70)):
+        for path in (f"/experiments/{number}/preview_gc", f"/api/v1/experiments/{number}/garbage"):
+            assert (await api.user.get(path)).status_code in (400, 404), path
+    shown = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
+    assert shown["state"] == "STATE_COMPLETED"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from tenax.wire.api.message import Document, Int64, Message, Pagination, Timestamp
 
@@ -69,6 +69,10 @@ class Checkpoint(Message):
     going: str | None = None
 
 
+#: Bytes of a file.
+Size = Annotated[Int64, Field(ge=0, lt=2**63)]
+
+
 def _bare(state: object) -> object:
     return state.removeprefix("STATE_") if isinstance(state, str) else state
 
@@ -82,13 +86,13 @@ class ReportCheckpointRequest(Message):
     storage_id: int | None = None
     state: Annotated[str, BeforeValidator(_bare)] = "COMPLETED"
     metadata: Document = {}
-    resources: dict[str, Int64] = {}
+    resources: dict[str, Size] = {}
 
 
 class PatchedResources(Message):
     """What is left of the files."""
 
-    resources: dict[str, Int64] = {}
+    resources: dict[str, Size] = {}
 
 
 class PatchedCheckpoint(Message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenax.wire.api.checkpoints import Size
 from tenax.wire.api.message import Int64, Message, Timestamp
 
 
@@ -46,7 +47,7 @@ class RemovalReport(Message):
 
     uuid: str
     #: What is left: path -> bytes.
-    resources: dict[str, Int64] = {}
+    resources: dict[str, Size] = {}
     #: Why it did not work; empty: it did.
     failure: str = ""
 

@@ -52,7 +52,9 @@ insert into removals (uuid, checkpoint, reason, globs, retry_at)
 select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)
 from doomed d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
 on conflict (uuid) do update
-set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, afar = false
+set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, afar = false,
+    -- What a task has in hand may be less: what it tells counts no more.
+    task_id = null
 returning uuid;
 
 -- name: announce
