@@ -15,6 +15,7 @@ import pytest
 
 from tenax.jsonvalue import Json
 from tests.compat.client import Called, Done, RealClient, client_process
+from tests.compat.stories import story as story
 from tests.e2e.machine import Machine, machine
 
 Det = Callable[..., Done]
