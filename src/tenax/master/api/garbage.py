@@ -131,7 +131,7 @@ async def _fates(
 ) -> tuple[Situation, tuple[Fate, ...]]:
     """What becomes of each checkpoint under its policy with these numbers in place. Raises NotFound."""
     now = await garbage.situation(conn, experiment_id)
-    return now, now.fates(_policy(now, best, trial_best, latest))
+    return now, await anyio.to_thread.run_sync(now.fates, _policy(now, best, trial_best, latest))
 
 
 def _policy(now: Situation, best: int | None, trial_best: int | None, latest: int | None) -> Policy:

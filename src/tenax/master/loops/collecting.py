@@ -9,6 +9,7 @@ an agent; a removal that fails waits longer each time.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import cast
 
 import structlog
@@ -27,6 +28,8 @@ log = structlog.get_logger("tenax.collecting")
 
 #: Looked at, or deleted, in one pass; the next one follows at once.
 _AT_ONCE = 200
+#: How many times as long as it was looked at an experiment is left alone: large ones save all the time.
+_REST = 10.0
 #: Removals under way at a time: a slow file system holds up few others.
 _TOGETHER = 4
 
@@ -39,22 +42,39 @@ class Collecting:
 
     def __init__(self, settings: MasterSettings) -> None:
         self._settings = settings
+        #: Until when experiments are left alone.
+        self._rest: dict[int, float] = {}
         self._clusters = cast("JsonObject | None", settings.checkpoint_storage)
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Decide where something has changed, then delete what was decided."""
         async with desk.looking() as conn:
             marked = await garbage.due(conn, _AT_ONCE)
-        await each([str(one) for one in marked], lambda name: self._decide(desk, int(name)), loop=self.name)
+        rested, rest_s = self._rested(marked)
+        await each([str(one) for one in rested], lambda name: self._look(desk, int(name)), loop=self.name)
         await self._find_uploads(desk)
         async with desk.looking() as conn:
             waiting = await garbage.waiting(conn, _AT_ONCE)
         await self._clear_all(desk, waiting)
         await self._send_afar(desk)
-        if len(marked) == _AT_ONCE or len(waiting) == _AT_ONCE:
+        if len(rested) == _AT_ONCE or len(waiting) == _AT_ONCE:
             return 0.0
         async with desk.looking() as conn:
-            return await garbage.next_retry_s(conn)
+            retry_s = await garbage.next_retry_s(conn)
+        return min((wait for wait in (rest_s, retry_s) if wait is not None), default=None)
+
+    def _rested(self, marked: list[int]) -> tuple[list[int], float | None]:
+        """Those that may be looked at, and in how many seconds the next of the others may."""
+        now = time.monotonic()
+        self._rest = {one: until for one, until in self._rest.items() if until > now}
+        waits = [self._rest[one] - now for one in marked if one in self._rest]
+        return [one for one in marked if one not in self._rest], min(waits, default=None)
+
+    async def _look(self, desk: Desk, experiment_id: int) -> None:
+        began = time.monotonic()
+        await self._decide(desk, experiment_id)
+        now = time.monotonic()
+        self._rest[experiment_id] = now + _REST * (now - began)
 
     async def _decide(self, desk: Desk, experiment_id: int) -> None:
         async with desk.transaction() as conn:
@@ -63,7 +83,7 @@ class Collecting:
                 return
             await experiments.lock(conn, experiment_id)
             now = await garbage.situation(conn, experiment_id)
-            fates = now.fates() if mark.asked or not now.unmanaged else ()
+            fates = await asyncio.to_thread(now.fates) if mark.asked or not now.unmanaged else ()
             await garbage.doom(conn, {fate.uuid: fate.reasons[0] for fate in fates if not fate.keep})
             await garbage.settle(conn, experiment_id, mark)
 
