@@ -22,7 +22,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.task import TaskKind
 from tenax.master.code import Code, pack
 from tenax.master.defaults import layers
-from tenax.master.store import contexts, pools, projects, tasks
+from tenax.master.store import contexts, pools, projects, workspaces
 from tenax.master.store.database import Database
 from tenax.master.store.projects import DEFAULT_PROJECT_ID, Project
 from tenax.master.store.tasks import NewTask, PlacedFile
@@ -111,12 +111,14 @@ async def _examine(
     generic: bool,
 ) -> Launch:
     wished = await anyio.to_thread.run_sync(functools.partial(_wishes, config, template, settings, generic=generic))
-    pool = pool_of(settings, wished.resource_pool, wished.slots)
+    async with db.transaction() as conn:
+        await workspaces.hold(conn, workspace_id)
+        defaults = await workspaces.defaults_of(conn, workspace_id)
+    pool = pool_of(settings, wished.resource_pool, wished.slots, defaults)
     resolved = await anyio.to_thread.run_sync(functools.partial(_resolve, config, template, settings, pool, generic))
     if resolved.weight <= 0:
         raise InvalidInput("resources.weight is 0: such a task would never get a slot; give a positive weight")
     async with db.transaction() as conn:
-        await tasks.workspace_open(conn, workspace_id)
         await pools.check_usable(conn, pool.name, workspace_id)
         unfit = await unfit_in(
             conn, settings, pool, resolved.slots, single_node=True, max_slots=None, setting="resources.slots"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import base64
 import uuid
+from pathlib import Path
 
+import pytest
+
+from tenax.config.master import MasterSettings, PoolSettings
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master import attempts
 from tenax.master.loops.launching import Launching
@@ -12,10 +16,17 @@ from tenax.master.loops.loop import Desk
 from tenax.master.store import containers, leases
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import Woken
-from tests.kits.api import Api
+from tests.kits.api import Api, settings_in
 from tests.kits.rows import add_agent
 
 COMMANDS = "/api/v1/commands"
+
+
+@pytest.fixture
+def master_settings(tmp_path: Path) -> MasterSettings:
+    """A pool besides the default one."""
+    pools = (PoolSettings(name="default"), PoolSettings(name="spare"))
+    return settings_in(tmp_path).model_copy(update={"pools": pools})
 
 
 async def launched(api: Api, *words: str, **body: object) -> str:
@@ -233,3 +244,24 @@ async def test_what_is_not_offered_says_so(api: Api) -> None:
         ):
             assert (reply.status_code, reply.json()["error"]["code"]) == (501, 12)
             assert "are not offered yet" in reply.json()["error"]["error"]
+
+
+async def test_a_workspace_says_what_stands_below(api: Api) -> None:
+    """Its default pools, who may use which, and that nothing is launched in one that is archived."""
+    made = await api.user.post("/api/v1/workspaces", {"name": "lab", "defaultAuxPool": "spare"})
+    assert made.status_code == 200, made.text
+    number = made.json()["workspace"]["id"]
+    bound = await api.admin.post("/api/v1/resource-pools/spare/workspace-bindings", {"workspaceIds": [number]})
+    assert bound.status_code == 200, bound.text
+    task_id = await launched(api, workspaceId=number)
+    command = await shown(api, task_id)
+    assert (command["workspaceId"], command["resourcePool"]) == (number, "spare")
+    listed = (await api.user.get(COMMANDS, workspaceId=number)).json()["commands"]
+    assert [one["id"] for one in listed] == [task_id]
+    elsewhere = {"entrypoint": ["x"], "resources": {"resource_pool": "spare"}}
+    refused = await api.user.post(COMMANDS, {"config": elsewhere})
+    assert (refused.status_code, "kept for other workspaces" in refused.text) == (400, True)
+    assert (await api.user.post(f"/api/v1/workspaces/{number}/archive")).status_code == 200
+    for path, body in ((COMMANDS, {"config": {"entrypoint": ["x"]}}), ("/api/v1/templates/t", {"config": {}})):
+        refused = await api.user.post(path, {**body, "workspaceId": number})
+        assert (refused.status_code, "is archived" in refused.text) == (400, True)

@@ -21,7 +21,7 @@ from tenax.master.api.shapes import shown_config
 from tenax.master.api.task_shapes import TASK_STATES, container_message
 from tenax.master.auth import Caller
 from tenax.master.commands import examine_command
-from tenax.master.store import listings_launched, tasks
+from tenax.master.store import listings_launched, tasks, workspaces
 from tenax.master.store.listings_launched import LaunchedFilter, LaunchedView
 from tenax.master.store.tasks import NewTask
 from tenax.wire.api.commands import (
@@ -57,6 +57,7 @@ async def launch_command(master: MasterDep, caller: CallerDep, body: LaunchComma
         message = _imagined(launch.new, caller)
     else:
         async with master.db.transaction() as conn:
+            await workspaces.hold(conn, launch.new.workspace_id)
             task_id = await tasks.create(conn, launch.new)
             message = command_message(await listings_launched.get(conn, task_id))
     config = shown_config(launch.new.config, caller, caller.person.id)

@@ -20,7 +20,7 @@ from tenax.master.api.task_shapes import config_text
 from tenax.master.auth import Caller
 from tenax.master.commands import Source, examine_generic, source_of
 from tenax.master.context import Master
-from tenax.master.store import contexts, listings_launched, tasks
+from tenax.master.store import contexts, listings_launched, tasks, workspaces
 from tenax.master.store.tasks import LaunchedTask
 from tenax.wire.api.message import Empty
 from tenax.wire.api.tasks import (
@@ -41,6 +41,7 @@ async def create_generic_task(
     source = await _forked(master, caller, body.forked_from) if body.forked_from else await source_of(master.db, body)
     launch = await examine_generic(master.db, master.settings, caller.person.id, body, source)
     async with master.db.transaction() as conn:
+        await workspaces.hold(conn, launch.new.workspace_id)
         if launch.new.parent_id is not None:
             await _check_parent(conn, caller, launch.new.parent_id)
         task_id = await tasks.create(conn, launch.new)

@@ -20,7 +20,7 @@ from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import shown_config
 from tenax.master.auth import Caller
 from tenax.master.commands import DEFAULT_WORKSPACE_ID
-from tenax.master.store import tasks, templates
+from tenax.master.store import templates, workspaces
 from tenax.wire.api.message import Document, Empty
 from tenax.wire.api.templates import (
     GetTemplatesResponse,
@@ -69,7 +69,7 @@ async def post_template(
     config = await _checked(body.config)
     workspace_id = body.workspace_id or DEFAULT_WORKSPACE_ID
     async with master.db.transaction() as conn:
-        await tasks.workspace_open(conn, workspace_id)
+        await workspaces.hold(conn, workspace_id)
         await templates.create(conn, template_name, workspace_id, caller.person.id, config)
         made = await templates.get(conn, template_name)
     return TemplateResponse(template=_message(made, caller))

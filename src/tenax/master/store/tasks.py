@@ -184,15 +184,6 @@ async def unsettled(conn: Connection, task_ids: Sequence[str] | None = None) -> 
     return tuple(_live(row) for row in await conn.fetch(Q.unsettled, names))
 
 
-async def workspace_open(conn: Connection, workspace_id: int) -> None:
-    """Whether something may be launched in a workspace. Raises NotFound, NotNow."""
-    row = await conn.fetchrow(Q.workspace, workspace_id)
-    if row is None:
-        raise NotFound(f"there is no workspace {workspace_id}")
-    if row["archived"]:
-        raise NotNow(f"the workspace {row['name']!r} is archived: choose another one, or unarchive it first")
-
-
 def _task(row: Record) -> LaunchedTask:
     return LaunchedTask(
         row["task_id"],

@@ -73,6 +73,3 @@ left join allocations a on a.task_id = l.task_id and a.state <> 'TERMINATED'
 where l.ended_at is null and (l.state <> 'PAUSED' or a.allocation_id is not null)
   and ($1::text[] is null or l.task_id = any($1))
 order by l.task_id;
-
--- name: workspace
-select id, name, archived from workspaces where id = $1;
