@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tenax.cli import exits
+from tenax.client import Client
 from tests.cli.conftest import Tenax
 from tests.kits.pretend_master import PretendMaster, Reply, refused
 
@@ -197,3 +198,13 @@ def test_the_master_s_own(master: PretendMaster, tenax: Tenax) -> None:
     assert "no message" in tenax("master", "cluster-message", "get").err
     master.on("POST", "/api/v1/cleanup_logs", {"removedCount": "12"})
     assert tenax("master", "cleanup-logs").out == "12 lines are removed\n"
+
+
+def test_the_sdk_knows_pools_and_queue(queue: PretendMaster) -> None:
+    """As values."""
+    with Client(queue.url, token="t") as client:
+        assert [(pool.name, pool.queued_jobs) for pool in client.pools()] == [("default", 1), ("spare", 0)]
+        assert [(one.name, one.ahead, one.state) for one in client.jobs("default")] == [
+            ("first", 0, "SCHEDULED"),
+            ("second", 1, "QUEUED"),
+        ]

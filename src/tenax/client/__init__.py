@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
     from tenax.client.generic_tasks import Task
     from tenax.client.groups import Group
+    from tenax.client.jobs import Job
     from tenax.client.models import Model, ModelVersion
+    from tenax.client.pools import Pool
     from tenax.client.projects import Project
     from tenax.client.session import BrokenStream, Unreachable
     from tenax.client.templates import Template
@@ -45,9 +47,11 @@ _HOMES = {
     "Task": "generic_tasks",
     "Template": "templates",
     "Experiment": "experiments",
+    "Job": "jobs",
     "LogLine": "trials",
     "Model": "models",
     "ModelVersion": "models",
+    "Pool": "pools",
     "Project": "projects",
     "Report": "trials",
     "Slot": "agents",
@@ -66,9 +70,11 @@ __all__ = [
     "Command",
     "Experiment",
     "Group",
+    "Job",
     "LogLine",
     "Model",
     "ModelVersion",
+    "Pool",
     "Project",
     "Report",
     "Slot",

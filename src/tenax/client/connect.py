@@ -17,7 +17,9 @@ from tenax.client.commands import Command, get_command, list_commands, run_comma
 from tenax.client.context import read_context
 from tenax.client.experiments import Experiment, create_experiment, get_experiment, list_experiments
 from tenax.client.groups import Group, GroupSize
+from tenax.client.jobs import Job, list_jobs
 from tenax.client.models import Model
+from tenax.client.pools import Pool, list_pools
 from tenax.client.projects import Project
 from tenax.client.session import Session
 from tenax.client.trials import Trial, get_trial
@@ -205,6 +207,14 @@ class Client:
     def agents(self) -> List[Agent]:
         """The agents that are connected, with their slots."""
         return list_agents(self.session)
+
+    def pools(self) -> List[Pool]:
+        """The resource pools, by name."""
+        return list_pools(self.session)
+
+    def jobs(self, pool: Optional[str] = None) -> List[Job]:
+        """The queue of a pool, or of all, in the order of turns. Raises NotFound."""
+        return list_jobs(self.session, pool)
 
     def whoami(self) -> User:
         """Who is logged in."""
