@@ -15,23 +15,38 @@ from tests.compat.harness import finished, submit, told
 from tests.e2e.machine import Machine, outlast, wait_for
 
 REPORTS = """
-import json, os
+import json, os, time
 import determined as det
 from determined import core
-from determined.experimental import core_v2
+from determined.experimental import client, core_v2
 
 info = det.get_cluster_info()
 print("IN", json.dumps([det.__version__, info.trial.hparams, info.latest_checkpoint, len(info.slot_ids),
                         sorted(os.listdir("/run/determined/info"))]))
 with core.init() as context:
-    for step in (1, 2, 3):
-        context.train.report_training_metrics(steps_completed=step, metrics={"loss": 1 / step})
-    context.train.report_progress(0.5)
-    context.train.report_validation_metrics(steps_completed=3, metrics={"score": 0.75})
+    context.profiler.on(sampling_interval=0.1, samples_per_report=1)
+    for operation in context.searcher.operations():
+        for step in range(1, operation.length + 1):
+            losses = {"loss": 1 / step, "odd": float("nan")}
+            context.train.report_training_metrics(steps_completed=step, metrics=losses, batch_metrics=[losses])
+            operation.report_progress(step)
+            time.sleep(0.15)  # an epoch that the profiler sees
+        context.train.report_validation_metrics(steps_completed=operation.length, metrics={"score": 0.75})
+        operation.report_completed(0.75)
+    context.profiler.off()
+    context.train.set_status("dancing")
     with context.checkpoint.store_path({"steps_completed": 3}) as (path, uuid):
         (path / "state").write_text("three")
     with context.checkpoint.restore_path(uuid) as path:
         print("BACK", json.dumps((path / "state").read_text()))
+    context.experimental.report_task_using_checkpoint(client.get_checkpoint(uuid))
+    used = sorted({report.trial_id for report in client.get_checkpoint(uuid).get_metrics("training")})
+    with context.checkpoint.store_path({"steps_completed": 3}) as (path, other):
+        (path / "state").write_text("gone")
+    context.checkpoint.delete(other)
+    context.alert(title="look", description="here", level="info")
+    metadata = context.train.set_metadata({"a": {"b": 1}})
+    print("TOLD", json.dumps([used, metadata, context.checkpoint.get_metadata(uuid)]))
 core_v2.init()
 core_v2.train.report_metrics("mine", steps_completed=3, metrics={"a": 1})
 core_v2.close()
@@ -91,20 +106,32 @@ def scalars(directory: Path) -> dict[str, list[list[float]]]:
 
 
 def test_a_script_runs_unchanged(cluster: Machine, tmp_path: Path) -> None:
-    """It finds its info files and its storage where that library looks, and only there; its metrics, its checkpoint and
-    its TensorBoard files are where they belong; nothing is left on the machine."""
-    experiment = submit(cluster, tmp_path / "code", {"train.py": REPORTS}, hyperparameters={"lr": 0.5})
+    """It finds its info files and its storage where that library looks, and only there; all that it tells by the Core
+    API is the master's, its checkpoints and TensorBoard files the storage's; nothing is left on the machine."""
+    experiment = submit(
+        cluster,
+        tmp_path / "code",
+        {"train.py": REPORTS},
+        hyperparameters={"lr": 0.5},
+        searcher={"name": "single", "metric": "score", "smaller_is_better": False, "max_length": {"batches": 3}},
+    )
     trial, said = finished(cluster, experiment)
     assert told(said, "IN") == ["0.38.1", {"lr": 0.5}, None, 1, INFO]
     assert told(said, "BACK") == "three"
+    assert told(said, "TOLD") == [[trial.id], {"a": {"b": 1}}, {"steps_completed": 3}]
     with cluster.client() as client:
-        (checkpoint,) = client.trial(trial.id).checkpoints()
-        assert [one.steps for one in client.trial(trial.id).metrics("training")] == [1, 2, 3]
-        assert [one.metrics for one in client.trial(trial.id).metrics("mine")] == [{"a": 1}]
-    assert (cluster.directory / "checkpoints" / checkpoint.uuid / "state").read_text() == "three"
+        trial = client.trial(trial.id)
+        kept, gone = sorted(trial.checkpoints(), key=lambda one: one.state)
+        groups = {group: list(trial.metrics(group)) for group in ("training", "mine", "cpu", "network")}
+    assert [one.steps for one in groups["training"]] == [1, 2, 3]
+    assert [one.metrics for one in groups["mine"]] == [{"a": 1}]
+    assert [bool(groups[group]) for group in ("cpu", "network")] == [True, True]
+    assert trial.raw["runnerState"] == "dancing"
+    assert (kept.state, gone.state) == ("COMPLETED", "DELETED")
+    assert (cluster.directory / "checkpoints" / kept.uuid / "state").read_text() == "three"
     (board,) = (cluster.directory / "checkpoints").glob(f"*/tensorboard/experiment/{experiment.id}/trial/{trial.id}")
     found = scalars(board)
-    assert [step for step, _ in found["Determined/loss"]] == [1, 2, 3]
+    assert [step for step, _ in found["Determined/loss"]][-1] == 3
     assert found["Determined/val_score"] == [[3, 0.75]]
     wait_for(lambda: not list(Path("/tmp").glob(f"tensorboard-{trial.task_id}.*")), "the end of its temporary files")
     assert not os.path.exists("/determined_shared_fs")
