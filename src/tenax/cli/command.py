@@ -74,7 +74,7 @@ def run(
     """
     from tenax.cli.overrides import document_of
     from tenax.client.commands import run_command
-    from tenax.client.templates import workspace_named
+    from tenax.client.workspaces import get_workspace
 
     session = access.session()
     command, remarks = run_command(
@@ -85,7 +85,7 @@ def run(
         context=context,
         files=files,
         template=template,
-        workspace_id=workspace_named(session, workspace) if workspace else 0,
+        workspace_id=get_workspace(session, workspace).id if workspace else 0,
     )
     for remark in remarks:
         output.warn(remark)
@@ -146,12 +146,12 @@ def list_(
 ) -> None:
     """List commands that live or have ended within a day, the newest first: yours, or with --all everybody's."""
     from tenax.client.commands import list_commands
-    from tenax.client.templates import workspace_named
     from tenax.client.users import whoami
+    from tenax.client.workspaces import get_workspace
 
     session = access.session()
     whose = [] if everybodys else list(users) or [whoami(session).username]
-    number = workspace_named(session, workspace) if workspace else 0
+    number = get_workspace(session, workspace).id if workspace else 0
     found = list_commands(session, users=whose, workspace_id=number)
     if quiet:
         for one in found:

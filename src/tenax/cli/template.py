@@ -34,10 +34,11 @@ def group() -> None:
 def list_(access: Access, name: str, workspace: str, details: bool, as_json: bool, as_csv: bool) -> None:
     """List templates by name."""
     from tenax.cli import yaml12
-    from tenax.client.templates import list_templates, workspace_named
+    from tenax.client.templates import list_templates
+    from tenax.client.workspaces import get_workspace
 
     session = access.session()
-    number = workspace_named(session, workspace) if workspace else 0
+    number = get_workspace(session, workspace).id if workspace else 0
     found = list_templates(session, name=name, workspace_id=number)
     columns = (*_COLUMNS, output.Column("CONFIG", wraps=True)) if details else _COLUMNS
     rows = []
@@ -78,10 +79,11 @@ def describe(access: Access, template: str, as_json: bool) -> None:
 def create(access: Access, name: str, file: Path, workspace: str) -> None:
     """Make the template NAME from a YAML FILE."""
     from tenax.cli.overrides import document_of
-    from tenax.client.templates import create_template, workspace_named
+    from tenax.client.templates import create_template
+    from tenax.client.workspaces import get_workspace
 
     session = access.session()
-    number = workspace_named(session, workspace) if workspace else 0
+    number = get_workspace(session, workspace).id if workspace else 0
     create_template(session, name, document_of(file), workspace_id=number)
     print(f"Created template {name}")
 

@@ -9,7 +9,6 @@ from typing import List, Optional
 from tenax.client import reading
 from tenax.client.session import Query, Session, at
 from tenax.client.trials import pages
-from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 
 _PATH = "/api/v1/templates"
@@ -68,16 +67,6 @@ def set_template_config(session: Session, name: str, config: JsonObject) -> Temp
 def delete_template(session: Session, name: str) -> None:
     """Raises NotFound, Forbidden."""
     session.call("DELETE", _at(name))
-
-
-def workspace_named(session: Session, word: str) -> int:
-    """The number of the workspace of that name, or with that number. Raises NotFound."""
-    if word.isdigit():
-        return int(word)
-    found = reading.records(session.get("/api/v1/workspaces", {"nameCaseSensitive": word}), "workspaces")
-    if not found:
-        raise NotFound(f"There is no workspace {word!r}.")
-    return reading.integer(found[0], "id")
 
 
 def _at(name: str) -> str:
