@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 COMPAT_VENV := .venv-compat
 COMPAT_READY := $(COMPAT_VENV)/.ready
 
-.PHONY: env compat-env test test-long scale check format bench bench-long demo clean
+.PHONY: env compat-env test test-long scale check format docs bench bench-long demo clean
 
 env: $(READY)
 
@@ -46,6 +46,11 @@ check: env
 format: env
 	$(BIN)/ruff format src tests benchmarks examples
 	$(BIN)/ruff check --fix src tests benchmarks examples
+
+# The pages that are made from the command line.
+docs: env
+	$(BIN)/python -m tenax.cli.reference > docs/cli.md
+	$(BIN)/python -m tests.docs.side_by_side > docs/det-and-tenax.md
 
 # The peers' packages stay out of the product's environment. On standard output there are the benchmarks' lines and
 # nothing else. `make bench ONLY=asha_decisions` runs one; bench-long takes more rounds and larger cases.

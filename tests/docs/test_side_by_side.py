@@ -6,7 +6,7 @@ from tests.docs.side_by_side import PAGE, counterpart, det_verbs, left_out, ours
 
 
 def test_the_page_is_what_both_command_lines_are() -> None:
-    """Make it again: .venv/bin/python -m tests.docs.side_by_side > docs/det-and-tenax.md."""
+    """Made by ``make docs``."""
     assert PAGE.read_text() == page()
 
 

@@ -190,6 +190,7 @@ async def _free_key(conn: Connection, name: str) -> str | None:
 
 
 async def _held(conn: Connection, query: str, project_id: int) -> HeldProject:
+    await conn.execute(Q.share_workspace, project_id)
     row = await conn.fetchrow(query, project_id)
     if row is None:
         raise NotFound(f"there is no project {project_id}")

@@ -28,6 +28,10 @@ where lower(w.name) = lower($1) and lower(p.name) = lower($2);
 -- name: workspace_by_name
 select id from workspaces where lower(name) = lower($1);
 
+-- name: share_workspace
+-- First: whoever deletes a workspace holds it when its projects go.
+select w.id from workspaces w join projects p on p.workspace_id = w.id where p.id = $1 for share of w;
+
 -- name: lock
 select p.id, p.name, p.workspace_id, w.name as workspace_name, p.archived or w.archived as archived, p.owner_id,
        w.owner_id as workspace_owner_id, p.immutable, p.archived as archived_itself, p.state, w.state as workspace_state
