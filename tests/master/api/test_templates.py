@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.kits.api import Api
 
 TEMPLATES = "/api/v1/templates"
@@ -108,3 +110,13 @@ async def test_an_experiment_takes_what_it_knows_of_a_template(api: Api) -> None
     assert config["environment"]["environment_variables"]["cpu"] == ["A=1"]
     missing = await api.user.post("/api/v1/experiments", {"config": EXPERIMENT, "template": "none"})
     assert (missing.status_code, "there is no template 'none'" in missing.text) == (404, True)
+
+
+async def test_changes_at_once_come_one_after_the_other(api: Api) -> None:
+    """None is refused, and the last one stands whole; of several that make it one does."""
+    made_at_once = await asyncio.gather(*(api.user.post(f"{TEMPLATES}/a", {"config": {}}) for _ in range(5)))
+    assert sorted(reply.status_code for reply in made_at_once) == [200, 409, 409, 409, 409]
+    bodies = [{"description": str(number)} for number in range(5)]
+    changed = await asyncio.gather(*(api.user.patch(f"{TEMPLATES}/a", body) for body in bodies))
+    assert {reply.status_code for reply in changed} == {200}
+    assert (await api.user.get(f"{TEMPLATES}/a")).json()["template"]["config"] in bodies

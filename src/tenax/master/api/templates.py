@@ -82,7 +82,7 @@ async def patch_config(
     """Replace its configuration with the body."""
     config = await _checked(body)
     async with master.db.transaction() as conn:
-        found = await templates.get(conn, template_name)
+        found = await templates.lock(conn, template_name)
         caller.may_change(found.owner_id, f"template {template_name!r}")
         await templates.set_config(conn, found, config)
         changed = await templates.get(conn, template_name)
@@ -93,7 +93,7 @@ async def patch_config(
 async def delete_template(master: MasterDep, caller: CallerDep, template_name: str) -> Empty:
     """Remove it; what was submitted with it stays as it is."""
     async with master.db.transaction() as conn:
-        found = await templates.get(conn, template_name)
+        found = await templates.lock(conn, template_name)
         caller.may_change(found.owner_id, f"template {template_name!r}")
         await templates.delete(conn, template_name)
     return Empty()

@@ -59,6 +59,12 @@ async def get(conn: Connection, name: str) -> Template:
     return Template(**row)
 
 
+async def lock(conn: Connection, name: str) -> Template:
+    """The template, locked until the transaction ends. Raises NotFound."""
+    await conn.execute(Q.lock, name)
+    return await get(conn, name)
+
+
 async def count(conn: Connection, wanted: TemplateFilter) -> int:
     """How many match."""
     total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(wanted))
@@ -83,7 +89,7 @@ async def create(conn: Connection, name: str, workspace_id: int, owner_id: int, 
 
 
 async def set_config(conn: Connection, template: Template, config: JsonObject) -> None:
-    """Replace its configuration. Raises Stale where somebody else did meanwhile."""
+    """Replace the configuration of a locked template. Raises Stale."""
     if await conn.fetchval(Q.set_config, template.name, template.version, config) is None:
         raise Stale
 

@@ -4,6 +4,9 @@ select t.name, t.workspace_id, w.name as workspace_name, w.archived as workspace
 from templates t join workspaces w on w.id = t.workspace_id join users u on u.id = t.owner_id
 where ($1::text is null or t.name = $1);
 
+-- name: lock
+select name from templates where name = $1 for update;
+
 -- name: create
 insert into templates (name, workspace_id, owner_id, config) values ($1, $2, $3, $4)
 on conflict (name) do nothing
