@@ -233,6 +233,8 @@ async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, desk: Desk) -> N
     assert "mount it" in str((await shown(api, 2))["going"])
     await collect(api, desk)
     assert len(await gc_tasks(api)) == 1, "it is at work"
+    shown_task = (await api.user.get(f"/api/v1/tasks/{task}")).json()["task"]
+    assert shown_task["taskType"] == "TASK_TYPE_CHECKPOINT_GC"
     gone: list[JsonObject] = [{"uuid": uuid(number), "resources": {}} for number in (1, 2, 3)]
     assert await tell(api, task, *gone, {"uuid": "absent", "resources": {}}) == 200
     states = [(await shown(api, number))["state"] for number in (1, 2, 3, 4)]

@@ -49,7 +49,7 @@ class Collecting:
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Decide where something has changed, then delete what was decided."""
         async with desk.looking() as conn:
-            marked = await garbage.due(conn, _AT_ONCE)
+            marked = await garbage.due(conn, 10 * _AT_ONCE)
         rested, rest_s = self._rested(marked)
         await each([str(one) for one in rested], lambda name: self._look(desk, int(name)), loop=self.name)
         await self._find_uploads(desk)

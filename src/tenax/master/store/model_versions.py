@@ -90,8 +90,6 @@ async def register(conn: Connection, model_id: int, checkpoint_uuid: str, words:
             "completed can be registered"
         )
     if checkpoint["doomed"]:
-        raise NotNow(f"the files of checkpoint {checkpoint_uuid} are being deleted: it cannot be registered any more")
-    if checkpoint["doomed"]:
         # Whether its files are still there is known to nobody but whoever deletes them.
         raise NotNow(f"the files of checkpoint {checkpoint_uuid} are being deleted: it can no longer be registered")
     if checkpoint["experiment_state"] == "DELETING":
