@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from tenax.jsonvalue import JsonObject
 from tests.compat.conftest import Det, Sdk
+from tests.compat.harness import finished as finished_trial
+from tests.compat.harness import submit
+from tests.e2e.machine import Machine
 
 Make = Callable[..., str]
 
@@ -149,38 +152,29 @@ result = [none, first.name, first.notes, first.model_id == model.model_id, up, d
     assert result == [None, "alpha", "# notes", True, [1, 2], [2, 1], 2, "alpha", True, True, [1], []]
 
 
-def test_metrics_of_a_version_from_a_task(sdk: Sdk, make: Make, checkpoint: str) -> None:
-    """What a script reports that says which version it uses is found by that version."""
-    make("compat-inference")
-    script = """
-import json, os, sys, urllib.request
-from tenax import core
-with core.init() as context:
-    source = {"checkpointUuid": sys.argv[1], "modelId": int(sys.argv[2]), "modelVersion": 1,
-              "trialId": int(os.environ["DET_TRIAL_ID"]), "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE"}
-    request = urllib.request.Request(os.environ["DET_MASTER"] + "/api/v1/trial-source-info",
-        data=json.dumps({"trialSourceInfo": source}).encode(),
-        headers={"Grpc-Metadata-x-allocation-token": "Bearer " + os.environ["DET_SESSION_TOKEN"]})
-    urllib.request.urlopen(request).read()
+INFER = """
+import sys
+from determined import core
+from determined.experimental import client
+
+with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
+    context.experimental.report_task_using_model_version(client.get_model(sys.argv[1]).get_version(1))
     context.train.report_metrics(group="inference", steps_completed=1, metrics={"accuracy": 0.75})
 """
-    result = sdk(
-        """
-import pathlib, tempfile
-model = client.get_model("compat-inference")
-version = model.register_version(uuid)
-directory = tempfile.mkdtemp()
-pathlib.Path(directory, "infer.py").write_text(script)
-config = {"name": "infer", "entrypoint": f"python3 infer.py {uuid} {model.model_id}", "max_restarts": 0,
-          "searcher": {"name": "single", "metric": "x"}, "resources": {"slots_per_trial": 0}}
-experiment = client.create_experiment(config, directory)
-state = experiment.wait(interval=0.2)
-assert state == client.ExperimentState.COMPLETED, list(experiment.get_trials()[0].logs())
-told = [[m.group, m.steps_completed, m.metrics] for m in version.iter_metrics("inference")]
-experiment.delete()
-result = told
-""",
-        uuid=checkpoint,
-        script=script,
-    )
-    assert result == [["inference", 1, {"accuracy": 0.75}]], json.dumps(result)
+
+
+def test_metrics_of_a_version_from_a_task(
+    cluster: Machine, sdk: Sdk, make: Make, checkpoint: str, tmp_path: Path
+) -> None:
+    """What a script of Determined's own library reports that says which version it uses is found by that version."""
+    make("compat-inference")
+    read = """
+version = client.get_model("compat-inference").get_version()
+result = [[m.group, m.steps_completed, m.metrics, m.trial_id] for m in version.iter_metrics("inference")]
+"""
+    sdk("client.get_model('compat-inference').register_version(uuid)", uuid=checkpoint)
+    assert sdk(read) == []
+    command = "python3 train.py compat-inference"
+    experiment = submit(cluster, tmp_path / "code", {"train.py": INFER}, entrypoint=command)
+    trial, _ = finished_trial(cluster, experiment)
+    assert sdk(read) == [["inference", 1, {"accuracy": 0.75}, trial.id]]
