@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tenax.config.agent import AgentSettings, RuntimeKind, SlotType, load_agent_settings
-from tenax.config.master import FittingPolicy, MasterSettings, PoolSettings, Role, load_master_settings
+from tenax.config.master import FittingPolicy, MasterSettings, PoolSettings, Role, load_master_settings, startup_hook
 from tenax.config.problems import ConfigError
 
 
@@ -150,3 +150,14 @@ def test_settings_are_frozen() -> None:
     for settings in (MasterSettings(), AgentSettings()):
         with pytest.raises(ValueError, match="frozen"):
             settings.__setattr__("dir", Path("/"))
+
+
+def test_the_hook_of_a_pool_stands_for_the_masters() -> None:
+    """Each pool has its own lines, else those of the master, else none."""
+    pools = (
+        PoolSettings(name="default"),
+        PoolSettings(name="own", task_container_defaults={"startup_hook": "echo own"}),
+    )
+    settings = MasterSettings(pools=pools, task_container_defaults={"startup_hook": "echo all"})
+    assert [startup_hook(settings, pool) for pool in pools] == ["echo all", "echo own"]
+    assert startup_hook(MasterSettings(), pools[0]) == ""
