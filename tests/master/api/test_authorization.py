@@ -147,14 +147,24 @@ def world_caller(world: World, name: str) -> Client:
 
 async def ask(world: World, client: Client, route: Declared, row: Row) -> object:
     """The request of a row, as ``client``."""
+    path = path_of(world, route, row)
+    return await client.ask(route.method, path + query_of(world, row), filled(row.body, world))
+
+
+def query_of(world: World, row: Row) -> str:
+    """What stands behind the path."""
+    query = re.sub(r"\$(\w+)", lambda match: str(world.names[match[1]]), row.query)
+    return f"?{query}" if query else ""
+
+
+def path_of(world: World, route: Declared, row: Row) -> str:
+    """The path of a route, to what its row says."""
 
     def fill(match: re.Match[str]) -> str:
         name = match[1].partition(":")[0]
         return str(world.names[row.at.get(name, USUAL.get(name, name))])
 
-    path = re.sub(r"\{([^}]*)\}", fill, route.path)
-    query = re.sub(r"\$(\w+)", lambda match: str(world.names[match[1]]), row.query)
-    return await client.ask(route.method, f"{path}?{query}" if query else path, filled(row.body, world))
+    return re.sub(r"\{([^}]*)\}", fill, route.path)
 
 
 def filled(value: object, world: World) -> object:
