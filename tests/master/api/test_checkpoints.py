@@ -429,3 +429,38 @@ async def test_nonsense_is_refused_and_never_our_error(api: Api) -> None:
             assert (await api.user.get(path)).status_code in (400, 404), path
     shown = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
     assert shown["state"] == "STATE_COMPLETED"
+
+
+async def test_checkpoints_of_other_tasks_belong_to_who_launched_them(api: Api) -> None:
+    """A command may keep some, too: its owner may say something about them and delete them, and nobody else may."""
+    one = await running(api)
+    await report(one)
+    async with api.master.db.transaction() as conn:
+        # As of a task that is no trial.
+        await conn.execute("update checkpoints set trial_id = null")
+        await conn.execute("update tasks set trial_id = null, kind = 'COMMAND'")
+    folder = stored_files(api)
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
+    eve = await api.login("eve", "s3cret")
+    body = {"checkpointUuids": [UUID]}
+    assert (await eve.delete("/api/v1/checkpoints", body)).status_code == 403
+    said = await api.user.post(f"/api/v1/checkpoints/{UUID}/metadata", {"checkpoint": {"metadata": {"a": 1}}})
+    assert said.status_code == 200
+    assert said.json()["checkpoint"]["training"]["trialId"] is None
+    assert (await api.user.delete("/api/v1/checkpoints", body)).status_code == 200
+    assert not folder.exists()
+
+
+async def test_many_are_deleted_in_the_background(api: Api) -> None:
+    """The request only decides; the loop does it."""
+    one = await running(api)
+    uuids = [f"0d6e4079-4c8e-4f5f-9a39-{number:012d}" for number in range(21)]
+    for number, uuid in enumerate(uuids):
+        await report(one, uuid, number)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+    folder = stored_files(api, uuids[0])
+    assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": uuids})).status_code == 200
+    assert folder.exists()
+    shown = (await api.user.get(f"/api/v1/checkpoints/{uuids[0]}")).json()["checkpoint"]
+    assert shown["going"] == "deleted by determined"

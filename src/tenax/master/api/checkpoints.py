@@ -45,8 +45,8 @@ from tenax.wire.api.models import MetricsReport, MetricsResponse, TrialSourceKin
 
 routes = Routes("Checkpoints")
 
-#: For so long the loop leaves a deletion to the request that asked for it.
-_OWN_S = 60.0
+#: For so long the loop leaves a deletion to the request that asked for it, if it is of no more than so many.
+_OWN_S, _AT_ONCE = 60.0, 20
 #: Checkpoints, or patterns, of one request.
 _MOST = 10_000
 
@@ -171,9 +171,10 @@ async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple
             trial = await listings_checkpoints.needed_by(conn, view.uuid)
             if trial is not None:
                 raise NotNow(f"trial {trial} still runs and may start from checkpoint {view.uuid}: end it first")
-        reason = f"deleted by {caller.person.username}"
-        doomed = await garbage.doom(conn, {view.uuid: reason for view in views}, globs=globs, wait_s=_OWN_S)
-    outcomes = [await clear(master.db.transaction, _clusters(master), uuid) for uuid in doomed]
+        reasons = {view.uuid: f"deleted by {caller.person.username}" for view in views}
+        own = len(views) <= _AT_ONCE
+        doomed = await garbage.doom(conn, reasons, globs=globs, wait_s=_OWN_S if own else 0.0)
+    outcomes = [await clear(master.db.transaction, _clusters(master), uuid) for uuid in doomed] if own else []
     told = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.afar]
     if told:
         raise NotNow(f"{len(told)} of {len(views)} could not be deleted yet, and are tried again: {told[0]}")

@@ -1,10 +1,12 @@
 -- name: columns
 select c.uuid, c.task_id, c.allocation_id, c.trial_id, c.storage_id, c.state, c.superseded, c.steps_completed, c.metadata,
-       c.resources, c.size_bytes, c.reported_at, t.experiment_id, e.owner_id, t.hparams, d.config,
+       c.resources, c.size_bytes, c.reported_at, t.experiment_id, coalesce(e.owner_id, j.owner_id) as owner_id, t.hparams, d.config,
        s.config as storage, v.metric, v.metrics, r.reason as going, r.failure as going_failure
 
 -- name: sources
 from checkpoints c
+join tasks k on k.task_id = c.task_id
+join jobs j on j.job_id = k.job_id
 left join trials t on t.id = c.trial_id
 left join experiments e on e.id = t.experiment_id
 left join experiment_documents d on d.experiment_id = e.id
