@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tenax.master.loops.loop import Desk
 from tenax.master.loops.rescuing import UNMANAGED_WAIT_S, Rescuing
 from tenax.master.store import leases
@@ -142,6 +144,30 @@ async def test_one_that_falls_silent_is_lost_and_comes_back(api: Api) -> None:
     assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
 
 
+@pytest.mark.parametrize("verb", ["/api/v1/trials/{trial}/kill", "/api/v1/experiments/{above}/cancel"])
+async def test_one_that_is_canceled_here(api: Api, verb: str) -> None:
+    """Its record ends; its script is told when it speaks again, and a new start brings it back. It cannot be paused."""
+    number = await trial(api)
+    above = (await api.user.get(f"/api/v1/trials/{number}")).json()["trial"]["experimentId"]
+    assert (await api.user.post(f"/api/v1/experiments/{above}/pause")).status_code == 400
+    for _ in range(2):
+        assert (await api.user.post(verb.format(trial=number, above=above))).status_code == 200
+        assert await state(api, number) == ("STATE_CANCELED", "STATE_CANCELED")
+    told = await api.user.patch(f"/api/v1/trials/{number}", {})
+    assert (told.status_code, "has ended (canceled)" in told.text) == (400, True)
+    await api.user.post(f"/api/v1/trials/{number}/start", {})
+    assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
+
+
+async def test_one_that_never_started(api: Api) -> None:
+    """It can be canceled and deleted, with or without a trial."""
+    empty = await experiment(api)
+    await trial(api, start=False)
+    for number in (empty, empty + 1):
+        assert (await api.user.post(f"/api/v1/experiments/{number}/cancel")).status_code == 200
+        assert (await api.user.delete(f"/api/v1/experiments/{number}")).status_code == 200
+
+
 async def test_one_that_is_being_deleted(api: Api) -> None:
     """Nothing that is said of it brings it back."""
     number = await trial(api)
@@ -168,7 +194,7 @@ SENSELESS: list[tuple[str, str, object, int]] = [
     ("PATCH", "/api/v1/trials/99", {}, 404),
     ("PATCH", "/api/v1/trials/{own}", {"state": "STATE_NONSENSE"}, 400),
     ("PATCH", "/api/v1/trials/{own}", {"state": "STATE_PAUSED"}, 400),
-    ("POST", "/api/v1/trials/{own}/kill", {}, 400),
+    ("POST", "/api/v1/trials/99/kill", {}, 404),
     ("POST", "/task-logs", {"logs": []}, 400),
     ("POST", "/task-logs", [1], 400),
     ("POST", "/task-logs", [{"task_id": "no", "timestamp": "2026-01-01T00:00:00Z", "log": "x"}], 404),

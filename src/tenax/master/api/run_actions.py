@@ -15,7 +15,6 @@ from asyncpg import Connection
 from tenax.errors import InvalidInput, NotNow, UserError
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.lifecycle.trial import Wish
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.auth import Caller
@@ -23,7 +22,7 @@ from tenax.master.clearing import configured_place
 from tenax.master.context import Master
 from tenax.master.filters import parse
 from tenax.master.reach import delete_checkpoint, place_of
-from tenax.master.store import experiments, listings_runs, projects, runs, trials
+from tenax.master.store import experiments, listings_runs, projects, runs, unmanaged
 from tenax.master.store.deletion import Stored
 from tenax.master.store.listings_runs import RunOwner
 from tenax.master.store.paging import Page
@@ -49,7 +48,7 @@ async def kill(master: MasterDep, caller: CallerDep, body: RunsRequest) -> RunsR
         if run.stored_state != "ACTIVE":
             return
         if run.multitrial:
-            await trials.raise_wish(conn, run.id, run.experiment_id, Wish.KILL)
+            await unmanaged.kill(conn, run.id, run.experiment_id)
         else:
             reason = f"killed by {caller.person.username}"
             await experiments.ask(conn, run.experiment_id, ExperimentEvent.KILL, reason)

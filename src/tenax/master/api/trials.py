@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import cast
 
-from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.trial import Wish
 from tenax.master.api import speaking
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import trial_message
 from tenax.master.api.trial_shapes import summary_message
 from tenax.master.ingest import states
-from tenax.master.store import listings_trials, summaries, trials, unmanaged
+from tenax.master.store import listings_trials, summaries, unmanaged
 from tenax.wire.api.message import Empty
 from tenax.wire.api.trials import (
     EarlyExit,
@@ -42,9 +40,7 @@ async def kill_trial(master: MasterDep, caller: CallerDep, trial_id: int) -> Emp
     async with master.db.transaction() as conn:
         owner_id, experiment_id = await listings_trials.owner(conn, trial_id)
         caller.may_change(owner_id, f"trial {trial_id}")
-        if (await unmanaged.trial(conn, trial_id)).unmanaged:
-            raise NotNow(f"trial {trial_id} is trained outside of this cluster: end it where its script runs")
-        await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
+        await unmanaged.kill(conn, trial_id, experiment_id)
     return Empty()
 
 

@@ -88,15 +88,32 @@ async def happen(
 async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reason: str = "") -> ExperimentState:
     """A user's verb (activate, pause, cancel, kill, delete) on an experiment. Raises NotFound, NotNow."""
     experiment = await lock(conn, experiment_id)
-    if experiment.unmanaged and event is not ExperimentEvent.DELETE:
+    if experiment.unmanaged and event in (ExperimentEvent.ACTIVATE, ExperimentEvent.PAUSE):
         raise NotNow(
             f"experiment {experiment_id} is trained outside of this cluster, which cannot {event.value} it: "
             "do that where its script runs"
         )
+    if experiment.unmanaged and event in (ExperimentEvent.CANCEL, ExperimentEvent.KILL):
+        return await _end_unmanaged(conn, experiment, reason or "it was canceled here; its script is not told")
     kept = await registry.kept_of(conn, experiment_id) if event is ExperimentEvent.DELETE else None
     if kept is not None:
         raise NotNow(f"experiment {experiment_id} cannot be deleted: {kept}")
     return await happen(conn, experiment, event, reason)
+
+
+async def _end_unmanaged(conn: Connection, experiment: Experiment, reason: str) -> ExperimentState:
+    """End the record of what is trained elsewhere; what its script says from now on is refused."""
+    if experiment.state in ENDED:
+        return experiment.state
+    await conn.execute(Q.end_unmanaged_trials, experiment.id, reason)
+    await conn.execute(Q.end_unmanaged_tasks, experiment.id)
+    after = ExperimentState.CANCELED
+    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, reason) is None:
+        raise Stale
+    await garbage.mark(conn, experiment.id)
+    await webhook_events.experiment_changed(conn, experiment.id, after)
+    await notify(conn, "experiment", experiment.id)
+    return after
 
 
 async def announce(conn: Connection, experiment_id: int) -> None:

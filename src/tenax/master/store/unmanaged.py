@@ -17,9 +17,9 @@ from tenax.ids import ExperimentId, RequestId, trial_task_id
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle import unmanaged
 from tenax.lifecycle.experiment import ExperimentState
-from tenax.lifecycle.trial import TrialState
+from tenax.lifecycle.trial import TrialState, Wish
 from tenax.lifecycle.unmanaged import Word
-from tenax.master.store import creation, experiments, webhook_events
+from tenax.master.store import creation, experiments, trials, webhook_events
 from tenax.master.store.creation import NewExperiment
 from tenax.master.store.experiments import Experiment
 from tenax.master.store.queries import load
@@ -137,6 +137,15 @@ async def say(conn: Connection, trial_id: int, word: Word, reason: str = "", *, 
         await conn.execute(Q.set_trial, trial_id, after.value, reason, at)
         await conn.execute(Q.set_task, now.task_id)
         await _settle(conn, experiment_id, reason)
+
+
+async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:
+    """End a trial, managed or not, at once; nothing if it has ended. Raises NotFound."""
+    found = await trial(conn, trial_id)
+    if not found.unmanaged:
+        await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
+    elif found.state is TrialState.ACTIVE:
+        await say(conn, trial_id, Word.CANCELED, "it was canceled here; its script is not told")
 
 
 async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[Silent]:

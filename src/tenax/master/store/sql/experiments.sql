@@ -28,3 +28,11 @@ from experiment_documents d
 join experiments e on e.id = d.experiment_id
 join jobs j on j.job_id = e.job_id
 where d.experiment_id = $1;
+
+-- name: end_unmanaged_trials
+update trials set state = 'CANCELED', reason = $2, ended_at = now(), version = version + 1
+where experiment_id = $1 and state = 'ACTIVE';
+
+-- name: end_unmanaged_tasks
+update tasks set ended_at = now()
+where ended_at is null and trial_id in (select id from trials where experiment_id = $1 and state = 'CANCELED');

@@ -66,7 +66,7 @@ returning id;
 -- Trials that nothing was heard of for $1 seconds, by heartbeat or by metrics, while this master has listened for $2.
 select t.id, t.experiment_id, heard.at
 from unmanaged_trials u
-join trials t on t.id = u.trial_id and t.state = 'ACTIVE' and t.run_id > 0
+join trials t on t.id = u.trial_id and t.state = 'ACTIVE'
 cross join lateral (
     select greatest(u.heard_at, (select max(g.reported_at) from metric_groups g where g.trial_id = t.id)) as at) heard
 where $2::float8 >= $1::float8 and u.heard_at < now() - make_interval(secs => $1)
