@@ -60,6 +60,7 @@ async def seed(conn: Connection, amount: Amount = Amount()) -> None:
     await _copy_experiments(conn, made)
     await _documents(conn, made)
     await _copy_trials(conn, made, amount, rng)
+    await _as_triggers_would(conn)
     await _tallying(conn, "enable")
     await conn.execute("select tenax_tally(null)")
     for table in ("experiments", "trials"):
@@ -127,9 +128,31 @@ async def _places(conn: Connection, count: int, owner: int) -> list[int]:
     return [row["id"] for row in await conn.fetch("select id from projects order by id")]
 
 
+async def _as_triggers_would(conn: Connection) -> None:
+    """Hyperparameters by key and numbers of runs, a statement each instead of one for each row."""
+    for key in ("lr", "width"):
+        await conn.execute(
+            "insert into run_hparams (trial_id, key, number_value) select id, $1, (hparams ->> $1)::float8 from trials",
+            key,
+        )
+    await conn.execute(
+        """
+        insert into run_numbers (trial_id, project_id, local_id)
+        select t.id, e.project_id, row_number() over (partition by e.project_id order by t.id)
+        from trials t join experiments e on e.id = t.experiment_id
+        """
+    )
+    await conn.execute(
+        "insert into project_counters (project_id, last_run)"
+        " select project_id, max(local_id) from run_numbers group by project_id"
+    )
+
+
 async def _tallying(conn: Connection, how: str) -> None:
     for table, trigger in (
         ("trials", "trials_tally"),
+        ("trials", "trials_hparams"),
+        ("trials", "trials_number"),
         ("checkpoints", "checkpoints_tally"),
         ("trial_telemetry", "trial_telemetry_tally_first"),
     ):

@@ -109,6 +109,17 @@ async def test_what_is_kept_is_what_counting_gives(database: Database, direction
         assert await conn.fetchval("select count(*) from experiment_tallies") == 1
 
 
+async def test_the_pool_of_a_list_is_that_of_the_job(database: Database) -> None:
+    """Also after it was changed."""
+    async with database.transaction() as conn:
+        number = await add_experiment(conn)
+    async with database.transaction() as conn:
+        assert await conn.fetchval("select pool from experiment_tallies") == "default"
+        await conn.execute("update jobs set pool = 'gold'")
+    async with database.connection() as conn:
+        assert await conn.fetchrow("select experiment_id, pool from experiment_tallies") == (number, "gold")
+
+
 async def test_a_large_database_is_made_as_the_product_would_have(database: Database) -> None:
     """The seeded rows are counted as they are, and the next experiment has the next number."""
     async with database.transaction() as conn:
@@ -121,4 +132,9 @@ async def test_a_large_database_is_made_as_the_product_would_have(database: Data
         assert kept == await tallies(conn)
         assert await conn.fetchval("select count(*) from experiments where ended_at is null") == 10
         assert await conn.fetchval("select sum(trials) = (select count(*) from trials) from experiment_tallies")
+        hparams = "select array_agg(h::text order by trial_id, key) from run_hparams h"
+        before = await conn.fetchval(hparams)
+        await conn.execute("update trials set hparams = hparams")
+        assert before == await conn.fetchval(hparams) is not None
+        assert await conn.fetchval("select count(*) = (select count(*) from trials) from run_numbers")
         assert await conn.fetchval("select nextval(pg_get_serial_sequence('experiments', 'id'))") == 61

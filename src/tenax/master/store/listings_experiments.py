@@ -127,7 +127,7 @@ ORDERS: Mapping[str, _Order] = {
     "project_id": _Order("e.project_id"),
     "name": _Order("d.name_key", _DOCUMENTS, "experiment_documents d"),
     "description": _Order("d.description_key", _DOCUMENTS, "experiment_documents d"),
-    "resource_pool": _Order("j.pool", "join jobs j on j.job_id = e.job_id"),
+    "resource_pool": _Order("y.pool", _TALLIES, "experiment_tallies y"),
     "num_trials": _Order("y.trials", _TALLIES, "experiment_tallies y"),
     "progress": _Order(_PROGRESS, _TALLIES),
     "checkpoint_size": _Order("y.checkpoint_bytes", _TALLIES, "experiment_tallies y"),

@@ -33,6 +33,8 @@ create table experiment_tallies (
     -- not known without the search).
     smaller_is_better boolean not null default true,
     expected_trials integer,
+    -- That of its job, for lists.
+    pool text not null default '',
     trials integer not null default 0,
     trials_ended integer not null default 0,
     -- Those that hold files.
@@ -44,6 +46,7 @@ create table experiment_tallies (
     check ((best_trial_id is null) = (best_metric is null)),
     check (trials_ended <= trials)
 ) with (fillfactor = 70);
+create index experiment_tallies_pool on experiment_tallies (pool, experiment_id);
 -- What is not finite has no place in an order.
 create index experiment_tallies_best on experiment_tallies (
     (case when best_metric > '-Infinity' and best_metric < 'Infinity' then best_metric end), experiment_id);
@@ -91,14 +94,27 @@ create function tenax_tally_begin() returns trigger language plpgsql as $$
 declare
     searcher jsonb := new.config -> 'searcher';
 begin
-    insert into experiment_tallies (experiment_id, smaller_is_better, expected_trials)
-    values (new.experiment_id, coalesce(searcher -> 'smaller_is_better' <> 'false', true),
-            case when searcher ->> 'name' = 'single' then 1
-                 when jsonb_typeof(searcher -> 'max_trials') = 'number' then (searcher ->> 'max_trials')::numeric::int end);
+    insert into experiment_tallies (experiment_id, smaller_is_better, expected_trials, pool)
+    select e.id, coalesce(searcher -> 'smaller_is_better' <> 'false', true),
+           case when searcher ->> 'name' = 'single' then 1
+                when jsonb_typeof(searcher -> 'max_trials') = 'number' then (searcher ->> 'max_trials')::numeric::int end,
+           j.pool
+    from experiments e join jobs j on j.job_id = e.job_id
+    where e.id = new.experiment_id;
     return null;
 end $$;
 create trigger experiment_documents_tally after insert on experiment_documents
     for each row execute function tenax_tally_begin();
+
+create function tenax_tally_pool() returns trigger language plpgsql as $$
+begin
+    update experiment_tallies y set pool = new.pool from experiments e
+    where e.job_id = new.job_id and y.experiment_id = e.id;
+    return null;
+end $$;
+create constraint trigger jobs_tally_pool after update of pool on jobs
+    deferrable initially deferred for each row
+    when (old.pool is distinct from new.pool) execute function tenax_tally_pool();
 
 create function tenax_tally_trial() returns trigger language plpgsql as $$
 begin
@@ -177,10 +193,13 @@ create constraint trigger trial_telemetry_tally after update of best_metric on t
     when (old.best_metric is distinct from new.best_metric) execute function tenax_tally_best();
 
 -- What was there before.
-insert into experiment_tallies (experiment_id, smaller_is_better, expected_trials)
+insert into experiment_tallies (experiment_id, smaller_is_better, expected_trials, pool)
 select d.experiment_id, coalesce(d.config -> 'searcher' -> 'smaller_is_better' <> 'false', true),
        case when d.config -> 'searcher' ->> 'name' = 'single' then 1
             when jsonb_typeof(d.config -> 'searcher' -> 'max_trials') = 'number'
-                then (d.config -> 'searcher' ->> 'max_trials')::numeric::int end
-from experiment_documents d;
+                then (d.config -> 'searcher' ->> 'max_trials')::numeric::int end,
+       j.pool
+from experiment_documents d
+join experiments e on e.id = d.experiment_id
+join jobs j on j.job_id = e.job_id;
 select tenax_tally(null);
