@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 
-import pytest
-
 from tests.kits.api import Api, Client
 from tests.master.api.test_allocations import Running, running
 from tests.master.api.test_deleting import desk, ended, make_pass
@@ -65,12 +63,12 @@ async def test_a_model_is_made_and_found_by_name_and_number(api: Api) -> None:
     assert (await api.user.get("/api/v1/models/77")).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a/b", "a  b", "123", "m" * 300])
-async def test_what_is_no_name_is_refused(api: Api, name: str) -> None:
+async def test_what_is_no_name_is_refused(api: Api) -> None:
     """Blank, with a slash, with two spaces, a number, too long: when made, and when renamed."""
-    assert (await api.user.post("/api/v1/models", {"name": name})).status_code == 400
     await model(api)
-    assert (await api.user.patch("/api/v1/models/bert", {"name": name})).status_code == 400
+    for name in ("", "  ", "a/b", "a  b", "123", "m" * 300):
+        assert (await api.user.post("/api/v1/models", {"name": name})).status_code == 400, name
+        assert (await api.user.patch("/api/v1/models/bert", {"name": name})).status_code == 400, name
 
 
 async def test_a_name_is_unique_in_the_cluster(api: Api) -> None:

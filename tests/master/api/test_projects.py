@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from tests.kits.api import Api
 from tests.master.api.test_deleting import desk, ended, make_pass
 from tests.master.api.test_experiments import CONFIG, create, refusal
@@ -28,11 +26,11 @@ async def test_a_project_gets_a_key_of_its_name(api: Api) -> None:
     assert (await api.user.patch("/api/v1/projects/2", {"key": "pets"})).json()["project"]["key"] == "PETS"
 
 
-@pytest.mark.parametrize("key", ["TOOLONG", "a b", "ä", "a-b"])
-async def test_what_is_no_key_is_refused(api: Api, key: str) -> None:
+async def test_what_is_no_key_is_refused(api: Api) -> None:
     """A key is one to five letters and digits."""
-    reply = await api.user.post("/api/v1/workspaces/1/projects", {"name": "cats", "key": key})
-    assert (reply.status_code, key in refusal(reply)) == (400, True)
+    for key in ("TOOLONG", "a b", "ä", "a-b"):
+        reply = await api.user.post("/api/v1/workspaces/1/projects", {"name": "cats", "key": key})
+        assert (reply.status_code, key in refusal(reply)) == (400, True)
 
 
 async def test_keys_that_are_made_at_once_differ(api: Api) -> None:
