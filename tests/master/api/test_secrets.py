@@ -80,24 +80,26 @@ async def debugging_master(database_url: str, log: int) -> AsyncIterator[str]:
         process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=log, stderr=log)
         try:
             url = f"http://127.0.0.1:{port}"
-            await until_up(url)
+            await until_up(url, process)
             yield url
         finally:
-            process.terminate()
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
             await process.wait()
 
 
-async def until_up(url: str) -> None:
+async def until_up(url: str, process: asyncio.subprocess.Process) -> None:
     async with asyncio.timeout(60), httpx2.AsyncClient() as http:
-        while True:
+        while process.returncode is None:
             with contextlib.suppress(httpx2.TransportError):
                 if (await http.get(f"{url}/health")).status_code == 200:
                     return
             await asyncio.sleep(0.05)
+    raise AssertionError("the master has ended")
 
 
 async def every_operation(world: World, http: httpx2.AsyncClient) -> set[str]:
-    """Each by somebody who may, and once more with a body that holds a password where none belongs; tokens that came."""
+    """Each by somebody who may, and again with a password where none belongs; the tokens that came."""
     found: set[str] = set()
     callers = {Who.TASK: world.own_task, Who.AGENT: world.agent, Who.OWNERS: world.owner, Who.PEOPLE: world.owner}
     for operation, row in ROWS.items():
