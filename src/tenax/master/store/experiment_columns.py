@@ -21,8 +21,8 @@ _STATE = """case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RU
            when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' when 1 then 'QUEUED' end
     from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
     where t.experiment_id = e.id and t.state = 'ACTIVE'), 'ACTIVE') end"""
-#: In percent, whole.
-_PROGRESS = """case when e.state = 'COMPLETED' then 100 else round((100 * least(1, (y.trials_ended + coalesce((
+#: Of an experiment, in percent, whole; aliases as in `SOURCES`.
+PROGRESS = """case when e.state = 'COMPLETED' then 100 else round((100 * least(1, (y.trials_ended + coalesce((
     select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
     where t.experiment_id = e.id and t.state = 'ACTIVE' and e.ended_at is null), 0))
     / greatest(y.expected_trials, y.trials, 1)))::float8) end"""
@@ -41,7 +41,7 @@ EXPERIMENTS = Table(
         "id": Column("e.id", Holds.NUMBER),
         "name": Column("d.name", Holds.TEXT),
         "numTrials": Column("y.trials", Holds.NUMBER),
-        "progress": Column(f"({_PROGRESS})", Holds.NUMBER),
+        "progress": Column(f"({PROGRESS})", Holds.NUMBER),
         "projectId": Column("e.project_id", Holds.NUMBER),
         "resourcePool": Column("j.pool", Holds.TEXT),
         "searcherMetric": Column(f"({_SEARCHER}'metric')", Holds.TEXT),

@@ -10,6 +10,7 @@ from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
 from tenax.master.filters import Filter, Location, Sort
+from tenax.master.store.experiment_columns import PROGRESS
 from tenax.master.store.filters import Builder, Column, Holds, Table
 from tenax.master.store.paging import Page
 from tenax.master.store.queries import load
@@ -87,9 +88,6 @@ def _checkpoints(what: str) -> str:
 
 _FINITE = "nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity')"
 _SEARCHER = "d.config -> 'searcher' ->> "
-_EXPERIMENT_PROGRESS = """(
-    select round(100 * avg(case when o.state = 'ACTIVE' then coalesce(om.progress, 0) else 1 end)::float8)
-    from trials o left join trial_telemetry om on om.trial_id = o.id where o.experiment_id = e.id)"""
 
 #: What a list of runs may be filtered and ordered by.
 RUNS = Table(
@@ -102,7 +100,7 @@ RUNS = Table(
         "experimentDescription": Column("d.description", Holds.TEXT),
         "experimentId": Column("e.id", Holds.NUMBER),
         "experimentName": Column("d.name", Holds.TEXT),
-        "experimentProgress": Column(_EXPERIMENT_PROGRESS, Holds.NUMBER),
+        "experimentProgress": Column(f"({PROGRESS})", Holds.NUMBER),
         "externalExperimentId": Column("e.external_id", Holds.TEXT),
         "externalRunId": Column("t.external_id", Holds.TEXT),
         "forkedFrom": Column("e.parent_id", Holds.NUMBER),

@@ -1,11 +1,13 @@
 -- name: sources
+-- Left joins, though each has its row: what a filter and an order do not ask for is not joined at all.
 from trials t
 join experiments e on e.id = t.experiment_id
-join experiment_documents d on d.experiment_id = e.id
-join jobs j on j.job_id = e.job_id
-join projects p on p.id = e.project_id
-join workspaces w on w.id = p.workspace_id
-join users u on u.id = e.owner_id
+left join experiment_documents d on d.experiment_id = e.id
+left join jobs j on j.job_id = e.job_id
+left join projects p on p.id = e.project_id
+left join workspaces w on w.id = p.workspace_id
+left join users u on u.id = e.owner_id
+left join experiment_tallies y on y.experiment_id = e.id
 left join run_numbers n on n.trial_id = t.id
 left join trial_telemetry m on m.trial_id = t.id
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
@@ -67,8 +69,15 @@ cross join lateral (
 where t.id = any($1::bigint[]);
 
 -- name: progress
--- Of experiments: the share of their trials that is over, with what live ones told of themselves.
-select t.experiment_id, avg(case when t.state = 'ACTIVE' then coalesce(m.progress, 0) else 1 end)::float8 as progress
-from trials t left join trial_telemetry m on m.trial_id = t.id
-where t.experiment_id = any($1::bigint[])
-group by t.experiment_id;
+-- Of experiments, from 0 to 1: the share of the trials that they may make which are over, with what live ones told.
+select e.id as experiment_id,
+       case when e.state = 'COMPLETED' then 1
+            else least(1, (y.trials_ended + coalesce(told.progress, 0)) / greatest(y.expected_trials, y.trials, 1))
+       end::float8 as progress
+from experiments e
+join experiment_tallies y on y.experiment_id = e.id
+left join lateral (
+    select sum(m.progress) as progress
+    from trials t join trial_telemetry m on m.trial_id = t.id
+    where t.experiment_id = e.id and t.state = 'ACTIVE') told on e.ended_at is null
+where e.id = any($1::bigint[]);
