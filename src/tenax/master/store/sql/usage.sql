@@ -23,49 +23,63 @@ update usage set ended_at = greatest(clock_timestamp(), started_at) where contai
 -- name: raw
 -- Attempts that held slots between $1 and $2, with the seconds that lie between; after ($3, $4), $5 of them.
 -- Seconds of a gang whose members ended apart are those of its average slot: times slots they are what was used.
+with page as (
+    select distinct started_at, allocation_id from usage
+    where started_at < least($2::timestamptz, now()) and (ended_at is null or ended_at > $1::timestamptz)
+      and (started_at, allocation_id) > ($3::timestamptz, $4::text)
+    order by started_at, allocation_id
+    limit $5)
 select u.allocation_id, u.kind, u.task_id, u.experiment_id, u.user_id, u.username, u.workspace_name, u.pool, u.started_at,
        coalesce((select d.labels from experiment_documents d where d.experiment_id = u.experiment_id), u.labels) as labels,
        string_agg(distinct u.agent_id, ' ' order by u.agent_id) as agents,
        sum(u.slots)::int as slots, min(u.requested_at) as requested_at,
        case when bool_or(u.ended_at is null) then null else max(u.ended_at) end as ended_at,
        (case when sum(u.slots) > 0 then sum(u.slots * s.seconds) / sum(u.slots) else max(s.seconds) end)::float8 as seconds
-from usage u
-cross join lateral (select extract(epoch from least(coalesce(u.ended_at, now()), $2) - greatest(u.started_at, $1)) as seconds) s
-where u.started_at < least($2::timestamptz, now()) and (u.ended_at is null or u.ended_at > $1::timestamptz)
-  and (u.started_at, u.allocation_id) > ($3::timestamptz, $4::text)
+from page
+join usage u on u.started_at = page.started_at and u.allocation_id = page.allocation_id
+cross join lateral (select greatest(0, extract(epoch from
+    least(coalesce(u.ended_at, now()), $2) - greatest(u.started_at, $1))) as seconds) s
 group by u.started_at, u.allocation_id, u.kind, u.task_id, u.experiment_id, u.user_id, u.username, u.workspace_name, u.pool,
          u.labels
-order by u.started_at, u.allocation_id
-limit $5;
+order by u.started_at, u.allocation_id;
 
 -- name: aggregated
--- Slot seconds from $1 to $2, in periods that begin at $3: in all, and by user, pool, agent and experiment.
+-- Slot seconds from $1 to $2, in periods without gaps that begin at $3: in all, and by user, pool, agent and experiment.
+-- Each use is looked at once, and finds the periods that it lies in.
 with shares as (
-    select p.begins, u.username, u.pool, u.agent_id, u.experiment_id,
-           u.slots * extract(epoch from least(coalesce(u.ended_at, now()), p.ends, $2) - greatest(u.started_at, p.begins, $1))
-               as seconds
-    from unnest($3::timestamptz[], $4::timestamptz[]) as p (begins, ends)
-    join usage u on u.started_at < least(p.ends, $2, now()) and (u.ended_at is null or u.ended_at > greatest(p.begins, $1))
-    where u.slots > 0)
-select begins,
+    select p.number, u.username, u.pool, u.agent_id, u.experiment_id, u.slots * s.seconds as seconds
+    from usage u
+    cross join lateral (select greatest(u.started_at, $1::timestamptz) as begins,
+                               least(coalesce(u.ended_at, now()), $2::timestamptz, now()) as ends) part
+    cross join lateral generate_series(width_bucket(part.begins, $3::timestamptz[]), width_bucket(part.ends, $3::timestamptz[]))
+        as p (number)
+    cross join lateral (select extract(epoch from
+        least(part.ends, ($4::timestamptz[])[p.number]) - greatest(part.begins, ($3::timestamptz[])[p.number])) as seconds) s
+    where u.slots > 0 and u.started_at < least($2::timestamptz, now()) and (u.ended_at is null or u.ended_at > $1::timestamptz)
+      and s.seconds > 0)
+select ($3::timestamptz[])[number] as begins,
        case when grouping(username) = 0 then 'username' when grouping(pool) = 0 then 'resource_pool'
             when grouping(agent_id) = 0 then 'agent' when grouping(experiment_id) = 0 then 'experiment' else 'total' end as by,
        coalesce(username, pool, agent_id, experiment_id::text, '') as key, sum(seconds) as seconds
 from shares
-group by grouping sets ((begins), (begins, username), (begins, pool), (begins, agent_id), (begins, experiment_id))
+group by grouping sets ((number), (number, username), (number, pool), (number, agent_id), (number, experiment_id))
 having grouping(experiment_id) = 1 or experiment_id is not null;
 
 -- name: aggregated_by_label
 -- The same by label: what has several counts for each of them.
-select p.begins, x.label,
-       sum(u.slots * extract(epoch from least(coalesce(u.ended_at, now()), p.ends, $2) - greatest(u.started_at, p.begins, $1)))
-           as seconds
-from unnest($3::timestamptz[], $4::timestamptz[]) as p (begins, ends)
-join usage u on u.started_at < least(p.ends, $2, now()) and (u.ended_at is null or u.ended_at > greatest(p.begins, $1))
+select ($3::timestamptz[])[p.number] as begins, x.label, sum(u.slots * s.seconds) as seconds
+from usage u
 left join experiment_documents d on d.experiment_id = u.experiment_id
 cross join lateral unnest(coalesce(d.labels, u.labels)) as x (label)
-where u.slots > 0
-group by p.begins, x.label;
+cross join lateral (select greatest(u.started_at, $1::timestamptz) as begins,
+                           least(coalesce(u.ended_at, now()), $2::timestamptz, now()) as ends) part
+cross join lateral generate_series(width_bucket(part.begins, $3::timestamptz[]), width_bucket(part.ends, $3::timestamptz[]))
+    as p (number)
+cross join lateral (select extract(epoch from
+    least(part.ends, ($4::timestamptz[])[p.number]) - greatest(part.begins, ($3::timestamptz[])[p.number])) as seconds) s
+where u.slots > 0 and u.started_at < least($2::timestamptz, now()) and (u.ended_at is null or u.ended_at > $1::timestamptz)
+  and s.seconds > 0
+group by 1, 2;
 
 -- name: waited
 -- Per pool and day, the seconds that attempts waited on average before they were placed, of the last $1 days.
