@@ -20,20 +20,17 @@ found = bindings.get_GetTask(session, taskId=task).task
 #: Counts how often it was started, in a file that outlives it; leaves when it is asked to.
 SCRIPT = """\
 import pathlib, sys, time
-from tenax.client.task import TaskClient
-import os
+from tenax import core
 
 count = pathlib.Path(sys.argv[1])
 count.write_text(count.read_text() + "." if count.exists() else ".")
 print("started", len(count.read_text()), flush=True)
-client = TaskClient(os.environ["DET_MASTER"], os.environ["DET_SESSION_TOKEN"])
-allocation = "/api/v1/allocations/" + os.environ["DET_ALLOCATION_ID"] + "/signals/"
-while len(count.read_text()) < 2:
-    answer = client.attempt("GET", allocation + "preemption", query={"timeout_seconds": "20"}, timeout=30)
-    if answer["preempt"]:
-        client.attempt("POST", allocation + "ack_preemption", body={}, timeout=30)
-        print("leaving", flush=True)
-        sys.exit(0)
+with core.init() as context:
+    while len(count.read_text()) < 2:
+        if context.preempt.should_preempt():
+            print("leaving", flush=True)
+            sys.exit(0)
+        time.sleep(0.02)
 print("done", flush=True)
 """
 
