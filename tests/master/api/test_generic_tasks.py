@@ -117,6 +117,10 @@ async def test_a_fork_takes_over_configuration_and_code(api: Api) -> None:
     other = await created(api.user, config="entrypoint: [ls]", forkedFrom=source)
     config = json.loads((await api.user.get(f"/api/v1/tasks/{other}/config")).json()["config"])
     assert config["entrypoint"] == ["ls"]
+    command = await api.user.post("/api/v1/commands", {"config": {"entrypoint": ["y"], "resources": {"slots": 0}}})
+    of_command = await created(api.user, config="", forkedFrom=command.json()["command"]["id"])
+    config = json.loads((await api.user.get(f"/api/v1/tasks/{of_command}/config")).json()["config"])
+    assert (config["entrypoint"], "tensorboard_args" in config) == (["y"], False)
     task = (await api.user.get(f"/api/v1/tasks/{fork}")).json()["task"]
     assert (task["forkedFrom"], task["taskType"]) == (source, "TASK_TYPE_GENERIC")
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 from asyncpg import Connection
 
 from tenax.config import without_secrets
+from tenax.config.schema_command import GENERIC
+from tenax.config.templates import for_struct
 from tenax.errors import Forbidden, NotNow
 from tenax.lifecycle.task import ENDED, TaskEvent, TaskState
 from tenax.master.api.deps import CallerDep, MasterDep
@@ -114,6 +116,7 @@ async def _forked(master: Master, caller: Caller, task_id: str) -> Source:
         source = Source(view.config, await contexts.of_task(conn, task_id), view.project_id)
     if not may_see_secrets(caller, view.owner_id) and without_secrets(view.config) != view.config:
         raise Forbidden(f"the configuration of task {task_id} holds secrets of its owner: submit one of your own")
-    # Its name stays with it, and so does the description that was drawn.
-    config = {name: value for name, value in view.config.items() if name != "description" or view.config.get("name")}
-    return replace(source, config=config)
+    # A command's has more keys; a description that was drawn stays with whom it was drawn for.
+    config = for_struct(view.config, GENERIC)
+    drawn = "description" if not config.get("name") else ""
+    return replace(source, config={name: value for name, value in config.items() if name != drawn})
