@@ -70,6 +70,20 @@ def test_a_job_is_updated(real: RealClient, admin: RealClient, jobs: dict[str, s
         assert real.det("job", "update", jobs["third"], *wrong, check=False).code != 0
 
 
+def test_commands_stand_in_the_queue(real: RealClient, jobs: dict[str, str]) -> None:
+    """Beside experiments, in the order of turns, by what they are; their use of slots is told, too."""
+    real.det("cmd", "run", "-d", "--config", "resources.slots=1", "--config", "description=late", "sleep", "600")
+    (command,) = [job for job in queue(real) if job["type"] == "TYPE_COMMAND"]
+    try:
+        assert (command["name"], command["requestedSlots"], command["allocatedSlots"]) == ("late", 1, 0)
+        assert cast(JsonObject, command["summary"])["jobsAhead"] == len(jobs)
+        real.det("job", "update", str(command["jobId"]), "--priority", 1)
+        assert order(real)[0] == "late"
+    finally:
+        real.det("cmd", "kill", str(command["entityId"]))
+    wait_for(lambda: "late" not in order(real), "the command to leave the queue")
+
+
 def test_a_running_job_moves_to_another_pool(admin: RealClient, tmp_path: Path) -> None:
     """It saves, leaves its slots, and waits for an agent there; back again, it runs."""
     with experiment(admin, tmp_path, "wanderer") as number:

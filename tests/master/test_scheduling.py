@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.config.master import MasterSettings
+from tenax.config.master import FittingPolicy, MasterSettings, PoolSettings, SchedulerSettings
 from tenax.ids import AllocationId
 from tenax.master.loops import scheduling
 from tenax.master.loops.loop import Desk
 from tenax.master.loops.scheduling import Scheduling
+from tenax.master.pool_rules import rules
 from tenax.master.store import leases, placements
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Woken
+from tenax.scheduler.snapshot import Fitting, PoolRules
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt
 
 EVERYTHING = Woken(frozenset(), full=True)
@@ -64,3 +66,15 @@ async def test_reasons_of_what_was_withdrawn_meanwhile_are_not_written(database:
         await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
         await placements.write_waits(conn, {AllocationId(name): "it waits", AllocationId("gone"): "it waits"})
         assert await placements.waits(conn) == {}
+
+
+def test_a_pool_is_scheduled_as_its_settings_say() -> None:
+    """Preemption, fitting, and whether gangs may be uneven."""
+    pool = PoolSettings(
+        name="p",
+        scheduler=SchedulerSettings(
+            preemption=True, fitting_policy=FittingPolicy.WORST, allow_heterogeneous_fits=False
+        ),
+    )
+    assert rules(pool) == PoolRules(preemption=True, fitting=Fitting.WORST, uneven_gangs=False)
+    assert rules(PoolSettings(name="p")) == PoolRules(preemption=False, fitting=Fitting.BEST, uneven_gangs=True)

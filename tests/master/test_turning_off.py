@@ -10,7 +10,7 @@ from tenax.errors import NotNow, Stale
 from tenax.ids import AgentId, AllocationId, SlotId
 from tenax.jsonvalue import JsonObject
 from tenax.master import attempts
-from tenax.master.store import machines, placements
+from tenax.master.store import deletion, machines, placements
 from tenax.master.store.database import Database
 from tenax.master.store.placements import Credentials
 from tenax.scheduler.snapshot import Member
@@ -167,6 +167,21 @@ async def test_an_agent_that_is_gone_for_good_can_be_removed(place: Place) -> No
 async def lose(where: Place) -> None:
     async with where.db.transaction() as conn:
         await attempts.member_lost(conn, where.container, "node lost")
+
+
+async def test_what_was_to_be_deleted_no_longer_waits_for_an_agent_that_was_removed(place: Place) -> None:
+    """An experiment whose container nobody will report gone."""
+    await lose(place)
+    async with place.db.transaction() as conn:
+        number = await conn.fetchval("select id from experiments")
+        await conn.execute("update agent_presence set connected = false")
+        left = await deletion.remains(conn, number)
+        assert left is not None
+        assert left.held
+        await machines.remove(conn, "a1")
+        left = await deletion.remains(conn, number)
+        assert left is not None
+        assert not left.held
 
 
 async def test_an_agent_that_is_there_is_not_removed(api: Api) -> None:
