@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from tenax.client.models import Model, ModelVersion
     from tenax.client.pools import Pool
     from tenax.client.projects import Project
+    from tenax.client.runs import Run
     from tenax.client.session import BrokenStream, Unreachable
     from tenax.client.templates import Template
-    from tenax.client.trials import LogLine, Report, Trial
+    from tenax.client.trials import LogFilter, LogLine, Report, Trial
     from tenax.client.users import User
     from tenax.client.webhooks import Webhook
     from tenax.client.workspaces import Workspace
@@ -54,6 +55,8 @@ _HOMES = {
     "Pool": "pools",
     "Project": "projects",
     "Report": "trials",
+    "LogFilter": "trials",
+    "Run": "runs",
     "Slot": "agents",
     "Trial": "trials",
     "Unreachable": "session",
@@ -71,12 +74,14 @@ __all__ = [
     "Experiment",
     "Group",
     "Job",
+    "LogFilter",
     "LogLine",
     "Model",
     "ModelVersion",
     "Pool",
     "Project",
     "Report",
+    "Run",
     "Slot",
     "Task",
     "Template",

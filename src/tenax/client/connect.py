@@ -21,6 +21,7 @@ from tenax.client.jobs import Job, list_jobs
 from tenax.client.models import Model
 from tenax.client.pools import Pool, list_pools
 from tenax.client.projects import Project
+from tenax.client.runs import Run, search_runs
 from tenax.client.session import Session
 from tenax.client.trials import Trial, get_trial
 from tenax.client.users import User
@@ -114,6 +115,23 @@ class Client:
     def trial(self, number: int) -> Trial:
         """Raises NotFound."""
         return get_trial(self.session, number)
+
+    def runs(
+        self,
+        *conditions: str,
+        project_id: Optional[int] = None,
+        archived: bool = False,
+        sort: str = "id=desc",
+        limit: Optional[int] = None,
+    ) -> List[Run]:
+        """Runs of any experiment for which all conditions hold: ``client.runs("hp.lr>0.01", "state=COMPLETED")``.
+
+        Raises InvalidInput for what is no condition.
+        """
+        found = search_runs(
+            self.session, project_id=project_id, conditions=conditions, archived=archived, sort=sort, limit=limit
+        )
+        return list(found)
 
     def checkpoint(self, uuid: str) -> Checkpoint:
         """Raises NotFound."""
