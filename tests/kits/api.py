@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -134,17 +135,17 @@ def master_settings(tmp_path: Path) -> MasterSettings:
     return settings_in(tmp_path)
 
 
-@pytest.fixture
-async def api(database: Database, master_settings: MasterSettings) -> AsyncIterator[Api]:
-    """The application on a fresh database, and callers."""
+@asynccontextmanager
+async def answering(database: Database, settings: MasterSettings) -> AsyncIterator[Api]:
+    """The application on a database that is migrated and empty, and callers."""
     passwords = Passwords(CHEAP)
-    cluster = await bootstrap(database, master_settings, passwords)
+    cluster = await bootstrap(database, settings, passwords)
     listener = Listener(database)
     listening = asyncio.create_task(listener.run())
-    master = Master(master_settings, database, listener, cluster, "master-1", passwords=passwords)
+    master = Master(settings, database, listener, cluster, "master-1", passwords=passwords)
     app = _served(master)
     nobody = Client(app)
-    password = json.loads((master_settings.dir / CREDENTIALS_FILE).read_text())["password"]
+    password = json.loads((settings.dir / CREDENTIALS_FILE).read_text())["password"]
     made = Api(master, app, nobody, nobody, nobody, password, [nobody])
     try:
         await listener.connected()
@@ -159,3 +160,10 @@ async def api(database: Database, master_settings: MasterSettings) -> AsyncItera
         listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await listening
+
+
+@pytest.fixture
+async def api(database: Database, master_settings: MasterSettings) -> AsyncIterator[Api]:
+    """The application on a fresh database, and callers."""
+    async with answering(database, master_settings) as made:
+        yield made
