@@ -119,6 +119,7 @@ def experiment_message(
         project_owner_id=view.project_owner_id,
         workspace_id=view.workspace_id,
         workspace_name=view.workspace_name,
+        external_experiment_id=view.external_id,
         pachyderm_integration=cast("Document | None", _object(cast(Json, config.get("integrations"))).get("pachyderm")),
     )
 

@@ -53,6 +53,8 @@ class ExperimentView:
     config: JsonObject
     pool: str
     code_bytes: int
+    #: The name that its maker knows an unmanaged one by.
+    external_id: str | None
     trials: int
     trials_ended: int
     #: How many its search will make; None: its configuration alone does not say.

@@ -2,7 +2,7 @@
 select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.name as project_name,
        coalesce(p.owner_id, 0) as project_owner_id, p.workspace_id, w.name as workspace_name,
        e.parent_id, coalesce(parent.archived, false) as parent_archived,
-       e.state, e.reason, e.archived, e.unmanaged, e.created_at, e.started_at, e.ended_at,
+       e.state, e.reason, e.archived, e.unmanaged, e.external_id, e.created_at, e.started_at, e.ended_at,
        extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8 as age_s,
        d.name, d.description, d.notes, d.labels, d.original_config, d.config, j.pool,
        coalesce(x.size_bytes, 0) as code_bytes,
