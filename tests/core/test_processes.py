@@ -67,7 +67,7 @@ def test_whole_script(trial: Path, master: TaskMaster, python: str) -> None:
     assert (code, err) == (0, "")
     assert out == "0.1 0\n"
     assert [record["kind"] for record in master.records()] == (
-        ["run_start"] + ["metrics"] * 21 + ["progress", "runner_state", "checkpoint"]
+        ["run_start"] + ["metrics"] * 21 + ["progress", "runner_state", "checkpoint_started", "checkpoint"]
     )
     assert master.bodies_of("metrics")[1]["metrics"] == {"loss": 0.5, "nan": "NaN"}
 
@@ -211,7 +211,8 @@ with core.init() as context:
 """
     code, _, err = run(script, trial)
     assert (code, err) == (0, "")
-    assert [record["kind"] for record in master.records()] == ["run_start", "ack_preemption", "checkpoint"]
+    kinds = [record["kind"] for record in master.records()]
+    assert kinds == ["run_start", "ack_preemption", "checkpoint_started", "checkpoint"]
 
 
 def test_acknowledgement_without_a_master(trial: Path, master: TaskMaster) -> None:
