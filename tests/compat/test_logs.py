@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -127,12 +128,10 @@ def test_fields_and_patterns(sdk: Sdk, story: Story) -> None:
     assert found["refused"] is True
 
 
-def test_following_one_that_runs(det: Det, sdk: Sdk, code: object) -> None:
+def test_following_one_that_runs(det: Det, sdk: Sdk, code: Path) -> None:
     """What is written meanwhile is shown, and the end of the trial ends it."""
     script = "import time\nfor n in range(5):\n    print('line', n, flush=True)\n    time.sleep(0.1)\n"
-    directory = str(code)
-    with open(f"{directory}/train.py", "w") as file:
-        file.write(script)
+    (code / "train.py").write_text(script)
     trial = sdk(
         "import time\n"
         "experiment = client.create_experiment(config, directory)\n"
@@ -140,7 +139,7 @@ def test_following_one_that_runs(det: Det, sdk: Sdk, code: object) -> None:
         "    time.sleep(0.05)\n"
         "result = experiment.list_trials()[0].id",
         config={**CONFIG, "name": "followed", "entrypoint": "python3 train.py"},
-        directory=directory,
+        directory=str(code),
     )
     out = det("t", "logs", "-f", trial).out
     assert [f"line {n}" in out for n in range(5)] == [True] * 5
@@ -156,3 +155,25 @@ def test_tenax_asks_the_same(cluster: Machine, story: Story) -> None:
     assert tenax("--search", "^dire .*s$", "--regex", "--stream", "stderr").count("\n") == 1
     assert tenax("--rank", 3, "--source", "task").count("\n") == 1
     assert tenax("--after", "2099-01-01T00:00:00Z") == ""
+
+
+def test_a_line_forbids_another_try(sdk: Sdk, det: Det, code: Path) -> None:
+    """A trial that may be restarted three times ends with its first failure, and its reason names the policy."""
+    (code / "train.py").write_text("print('step 1: corrupt shard 7', flush=True)\nraise SystemExit(3)\n")
+    trial = sdk(
+        "experiment = client.create_experiment(config, directory)\n"
+        "assert experiment.wait(interval=0.2) == client.ExperimentState.ERROR\n"
+        "result = experiment.list_trials()[0].id",
+        config={
+            **CONFIG,
+            "name": "forbidden",
+            "entrypoint": "python3 train.py",
+            "max_restarts": 3,
+            "log_policies": [{"name": "bad data", "pattern": "corrupt shard", "action": "cancel_retries"}],
+        },
+        directory=str(code),
+    )
+    out = det("t", "logs", trial).out
+    assert "log policy 'bad data' matched: 'step 1: corrupt shard 7'" in out
+    assert "'bad data' forbids another try" in out
+    assert "run 2" not in out
