@@ -66,8 +66,17 @@ class TrialView:
     log_policy: str | None
 
 
-_CHECKPOINTS = "(select sum(c.size_bytes) from checkpoints c where c.trial_id = t.id)"
+_CHECKPOINTS = (
+    "(select coalesce(sum(c.size_bytes), 0) from checkpoints c"
+    " where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
+)
 _TOLD = "(select m.{what} from trial_telemetry m where m.trial_id = t.id)"
+
+#: Trials of an experiment, of the states that are asked for: as stored, or as they are shown.
+_MATCHING = (
+    f"{Q.of_experiment} and ($2::text[] is null or t.state = any($2::text[])"
+    f" or ({load('listings_runs').state}) = any($2::text[]))"
+)
 
 #: What a list may be ordered by; metrics come out with the best first by ``asc`` where smaller is better.
 ORDERS: Mapping[str, str] = {
@@ -91,7 +100,7 @@ ORDERS: Mapping[str, str] = {
 
 async def count(conn: Connection, experiment_id: int, states: list[str] | None) -> int:
     """How many trials of an experiment match."""
-    total: int = await conn.fetchval(f"select count(*) {Q.matching}", experiment_id, states)
+    total: int = await conn.fetchval(f"select count(*) {_MATCHING}", experiment_id, states)
     return total
 
 
@@ -101,8 +110,7 @@ async def page(
     """A page of an experiment's trials."""
     direction = "desc" if descending else "asc"
     rows = await conn.fetch(
-        f"select t.id {Q.matching} order by {ORDERS[order]} {direction} nulls last, t.id {direction} "
-        "limit $3 offset $4",
+        f"select t.id {_MATCHING} order by {ORDERS[order]} {direction} nulls last, t.id {direction} limit $3 offset $4",
         experiment_id,
         states,
         window.limit,

@@ -43,14 +43,11 @@ left join lateral (
     limit 1) best on true
 where t.id = any($1::bigint[]);
 
--- name: matching
--- The last condition: an ACTIVE trial, by what its attempt does.
+-- name: of_experiment
 from trials t
+join experiments e on e.id = t.experiment_id
+left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where t.experiment_id = $1
-  and ($2::text[] is null or t.state = any($2) or (t.state = 'ACTIVE' and coalesce((
-        select case a.state when 'PENDING' then 'QUEUED' when 'ASSIGNED' then 'STARTING' when 'TERMINATING' then 'RUNNING' else a.state end
-        from allocations a where a.task_id = t.task_id and a.state <> 'TERMINATED'),
-        (select 'RUNNING' from experiments x where x.id = t.experiment_id and x.unmanaged and t.run_id > 0), 'QUEUED') = any($2)))
 
 -- name: owner
 select e.owner_id, e.id as experiment_id from trials t join experiments e on e.id = t.experiment_id where t.id = $1;

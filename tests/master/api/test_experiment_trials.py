@@ -1,0 +1,52 @@
+"""The trials of an experiment, by every state that they are shown in."""
+
+from __future__ import annotations
+
+from tests.kits.api import Api
+from tests.kits.rows import add_agent, add_trial, request_attempt, run_attempt
+from tests.master.api.test_experiments import create
+
+_STATES = (
+    "ACTIVE", "PAUSED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_COMPLETED", "CANCELED", "COMPLETED", "ERROR",
+    "QUEUED", "PULLING", "STARTING", "RUNNING",
+)  # fmt: skip
+
+
+async def test_each_trial_is_found_by_the_state_that_it_is_shown_in(api: Api) -> None:
+    """And by no other; ACTIVE stands for all that have not ended."""
+    one = (await create(api))["experiment"]["id"]
+    path = f"/api/v1/experiments/{one}/trials"
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, slots=4)
+        trials = [await add_trial(conn, one, seq) for seq in range(1, 9)]
+        await request_attempt(conn, trials[1])
+        for trial, state in ((trials[2], "RUNNING"), (trials[3], "PULLING"), (trials[4], "RUNNING")):
+            attempt = await run_attempt(conn, trial)
+            await conn.execute(
+                "update allocations set state = $2 where allocation_id = $1", attempt.allocation_id, state
+            )
+        await conn.execute("update trials set wish = 'STOP' where id = $1", trials[4])
+        await conn.execute("update trials set wish = 'KILL' where id = $1", trials[5])
+        await conn.execute("update trials set state = 'ERROR', ended_at = now() where id = $1", trials[6])
+
+    async def check() -> set[str]:
+        listed = (await api.user.get(path)).json()["trials"]
+        shown = {row["id"]: row["state"] for row in listed}
+        assert list(shown) == trials
+        for state in _STATES:
+            found = [row["id"] for row in (await api.user.get(path, states=[f"STATE_{state}"])).json()["trials"]]
+            wanted = [trial for trial, told in shown.items() if told == f"STATE_{state}"]
+            if state == "ACTIVE":
+                wanted = [trial for trial in trials if trial != trials[6]]
+            assert found == wanted, state
+        return {told.removeprefix("STATE_") for told in shown.values()}
+
+    assert await check() == {"QUEUED", "RUNNING", "PULLING", "STOPPING_COMPLETED", "STOPPING_KILLED", "ERROR"}
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update experiments set state = 'PAUSED' where id = $1", one)
+    assert "PAUSED" in await check()
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update experiments set state = 'STOPPING_CANCELED' where id = $1", one)
+    assert await check() == {"STOPPING_CANCELED", "STOPPING_KILLED", "ERROR"}
+    both = await api.user.get(path, states=["STATE_ERROR", "STATE_STOPPING_KILLED"], sortBy="SORT_BY_ID", limit=1)
+    assert both.json()["pagination"]["total"] == 2
