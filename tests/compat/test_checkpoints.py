@@ -256,8 +256,7 @@ def test_tensorboard_files_are_deleted(det: Det, sdk: Sdk, saved: Saved) -> None
     """Of one experiment, with the command and with the SDK; asked again there is nothing to do."""
     number, storage = saved()
     events = [path for path in storage.glob("*/tensorboard/experiment/*") if path.name == str(number)]
-    for folder in events:
-        assert list(folder.rglob("*tfevents*"))
+    assert [bool(list(folder.rglob("*tfevents*"))) for folder in events] == [True]
     det("e", "delete-tb-files", number)
     assert not [path for path in events if path.exists()]
     sdk("client.get_experiment(number).delete_tensorboard_files()", number=number)

@@ -99,6 +99,7 @@ async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, desk:
     await saved(api, one, 0.5, 0.9, 0.7, 0.8)
     assert await collect(api, desk) is None
     assert files(api) == [2, 4]
+    assert await gc_tasks(api) == [], "the master does it by itself"
     assert [(await shown(api, number))["state"] for number in (1, 2, 3, 4)] == [
         "STATE_DELETED",
         "STATE_COMPLETED",
@@ -228,7 +229,15 @@ async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, desk: Desk) -> N
     base(api).rename(base(api).with_name("unmounted"))
     await collect(api, desk)
     ((task, asked),) = await gc_tasks(api)
-    assert asked["storage"]["host_path"] == str(base(api))
+    assert asked["storage"]["host_path"] == str(base(api))  # type: ignore[call-overload, index]
+    async with api.master.db.connection() as conn:
+        row = await conn.fetchrow(
+            "select t.spec, j.pool, j.owner_id from tasks t join jobs j using (job_id) where t.task_id = $1", task
+        )
+    assert row["spec"]["config"]["resources"]["slots"] == 0
+    assert (row["pool"], row["owner_id"]) == (api.master.settings.default_aux_pool, 2)
+    queue = (await api.user.get("/api/v1/job-queues-v2", resourcePool="default")).json()["jobs"]
+    assert not [each for each in queue if "GC" in str(each)], "users do not see it among what they wait for"
     assert [each["uuid"] for each in asked["removals"]] == [uuid(2), uuid(3), uuid(4)]
     assert "mount it" in str((await shown(api, 2))["going"])
     await collect(api, desk)
