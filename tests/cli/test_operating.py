@@ -189,8 +189,9 @@ def test_the_master_s_own(master: PretendMaster, tenax: Tenax) -> None:
     ]
     master.on("GET", "/api/v1/master/logs", Reply(lines=[{"result": {"logEntry": entry}} for entry in entries]))
     assert tenax("master", "logs", "--level", "warning").out == " [error] m1\n"
+    assert [json.loads(line)["message"] for line in tenax("master", "logs", "--json").out.splitlines()] == ["m0", "m1"]
     assert tenax("master", "logs", "--tail", "7").out.count("\n") == 2
-    assert master.sent("GET", "/api/v1/master/logs")[1].query["offset"] == ["-7"]
+    assert master.sent("GET", "/api/v1/master/logs")[2].query["offset"] == ["-7"]
     master.on("PUT", "/api/v1/master/cluster_message", {})
     assert tenax("master", "message", "set", "noon", "-d", "2h").code == exits.OK
     assert master.sent("PUT", "/api/v1/master/cluster_message")[0].body == {"message": "noon", "duration": "2h"}

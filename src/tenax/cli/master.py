@@ -90,15 +90,25 @@ def set_(access: Access, level: Optional[str], color: Optional[str]) -> None:
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
 @click.option("--tail", type=click.IntRange(min=0), help="Only the last lines, so many.")
 @click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), help="Only lines that are at least so loud.")
+@click.option("--json", "as_json", is_flag=True, help="Print each line as a JSON object.")
 @pass_access
-def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str]) -> None:
+def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str], as_json: bool) -> None:
     """Print the newest lines of the log of the master that answers."""
+    import json
+
     from tenax.client.cluster import master_logs
 
     least = 0 if level is None else LEVELS.index(level.lower())
     for line in master_logs(access.session(), tail=tail, follow=follow):
-        if line.level.lower() not in LEVELS[:least]:
-            print(f"{output.moment(line.time)} [{line.level.lower()}] {line.message}", flush=follow)
+        word = line.level.lower()
+        if word in LEVELS[:least]:
+            continue
+        if as_json:
+            at = None if line.time is None else line.time.isoformat()
+            told = {"id": line.id, "time": at, "level": word, "message": line.message}
+            print(json.dumps(told, ensure_ascii=False), flush=follow)
+        else:
+            print(f"{output.moment(line.time)} [{word}] {line.message}", flush=follow)
 
 
 @click.group("message", cls=Group, help="The message that is shown to everyone who uses the cluster.")

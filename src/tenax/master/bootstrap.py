@@ -16,7 +16,7 @@ import structlog
 from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput
 from tenax.master.passwords import Passwords
-from tenax.master.store import cluster, projects, users
+from tenax.master.store import cluster, pools, projects, users
 from tenax.master.store.cluster import Cluster
 from tenax.master.store.database import Database
 from tenax.wire.api.users import hashed_password
@@ -38,6 +38,10 @@ async def bootstrap(db: Database, settings: MasterSettings, passwords: Passwords
         made = await cluster.ensure(conn, settings.cluster_name)
         await projects.create_first(conn)
         needed = await users.none_yet(conn)
+        bound = await pools.bindings(conn)
+    for name in {settings.default_compute_pool, settings.default_aux_pool} & bound.keys():
+        # It was bound before it became a default: the master must run for that to be undone.
+        log.warning("a default pool is kept for some workspaces: others must name another, or free it", pool=name)
     if needed:
         await _first_users(db, settings, passwords)
     return made

@@ -23,7 +23,8 @@ update agents set revision = revision + 1 from ordered where agents.agent_id = o
 returning agents.agent_id;
 
 -- name: known_containers
-select container_id from containers where agent_id = $1 and container_id = any($2::text[]);
+-- What is gone is not known any more.
+select container_id from containers where agent_id = $1 and container_id = any($2::text[]) and gone_at is null;
 
 -- name: put_slot
 insert into agent_slots (agent_id, slot_id, kind, name, uuid) values ($1, $2, $3, $4, $5)
