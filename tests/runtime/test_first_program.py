@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import tempfile
 import venv
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import msgspec
@@ -153,3 +155,31 @@ async def test_another_interpreter_runs_its_own_library(bench: ProcessBench) -> 
 
 def with_file(wanted: ContainerSpec, path: str, content: str) -> ContainerSpec:
     return msgspec.structs.replace(wanted, files=[*wanted.files, File(path, content, 0o755)])
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that everybody can reach, with a place for checkpoints that everybody can write."""
+    with tempfile.TemporaryDirectory(prefix="tenax-test-") as name:
+        directory = Path(name)
+        (directory / "agent" / "checkpoints").mkdir(parents=True)
+        (directory / "agent" / "checkpoints").chmod(0o777)
+        directory.chmod(0o755)
+        yield directory
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as somebody else")
+async def test_another_user_has_a_private_view_too(public: Path) -> None:
+    """A task that runs as a mapped user moves into its view with that user's rights, and with no more."""
+    system = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+    if system is None:
+        pytest.skip("this machine has no Python that everybody can reach")
+    looks = "import os; print(os.getuid(), sorted(os.listdir('/run/determined'))[:2])"
+    tries = "\ntry: open('/etc/shadow')\nexcept OSError as error: print(error.strerror)"
+    bench = ProcessBench(public / "agent")
+    wanted = trial(bench, ["python3", "-c", looks + tries], DET_PRIVATE_VIEW="1", DET_PYTHON_EXECUTABLE=system)
+    runtime = ProcessRuntime(bench.directory)
+    code, said, errors = await told(runtime, msgspec.structs.replace(wanted, uid=65534, gid=65534))
+    await runtime.close()
+    assert (code, errors) == (0, b"")
+    assert said == b"65534 ['info', 'pythonuserbase']\nPermission denied\n"

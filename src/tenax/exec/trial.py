@@ -24,10 +24,12 @@ _AFTER_HOOKS = "--after-hooks"
 def main() -> int:
     try:
         trial = prepare.Trial(os.environ)
-        if sys.flags.no_site and not prepare.needs_standard_library_only(trial):
-            # Forked from a program without site packages: some are needed.
-            launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
         entrypoint = trial.config.get("entrypoint")
+        plain = prepare.needs_standard_library_only(trial) and not view.is_needed(os.environ, entrypoint)
+        if sys.flags.no_site and not plain:
+            # Forked from a program of the agent's: site packages are not there, and what else is not loaded yet may be
+            # out of reach of the task's user.
+            launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
         if _AFTER_HOOKS not in sys.argv:
             prepare.write_info(trial)
             view.give_if_needed(os.environ, trial.run_dir, entrypoint)

@@ -49,8 +49,7 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
     Called before anything of the user's runs, and again where a hook may have changed what will run. Raises
     NoPrivateView to who asked for one that cannot be had.
     """
-    asked = env.get(SWITCH, "")
-    if asked in _NONE or asked.startswith(_REFUSED) or not (asked in _ASKED or has_package(env, entrypoint)):
+    if not is_needed(env, entrypoint):
         return
     _keep_code(run_dir)
     if run_dir == DEFAULT_RUN_DIR or not sys.platform.startswith("linux"):
@@ -69,11 +68,19 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
             f"system; this machine forbids it ({error.strerror}: {error.filename}): start the agent as root, allow "
             "user namespaces, use the docker runtime, or uninstall it"
         )
-        if asked in _ASKED:
+        if env.get(SWITCH) in _ASKED:
             raise NoPrivateView(why) from error
         env[SWITCH] = _REFUSED + why
         return
     env[SWITCH] = _HERE
+
+
+def is_needed(env: Mapping[str, str], entrypoint: Json) -> bool:
+    """Whether it was asked for, or a Python of this task holds that package; False once that is settled."""
+    asked = env.get(SWITCH, "")
+    if asked in _NONE or asked.startswith(_REFUSED):
+        return False
+    return asked in _ASKED or has_package(env, entrypoint)
 
 
 def has_package(env: Mapping[str, str], entrypoint: Json) -> bool:
