@@ -106,23 +106,27 @@ create function tenax_number_run(trial bigint, project bigint) returns void lang
     on conflict (trial_id) do update set project_id = excluded.project_id, local_id = excluded.local_id
 $$;
 
+-- Numbers are given at the end of a transaction: whoever else makes runs in the project waits for that moment only.
 create function tenax_run_made() returns trigger language plpgsql as $$
 begin
-    perform tenax_number_run(new.id, (select project_id from experiments where id = new.experiment_id));
+    perform tenax_number_run(t.id, e.project_id)
+    from trials t join experiments e on e.id = t.experiment_id where t.id = new.id;
     return null;
 end
 $$;
-create trigger trials_number after insert on trials for each row execute function tenax_run_made();
+create constraint trigger trials_number after insert on trials
+    deferrable initially deferred for each row execute function tenax_run_made();
 
 create function tenax_runs_moved() returns trigger language plpgsql as $$
 begin
-    perform tenax_number_run(t.id, new.project_id)
-    from (select id from trials where experiment_id = new.id order by id) t;
+    perform tenax_number_run(t.id, t.project_id)
+    from (select t.id, e.project_id from trials t join experiments e on e.id = t.experiment_id
+          where e.id = new.id order by t.id) t;
     return null;
 end
 $$;
-create trigger experiments_moved after update of project_id on experiments
-    for each row when (old.project_id is distinct from new.project_id) execute function tenax_runs_moved();
+create constraint trigger experiments_moved after update of project_id on experiments
+    deferrable initially deferred for each row when (old.project_id is distinct from new.project_id) execute function tenax_runs_moved();
 
 -- What was made before: an update that changes nothing fills the index.
 update trials set hparams = hparams;
