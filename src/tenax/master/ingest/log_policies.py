@@ -160,15 +160,23 @@ def _of_trigger(trigger: LogTrigger) -> Rule:
     return Rule(f"\x00{trigger.trigger_id}", trigger.regex, "", trigger.trigger_id)
 
 
+def _bare(pattern: str) -> str:
+    """Without leading and trailing ``.*``: they say nothing where any part of a line may match, and take long."""
+    if "\\" in pattern:
+        return pattern
+    if pattern.startswith(".*") and pattern[2:3] not in ("?", "+", "*", "{"):
+        pattern = pattern[2:]
+    return pattern.removesuffix(".*")
+
+
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re2._Regexp | None:
     """For lines of a text; None for what was a pattern when it was taken, and is none any more."""
     options = re2.Options()
     options.log_errors = False
-    # Leading and trailing ``.*`` say nothing where any part of a line may match.
-    bare = pattern.removeprefix(".*").removesuffix(".*") if not pattern.endswith("\\.*") else pattern
+    bare = _bare(pattern)
     try:
-        return re2.compile(f"(?m:{bare})" if bare else pattern, options=options)
+        return re2.compile(f"(?m){bare}" if bare else pattern, options=options)
     except re2.error:
         log.warning("a pattern of a log policy cannot be used", pattern=pattern)
         return None

@@ -171,7 +171,7 @@ class Pattern:
         try:
             self._line = re2.compile(text, options=options)
             # On the whole chunk ^ and $ stand at every line.
-            self._chunk = re2.compile(f"(?m:{text})", options=options)
+            self._chunk = re2.compile(f"(?m){text}", options=options)
         except re2.error as error:
             why = error.args[0]
             told = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
