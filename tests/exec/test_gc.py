@@ -84,3 +84,19 @@ def test_nonsense_is_refused(document: JsonObject) -> None:
     """Before anything is deleted."""
     with pytest.raises(InvalidInput):
         carry_out(document, lambda _: None)
+
+
+def test_tensorboard_files_go_too(tmp_path: Path) -> None:
+    """Before anything is told; what is not there is no failure, and nothing behind a link goes."""
+    base, secret = tmp_path / "base", tmp_path / "secret"
+    for place in (base / "c" / "tensorboard" / "experiment" / "1", base / "other", secret):
+        place.mkdir(parents=True)
+        (place / "events").write_text("e")
+    (base / "link").symlink_to(secret)
+    told: list[list[Json]] = []
+    document: JsonObject = {"storage": {"type": "directory", "container_path": str(base)}, "removals": []}
+    paths: list[Json] = ["c/tensorboard/experiment/1", "c/tensorboard/experiment/2"]
+    assert carry_out({**document, "tensorboards": paths}, told.append) == 0
+    assert carry_out({**document, "tensorboards": ["link", "../secret"]}, told.append) == 1
+    assert sorted(path.parent.name for path in tmp_path.rglob("events")) == ["other", "secret"]
+    assert told == []

@@ -13,6 +13,7 @@ from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master import clearing
 from tenax.master.loops.collecting import Collecting
+from tenax.master.loops.deleting import Deleting
 from tenax.master.loops.loop import Desk
 from tenax.master.reach import Place, delete_checkpoint
 from tenax.master.store import garbage, leases
@@ -355,3 +356,23 @@ def _policy(best: int, trial_best: int, latest: int) -> str:
         "update experiment_documents set config = jsonb_set(config, '{checkpoint_storage}', "
         f"config -> 'checkpoint_storage' || '{json.dumps(kept)}')"
     )
+
+
+async def test_tensorboard_files_out_of_reach_are_left_to_a_task(api: Api, desk: Desk) -> None:
+    """Alone, or with the checkpoints of an experiment that is being deleted."""
+    one = await running(api)
+    await saved(api, one, 0.9)
+    await end(api)
+    base(api).rename(base(api).with_name("unmounted"))
+    assert (await api.user.delete("/api/v1/experiments/1/tensorboard-files")).status_code == 200
+    ((_, asked),) = await gc_tasks(api)
+    path = f"{api.master.cluster.cluster_id}/tensorboard/experiment/1"
+    assert (asked["removals"], asked["tensorboards"]) == ([], [path])
+    await change(api, "update tasks set ended_at = now() where kind = 'CHECKPOINT_GC'")
+    assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
+    await change(api, "delete from slots_in_use")
+    await Deleting(storage(api)).make_pass(desk, EVERYTHING)
+    await collect(api, desk)
+    ((_, asked),) = await gc_tasks(api)
+    assert asked["tensorboards"] == [path]
+    assert [each["uuid"] for each in asked["removals"]] == [uuid(1)]  # type: ignore[index, union-attr, call-overload]

@@ -1,7 +1,8 @@
 """Deletes files of checkpoints where an agent reaches them: ``python -m tenax.exec.gc``. Standard library, Python 3.9.
 
-What is to go stands in ``$DET_RUN_DIR/removals.json``: ``{"storage": {...}, "removals": [{"uuid", "globs"}]}``. What
-became of each is told to the master as it is done. The exit code is 0 if all of it worked.
+What is to go stands in ``$DET_RUN_DIR/removals.json``: ``{"storage": {...}, "removals": [{"uuid", "globs"}],
+"tensorboards": [path below the storage]}``. What became of each removal is told to the master as it is done. The exit
+code is 0 if all of it worked.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def carry_out(document: JsonObject, tell: Tell) -> int:
     if not isinstance(place, dict) or not isinstance(wanted, list):
         raise InvalidInput("removals.json must hold storage and removals")
     storage = from_config(place)
-    failures = 0
+    # First: when the last checkpoint is told of, the experiment that they belong to may be forgotten.
+    failures = _remove_tensorboards(storage, document.get("tensorboards"))
     reports: list[Json] = []
     for one in wanted:
         if not isinstance(one, dict):
@@ -74,6 +76,27 @@ def carry_out(document: JsonObject, tell: Tell) -> int:
     if reports:
         tell(reports)
     return 1 if failures else 0
+
+
+def _remove_tensorboards(storage: Storage, paths: Json) -> int:
+    """Delete what TensorBoard wrote, where nothing on the way is a link; how many could not be."""
+    import shutil
+
+    failures = 0
+    base = os.path.realpath(getattr(storage, "base", ""))
+    for path in paths if isinstance(paths, list) else []:
+        folder = os.path.join(base, str(path))
+        try:
+            if os.path.realpath(folder) != folder:
+                raise InvalidInput("it leads elsewhere and is left alone")
+            shutil.rmtree(folder)
+            print(f"TensorBoard files {path}: deleted")
+        except FileNotFoundError:
+            continue
+        except (TenaxError, OSError) as error:
+            print(f"TensorBoard files {path} could not be deleted: {error}", file=sys.stderr)
+            failures += 1
+    return failures
 
 
 def _removed(storage: Storage, uuid: str, globs: Json) -> JsonObject:

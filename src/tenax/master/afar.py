@@ -60,28 +60,43 @@ async def take_back(conn: Connection) -> None:
         await garbage.failed(conn, removal.uuid, failure, wait_s(removal.tries), untouched=False)
 
 
+async def delete_tensorboard(
+    conn: Connection, settings: MasterSettings, owner_id: int, storage: JsonObject, cluster_id: str, experiment_id: int
+) -> str:
+    """Launch a task that deletes what TensorBoard wrote for an experiment; its id."""
+    document: JsonObject = {"removals": [], "tensorboards": [f"{cluster_id}/tensorboard/experiment/{experiment_id}"]}
+    words = f"deletes the TensorBoard files of experiment {experiment_id}"
+    return await _start(conn, settings, owner_id, {**document, "storage": storage}, words)
+
+
 async def _launch(conn: Connection, settings: MasterSettings, owner_id: int, found: list[Wanted]) -> str:
-    storage: JsonObject = found[0].storage or {}
-    config = own_config(settings, ["{python}", "-m", "tenax.exec.gc"])
-    config["checkpoint_storage"] = storage
-    document = {
-        "storage": storage,
-        "removals": [{"uuid": one.uuid, "globs": list(one.globs)} for one in found],
-    }
     experiments = sorted({one.experiment_id for one in found if one.experiment_id is not None})
     named = f" of experiment {experiments[0]}" if len(experiments) == 1 else ""
-    task_id = await launch_task(
+    document: JsonObject = {
+        "storage": found[0].storage or {},
+        "removals": [{"uuid": one.uuid, "globs": list(one.globs)} for one in found],
+        "tensorboards": list(await afar.tensorboards(conn, experiments)),
+    }
+    task_id = await _start(conn, settings, owner_id, document, f"deletes files of {len(found)} checkpoints{named}")
+    await afar.hand_over(conn, [one.uuid for one in found], task_id)
+    log.info("a task deletes what is out of reach", task=task_id, checkpoints=len(found))
+    return task_id
+
+
+async def _start(
+    conn: Connection, settings: MasterSettings, owner_id: int, document: JsonObject, description: str
+) -> str:
+    config = own_config(settings, ["{python}", "-m", "tenax.exec.gc"])
+    config["checkpoint_storage"] = document["storage"]
+    return await launch_task(
         conn,
         settings,
         kind=TaskKind.CHECKPOINT_GC,
         owner_id=owner_id,
         config=config,
         files=[PlacedFile(FILE, json.dumps(document))],
-        description=f"deletes files of {len(found)} checkpoints{named}",
+        description=description,
     )
-    await afar.hand_over(conn, [one.uuid for one in found], task_id)
-    log.info("a task deletes what is out of reach", task=task_id, checkpoints=len(found))
-    return task_id
 
 
 async def _failed(conn: Connection, removal: InHand, failure: str) -> None:

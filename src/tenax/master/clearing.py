@@ -25,7 +25,7 @@ log = structlog.get_logger("tenax.collecting")
 #: Seconds until a removal that failed is tried again, doubled each time up to the longest.
 _FIRST_S, _LONGEST_S = 5.0, 3600.0
 #: Storages that a task on an agent can reach where the master cannot.
-_SERVED = ("shared_fs", "directory")
+SERVED = ("shared_fs", "directory")
 
 Transaction = Callable[[], AbstractAsyncContextManager[Connection]]
 
@@ -82,7 +82,7 @@ def _delete(removal: Removal, clusters: JsonObject | None) -> dict[str, int]:
 async def _give_up(transaction: Transaction, removal: Removal, failure: str, *, untouched: bool) -> Outcome:
     """Leave it to a task on an agent, which may reach what we do not; else tell it, and try again in a while."""
     place = removal.storage or configured_place(removal.config) or {}
-    if place.get("type") in _SERVED and removal.owner_id is not None:
+    if place.get("type") in SERVED and removal.owner_id is not None:
         log.info("files of a checkpoint are left to a task", checkpoint=removal.uuid, reason=failure)
         async with transaction() as conn:
             await afar.send(conn, removal.uuid, failure, untouched=untouched)

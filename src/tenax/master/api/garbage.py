@@ -16,11 +16,12 @@ from tenax.lifecycle.garbage import Fate, Policy
 from tenax.master import afar
 from tenax.master.api.deps import CallerDep, MasterDep, TaskDep
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.clearing import configured_place
+from tenax.master.clearing import SERVED, configured_place
 from tenax.master.reach import delete_tensorboard, place_of
 from tenax.master.store import experiments, garbage, listings_checkpoints
 from tenax.master.store.garbage import Situation
 from tenax.master.store.listings_checkpoints import CheckpointView
+from tenax.storage.port import StorageFailed
 from tenax.wire.api.garbage import (
     CheckpointFate,
     CheckpointPolicy,
@@ -106,15 +107,27 @@ async def get_garbage(
 
 @routes.delete("/api/v1/experiments/{experiment_id}/tensorboard-files", "DeleteTensorboardFiles", allow=Allow.USER)
 async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Delete what TensorBoard wrote for it; it must have ended. What is gone already is no error."""
+    """Delete what TensorBoard wrote for it; it must have ended. What is gone already is no error.
+
+    Where the master does not reach it, a task on an agent does it later.
+    """
     async with master.db.connection() as conn:
         experiment = await experiments.get(conn, experiment_id)
         caller.may_change(experiment.owner_id, f"experiment {experiment_id}")
         config = (await experiments.plan(conn, experiment_id)).config
     if experiment.state not in ENDED:
         raise NotNow(f"experiment {experiment_id} still writes TensorBoard files: cancel or kill it first")
-    place = place_of(None, configured_place(config), cast("JsonObject | None", master.settings.checkpoint_storage))
-    await anyio.to_thread.run_sync(delete_tensorboard, place, str(master.cluster.cluster_id), experiment_id)
+    own, clusters = configured_place(config), cast("JsonObject | None", master.settings.checkpoint_storage)
+    cluster_id = str(master.cluster.cluster_id)
+    try:
+        await anyio.to_thread.run_sync(
+            lambda: delete_tensorboard(place_of(None, own, clusters), cluster_id, experiment_id)
+        )
+    except (NotNow, StorageFailed):
+        if own is None or own.get("type") not in SERVED:
+            raise
+        async with master.db.transaction() as conn:
+            await afar.delete_tensorboard(conn, master.settings, experiment.owner_id, own, cluster_id, experiment_id)
     return Empty()
 
 

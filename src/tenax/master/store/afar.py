@@ -72,6 +72,11 @@ async def wanted(conn: Connection, limit: int) -> list[Wanted]:
     ]
 
 
+async def tensorboards(conn: Connection, experiment_ids: Sequence[int]) -> list[str]:
+    """Paths below the storage of what TensorBoard wrote for those of these that are being deleted."""
+    return [row["path"] for row in await conn.fetch(Q.tensorboards, list(experiment_ids))]
+
+
 async def hand_over(conn: Connection, uuids: Sequence[str], task_id: str) -> None:
     """A task has them in hand."""
     await conn.execute(Q.hand_over, list(uuids), task_id)

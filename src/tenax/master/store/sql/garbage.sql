@@ -206,6 +206,11 @@ where r.afar and r.task_id is null and r.retry_at <= now()
 order by r.asked_at, r.uuid
 limit $1;
 
+-- name: tensorboards
+-- Of experiments that are being deleted: their TensorBoard files go with their last checkpoints.
+select (select cluster_id::text from cluster) || '/tensorboard/experiment/' || id as path
+from experiments where id = any($1::bigint[]) and state = 'DELETING' order by id;
+
 -- name: hand_over
 update removals set task_id = $2, begun_at = coalesce(begun_at, now()) where uuid = any($1::text[]) and task_id is null;
 
