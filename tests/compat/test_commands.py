@@ -111,9 +111,9 @@ def test_logs_are_followed_cut_and_filtered(det: Det) -> None:
     lines = [line for line in det("task", "logs", "--stdtype", "stdout", command).out.splitlines() if "||" in line]
     assert [line.rsplit(" ", 1)[1] for line in lines] == ["1", "2", "3", "4", "5"]
     assert "wrong" in det("cmd", "logs", "--stdtype", "stderr", command).out
-    head = det("cmd", "logs", "--head", "1", "--stdtype", "stdout", command).out
-    tail = det("cmd", "logs", "--tail", "1", "--stdtype", "stdout", command).out
-    assert (" 1" in head, " 5" in head, " 5" in tail, " 1\n" in tail) == (True, False, True, False)
+    for end, expected in (("--head", "1"), ("--tail", "5")):
+        told = det("cmd", "logs", end, "1", "--stdtype", "stdout", command).out
+        assert [line.rsplit(" ", 1)[1] for line in told.splitlines() if "||" in line] == [expected]
 
 
 def test_the_priority_of_a_command_can_be_changed(det: Det, sdk: Sdk) -> None:
