@@ -63,9 +63,18 @@ $$;
 
 -- Counts anew: these experiments, or all.
 create function tenax_tally(ids bigint[]) returns void language plpgsql as $$
+declare
+    chosen bigint[];
 begin
     -- Locked first: what others committed meanwhile is seen by the next statement.
-    perform 1 from experiment_tallies y where ids is null or y.experiment_id = any(ids) order by y.experiment_id for update;
+    select array_agg(l.experiment_id) into chosen
+    from (select y.experiment_id from experiment_tallies y
+          where y.experiment_id = any(coalesce(ids, (select array_agg(o.experiment_id) from experiment_tallies o)))
+          order by y.experiment_id for update) l;
+    if chosen is null then
+        -- They went with their experiment.
+        return;
+    end if;
     update experiment_tallies y
     set trials = c.trials, trials_ended = c.ended, checkpoints = c.checkpoints, checkpoint_bytes = c.bytes,
         best_trial_id = c.best_trial_id, best_metric = c.best_metric
@@ -79,13 +88,11 @@ begin
         from experiment_tallies o
         left join trials t on t.experiment_id = o.experiment_id
         left join trial_telemetry m on m.trial_id = t.id
-        left join (
-            select x.trial_id, count(*) as checkpoints, sum(x.size_bytes) as bytes
+        left join lateral (
+            select count(*) as checkpoints, sum(x.size_bytes) as bytes
             from checkpoints x
-            where x.state in ('COMPLETED', 'PARTIALLY_DELETED')
-              and (ids is null or x.trial_id in (select a.id from trials a where a.experiment_id = any(ids)))
-            group by x.trial_id) k on k.trial_id = t.id
-        where ids is null or o.experiment_id = any(ids)
+            where x.trial_id = t.id and x.state in ('COMPLETED', 'PARTIALLY_DELETED')) k on true
+        where o.experiment_id = any(chosen)
         group by o.experiment_id) c
     where y.experiment_id = c.experiment_id;
 end $$;
