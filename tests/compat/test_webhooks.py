@@ -24,6 +24,7 @@ kinds = b.v1TriggerType
 made = b.post_PostWebhook(session, body=b.v1Webhook(
     name=name, url=url, mode=b.v1WebhookMode.WORKSPACE, webhookType=b.v1WebhookType.DEFAULT, triggers=[
         b.v1Trigger(triggerType=kinds.EXPERIMENT_STATE_CHANGE, condition={"state": "COMPLETED"}),
+        b.v1Trigger(triggerType=kinds.TASK_LOG, condition={"regex": "out of .*memory"}),
         b.v1Trigger(triggerType=kinds.CUSTOM, condition={})])).webhook
 result = made.to_json()
 """
@@ -41,6 +42,7 @@ result = [before, tried, moved, [one.id for one in b.get_GetWebhooks(session).we
 _ALERT = """
 from determined import core
 with core.init() as context:
+    print("the GPU is out of its memory", flush=True)
     context.alert(title="look", description="at this", level="warn")
     context.train.report_validation_metrics(steps_completed=1, metrics={"score": 1.0})
 """
@@ -88,7 +90,7 @@ def test_a_webhook_is_made_tried_moved_and_deleted(admin: RealClient) -> None:
 
 
 def test_a_script_and_its_end_are_told(admin: RealClient, cluster: Machine) -> None:
-    """The alert of the unmodified library comes before the end of the experiment; both are signed."""
+    """The alert of the unmodified library, a line of its output and then the end of the experiment; all are signed."""
     key = cluster.tenax("webhook", "signing-key").stdout.strip()
     with receiver() as there:
         made = cast(JsonObject, admin.sdk(_MAKE, **login(admin), name="compat-b", url=there.url))
@@ -103,7 +105,7 @@ def test_a_script_and_its_end_are_told(admin: RealClient, cluster: Machine) -> N
         config = {**CONFIG, "name": "told", "entrypoint": "python3 train.py"}
         number, state = cast("list[object]", admin.sdk(code, **login(admin), config=config, script=_ALERT))
         assert state == "STATE_COMPLETED", cluster.logs()
-        wait_for(lambda: len(there.taken) >= 2, "both messages")
+        wait_for(lambda: len(there.taken) >= 3, "all messages")
         admin.sdk(
             "from determined.common.api import bindings as b\n"
             "client.login(master, user, password)\n"
@@ -111,12 +113,13 @@ def test_a_script_and_its_end_are_told(admin: RealClient, cluster: Machine) -> N
             **login(admin),
             number=made["id"],
         )
-    alert, end = (one.event for one in there.taken[:2])
-    custom = cast(JsonObject, cast(JsonObject, alert["event_data"])["custom"])
-    assert (alert["event_type"], custom) == ("CUSTOM", {"title": "look", "description": "at this", "level": "WARNING"})
-    told = cast(JsonObject, cast(JsonObject, end["event_data"])["experiment"])
-    assert (end["condition"], told["id"], told["name"]) == ({"state": "COMPLETED"}, number, "told")
-    for one in there.taken[:2]:
+    events = {str(one.event["event_type"]): cast(JsonObject, one.event["event_data"]) for one in there.taken}
+    assert list(events)[2:] == ["EXPERIMENT_STATE_CHANGE"]
+    assert events["CUSTOM"]["custom"] == {"title": "look", "description": "at this", "level": "WARNING"}
+    assert cast(JsonObject, events["TASK_LOG"]["task_log"])["triggering_log"] == "the GPU is out of its memory"
+    told = cast(JsonObject, events["EXPERIMENT_STATE_CHANGE"]["experiment"])
+    assert (told["id"], told["name"], told["state"]) == (number, "told", "COMPLETED")
+    for one in there.taken:
         seconds = one.headers["X-Determined-AI-Signature-Timestamp"]
         expected = hmac.new(key.encode(), f"{seconds},".encode() + one.body, hashlib.sha256).hexdigest()
         assert one.headers["X-Determined-AI-Signature"] == expected

@@ -204,6 +204,21 @@ async def test_an_attempt_whose_master_died_is_made_again(api: Api) -> None:
     assert (entry["state"], entry["attempts"]) == ("DELIVERED", 2)
 
 
+async def test_no_script_fills_the_disk(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond what may wait for a receiver that takes nothing, events are dropped; the script goes on."""
+    monkeypatch.setattr(webhook_events, "MOST_WAITING", 2)
+    async with receiving() as receiver:
+        number = await hook(api, receiver)
+        experiment = (await create(api))["experiment"]["id"]
+        for title in ("first", "second", "third"):
+            await alert(api, experiment, title)
+        assert len(await log_of(api, number)) == 2
+        async with telling(api):
+            await log_of(api, number, ended=2)
+        await alert(api, experiment, "fourth")
+        assert len(await log_of(api, number)) == 3
+
+
 async def test_which_webhooks_hear_of_an_experiment(api: Api) -> None:
     """All of its workspace, unless it excludes them; those of one kind only where it names them, by name or number."""
     custom = [{"triggerType": "TRIGGER_TYPE_CUSTOM"}]

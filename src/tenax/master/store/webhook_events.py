@@ -1,7 +1,8 @@
 """What happens, as messages in the queue of every webhook that is to hear of it.
 
 Rules: a message is written in the transaction of the event, so that neither is there without the other; each has an id
-of its own, by which a receiver tells a repetition; the shape of a message is the one that Determined sends.
+of its own, by which a receiver tells a repetition; the shape of a message is the one that Determined sends. Where a
+receiver has taken nothing for so long that `MOST_WAITING` wait, what comes next is dropped: no script may fill the disk.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
+import structlog
 from asyncpg import Connection, Record
 
 from tenax.errors import NotFound
@@ -18,9 +20,12 @@ from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 
 Q = load("webhook_events")
+log = structlog.get_logger("tenax.telling")
 
 #: What is woken when there is something to send.
 KIND = "webhook"
+#: Messages that wait for one webhook.
+MOST_WAITING = 20_000
 #: States of an experiment that a trigger may name.
 STATES = (
     ExperimentState.ACTIVE,
@@ -121,5 +126,7 @@ async def _put(conn: Connection, meant: Record, kind: str, moment: int, data: Js
         "condition": meant["condition"],
         "event_data": data,
     }
-    await conn.execute(Q.put, event_id, meant["webhook_id"], event)
+    if await conn.fetchval(Q.put, event_id, meant["webhook_id"], event, MOST_WAITING) is None:
+        log.warning("a webhook has too much waiting: an event was dropped", webhook=meant["webhook_id"], kind=kind)
+        return
     await notify(conn, KIND, meant["webhook_id"])

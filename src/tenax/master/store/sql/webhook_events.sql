@@ -20,7 +20,12 @@ where t.kind = $2
 order by h.id, t.id;
 
 -- name: put
-insert into webhook_deliveries (event_id, webhook_id, event) values ($1, $2, $3);
+-- Not beyond what may wait.
+insert into webhook_deliveries (event_id, webhook_id, event)
+select $1, $2, $3
+where not exists (
+    select 1 from webhook_deliveries where webhook_id = $2 and state = 'WAITING' order by id offset $4 - 1 limit 1)
+returning id;
 
 -- name: experiment
 select e.id, e.state, d.name, e.owner_id, j.pool as resource_pool,
