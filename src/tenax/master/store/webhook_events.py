@@ -2,7 +2,7 @@
 
 Rules: a message is written in the transaction of the event, so that neither is there without the other; each has an id
 of its own, by which a receiver tells a repetition; the shape of a message is the one that Determined sends. Where a
-receiver has taken nothing for so long that `MOST_WAITING` wait, what comes next is dropped: no script may fill the disk.
+receiver has taken nothing for so long that `MOST_WAITING` wait, what comes next is dropped: no script fills the disk.
 """
 
 from __future__ import annotations
