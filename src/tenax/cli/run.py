@@ -178,7 +178,7 @@ def move(access: Access, numbers: Tuple[int, ...], source_id: int, target_id: in
 @json_option
 @pass_access
 def metadata(access: Access, number: int, settings: Tuple[str, ...], unwanted: Tuple[str, ...], as_json: bool) -> None:
-    """Show what was written about a run, or write it; ``team.lead=Ada`` goes into ``team``."""
+    """Show what was written about a run, or write it; team.lead=Ada goes into team."""
     from tenax.cli.run_metadata import changed, leaves
     from tenax.client.trials import get_trial
 
