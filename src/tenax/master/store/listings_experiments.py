@@ -117,7 +117,6 @@ _PROGRESS = """case when e.state = 'COMPLETED' then 1 else least(1, (y.trials_en
     coalesce((select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
               where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end)
     / greatest(coalesce(y.expected_trials, 1), y.trials, 1)) end"""
-_BEST = "(case when y.best_metric > '-Infinity' and y.best_metric < 'Infinity' then y.best_metric end)"
 
 ORDERS: Mapping[str, _Order] = {
     "id": _Order("e.id"),
@@ -134,7 +133,7 @@ ORDERS: Mapping[str, _Order] = {
     "progress": _Order(_PROGRESS, _TALLIES),
     "checkpoint_size": _Order("y.checkpoint_bytes", _TALLIES, "experiment_tallies y"),
     "checkpoint_count": _Order("y.checkpoints", _TALLIES, "experiment_tallies y"),
-    "searcher_metric": _Order(_BEST, _TALLIES, "experiment_tallies y", nullable=True),
+    "searcher_metric": _Order("y.best_order", _TALLIES, "experiment_tallies y", nullable=True),
 }
 
 

@@ -43,16 +43,15 @@ create table experiment_tallies (
     -- The best validation of all trials, as reported. What is not finite ranks worst; of equals the first trial's counts.
     best_trial_id bigint,
     best_metric double precision,
+    -- What is not finite has no place in an order.
+    best_order double precision generated always as (
+        case when best_metric > '-Infinity' and best_metric < 'Infinity' then best_metric end) stored,
     check ((best_trial_id is null) = (best_metric is null)),
     check (trials_ended <= trials)
 ) with (fillfactor = 70);
 create index experiment_tallies_pool on experiment_tallies (pool, experiment_id);
--- What is not finite has no place in an order.
-create index experiment_tallies_best on experiment_tallies (
-    (case when best_metric > '-Infinity' and best_metric < 'Infinity' then best_metric end), experiment_id);
-create index experiment_tallies_best_last on experiment_tallies (
-    (case when best_metric > '-Infinity' and best_metric < 'Infinity' then best_metric end) desc nulls last,
-    experiment_id desc);
+create index experiment_tallies_best on experiment_tallies (best_order, experiment_id);
+create index experiment_tallies_best_last on experiment_tallies (best_order desc nulls last, experiment_id desc);
 
 -- The place of a metric among others: compared in this order, the least is the best.
 create function tenax_rank(metric double precision, smaller_is_better boolean) returns double precision[]
