@@ -178,9 +178,9 @@ def hold_to_account(place: Machine, directory: Path, experiment: Experiment, *, 
     kept = books.read(directory)
     with place.client() as client:
         trials = client.experiment(experiment.id).trials()
-    assert len(trials) == TRIALS
         failed = [trial for trial in trials if trial.state != "COMPLETED"]
         said = ["".join(f"{line.message}\n" for line in trial.logs()) for trial in failed]
+    assert len(trials) == TRIALS
     assert not failed, f"{[trial.reason for trial in failed]}\n{said}"
     assert {book.trial_id for book in kept} == {trial.id for trial in trials}
     assert all(len(book.starts) == 1 for book in kept), "a run was started twice"
