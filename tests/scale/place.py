@@ -28,7 +28,7 @@ from tenax.master.store import cluster as cluster_rows
 from tenax.master.store.database import Database
 from tenax.master.tokens import allocation_token, token_hash
 from tests.e2e.machine import free_port, wait_for
-from tests.kits.many_experiments import Amount, seed
+from tests.kits.many_experiments import Amount, seed, settle
 from tests.kits.rows import add_agent, add_experiment, add_trial, run_attempt
 
 #: Of everything; the environment variable ``TENAX_SCALE``.
@@ -178,6 +178,8 @@ async def _fill(dsn: str, amount: Amount) -> Sender:
             token_hash(token),
             attempt.allocation_id,
         )
+    async with database.connection() as conn:
+        await settle(conn)
     await database.close()
     return Sender(trial, attempt.allocation_id, attempt.containers[0], token)
 
