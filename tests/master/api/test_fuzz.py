@@ -69,7 +69,8 @@ def target(postgres: EmbeddedPostgres, template: str, tmp_path_factory: pytest.T
         process = subprocess.Popen([*command, "--log-level", "warning"], env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
     try:
-        wait_for(lambda: _contract(url), "the master")
+        wait_for(lambda: _contract(url) or process.poll() is not None, "the master")
+        assert process.poll() is None, (directory / "master.log").read_text()[-3000:]
         yield Target(url, names, tokens, _contract(url))
     finally:
         process.terminate()
