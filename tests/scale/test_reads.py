@@ -26,7 +26,7 @@ READS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("GetTasks", "/api/v1/tasks", {}),
     ("GetTask", "/api/v1/tasks/{task}", {}),
     ("GetTemplates", "/api/v1/templates", {}),
-    ("GetExperiments", "/api/v1/experiments", {"limit": "200", "archived": "false"}),
+    ("GetExperiments", "/api/v1/experiments", {"limit": "50", "archived": "false"}),
     ("GetExperiment", "/api/v1/experiments/{experiment}", {}),
     ("GetExperimentTrials", "/api/v1/experiments/{experiment}/trials", {"limit": "200"}),
     ("GetExperimentCheckpoints", "/api/v1/experiments/{experiment}/checkpoints", {}),
