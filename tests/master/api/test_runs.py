@@ -166,6 +166,19 @@ async def test_move(api: Api) -> None:
     assert (await api.user.post("/api/v1/runs/move", body)).status_code == 404
 
 
+async def test_nothing_is_moved_into_what_goes(api: Api) -> None:
+    """A project that is being deleted takes no runs: its end would wait for them, or break on them."""
+    going = await project(api, "GOING")
+    experiment, runs = await add(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update projects set state = 'DELETING' where id = $1", going)
+    body = {"runIds": runs, "sourceProjectId": 1, "destinationProjectId": going}
+    reply = await api.user.post("/api/v1/runs/move", body)
+    assert reply.status_code == 400
+    assert "is being deleted" in reply.text
+    assert (await api.user.get(f"/api/v1/experiments/{experiment}")).json()["experiment"]["projectId"] == 1
+
+
 async def test_kill_pause_and_resume(api: Api) -> None:
     """The only run of an experiment stands for it; of a search only the run itself is ended, and it is never held."""
     single, alone = await add(api, state="ACTIVE")

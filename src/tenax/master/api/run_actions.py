@@ -22,7 +22,7 @@ from tenax.master.clearing import configured_place
 from tenax.master.context import Master
 from tenax.master.filters import parse
 from tenax.master.reach import delete_checkpoint, place_of
-from tenax.master.store import experiments, listings_runs, projects, runs, unmanaged
+from tenax.master.store import experiment_edits, experiments, listings_runs, projects, runs, unmanaged
 from tenax.master.store.deletion import Stored
 from tenax.master.store.listings_runs import RunOwner
 from tenax.master.store.paging import Page
@@ -121,10 +121,8 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
 @routes.post("/api/v1/runs/move", "MoveRuns", allow=Allow.USER)
 async def move(master: MasterDep, caller: CallerDep, body: MoveRunsRequest) -> RunsResponse:
     """File runs, with all others of their experiments, in another project. Ids count where there is no filter."""
-    async with master.db.connection() as conn:
-        target = await projects.get(conn, body.destination_project_id)
-    if target.archived:
-        raise NotNow(f"the project {target.name} is archived: nothing can be moved into it")
+    async with master.db.transaction() as conn:
+        target = await projects.hold(conn, body.destination_project_id)
     if body.source_project_id == body.destination_project_id:
         return RunsResponse(results=[])
     ids = [] if body.filter else body.run_ids
@@ -143,14 +141,14 @@ async def move(master: MasterDep, caller: CallerDep, body: MoveRunsRequest) -> R
             whole[run.experiment_id] = None
 
     async def deed(conn: Connection, run: RunOwner) -> None:
-        await runs.move(conn, run.experiment_id, target.id)
+        await experiment_edits.move(conn, run.experiment_id, target.id)
 
     async with master.db.connection() as conn:
         together = await listings_runs.owners(conn, await runs.of_experiments(conn, list(whole)))
     outcomes: dict[int, str] = {}
     for run in together:
         if run.experiment_id not in outcomes:
-            outcomes[run.experiment_id] = await _one(master, caller, run.id, None, deed)
+            outcomes[run.experiment_id] = await _one(master, caller, run.id, None, deed, into=target.id)
         results[run.id] = outcomes[run.experiment_id]
     return RunsResponse(results=[RunActionResult(id=run_id, error=error) for run_id, error in results.items()])
 
@@ -202,10 +200,17 @@ async def _named(master: Master, body: RunsRequest) -> dict[int, RunOwner | None
     return {run_id: found.get(run_id) for run_id in ids}
 
 
-async def _one(master: Master, caller: Caller, run_id: int, project_id: int | None, deed: Deed) -> str:
-    """Do it, as the run is now, its experiment locked; why it cannot be done, or nothing."""
+async def _one(
+    master: Master, caller: Caller, run_id: int, project_id: int | None, deed: Deed, *, into: int | None = None
+) -> str:
+    """Do it, as the run is now, its experiment locked; why it cannot be done, or nothing.
+
+    ``into``: the project that it is filed in thereby; projects are locked before experiments.
+    """
     try:
         async with master.db.transaction() as conn:
+            if into is not None:
+                await projects.hold(conn, into)
             for before in await listings_runs.owners(conn, [run_id]):
                 await experiments.lock(conn, before.experiment_id)
             now = await listings_runs.owners(conn, [run_id])

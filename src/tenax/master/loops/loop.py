@@ -26,6 +26,7 @@ from tenax.errors import Stale, TryAgain
 from tenax.master import telemetry
 from tenax.master.store import leases
 from tenax.master.store.database import Database
+from tenax.master.store.experiments import ExperimentGone
 from tenax.master.store.leases import Lease, LeaseLost
 from tenax.master.store.wakeups import MAX_WAIT_S, Listener, Woken
 
@@ -110,7 +111,7 @@ async def each(
     loop: str,
     set_aside: Callable[[str, str], Awaitable[None]] | None = None,
 ) -> None:
-    """Handle objects one by one; a stale one is tried again.
+    """Handle objects one by one; a stale one is tried again, one whose experiment was deleted is forgotten.
 
     One that cannot be handled is logged with its story and tried again, then given to ``set_aside`` with the story in a
     line, or left where there is none.
@@ -127,6 +128,9 @@ async def each(
         except Stale:
             if tries[name] < TRIES:
                 waiting.append(name)
+        except ExperimentGone:
+            # Deleted between the wake-up and the look.
+            continue
         except TryAgain:
             raise
         except Exception as error:

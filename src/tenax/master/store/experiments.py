@@ -46,20 +46,24 @@ class Plan:
     priority: int
 
 
+class ExperimentGone(NotFound):
+    """There is no such experiment: it was never made, or deleted meanwhile."""
+
+
 async def get(conn: Connection, experiment_id: int) -> Experiment:
-    """The experiment as it is. Raises NotFound."""
+    """The experiment as it is. Raises ExperimentGone."""
     return await _one(conn, Q.get, experiment_id)
 
 
 async def lock(conn: Connection, experiment_id: int) -> Experiment:
-    """The experiment, locked until the transaction ends. Raises NotFound."""
+    """The experiment, locked until the transaction ends. Raises ExperimentGone."""
     return await _one(conn, Q.lock, experiment_id)
 
 
 async def _one(conn: Connection, query: str, experiment_id: int) -> Experiment:
     row = await conn.fetchrow(query, experiment_id)
     if row is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+        raise ExperimentGone(f"there is no experiment {experiment_id}")
     return Experiment(
         row["id"], ExperimentState(row["state"]), row["version"], row["job_id"], row["owner_id"], row["unmanaged"]
     )

@@ -53,11 +53,6 @@ async def delete(conn: Connection, trial_id: int, task_id: str) -> None:
     await conn.execute(Q.delete, trial_id)
 
 
-async def move(conn: Connection, experiment_id: int, project_id: int) -> None:
-    """File an experiment in another project: its runs get numbers there."""
-    await conn.execute(Q.move, experiment_id, project_id)
-
-
 async def of_experiments(conn: Connection, experiment_ids: Sequence[int]) -> list[int]:
     """All runs of these experiments."""
     return [row["id"] for row in await conn.fetch(Q.of_experiments, list(experiment_ids))]

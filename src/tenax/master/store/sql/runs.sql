@@ -23,8 +23,5 @@ where c.trial_id = $1 order by o.id limit 1;
 -- name: delete
 delete from trials where id = $1;
 
--- name: move
-update experiments set project_id = $2 where id = $1 and project_id <> $2;
-
 -- name: of_experiments
 select id from trials where experiment_id = any($1::bigint[]) order by experiment_id, id;
