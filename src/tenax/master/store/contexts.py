@@ -11,8 +11,8 @@ Q = load("contexts")
 
 
 async def put(conn: Connection, hash: str, archive: bytes, size_bytes: int) -> None:
-    """Keep an archive; nothing if it is there already."""
-    if not await conn.fetchval(Q.known, hash):
+    """Keep an archive, for what is made in this transaction; nothing is stored if it is there already."""
+    if not await conn.fetchval(Q.keep, hash):
         await conn.execute(Q.put, hash, archive, size_bytes)
 
 
@@ -64,4 +64,6 @@ async def wanted_by_agent(conn: Connection, agent_id: str, hash: str) -> bool:
 
 async def delete_unused(conn: Connection, hash: str) -> None:
     """Drop an archive that no experiment and no task has any more."""
-    await conn.execute(Q.delete_unused, hash)
+    if await conn.fetchval(Q.claim, hash):
+        # A statement of its own: it sees what was committed before the row was claimed.
+        await conn.execute(Q.delete_unused, hash)

@@ -223,6 +223,7 @@ async def next_retry_s(conn: Connection) -> float | None:
 
 async def begin(conn: Connection, uuid: str) -> Removal | None:
     """From here on files may be gone; None: there is no such removal any more, or it was called off."""
+    await conn.execute(Q.lock_checkpoint, uuid)
     row = await conn.fetchrow(Q.begin, uuid)
     if row is None:
         return None

@@ -127,6 +127,10 @@ async def _put(conn: Connection, meant: Record, kind: str, moment: int, data: Js
         "event_data": data,
     }
     if await conn.fetchval(Q.put, event_id, meant["webhook_id"], event, MOST_WAITING) is None:
-        log.warning("a webhook has too much waiting: an event was dropped", webhook=meant["webhook_id"], kind=kind)
+        log.warning(
+            "an event was dropped: too much waits for the webhook, or it is gone",
+            webhook=meant["webhook_id"],
+            kind=kind,
+        )
         return
     await notify(conn, KIND, meant["webhook_id"])

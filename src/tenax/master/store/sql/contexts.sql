@@ -1,8 +1,9 @@
 -- name: put
 insert into contexts (hash, archive, size_bytes) values ($1, $2, $3) on conflict (hash) do nothing;
 
--- name: known
-select exists (select 1 from contexts where hash = $1);
+-- name: keep
+-- Not dropped until whoever names it is committed.
+select true from contexts where hash = $1 for key share;
 
 -- name: get
 select archive from contexts where hash = $1;
@@ -36,6 +37,10 @@ select exists (
     left join trials tr on tr.id = t.trial_id
     left join experiment_documents d on d.experiment_id = tr.experiment_id
     where c.agent_id = $1 and c.gone_at is null and coalesce(d.context_hash, l.context_hash) = $2);
+
+-- name: claim
+-- Whoever holds it is about to name it.
+select true from contexts where hash = $1 for update skip locked;
 
 -- name: delete_unused
 delete from contexts c

@@ -111,6 +111,10 @@ order by retry_at, uuid limit $1;
 -- name: next_retry
 select extract(epoch from min(retry_at) - now())::float8 from removals where retry_at > now() and task_id is null;
 
+-- name: lock_checkpoint
+-- Before its removal, as whoever decides one does.
+select 1 from checkpoints where uuid = $1 for no key update;
+
 -- name: begin
 -- From here on it cannot be called off. What has become needed since it was decided is kept.
 with called_off as (

@@ -20,11 +20,13 @@ where t.kind = $2
 order by h.id, t.id;
 
 -- name: put
--- Not beyond what may wait.
+-- Not beyond what may wait, and only for a webhook that is still there: who deletes one breaks nobody's change of state.
 insert into webhook_deliveries (event_id, webhook_id, event)
-select $1, $2, $3
-where not exists (
+select $1, h.id, $3
+from webhooks h
+where h.id = $2 and not exists (
     select 1 from webhook_deliveries where webhook_id = $2 and state = 'WAITING' order by id offset $4 - 1 limit 1)
+for key share of h
 returning id;
 
 -- name: experiment
