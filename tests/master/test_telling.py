@@ -308,6 +308,7 @@ async def test_slack_gets_words_and_a_link_and_no_calls_to_everyone(api: Api) ->
         "http://[::ffff:127.0.0.1]:1/x",
         "http://169.254.169.254/latest/meta-data",
         "http://[fd00:ec2::254]/latest/meta-data",
+        "http://[64:ff9b::a9fe:a9fe]/latest/meta-data",
         "http://0.0.0.0:1/x",
         "http://2130706433:1/x",
         "http://[fe80::1]/x",
