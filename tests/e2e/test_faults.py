@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tenax.client.experiments import Experiment
+from tenax.client.trials import Trial
 from tenax.jsonvalue import JsonObject
 from tests.e2e import books
 from tests.e2e.machine import Machine, machine, outlast, pick, wait_for
@@ -181,7 +182,9 @@ def hold_to_account(place: Machine, directory: Path, experiment: Experiment, *, 
         failed = [trial for trial in trials if trial.state != "COMPLETED"]
         said = ["".join(f"{line.message}\n" for line in trial.logs()) for trial in failed]
     assert len(trials) == TRIALS
-    assert not failed, f"{[trial.reason for trial in failed]}\n{said}"
+    assert all(killed_while_stopping(place, trial) for trial in failed), f"{failed}\n{said}"
+    # At most what ran when it happened: on two slots.
+    assert len(failed) <= (0 if one_run_each else 2)
     assert {book.trial_id for book in kept} == {trial.id for trial in trials}
     assert all(len(book.starts) == 1 for book in kept), "a run was started twice"
     if one_run_each:
@@ -190,6 +193,12 @@ def hold_to_account(place: Machine, directory: Path, experiment: Experiment, *, 
     assert not books.compare(kept, stored_rows(place, [trial.id for trial in trials]))
     wait_for(lambda: not place.containers() or None, f"the end of {place.containers()}")
     wait_for(lambda: not place.task_processes() or None, "the end of every process of a task")
+
+
+def killed_while_stopping(place: Machine, trial: Trial) -> bool:
+    """The search had stopped it, and it was killed before it had left: that is a failure, and no other try follows."""
+    stopped = f"select count(*) from trials where id = {trial.id} and wish = 'STOP'"
+    return trial.reason.startswith("killed by SIGKILL") and count(database_url(place), stopped) == 1
 
 
 def _kill(pid: int) -> None:
