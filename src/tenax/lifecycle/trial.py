@@ -178,8 +178,8 @@ def _left(attempt: Attempt) -> Verdict:
 
 
 def _killed_late(attempt: Attempt) -> Verdict:
-    why = f"it was asked to leave ({attempt.leave_reason})" if attempt.leave_reason else "it did not leave in time"
-    return Verdict(TrialState.ACTIVE, attempt.restarts, f"{why} and was ended", None)
+    asked = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
+    return Verdict(TrialState.ACTIVE, attempt.restarts, f"{asked} did not leave in time and was ended", None)
 
 
 def _finished(attempt: Attempt) -> Verdict:
