@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tenax.jsonvalue import Json
 from tests.compat.harness import finished, submit
 from tests.e2e.machine import Machine
 
@@ -57,22 +58,29 @@ class DigitsTrial(pytorch.PyTorchTrial):
 '''
 
 
+BATCHES = 80
+#: What its configuration says beside the files.
+TRAINING: dict[str, Json] = {
+    "entrypoint": "model_def:DigitsTrial",
+    "searcher": {
+        "name": "single",
+        "metric": "accuracy",
+        "smaller_is_better": False,
+        "max_length": {"batches": BATCHES},
+    },
+    "hyperparameters": {"lr": 0.01, "global_batch_size": 64},
+    "resources": {"slots_per_trial": 2},
+    "min_validation_period": {"batches": BATCHES},
+}
+
+
 def test_it_learns_on_two_slots(cluster: Machine, tmp_path: Path) -> None:
     """The name of the class is entrypoint enough: two ranks train together by that library's own launcher, and what it
     reports and keeps is the master's and the storage's, its code beside the weights."""
-    experiment = submit(
-        cluster,
-        tmp_path / "code",
-        {"model_def.py": MODEL},
-        entrypoint="model_def:DigitsTrial",
-        searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": {"batches": 80}},
-        hyperparameters={"lr": 0.01, "global_batch_size": 64},
-        resources={"slots_per_trial": 2},
-        min_validation_period={"batches": 80},
-    )
+    experiment = submit(cluster, tmp_path / "code", {"model_def.py": MODEL}, **TRAINING)
     trial, _ = finished(cluster, experiment)
     assert trial.best_validation is not None
-    assert trial.best_validation.steps == 80
+    assert trial.best_validation.steps == BATCHES
     accuracy = trial.searcher_metric
     assert accuracy is not None
     assert accuracy > 0.7
