@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -193,3 +196,16 @@ def test_tail(tmp_path: Path) -> None:
     path.write_text("old\n" + "".join(f"{number}\n" for number in range(20)))
     assert tail(path, lines=2) == "18\n19"
     assert tail(path, lines=50, since=4).startswith("0\n1\n")
+
+
+def test_what_a_killed_supervisor_left_is_not_the_next_one(state: StateDir) -> None:
+    """Somebody holds the lock and has said nothing yet: it is starting, whatever the one before last said."""
+    state.prepare()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    state.supervisor.write_text(json.dumps({"v": 1, "pid": ended.pid, "state": "up", "url": "http://127.0.0.1:1"}))
+    lock = state.take_lock()
+    assert lock is not None
+    seen = glance(state)
+    os.close(lock)
+    assert (seen.alive, seen.phase, seen.url) == (True, "starting", "")

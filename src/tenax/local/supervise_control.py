@@ -77,7 +77,22 @@ class Glance:
 def glance(state: StateDir) -> Glance:
     """How the cluster of this directory is."""
     alive = state.is_locked()
-    return Glance(alive, read_json(state.supervisor))
+    document = read_json(state.supervisor)
+    if alive and not _lives(number_of(document, "pid")):
+        # Whoever has the lock is just starting; what stands there is of the one before, which was killed.
+        document = {}
+    return Glance(alive, document)
+
+
+def _lives(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return pid > 0
 
 
 def prepare(state: StateDir, given: dict[str, object]) -> tuple[Cluster, int]:
