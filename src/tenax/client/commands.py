@@ -6,16 +6,16 @@ A value is what the master said at one moment; `Command.reload` asks again.
 from __future__ import annotations
 
 import datetime
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
 from tenax.client.context import read_context
-from tenax.client.session import Query, Session, Unreachable, at
-from tenax.client.trials import FOLLOW_S, LogLine, pages, read_logs
-from tenax.errors import InvalidInput, NotFound, TryAgain
+from tenax.client.patience import wait_until
+from tenax.client.session import Query, Session, at
+from tenax.client.trials import LogLine, pages, read_logs
+from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
 
 #: A command in it stays in it.
@@ -80,18 +80,7 @@ class Command:
 
         A master that is away is waited for. Raises Unreachable when it stays away for ten minutes.
         """
-        until = time.monotonic() + FOLLOW_S
-        current = self
-        while True:
-            try:
-                current = self.reload()
-                until = time.monotonic() + FOLLOW_S
-            except (Unreachable, TryAgain):
-                if time.monotonic() > until:
-                    raise
-            if current.has_ended or (seen is not None and seen(current)):
-                return current
-            time.sleep(interval)
+        return wait_until(self, self.reload, lambda one: one.has_ended or (seen is not None and seen(one)), interval)
 
     def kill(self) -> None:
         """End it at once; nothing if it has ended."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import datetime
-import time
 from dataclasses import dataclass, field
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
@@ -15,9 +14,10 @@ from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint
 from tenax.client.garbage import Garbage, Policy, garbage_of, set_policy
 from tenax.client.many_experiments import Wanted
-from tenax.client.session import Query, Session, Unreachable, at
-from tenax.client.trials import FOLLOW_S, LogLine, Trial, pages, read_logs
-from tenax.errors import NotFound, TryAgain
+from tenax.client.patience import wait_until
+from tenax.client.session import Query, Session, at
+from tenax.client.trials import LogLine, Trial, pages, read_logs
+from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 
 #: An experiment in one of these stays in it.
@@ -103,20 +103,13 @@ class Experiment:
 
         A master that is away is waited for. Raises Unreachable when it stays away for ten minutes.
         """
-        until = time.monotonic() + FOLLOW_S
-        current = self
-        while True:
-            try:
-                current = self.reload()
-                until = time.monotonic() + FOLLOW_S
-            except (Unreachable, TryAgain):
-                if time.monotonic() > until:
-                    raise
+
+        def has_ended(one: Experiment) -> bool:
             if seen is not None:
-                seen(current)
-            if current.has_ended:
-                return current
-            time.sleep(interval)
+                seen(one)
+            return one.has_ended
+
+        return wait_until(self, self.reload, has_ended, interval)
 
     def activate(self) -> None:
         """Let it go on."""

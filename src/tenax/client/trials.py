@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Union
 
 from tenax.client import reading
+from tenax.client.patience import FOLLOW_S
 from tenax.client.session import BrokenStream, Query, QueryValue, Session, Unreachable, at
 from tenax.errors import InvalidInput, TryAgain
 from tenax.jsonvalue import Json, JsonObject
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 #: A trial in one of these stays in it.
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
-#: How long a log that is followed survives a master that is away.
-FOLLOW_S = 600.0
 #: Lines of several machines arrive out of order by less than this, and by less than so many lines.
 _OVERLAP = datetime.timedelta(seconds=30)
 _REMEMBERED = 50_000

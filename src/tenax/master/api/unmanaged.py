@@ -24,6 +24,7 @@ from tenax.master.context import Master
 from tenax.master.store import checkpoints, experiments, listings_experiments, listings_trials, unmanaged
 from tenax.master.submission import examine
 from tenax.wire.api.experiments import CreateExperimentRequest, State
+from tenax.wire.api.models import TrialSourceKind
 from tenax.wire.api.trials import GetTrialResponse
 from tenax.wire.api.unmanaged import (
     CreateTrialRequest,
@@ -35,7 +36,6 @@ from tenax.wire.api.unmanaged import (
     ReportTrialSourceInfoResponse,
     StartTrialRequest,
     StartTrialResponse,
-    TrialSourceInfoType,
 )
 
 routes = Routes("Unmanaged")
@@ -149,7 +149,7 @@ async def report_source(
 ) -> ReportTrialSourceInfoResponse:
     """Which checkpoint a trial uses, or goes on from."""
     told = body.trial_source_info
-    if told.trial_source_info_type is TrialSourceInfoType.UNSPECIFIED:
+    if told.trial_source_info_type is TrialSourceKind.UNSPECIFIED:
         raise InvalidInput("trialSourceInfoType is missing: say INFERENCE or FINE_TUNING")
     model = None
     if told.model_id is not None and told.model_version is not None:

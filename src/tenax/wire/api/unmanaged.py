@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from tenax.wire.api.experiments import Experiment, State
 from tenax.wire.api.message import Document, Message
+from tenax.wire.api.models import TrialSourceInfo
 from tenax.wire.api.trials import Trial
 
 
@@ -57,24 +56,6 @@ class StartTrialResponse(Message):
     trial_run_id: int
     latest_checkpoint: str | None = None
     steps_completed: int = 0
-
-
-class TrialSourceInfoType(str, Enum):
-    """What a trial does with a checkpoint."""
-
-    UNSPECIFIED = "TRIAL_SOURCE_INFO_TYPE_UNSPECIFIED"
-    INFERENCE = "TRIAL_SOURCE_INFO_TYPE_INFERENCE"
-    FINE_TUNING = "TRIAL_SOURCE_INFO_TYPE_FINE_TUNING"
-
-
-class TrialSourceInfo(Message):
-    """A checkpoint, or a version of a model, that a trial uses."""
-
-    trial_id: int = 0
-    checkpoint_uuid: str = ""
-    trial_source_info_type: TrialSourceInfoType = TrialSourceInfoType.UNSPECIFIED
-    model_id: int | None = None
-    model_version: int | None = None
 
 
 class ReportTrialSourceInfoRequest(Message):
