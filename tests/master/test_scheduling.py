@@ -6,15 +6,16 @@ import pytest
 
 from tenax.config.master import FittingPolicy, MasterSettings, PoolSettings, SchedulerSettings
 from tenax.ids import AllocationId
+from tenax.jsonvalue import Json, JsonObject
 from tenax.master.loops import scheduling
 from tenax.master.loops.loop import Desk
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.pool_rules import rules
-from tenax.master.store import leases, placements
+from tenax.master.store import allocations, leases, placements
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Woken
 from tenax.scheduler.snapshot import Fitting, PoolRules
-from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt
+from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
 
 EVERYTHING = Woken(frozenset(), full=True)
 
@@ -66,6 +67,45 @@ async def test_reasons_of_what_was_withdrawn_meanwhile_are_not_written(database:
         await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
         await placements.write_waits(conn, {AllocationId(name): "it waits", AllocationId("gone"): "it waits"})
         assert await placements.waits(conn) == {}
+
+
+URGENT = (PoolSettings(name="default", scheduler=SchedulerSettings(preemption=True)),)
+
+
+async def time_left(database: Database, configured: Json, *, ready: bool) -> float | None:
+    """Makes room for something urgent; the seconds that what held the slot has for it."""
+    config: JsonObject = {"searcher": {"name": "single", "metric": "loss"}, "preemption_timeout": configured}
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1", slots=1)
+        victim = await run_attempt(conn, await add_trial(conn, await add_experiment(conn, config=config)))
+        if ready:
+            await allocations.set_ready(conn, victim.allocation_id)
+        urgent = await add_experiment(conn)
+        await conn.execute(
+            "update jobs set priority = 1 where job_id = (select job_id from experiments where id = $1)", urgent
+        )
+        await request_attempt(conn, await add_trial(conn, urgent))
+    await Scheduling(URGENT, b"s" * 32, 3600.0).make_pass(await desk_of(database), EVERYTHING)
+    async with database.connection() as conn:
+        left: float | None = await conn.fetchval(
+            "select extract(epoch from preemption_deadline - now())::float8 from allocations where allocation_id = $1",
+            victim.allocation_id,
+        )
+    return left
+
+
+@pytest.mark.parametrize(
+    ("configured", "ready", "most", "least"),
+    [(1000, True, 1000, 500), (None, True, 3600, 3000), (0, True, 0, -600), (1000, False, 0, -600)],
+    ids=["its own time", "the master's", "none", "nothing to save yet"],
+)
+async def test_who_makes_room_has_the_time_that_its_configuration_gives(
+    database: Database, configured: int | None, ready: bool, most: float, least: float
+) -> None:
+    """As for a pause; what has not come up yet goes at once."""
+    left = await time_left(database, configured, ready=ready)
+    assert left is not None
+    assert least <= left <= most
 
 
 def test_a_pool_is_scheduled_as_its_settings_say() -> None:

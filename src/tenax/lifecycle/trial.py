@@ -178,6 +178,9 @@ def _left(attempt: Attempt) -> Verdict:
 
 
 def _killed_late(attempt: Attempt) -> Verdict:
+    if attempt.leave_reason and not attempt.ran:
+        reason = f"it was ended before it began: {attempt.leave_reason}"
+        return Verdict(TrialState.ACTIVE, attempt.restarts, reason, None)
     asked = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
     return Verdict(TrialState.ACTIVE, attempt.restarts, f"{asked} did not leave in time and was ended", None)
 

@@ -86,8 +86,8 @@ async def _to_pool(conn: Connection, settings: MasterSettings, job: Job, pool: s
     if reason is not None and any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
         raise InvalidInput(f"resourcePool: {reason}")
     for allocation_id in await jobs.set_pool(conn, job, pool):
-        within = float(settings.preemption_timeout)
-        await allocations.ask_to_leave(conn, allocation_id, f"its job was moved to the pool {pool}", within)
+        usual = float(settings.preemption_timeout)
+        await allocations.preempt(conn, allocation_id, f"its job was moved to the pool {pool}", usual)
 
 
 async def snapshot_of(conn: Connection, settings: MasterSettings, pool: str) -> Snapshot:

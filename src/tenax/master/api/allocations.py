@@ -74,9 +74,9 @@ async def ack_preemption(master: MasterDep, task: TaskDep, allocation_id: str) -
 async def pending_preemption(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty:
     """The place where it runs is about to take its resources: ask it to leave."""
     _check_own(task, allocation_id)
-    within = float(master.settings.preemption_timeout)
+    usual = float(master.settings.preemption_timeout)
     async with master.db.transaction() as conn:
-        await allocations.ask_to_leave(conn, allocation_id, "the machine asked for its resources back", within)
+        await allocations.preempt(conn, allocation_id, "the machine asked for its resources back", usual)
     return Empty()
 
 

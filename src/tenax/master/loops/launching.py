@@ -15,9 +15,6 @@ from tenax.master.store.wakeups import Woken
 
 log = structlog.get_logger("tenax.launching")
 
-#: Seconds that a task has to save and leave which names no ``preemption_timeout``: most of them do not listen.
-PATIENCE_S = 60.0
-
 
 class Launching:
     """Brings commands, generic tasks and the cluster's own tasks to what they should be."""
@@ -49,10 +46,9 @@ class Launching:
             case WithdrawRequest(allocation_id, reason):
                 await allocations.withdraw(conn, allocation_id, reason)
                 await tasks.announce(conn, live.task_id)
-            case AskToLeave(allocation_id, reason, within_s):
-                patience = within_s or await tasks.patience_s(conn, task.task_id)
-                await allocations.ask_to_leave(
-                    conn, allocation_id, reason, PATIENCE_S if patience is None else patience
-                )
+            case AskToLeave(allocation_id, reason, within_s) if within_s is not None:
+                await allocations.ask_to_leave(conn, allocation_id, reason, within_s)
+            case AskToLeave(allocation_id, reason):
+                await allocations.preempt(conn, allocation_id, reason, allocations.LAUNCHED_PATIENCE_S)
             case Kill(allocation_id, _):
                 await attempts.end_members(conn, allocation_id, Want.KILL)

@@ -73,6 +73,6 @@ class Scheduling:
     async def _ask(self, desk: Desk, decided: Mapping[AllocationId, str]) -> None:
         async def handle(name: str) -> None:
             async with desk.transaction() as conn:
-                await allocations.ask_to_leave(conn, name, decided[AllocationId(name)], self._timeout_s)
+                await allocations.preempt(conn, name, decided[AllocationId(name)], self._timeout_s)
 
         await each(list(decided), handle, loop=self.name)

@@ -67,17 +67,14 @@ class Tending:
             case tending.Withdraw(_, allocation_id, reason):
                 await allocations.withdraw(conn, allocation_id, reason)
                 await experiments.announce(conn, experiment.id)
-            case tending.AskToLeave(allocation_id, reason, within_s):
-                await allocations.ask_to_leave(conn, allocation_id, reason, within_s or self._patience_s(config))
+            case tending.AskToLeave(allocation_id, reason, within_s) if within_s is not None:
+                await allocations.ask_to_leave(conn, allocation_id, reason, within_s)
+            case tending.AskToLeave(allocation_id, reason):
+                await allocations.preempt(conn, allocation_id, reason, self._timeout_s)
             case tending.Kill(allocation_id, _):
                 await attempts.end_members(conn, allocation_id, Want.KILL)
             case tending.EndExperiment():
                 await experiments.happen(conn, experiment, ExperimentEvent.TRIALS_ENDED, keep_reason=True)
-
-    def _patience_s(self, config: JsonObject) -> float:
-        """How long a task may take to save and leave."""
-        own = config.get("preemption_timeout")
-        return float(own) if isinstance(own, (int, float)) and not isinstance(own, bool) else self._timeout_s
 
 
 async def _due(conn: Connection, experiment: Experiment) -> tuple[tending.Action, ...]:

@@ -17,6 +17,9 @@ from tenax.master.store.wakeups import notify
 
 Q = load("allocations")
 
+#: Seconds that a launched task has to save and leave which names no ``preemption_timeout``: most of them do not listen.
+LAUNCHED_PATIENCE_S = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
@@ -107,6 +110,15 @@ async def ask_to_leave(conn: Connection, allocation_id: str, reason: str, within
     await notify(conn, "allocation", allocation_id)
     await notify(conn, "deadline", allocation_id)
     return True
+
+
+async def preempt(conn: Connection, allocation_id: str, reason: str, usual_s: float) -> bool:
+    """As `ask_to_leave`, with the time that the task's own ``preemption_timeout`` gives it.
+
+    ``usual_s``: of a trial whose configuration says nothing. What has not come up yet has nothing to save, and no time.
+    """
+    within_s: float | None = await conn.fetchval(Q.time_to_leave, allocation_id, usual_s, LAUNCHED_PATIENCE_S)
+    return within_s is not None and await ask_to_leave(conn, allocation_id, reason, within_s)
 
 
 async def acknowledge(conn: Connection, allocation_id: str) -> None:

@@ -172,12 +172,6 @@ async def request_run(conn: Connection, task: LaunchedTask) -> str | None:
     return name
 
 
-async def patience_s(conn: Connection, task_id: str) -> float | None:
-    """Seconds that it may take to save and leave, as configured; None: not configured."""
-    found: float | None = await conn.fetchval(Q.patience, task_id)
-    return found
-
-
 async def unsettled(conn: Connection, task_ids: Sequence[str] | None = None) -> tuple[LiveTask, ...]:
     """The tasks (of these, or of all) that may need something."""
     names = None if task_ids is None else list(task_ids)

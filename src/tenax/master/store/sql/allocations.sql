@@ -50,6 +50,18 @@ where allocation_id = $1 and state not in ('PENDING', 'TERMINATED')
   and (preemption = 'NONE' or preemption_deadline is null or preemption_deadline > now() + make_interval(secs => $3))
 returning allocation_id;
 
+-- name: time_to_leave
+-- Seconds that the task of an attempt may take to save and leave: none before it is ready, for there is nothing to save
+-- then; else what its configuration says, or what is usual for one of a trial ($2) or of a launched task ($3).
+select case when a.ready_at is null then 0
+            else coalesce((coalesce(d.config, t.spec -> 'config') ->> 'preemption_timeout')::float8,
+                          case when t.trial_id is null then $3::float8 else $2::float8 end) end::float8
+from allocations a
+join tasks t on t.task_id = a.task_id
+left join trials tr on tr.id = t.trial_id
+left join experiment_documents d on d.experiment_id = tr.experiment_id
+where a.allocation_id = $1;
+
 -- name: acknowledge
 -- A task that leaves without having been asked has all the time it wants.
 update allocations set preemption = 'ACKNOWLEDGED', version = version + 1

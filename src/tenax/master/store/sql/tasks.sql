@@ -60,9 +60,6 @@ returning run_id;
 -- name: size
 select coalesce((spec -> 'config' -> 'resources' ->> 'slots')::int, 0) as slots from tasks where task_id = $1;
 
--- name: patience
-select (spec -> 'config' ->> 'preemption_timeout')::float8 from tasks where task_id = $1;
-
 -- name: unsettled
 -- Tasks that have something coming: they live, or an attempt of theirs still does.
 select l.task_id, l.state, a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
