@@ -127,6 +127,7 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
         invalid_hp=st.booleans(),
         fatal=st.none() | st.just("fatal"),
         no_retry=st.none() | st.just("policy"),
+        nowhere=st.none() | st.just("every machine is excluded"),
     )
 )
 def test_every_exit_is_decided_and_the_search_hears_of_every_end(attempt: Attempt) -> None:

@@ -82,6 +82,8 @@ class Attempt:
     leave_reason: str = ""
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
+    #: In words, why log policies leave no machine for another try.
+    nowhere: str | None = None
     #: It came as far as running.
     ran: bool = True
     #: Attempts in a row before this one that the platform ended before they ran.
@@ -169,6 +171,11 @@ def _too_often(attempt: Attempt) -> Verdict:
     return Verdict(TrialState.ERROR, tries, reason, ExitReason.ERRORED)
 
 
+def _nowhere(attempt: Attempt) -> Verdict:
+    reason = f"{attempt.ending.reason}; {attempt.nowhere}"
+    return Verdict(TrialState.ERROR, attempt.restarts + 1, reason, ExitReason.ERRORED)
+
+
 def _again_counted(attempt: Attempt) -> Verdict:
     return Verdict(TrialState.ACTIVE, attempt.restarts + 1, attempt.ending.reason, None)
 
@@ -198,6 +205,7 @@ RULES: tuple[tuple[str, Callable[[Attempt], bool], Callable[[Attempt], Verdict]]
     ("the platform failed", lambda a: a.ending.platform, _again_uncounted),
     ("failed, and may not be tried again", lambda a: a.ending.failed and a.no_retry is not None, _no_retry),
     ("failed too often", lambda a: a.ending.failed and a.restarts + 1 > a.max_restarts, _too_often),
+    ("failed, and may run nowhere", lambda a: a.ending.failed and a.nowhere is not None, _nowhere),
     ("failed", lambda a: a.ending.failed, _again_counted),
     ("saved and left", lambda a: a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
     ("ended by us, not asked to stop", lambda a: a.ending.asked, _killed_late),

@@ -14,6 +14,7 @@ from tenax.lifecycle.allocation import AllocationState, after_members
 from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
 from tenax.lifecycle.trial import Attempt, TrialState, Verdict, decide_exit, effective_wish
 from tenax.master import task_exits
+from tenax.master.exclusion import nowhere_left
 from tenax.master.last_words import in_its_own_words
 from tenax.master.store import allocations, barriers, containers, experiments, log_policies, logs, tasks, trials
 from tenax.master.store.allocations import Allocation, Owner
@@ -162,6 +163,7 @@ async def _attempt_ended(
         setbacks=trial.setbacks,
         wish_reason=trial.wish_reason if wish is trial.wish else "",
         no_retry=await log_policies.no_retry(conn, trial.id),
+        nowhere=await nowhere_left(conn, trial.id, plan) if ending.failed else None,
         leave_reason=locked.allocation.preemption_reason,
     )
     verdict = decide_exit(attempt)

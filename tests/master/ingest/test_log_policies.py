@@ -127,10 +127,39 @@ async def test_what_must_not_be_tried_again_is_not(book: Book) -> None:
             assert "'bad data' forbids another try" in view.reason
 
 
+async def _fails_on_a1(book: Book) -> tuple[str, str]:
+    """State and reason of a trial that says what excludes its machine, and fails."""
+    trial = await _fresh(book)
+    async with book.database.transaction() as conn:
+        _, container = await _attempt(conn, trial)
+    await ship(book, container, 0, b"uncorrectable ECC error\n")
+    async with book.database.transaction() as conn:
+        await attempts.member_reported(conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), "")
+    async with book.database.connection() as conn:
+        view = await listings_trials.get(conn, trial)
+    return view.state, view.reason
+
+
+async def test_a_trial_that_may_run_nowhere_any_more_ends(book: Book) -> None:
+    """With the arithmetic: it would wait for ever. With another machine it goes on there, also one that is away."""
+    state, reason = await _fails_on_a1(book)
+    assert state == "ERROR"
+    assert "; log policies excluded a1, and nothing else can run it" in reason
+    async with book.database.transaction() as conn:
+        await rows.add_agent(conn, "a2")
+        await conn.execute("update agent_presence set connected = false where agent_id = 'a2'")
+    assert (await _fails_on_a1(book))[0] == "ACTIVE"
+    async with book.database.transaction() as conn:
+        await conn.execute("update agent_presence set connected = true where agent_id = 'a2'")
+        await conn.execute("update agents set state = 'DISABLED' where agent_id = 'a2'")
+    assert (await _fails_on_a1(book))[0] == "ERROR"
+
+
 async def test_the_next_run_is_placed_elsewhere(book: Book) -> None:
     """A request after the match has the agent among those that are blocked; another trial's has not."""
     trial, other = await _fresh(book), await _fresh(book)
     async with book.database.transaction() as conn:
+        await rows.add_agent(conn, "a2")
         _, container = await _attempt(conn, trial)
     await ship(book, container, 0, b"uncorrectable ECC error\n")
     async with book.database.transaction() as conn:

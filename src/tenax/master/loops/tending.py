@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from asyncpg import Connection
 
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject
 from tenax.lifecycle import tending
 from tenax.lifecycle.container import Want
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent
 from tenax.master import attempts
+from tenax.master.exclusion import size_of
 from tenax.master.loops.aside import setting_aside
 from tenax.master.loops.loop import Desk, each
 from tenax.master.store import allocations, experiments, trials
@@ -60,7 +61,7 @@ class Tending:
     async def _act(self, conn: Connection, experiment: Experiment, config: JsonObject, action: tending.Action) -> None:
         match action:
             case tending.Request(trial_id):
-                await trials.request_run(conn, trial_id, _size(config))
+                await trials.request_run(conn, trial_id, size_of(config))
             case tending.EndTrial(trial_id, verdict):
                 trial = await trials.lock(conn, trial_id)
                 await trials.conclude(conn, trial, replace(verdict, restarts=trial.restarts))
@@ -82,10 +83,3 @@ async def _due(conn: Connection, experiment: Experiment) -> tuple[tending.Action
     if experiment.unmanaged or experiment.state in ENDED:
         return ()
     return tending.tend(experiment.state, await trials.live(conn, experiment.id))
-
-
-def _size(config: JsonObject) -> trials.Size:
-    resources = config.get("resources")
-    asked = resources if isinstance(resources, dict) else {}
-    slots: Json = asked.get("slots_per_trial")
-    return trials.Size(slots if isinstance(slots, int) else 1, asked.get("is_single_node") is True)

@@ -42,3 +42,8 @@ async def no_retry(conn: Connection, trial_id: int) -> str | None:
     """The policy that forbids another try; None: no policy does."""
     found: str | None = await conn.fetchval(Q.no_retry, trial_id)
     return found
+
+
+async def excluded(conn: Connection, trial_id: int) -> list[str]:
+    """The agents on which a policy forbids to place the trial again."""
+    return [row["agent_id"] for row in await conn.fetch(Q.excluded, trial_id)]

@@ -16,3 +16,6 @@ returning policy;
 
 -- name: no_retry
 select policy from log_matches where trial_id = $1 and action = 'CANCEL_RETRIES' order by matched_at, policy limit 1;
+
+-- name: excluded
+select distinct agent_id from log_matches where trial_id = $1 and action = 'EXCLUDE_NODE' and agent_id <> '' order by 1;
