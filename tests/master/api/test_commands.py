@@ -13,7 +13,7 @@ from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master import attempts
 from tenax.master.loops.launching import Launching
 from tenax.master.loops.loop import Desk
-from tenax.master.store import containers, leases
+from tenax.master.store import containers, leases, retention
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import Woken
 from tests.kits.api import Api, settings_in
@@ -265,3 +265,39 @@ async def test_a_workspace_says_what_stands_below(api: Api) -> None:
     for path, body in ((COMMANDS, {"config": {"entrypoint": ["x"]}}), ("/api/v1/templates/t", {"config": {}})):
         refused = await api.user.post(path, {**body, "workspaceId": number})
         assert (refused.status_code, "is archived" in refused.text) == (400, True)
+
+
+async def _aged(api: Api, task_id: str, days: float) -> None:
+    """It ended so long ago, and nothing of it is on a machine any more."""
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update containers set gone_at = now()")
+        for table in ("tasks", "launched_tasks"):
+            text = f"update {table} set ended_at = now() - make_interval(secs => $2::float8 * 86400) where task_id = $1"
+            await conn.execute(text, task_id, days)
+
+
+async def test_a_command_goes_with_its_output(api: Api) -> None:
+    """And with the code that only it had; one that is listed, runs, or is kept for ever does not."""
+    files = [{"path": "run.py", "content": "eA==", "mtime": "0", "type": 48, "mode": 420, "uid": 0, "gid": 0}]
+    young, old = [await launched(api, str(number), files=files) for number in range(2)]
+    running = await launched(api)
+    for task_id in (young, old):
+        await ended(api, await placed(api, task_id), Ending(0))
+    await placed(api, running)
+    await _aged(api, young, 6.9)
+    await _aged(api, old, 7.1)
+
+    async def clean(days: int) -> set[object]:
+        async with api.master.db.transaction() as conn:
+            await retention.clean(conn, days)
+            assert await conn.fetchval("select count(*) from jobs") == await conn.fetchval("select count(*) from tasks")
+            return {row["task_id"] for row in await conn.fetch("select task_id from tasks")}
+
+    assert await clean(retention.FOR_EVER) == {young, old, running}
+    assert await clean(7) == {young, running}
+    assert (await api.user.get(f"/api/v1/tasks/{young}/context_directory")).json()["b64Tgz"]
+    assert await clean(0) == {running}
+    assert (await api.user.get(f"/api/v1/tasks/{old}/logs")).status_code == 404
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from contexts") == 0
+        assert await conn.fetchval("select count(distinct task_id) from usage") == 3

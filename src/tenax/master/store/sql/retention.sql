@@ -12,6 +12,28 @@ order by t.ended_at
 limit $2
 for update of l skip locked;
 
+-- name: outlived
+-- Launched tasks that ended so long ago that their output is kept no longer, and of which nothing is left that somebody
+-- could ask for; $1: days that output is kept, $2: how many tasks, $3: days for the cluster's own where that is for ever.
+select l.task_id, t.job_id, l.context_hash
+from launched_tasks l
+join tasks t on t.task_id = l.task_id
+cross join lateral (select case when $1::int < 0 and t.kind = 'CHECKPOINT_GC' then $3::int else $1::int end as days) k
+where k.days >= 0 and l.ended_at + make_interval(days => greatest(1, k.days)) <= now()
+  and not exists (select 1 from allocations a join containers c on c.allocation_id = a.allocation_id
+                  where a.task_id = l.task_id and c.gone_at is null)
+  and not exists (select 1 from checkpoints c where c.task_id = l.task_id and c.state <> 'DELETED')
+  and not exists (select 1 from launched_tasks c where c.parent_id = l.task_id and c.ended_at is null)
+order by l.ended_at
+limit $2
+for update of l skip locked;
+
+-- name: delete_tasks
+delete from tasks where task_id = any($1::text[]);
+
+-- name: delete_jobs
+delete from jobs where job_id = any($1::text[]);
+
 -- name: set_trial
 update trials set log_retention_days = $2 where id = $1 returning id;
 
