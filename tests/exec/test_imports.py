@@ -64,14 +64,28 @@ def test_nothing_of_it_runs_before_it_is_asked_for(place: Place) -> None:
     assert place.run(PYTHONPATH=f"{SOURCE}:{place.work}") == (0, "True []\n", "")
 
 
-def test_a_package_that_was_found_too_late(place: Place, tmp_path: Path) -> None:
-    """A script that brings the package by itself, unseen, is stopped in words: it would take itself to be off the
-    cluster."""
-    (tmp_path / "late" / "determined").mkdir(parents=True)
-    (tmp_path / "late" / "determined" / "__init__.py").write_text("print('alone')\n")
-    (place.work / "train.py").write_text(
-        f"import sys\nsys.path.append({str(tmp_path / 'late')!r})\nimport determined\n"
-    )
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="namespaces are Linux's")
+def test_a_package_that_is_found_late(place: Place, tmp_path: Path) -> None:
+    """A script that brings the package by itself, unseen, takes a private view as it imports it."""
+    (place.work / "train.py").write_text(_late(tmp_path))
+    assert place.run() == (0, "['cluster.json', 'rendezvous.json', 'resources.json', 'trial.json'] here\n", "")
+    assert not Path("/run/determined").exists()
+
+
+def test_a_package_that_is_found_too_late(place: Place, tmp_path: Path) -> None:
+    """A script that has started threads by then is stopped in words: it would take itself to be off the cluster."""
+    threads = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    (place.work / "train.py").write_text(threads + _late(tmp_path))
     code, out, err = place.run()
     assert (code, out) == (1, "")
+    assert "has started threads" in err
     assert "DET_PRIVATE_VIEW=1" in err
+
+
+def _late(root: Path) -> str:
+    """A script that finds a package where nobody looks, which looks at what is in the fixed path."""
+    package = root / "late" / "determined"
+    package.mkdir(parents=True)
+    looks = "import os\nprint(sorted(os.listdir('/run/determined/info')), os.environ['DET_PRIVATE_VIEW'])\n"
+    (package / "__init__.py").write_text(looks)
+    return f"import sys\nsys.path.append({str(package.parent)!r})\nimport determined\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.exec import view
+from tenax.exec import needs
 from tests.exec.place import Place
 from tests.kits import task_master
 
@@ -101,6 +101,45 @@ def test_a_hook_that_brings_the_package(place: Place, tmp_path: Path) -> None:
 
 
 @linux
+def test_bind_mounts_are_where_they_are_wanted(place: Place, tmp_path: Path) -> None:
+    """Also for a task without that package: at their paths, and read-only where that was said; what has the same path
+    on this machine and may be written costs no view."""
+    data, open_to_all = tmp_path / "data", tmp_path / "open"
+    data.mkdir()
+    open_to_all.mkdir()
+    (place.work / "train.py").write_text(
+        "import os\n"
+        "print(os.environ.get('DET_PRIVATE_VIEW'), os.path.isdir('/mnt/data'))\n"
+        f"print([os.access(path, os.W_OK) for path in ('/mnt/data', {str(data)!r}, {str(open_to_all)!r})])\n"
+    )
+    same = {str(open_to_all): str(open_to_all), "/determined_shared_fs": str(tmp_path)}
+    assert place.run(DET_HOST_PATHS=json.dumps(same)) == (0, "None False\n[False, True, True]\n", "")
+    mounts = {**same, "/mnt/data": str(data), str(data): str(data)}
+    guarded = json.dumps([str(data)])
+    told = place.run(DET_HOST_PATHS=json.dumps(mounts), DET_READ_ONLY_PATHS=guarded)
+    assert told == (0, "here True\n[True, False, True]\n", "")
+
+
+@linux
+@pytest.mark.parametrize(
+    ("entrypoint", "script"),
+    [
+        ("cd /run/determined/workdir && python3 train.py", "print(open('here').read())"),
+        (["python3", "/run/determined/workdir/train.py"], "print(open('here').read())"),
+        ("python3 train.py", "print(open('/run/determined/workdir/here').read())"),
+        ("python3 -m train", "print(open('/run/determined/workdir/here').read())"),
+    ],
+)
+def test_paths_of_the_work_directory(place: Place, entrypoint: object, script: str) -> None:
+    """Whoever names it as it is in a container finds it, on the command line and in the script."""
+    (place.work / "train.py").write_text(script)
+    (place.work / "here").write_text("found")
+    (place.run_dir / "workdir").symlink_to(place.work)
+    place.configure(entrypoint=entrypoint)
+    assert place.run() == (0, "found\n", "")
+
+
+@linux
 @pytest.mark.skipif(not (shutil.which("setpriv") and shutil.which("unshare")), reason="util-linux is not installed")
 def test_a_machine_that_forbids_it(place: Place, tmp_path: Path) -> None:
     """Importing the package fails with words that say what to do; a script that does not need it runs; one that asked
@@ -114,6 +153,10 @@ def test_a_machine_that_forbids_it(place: Place, tmp_path: Path) -> None:
     code, out, err = place.run(python, before=FORBIDDEN, DET_PRIVATE_VIEW="1")
     assert (code, out) == (1, "")
     assert "takes a private view" in err
+    mounts = json.dumps({"/mnt/data": str(tmp_path)})
+    code, out, err = place.run(before=FORBIDDEN, DET_HOST_PATHS=mounts)
+    assert (code, out) == (0, "ran\n")
+    assert "this task does not have /mnt/data as in a container; this machine forbids private views" in err
     (place.work / "train.py").write_text("import determined\nprint('ran')\n")
     code, out, err = place.run(python, before=FORBIDDEN)
     assert (code, out) == (1, "")
@@ -127,11 +170,31 @@ def test_who_needs_one(tmp_path: Path) -> None:
     with_it = python_with(tmp_path / "a", {"determined": PACKAGE})
     without = python_with(tmp_path / "b", {"other": ""})
     env = {"HOME": str(tmp_path)}
-    assert view.has_package(env, f"{with_it} train.py")
-    assert view.has_package(env, ["/bin/sh", "-c", f"exec '{with_it}' train.py"])
-    assert view.has_package(env, [with_it, "-m", "x"])
-    assert view.has_package({**env, "VIRTUAL_ENV": str(Path(with_it).parents[1])}, "train.sh")
-    assert view.has_package({**env, "PYTHONPATH": str(next(Path(with_it).parents[1].glob("lib/*/site-packages")))}, "")
-    assert not view.has_package(env, f"{without} train.py")
-    assert not view.has_package({**env, "PYTHONPATH": view.imports()}, "python3 train.py")
-    assert not view.has_package(env, None)
+    assert needs.has_package(env, f"{with_it} train.py")
+    assert needs.has_package(env, ["/bin/sh", "-c", f"exec '{with_it}' train.py"])
+    assert needs.has_package(env, [with_it, "-m", "x"])
+    assert needs.has_package({**env, "VIRTUAL_ENV": str(Path(with_it).parents[1])}, "train.sh")
+    assert needs.has_package({**env, "PYTHONPATH": str(next(Path(with_it).parents[1].glob("lib/*/site-packages")))}, "")
+    assert not needs.has_package(env, f"{without} train.py")
+    assert not needs.has_package({**env, "PYTHONPATH": needs.imports()}, "python3 train.py")
+    assert not needs.has_package(env, None)
+
+
+def test_environments_of_conda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that a command line or its shell script may choose by name are looked into."""
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "conda"
+    (root / "bin").mkdir(parents=True)
+    (root / "bin" / "conda").touch()
+    package = root / "envs" / "deep" / "lib" / "python3.11" / "site-packages" / "determined"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    env = {"HOME": str(tmp_path), "PATH": str(root / "bin")}
+    assert needs.has_package(env, "conda run --no-capture-output -n deep python train.py")
+    (tmp_path / "run.sh").write_text("source activate.sh\nconda activate deep\nexec python train.py\n")
+    assert needs.has_package(env, "bash run.sh")
+    assert not needs.has_package(env, "python3 train.py")
+    (tmp_path / ".conda").mkdir()
+    (tmp_path / ".conda" / "environments.txt").write_text(f"{root / 'envs' / 'deep'}\n")
+    assert needs.has_package({"HOME": str(tmp_path)}, "conda run -n deep python train.py")
+    assert not needs.has_package({"HOME": str(tmp_path / "other")}, "conda run -n deep python train.py")

@@ -15,7 +15,7 @@ import sys
 from tenax.client import quickjson
 from tenax.core.info import DEFAULT_RUN_DIR, REQUIRED
 from tenax.errors import InvalidInput, TenaxError
-from tenax.exec import launch, prepare, view
+from tenax.exec import launch, needs, prepare, view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def main() -> int:
         else:
             # The hooks may have installed what needs one, or chosen another environment.
             view.give_if_needed(os.environ, run_dir, words)
-        env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), view.imports())
+        env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), needs.imports())
         del env[ENTRYPOINT]
         argv = argv_of(words, env)
         launch.replace_process(argv, env)

@@ -15,7 +15,7 @@ import os
 import sys
 
 from tenax.errors import TenaxError
-from tenax.exec import launch, prepare, view
+from tenax.exec import launch, needs, prepare, view
 
 #: Tells the second pass of this program that the hooks have run.
 _AFTER_HOOKS = "--after-hooks"
@@ -40,8 +40,8 @@ def main() -> int:
         else:
             # The hooks may have installed what needs one, or chosen another environment.
             view.give_if_needed(os.environ, trial.run_dir, entrypoint)
-        env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), view.imports())
-        if launch.names_a_class(entrypoint) and view.has_package(env, entrypoint):
+        env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), needs.imports())
+        if launch.names_a_class(entrypoint) and needs.has_package(env, entrypoint):
             argv = launch.starting_a_class(entrypoint)
         else:
             argv = launch.argv_of(entrypoint, env.get("PATH", ""))

@@ -37,16 +37,22 @@ def _installed() -> Optional[ModuleSpec]:
 
 def _check_view() -> None:
     """It would take itself to be off the cluster, and train without anybody knowing."""
-    if os.environ.get("DET_TASK_TYPE") and not os.path.exists(_FIXED):
-        refused, _, why = os.environ.get("DET_PRIVATE_VIEW", "").partition(": ")
-        if refused == "refused":
-            raise ImportError(why, name=__name__)
+    if not os.environ.get("DET_TASK_TYPE") or os.path.exists(_FIXED):
+        return
+    refused, _, why = os.environ.get("DET_PRIVATE_VIEW", "").partition(": ")
+    if refused == "refused":
+        raise ImportError(why, name=__name__)
+    _load_tenax()
+    view = importlib.import_module("tenax.exec.view")
+    try:
+        view.give_late(os.environ)
+    except view.NoPrivateView as error:
         raise ImportError(
-            "the installed package 'determined' reads /run/determined, which this task has not: it was found only now. "
-            "Set DET_PRIVATE_VIEW=1 in environment.environment_variables of the experiment, or name the Python that "
-            "has it in DET_PYTHON_EXECUTABLE there",
+            "the installed package 'determined' reads /run/determined, which this task has not: it was found only now, "
+            f"and {error}. Set DET_PRIVATE_VIEW=1 in environment.environment_variables of the experiment, or name the "
+            "Python that has it in DET_PYTHON_EXECUTABLE there",
             name=__name__,
-        )
+        ) from None
 
 
 def _become(spec: ModuleSpec) -> None:
