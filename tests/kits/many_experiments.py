@@ -129,7 +129,7 @@ async def _places(conn: Connection, count: int, owner: int) -> list[int]:
 
 
 async def _as_triggers_would(conn: Connection) -> None:
-    """Hyperparameters by key and numbers of runs, a statement each instead of one for each row."""
+    """Hyperparameters by key, numbers of runs and counts, a statement each instead of one for each row."""
     for key in ("lr", "width"):
         await conn.execute(
             "insert into run_hparams (trial_id, key, number_value) select id, $1, (hparams ->> $1)::float8 from trials",
@@ -146,10 +146,15 @@ async def _as_triggers_would(conn: Connection) -> None:
         "insert into project_counters (project_id, last_run)"
         " select project_id, max(local_id) from run_numbers group by project_id"
     )
+    await conn.execute(
+        "insert into experiment_counts select project_id, owner_id, state, archived, count(*) from experiments"
+        " group by project_id, owner_id, state, archived"
+    )
 
 
 async def _tallying(conn: Connection, how: str) -> None:
     for table, trigger in (
+        ("experiments", "experiments_count"),
         ("trials", "trials_tally"),
         ("trials", "trials_hparams"),
         ("trials", "trials_number"),

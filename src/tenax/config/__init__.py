@@ -5,7 +5,7 @@ The names below are for experiments; settings of the servers are in `tenax.confi
 
 from __future__ import annotations
 
-from tenax.config.display import without_secrets
+from tenax.config.display import may_hold_secrets, without_secrets
 from tenax.config.problems import ConfigError, Problem
 from tenax.config.resolve import (
     Layers,
@@ -24,6 +24,7 @@ __all__ = [
     "Problem",
     "ResolvedExperiment",
     "Wishes",
+    "may_hold_secrets",
     "parse_experiment",
     "stored_experiment",
     "wishes_of",

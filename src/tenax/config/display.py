@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tenax.jsonvalue import Json, JsonObject
 
 HIDDEN = "********"
@@ -20,6 +22,14 @@ _SECRETS: tuple[tuple[str, ...], ...] = (
     ("data", "secrets", "*"),
     ("integrations", "pachyderm", "dataset", "token"),
 )
+
+#: What a text that holds one of them has in it: the last name of its path that is not a star.
+_NAMES = re.compile("|".join(sorted({f'"{[name for name in path if name != "*"][-1]}"' for path in _SECRETS})))
+
+
+def may_hold_secrets(text: str) -> bool:
+    """Whether `without_secrets` could change a configuration of this text (as PostgreSQL prints JSON)."""
+    return _NAMES.search(text) is not None
 
 
 def without_secrets(document: JsonObject) -> JsonObject:

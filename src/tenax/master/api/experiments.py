@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from asyncpg import Connection
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.experiment_actions import check_owner
+from tenax.master.api.experiment_json import experiments_json
 from tenax.master.api.paging import Window, WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import experiment_message, trial_message
@@ -76,7 +77,7 @@ _TRIAL_ORDERS = {
 }
 
 
-@routes.get("/api/v1/experiments", "GetExperiments", allow=Allow.USER)
+@routes.get("/api/v1/experiments", "GetExperiments", allow=Allow.USER, response_model=GetExperimentsResponse)
 async def get_experiments(
     master: MasterDep,
     caller: CallerDep,
@@ -97,7 +98,7 @@ async def get_experiments(
     incl: Annotated[list[int] | None, Query(alias="experiment_id_filter.incl")] = None,
     not_in: Annotated[list[int] | None, Query(alias="experiment_id_filter.not_in")] = None,
     show_trial_data: Annotated[bool, Query(description="What trials come to is always shown.")] = True,
-) -> GetExperimentsResponse:
+) -> Response:
     """Experiments, filtered and in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
     wanted = ExperimentFilter(
         archived=archived,
@@ -124,9 +125,7 @@ async def get_experiments(
     if window.limit == _NONE:
         pagination.end_index = pagination.start_index
     pagination.limit = window.limit
-    return GetExperimentsResponse(
-        experiments=[experiment_message(view, caller) for view in found], pagination=pagination
-    )
+    return Response(experiments_json(found, caller, pagination), media_type="application/json")
 
 
 @routes.get("/api/v1/experiments/{experiment_id}", "GetExperiment", allow=Allow.USER)

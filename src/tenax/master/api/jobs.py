@@ -128,7 +128,8 @@ async def _page(
         shown = queue[page.offset : page.offset + (page.limit or 0)]
         views = await jobs.shown(conn, [line.job_id for line in shown])
         numbers = [view.experiment_id for view in views.values() if view.experiment_id is not None]
-        progress = {view.id: experiment_progress(view) for view in await listings_experiments.views(conn, numbers)}
+        advances = await listings_experiments.advances(conn, numbers)
+    progress = {number: experiment_progress(advance) for number, advance in advances.items()}
     told = [_message(line, views[line.job_id], progress) for line in shown if line.job_id in views]
     return told, pagination
 

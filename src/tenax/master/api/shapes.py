@@ -8,7 +8,7 @@ from tenax.config import stored_experiment, without_secrets
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.auth import Caller
 from tenax.master.store.listings_checkpoints import CheckpointView
-from tenax.master.store.listings_experiments import ExperimentView
+from tenax.master.store.listings_experiments import Advance, ExperimentView
 from tenax.master.store.listings_trials import TrialView
 from tenax.master.store.users import User
 from tenax.search import grid
@@ -78,8 +78,21 @@ def experiment_message(
     view: ExperimentView, caller: Caller, trial_ids: list[int] | None = None
 ) -> wire_experiments.Experiment:
     """An experiment as ``caller`` may see it."""
-    config = shown_config(view.config, caller, view.owner_id)
-    searcher = _object(view.config.get("searcher"))
+    stored = view.config
+    config = shown_config(stored, caller, view.owner_id)
+    shown = cast(JsonObject, config)
+    message = outlined(view, _object(shown.get("searcher")), _object(shown.get("integrations")), trial_ids)
+    message.config = config
+    # Its text cannot be masked line by line: where something is hidden, the text is.
+    message.original_config = view.original_config if config == stored else ""
+    message.hyperparameters = cast(Document, _object(shown.get("hyperparameters")))
+    return message
+
+
+def outlined(
+    view: ExperimentView, searcher: JsonObject, integrations: JsonObject, trial_ids: list[int] | None = None
+) -> wire_experiments.Experiment:
+    """An experiment without its configuration, of which only the two sections given are looked at."""
     return wire_experiments.Experiment(
         id=view.id,
         job_id=view.job_id,
@@ -95,12 +108,8 @@ def experiment_message(
         start_time=view.created_at,
         end_time=view.ended_at,
         duration=int(view.age_s),
-        config=config,
-        # Its text cannot be masked line by line: where something is hidden, the text is.
-        original_config=view.original_config if config == view.config else "",
         searcher_type=str(searcher.get("name") or ""),
         searcher_metric=str(searcher.get("metric") or ""),
-        hyperparameters=cast(Document, _object(view.config.get("hyperparameters"))),
         resource_pool=view.pool,
         progress=experiment_progress(view),
         num_trials=view.trials,
@@ -120,11 +129,11 @@ def experiment_message(
         workspace_id=view.workspace_id,
         workspace_name=view.workspace_name,
         external_experiment_id=view.external_id,
-        pachyderm_integration=cast("Document | None", _object(cast(Json, config.get("integrations"))).get("pachyderm")),
+        pachyderm_integration=cast("Document | None", integrations.get("pachyderm")),
     )
 
 
-def experiment_progress(view: ExperimentView) -> float:
+def experiment_progress(view: ExperimentView | Advance) -> float:
     """Share of the trials that the search may make which are over, with what live ones told of themselves."""
     if view.state == "COMPLETED":
         return 1.0

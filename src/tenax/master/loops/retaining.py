@@ -1,4 +1,4 @@
-"""The retaining loop: output that is kept no longer goes, at the times of the schedule."""
+"""The retaining loop: output that is kept no longer goes, at the times of the schedule; counts are folded when many."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import structlog
 
 from tenax.config.schedule import Schedule, next_after
 from tenax.master.loops.loop import Desk
-from tenax.master.store import retention
+from tenax.master.store import experiment_counts, retention
 from tenax.master.store.wakeups import Woken
 
 log = structlog.get_logger("tenax.retaining")
@@ -28,6 +28,7 @@ class Retaining:
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Clean up if it is time; seconds until it is."""
+        await _fold_counts(desk)
         if self._schedule is None:
             return None
         async with desk.looking() as conn:
@@ -58,3 +59,11 @@ class Retaining:
     async def _note(self, desk: Desk) -> None:
         async with desk.transaction() as conn:
             await retention.done(conn, CHORE)
+
+
+async def _fold_counts(desk: Desk) -> None:
+    async with desk.looking() as conn:
+        many = await experiment_counts.many(conn)
+    if many:
+        async with desk.transaction() as conn:
+            await experiment_counts.fold(conn)

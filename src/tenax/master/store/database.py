@@ -20,7 +20,7 @@ import msgspec
 from asyncpg import Connection
 
 from tenax.errors import TryAgain
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
 
 #: A master that hangs inside a transaction loses it, and its locks, after this.
 _IDLE_IN_TRANSACTION_MS = 60_000
@@ -156,6 +156,12 @@ def _encode_b(value: Json) -> bytes:
 
 def _decode(data: bytes) -> Json:
     value: Json = msgspec.json.decode(data)
+    return value
+
+
+def decoded(text: str) -> JsonObject:
+    """A document that was read as text."""
+    value: JsonObject = msgspec.json.decode(text)
     return value
 
 

@@ -1,7 +1,8 @@
 """Experiments as people see them: filtered, ordered, with what their trials come to.
 
 Rules: a page is two statements, which ids and then what they are, so that counts and sums are made for one page only;
-an ACTIVE experiment is shown by what the most advanced of its attempts does.
+an ACTIVE experiment is shown by what the most advanced of its attempts does. Configurations are text until somebody
+looks into them: most only travel through.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from asyncpg import Connection
 
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
+from tenax.master.store import experiment_counts
+from tenax.master.store.database import decoded
 from tenax.master.store.paging import Page, like
 from tenax.master.store.queries import load
 
@@ -50,7 +53,8 @@ class ExperimentView:
     notes: str
     labels: list[str]
     original_config: str
-    config: JsonObject
+    #: JSON, as PostgreSQL prints it.
+    config_text: str
     pool: str
     code_bytes: int
     #: The name that its maker knows an unmanaged one by.
@@ -70,6 +74,30 @@ class ExperimentView:
     #: While it is ACTIVE, what the most advanced of its attempts does: QUEUED, PULLING, STARTING, RUNNING.
     shown_state: str | None
     wait_reason: str | None
+
+    @property
+    def config(self) -> JsonObject:
+        """The configuration, decoded at each use."""
+        return decoded(self.config_text)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What the progress of an experiment is told from."""
+
+    id: int
+    state: str
+    trials: int
+    trials_ended: int
+    expected_trials: int | None
+    progress_told: float
+    #: Empty where it is known how many trials are expected.
+    config_text: str
+
+    @property
+    def config(self) -> JsonObject:
+        """As `ExperimentView.config`."""
+        return decoded(self.config_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +168,8 @@ ORDERS: Mapping[str, _Order] = {
 async def count(conn: Connection, wanted: ExperimentFilter) -> int:
     """How many match."""
     condition, parameters = _where(wanted)
+    if _counted(wanted):
+        return await experiment_counts.total(conn, condition, parameters)
     total: int = await conn.fetchval(f"select count(*) from experiments e where {condition}", *parameters)
     return total
 
@@ -184,6 +214,11 @@ async def views(conn: Connection, ids: list[int]) -> list[ExperimentView]:
     return [found[one] for one in ids if one in found]
 
 
+async def advances(conn: Connection, ids: list[int]) -> dict[int, Advance]:
+    """By id; those that are not there are left out."""
+    return {row["id"]: Advance(**row) for row in await conn.fetch(Q.advances, ids)}
+
+
 async def get(conn: Connection, experiment_id: int) -> ExperimentView:
     """Raises NotFound."""
     found = await views(conn, [experiment_id])
@@ -226,13 +261,24 @@ async def progress_by_request(conn: Connection, experiment_id: int) -> dict[str,
 
 
 _IN_DOCUMENT = "exists (select 1 from experiment_documents x where x.experiment_id = e.id and {})"
-#: What an ACTIVE experiment is shown as.
+#: What an ACTIVE experiment may be shown as, which no row says.
+_OF_ATTEMPTS = frozenset({"QUEUED", "PULLING", "STARTING", "RUNNING"})
 _SHOWN = """(case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else (
     select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
                                  when 'STARTING' then 3 else 4 end)
            when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end
     from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
     where t.experiment_id = e.id and t.state = 'ACTIVE') end)"""
+_STORED = "e.state = any({0}::text[])"
+_ATTEMPTED = f"(e.state = 'ACTIVE' and {_SHOWN} = any({{0}}::text[]))"
+
+
+def _counted(wanted: ExperimentFilter) -> bool:
+    """Whether it asks for nothing but what is counted: project, owner, stored state, archived or not."""
+    elsewhere = (
+        wanted.name, wanted.description, wanted.labels, wanted.after_id, wanted.before_id, wanted.ids, wanted.not_ids
+    )  # fmt: skip
+    return all(one is None for one in elsewhere) and _OF_ATTEMPTS.isdisjoint(wanted.states or ())
 
 
 def _where(wanted: ExperimentFilter) -> tuple[str, list[object]]:
@@ -246,7 +292,7 @@ def _where(wanted: ExperimentFilter) -> tuple[str, list[object]]:
         (_IN_DOCUMENT.format("x.labels @> {}::text[]"), _list(wanted.labels)),
         ("e.owner_id in (select u.id from users u where lower(u.username) = any({}::text[]))", users),
         ("e.owner_id = any({}::bigint[])", _list(wanted.user_ids)),
-        (f"(e.state = any({{0}}::text[]) or (e.state = 'ACTIVE' and {_SHOWN} = any({{0}}::text[])))", states),
+        (_STORED if _OF_ATTEMPTS.isdisjoint(states or ()) else f"({_STORED} or {_ATTEMPTED})", states),
         ("e.project_id = {}::bigint", wanted.project_id),
         ("e.id > {}::bigint", wanted.after_id),
         ("e.id < {}::bigint", wanted.before_id),

@@ -1,5 +1,12 @@
 -- name: shown
 -- What is told of jobs beside their place in the queue.
+with waiting as materialized (
+    select distinct on (o.job_id) o.job_id, q.reason
+    from allocation_waits q
+    join allocations a on a.allocation_id = q.allocation_id and a.state = 'PENDING'
+    join tasks o on o.task_id = a.task_id
+    where o.job_id = any($1::text[])
+    order by o.job_id, a.requested_at, a.allocation_id)
 select j.job_id, j.pool, j.priority, j.weight, j.submitted_at, j.owner_id, u.username,
        e.id as experiment_id, coalesce(d.name, l.description, '') as name, t.task_id, coalesce(t.kind, 'TRIAL') as kind,
        coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id, w.reason
@@ -11,12 +18,7 @@ left join projects p on p.id = e.project_id
 left join lateral (
     select o.task_id, o.kind from tasks o where o.job_id = j.job_id and e.id is null order by o.created_at, o.task_id limit 1) t on true
 left join launched_tasks l on l.task_id = t.task_id
-left join lateral (
-    select q.reason
-    from tasks o join allocations a on a.task_id = o.task_id and a.state = 'PENDING'
-    join allocation_waits q on q.allocation_id = a.allocation_id
-    where o.job_id = j.job_id
-    order by a.requested_at, a.allocation_id limit 1) w on true
+left join waiting w on w.job_id = j.job_id
 where j.job_id = any($1::text[]);
 
 -- name: hidden
