@@ -23,13 +23,13 @@ _SECRETS: tuple[tuple[str, ...], ...] = (
     ("integrations", "pachyderm", "dataset", "token"),
 )
 
-#: What a text that holds one of them has in it: the last name of its path that is not a star.
-_NAMES = re.compile("|".join(sorted({f'"{[name for name in path if name != "*"][-1]}"' for path in _SECRETS})))
+#: What a text that holds one of them has in it: the last key of its path that is not a star.
+_KEYS = re.compile(rf'"(?:{"|".join(sorted({[one for one in path if one != "*"][-1] for path in _SECRETS}))})"\s*:')
 
 
 def may_hold_secrets(text: str) -> bool:
     """Whether `without_secrets` could change a configuration of this text (as PostgreSQL prints JSON)."""
-    return _NAMES.search(text) is not None
+    return _KEYS.search(text) is not None
 
 
 def without_secrets(document: JsonObject) -> JsonObject:

@@ -1,0 +1,60 @@
+"""Lists of experiments say of each what the experiment itself says, and hide from others what it hides."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenax.config import may_hold_secrets, without_secrets
+from tenax.jsonvalue import JsonObject
+from tests.kits.api import Api
+from tests.master.api.test_experiments import CONFIG, create
+
+_SECRET = CONFIG + "environment: {registry_auth: {username: u, password: hush-hush}}\n"
+_NAMES = ("environment", "registry_auth", "password", "auth", "data", "secrets", "integrations", "pachyderm", "dataset")
+_MORE = ("token", "checkpoint_storage", "access_key", "secret_key", "x")
+_DOCUMENTS = st.recursive(
+    st.none() | st.text(max_size=3) | st.integers(),
+    lambda inner: st.dictionaries(st.sampled_from(_NAMES + _MORE), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+async def test_a_list_says_what_each_experiment_says(api: Api) -> None:
+    """Field by field, to its owner, to an administrator and to others, of one with secrets and one without."""
+    for config in (CONFIG, _SECRET):
+        await create(api, config)
+    asked = {"user": {"username": "other", "active": True}, "password": "Passw0rd-of-other"}
+    assert (await api.admin.post("/api/v1/users", asked)).status_code == 200
+    other = await api.login("other", "Passw0rd-of-other")
+    for client, sees in ((api.user, True), (api.admin, True), (other, False)):
+        listed = (await client.get("/api/v1/experiments?sortBy=SORT_BY_ID")).json()["experiments"]
+        assert len(listed) == 2
+        for one in listed:
+            single = (await client.get(f"/api/v1/experiments/{one['id']}")).json()["experiment"]
+            passing = {"trialIds", "duration"}
+            assert {k: v for k, v in one.items() if k not in passing} == {
+                k: v for k, v in single.items() if k not in passing
+            }
+            assert one["config"]["searcher"]["metric"] == one["searcherMetric"] == "accuracy"
+            assert one["hyperparameters"] == one["config"]["hyperparameters"] != {}
+        assert ("hush-hush" in json.dumps(listed)) is sees
+        assert (listed[1]["originalConfig"] == _SECRET) is sees
+        assert listed[0]["originalConfig"] == CONFIG
+
+
+@given(st.dictionaries(st.sampled_from(_NAMES + _MORE), _DOCUMENTS, max_size=4))
+def test_a_text_that_may_not_hold_secrets_holds_none(document: JsonObject) -> None:
+    """Whatever hiding them would change is seen in the text."""
+    if without_secrets(document) != document:
+        assert may_hold_secrets(json.dumps(document))
+
+
+def test_most_texts_hold_none() -> None:
+    """A configuration without any of the places where a secret may stand is not looked through."""
+    assert not may_hold_secrets(
+        json.dumps(cast(JsonObject, {"searcher": {"metric": "token"}, "data": {"url": "auth"}}))
+    )
