@@ -6,6 +6,7 @@ Rules it keeps:
 - an answer that a repetition would get again (400 to 499, a redirection, an address that is refused) ends it; 408, 425
   and 429 are no such answers;
 - anything else is tried again, later each time, until it is too old;
+- an attempt of which nobody knows how it ended, for its master did, counts as one that failed;
 - what comes after it waits for it: messages of one webhook arrive in order.
 """
 
@@ -56,6 +57,24 @@ def decide(outcome: Outcome, attempts: int, age_s: float, give_up_after_s: float
     if outcome.final or (status is not None and 300 <= status < 500 and status not in _PASSING):
         return Verdict(DeliveryState.FAILED, words=outcome.words)
     if age_s >= give_up_after_s:
-        return Verdict(DeliveryState.FAILED, words=f"given up after {attempts} attempts: {outcome.words}")
-    wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempts - 1, 30))
-    return Verdict(DeliveryState.WAITING, wait, outcome.words)
+        return _given_up(attempts, outcome.words)
+    return Verdict(DeliveryState.WAITING, pause(attempts), outcome.words)
+
+
+def before(attempts: int, age_s: float, give_up_after_s: float) -> Verdict | None:
+    """Whether to give up a message before another attempt is made, after so many; None: make it.
+
+    One that was never tried is, however old it has become while nobody could send it.
+    """
+    if attempts and age_s >= give_up_after_s:
+        return _given_up(attempts, "the master ended in the middle of the last one")
+    return None
+
+
+def pause(attempts: int) -> float:
+    """Seconds between the attempt number ``attempts`` (from 1) and the next."""
+    return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempts - 1, 30))
+
+
+def _given_up(attempts: int, words: str) -> Verdict:
+    return Verdict(DeliveryState.FAILED, words=f"given up after {attempts} attempts: {words}")

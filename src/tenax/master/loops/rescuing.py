@@ -10,7 +10,6 @@ import structlog
 
 from tenax.lifecycle import silence
 from tenax.lifecycle.container import Want
-from tenax.lifecycle.unmanaged import Word
 from tenax.master import attempts
 from tenax.master.loops.loop import Desk, each
 from tenax.master.store import agents, allocations, machines, unmanaged
@@ -46,11 +45,7 @@ class Rescuing:
             deadline = await allocations.next_deadline_s(conn)
         await each(late, lambda name: self._end(desk, name), loop=self.name)
         await each(silent, lambda name: self._give_up(desk, name), loop=self.name)
-        await each(
-            [str(one.trial_id) for one in quiet],
-            lambda name: self._lose(desk, next(one for one in quiet if str(one.trial_id) == name)),
-            loop=self.name,
-        )
+        await each([str(one.trial_id) for one in quiet], lambda name: self._lose(desk, int(name)), loop=self.name)
         return _LOOK_S if deadline is None else max(0.05, min(_LOOK_S, deadline))
 
     async def _end(self, desk: Desk, allocation_id: str) -> None:
@@ -68,11 +63,13 @@ class Rescuing:
                 if await agents.is_silent(conn, agent_id, self._wait_s):
                     await attempts.member_lost(conn, container_id, reason)
 
-    async def _lose(self, desk: Desk, quiet: unmanaged.Silent) -> None:
+    async def _lose(self, desk: Desk, trial_id: int) -> None:
         reason = (
             f"lost: its script was not heard of for {UNMANAGED_WAIT_S / 60:g} minutes; "
             "the trial goes on as soon as it is heard of again"
         )
-        log.warning("unmanaged trial given up", trial=quiet.trial_id)
         async with desk.transaction() as conn:
-            await unmanaged.say(conn, quiet.trial_id, Word.SILENT, reason, at=quiet.at)
+            # It may be back since the look.
+            lost = await unmanaged.lose(conn, trial_id, UNMANAGED_WAIT_S, reason)
+        if lost:
+            log.warning("unmanaged trial given up", trial=trial_id)

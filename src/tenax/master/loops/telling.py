@@ -14,7 +14,7 @@ import time
 import structlog
 
 from tenax.errors import TryAgain
-from tenax.lifecycle.delivery import DeliveryState, Outcome, decide
+from tenax.lifecycle.delivery import DeliveryState, Outcome, before, decide
 from tenax.master.loops.loop import Desk
 from tenax.master.store import webhook_events, webhooks
 from tenax.master.store.leases import LeaseLost
@@ -93,12 +93,9 @@ class Telling:
             age = await webhooks.begin(conn, delivery)
         if age is None:
             return False
-        try:
-            outcome = await self._sender.send(delivery.url, delivery.kind, delivery.event, int(time.time()))
-        except Exception as error:
-            log.exception("a message could not be sent", webhook=delivery.webhook_id, message=delivery.event_id)
-            outcome = Outcome(None, f"it could not be sent: {type(error).__name__}")
-        verdict = decide(outcome, delivery.attempts + 1, age, self._give_up_after_s)
+        verdict = before(delivery.attempts, age, self._give_up_after_s)
+        if verdict is None:
+            verdict = decide(await self._send(delivery), delivery.attempts + 1, age, self._give_up_after_s)
         if verdict.state is not DeliveryState.DELIVERED:
             log.warning(
                 "a webhook did not take a message",
@@ -111,3 +108,10 @@ class Telling:
         async with desk.transaction() as conn:
             await webhooks.finish(conn, delivery, verdict)
         return True
+
+    async def _send(self, delivery: Delivery) -> Outcome:
+        try:
+            return await self._sender.send(delivery.url, delivery.kind, delivery.event, int(time.time()))
+        except Exception as error:
+            log.exception("a message could not be sent", webhook=delivery.webhook_id, message=delivery.event_id)
+            return Outcome(None, f"it could not be sent: {type(error).__name__}")

@@ -150,8 +150,21 @@ async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:
 
 async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[Silent]:
     """Trials that were not heard of for ``wait_s`` while somebody listened for ``listening_s``."""
-    rows = await conn.fetch(Q.silent, wait_s, listening_s)
+    rows = await conn.fetch(Q.silent, wait_s, listening_s, None)
     return [Silent(row["id"], row["experiment_id"], row["at"]) for row in rows]
+
+
+async def lose(conn: Connection, trial_id: int, wait_s: float, reason: str) -> bool:
+    """Give up a trial that is still silent, as of when it was heard of last; False if it was heard of meanwhile."""
+    experiment_id = (await trial(conn, trial_id)).experiment_id
+    await _lock(conn, experiment_id)
+    await conn.fetchrow(Q.lock_trial, trial_id)
+    # A statement of its own: it sees what was said before the locks were had.
+    still = await conn.fetchrow(Q.silent, wait_s, wait_s, trial_id)
+    if still is None:
+        return False
+    await say(conn, trial_id, Word.SILENT, reason, at=still["at"])
+    return True
 
 
 async def put_source(

@@ -15,7 +15,7 @@ from asyncpg import Connection
 
 from tenax.errors import AlreadyExists, NotFound
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.delivery import Verdict
+from tenax.lifecycle.delivery import Verdict, pause
 from tenax.master.store.paging import Page
 from tenax.master.store.queries import load
 
@@ -142,7 +142,7 @@ async def next_due_s(conn: Connection) -> float | None:
 
 async def begin(conn: Connection, delivery: Delivery) -> float | None:
     """Count the attempt that is to be made; how old the message is in seconds, None: it is somebody else's."""
-    age: float | None = await conn.fetchval(Q.begin, delivery.id, delivery.attempts)
+    age: float | None = await conn.fetchval(Q.begin, delivery.id, delivery.attempts, pause(delivery.attempts + 1))
     return age
 
 

@@ -70,7 +70,7 @@ join trials t on t.id = u.trial_id and t.state = 'ACTIVE'
 cross join lateral (
     select greatest(u.heard_at, (select max(g.reported_at) from metric_groups g where g.trial_id = t.id)) as at) heard
 where $2::float8 >= $1::float8 and u.heard_at < now() - make_interval(secs => $1)
-  and heard.at < now() - make_interval(secs => $1)
+  and heard.at < now() - make_interval(secs => $1) and ($3::bigint is null or t.id = $3)
 order by t.experiment_id, t.id;
 
 -- name: put_source

@@ -40,7 +40,8 @@ cross join lateral (
     select next_at from webhook_deliveries w where w.webhook_id = h.id and w.state = 'WAITING' order by w.id limit 1) d;
 
 -- name: begin
-update webhook_deliveries set attempts = attempts + 1
+-- Whoever dies of it makes the next attempt wait, too.
+update webhook_deliveries set attempts = attempts + 1, next_at = now() + make_interval(secs => $3)
 where id = $1 and state = 'WAITING' and attempts = $2
 returning extract(epoch from now() - created_at)::float8;
 

@@ -1,0 +1,175 @@
+"""A master that is killed between any two of its writes: the next one goes on, and nothing is lost or done for ever."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from asyncpg import Connection
+
+from tenax.config.master import MasterSettings, WebhookSettings
+from tenax.lifecycle.silence import Watch
+from tenax.master.loops.loop import Desk
+from tenax.master.loops.rescuing import UNMANAGED_WAIT_S, Rescuing
+from tenax.master.loops.telling import Telling
+from tenax.master.store import leases, unmanaged
+from tenax.master.store.database import Database, now
+from tenax.master.store.leases import Lease
+from tenax.master.store.wakeups import Woken
+from tenax.master.webhook_sender import Sender
+from tests.kits.api import Api
+from tests.kits.receiver import Receiver, receiving
+from tests.master.api.test_unmanaged import state, trial
+
+EVERYTHING = Woken(frozenset(), full=True)
+NEWS = Woken(frozenset(), full=False)
+HERE = WebhookSettings(allowed_networks=("127.0.0.0/8",))
+
+
+@pytest.fixture
+def master_settings(master_settings: MasterSettings) -> MasterSettings:
+    """Messages may go to this machine."""
+    return master_settings.model_copy(update={"webhooks": HERE})
+
+
+class Killed(BaseException):
+    """The process is gone: nothing of it runs any more."""
+
+
+class Dying(Desk):
+    """A desk whose master is killed at its ``at``-th write (from 0): before it is committed, or right after."""
+
+    def __init__(self, database: Database, lease: Lease, at: int, committed: bool) -> None:
+        super().__init__(database, lease)
+        self._at, self._committed, self._writes = at, committed, 0
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        number, self._writes = self._writes, self._writes + 1
+        if number > self._at:
+            raise Killed
+        async with super().transaction() as conn:
+            yield conn
+            if number == self._at and not self._committed:
+                raise Killed
+        if number == self._at:
+            raise Killed
+
+
+async def lease_of(api: Api, loop: str) -> Lease:
+    """Of the master that begins now; whoever was before has lost it."""
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update leases set epoch = epoch + 1, expires_at = now() where loop = $1", loop)
+        lease = await leases.acquire(conn, loop, "test", 3600.0)
+    assert lease is not None
+    return lease
+
+
+async def failing_hook(api: Api, receiver: Receiver) -> None:
+    """A webhook that hears of experiments that end in ERROR."""
+    trigger = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "ERROR"}}
+    body = {"name": "hook", "url": receiver.url, "webhookType": "WEBHOOK_TYPE_DEFAULT", "triggers": [trigger]}
+    assert (await api.admin.post("/api/v1/webhooks", body)).status_code == 200
+
+
+async def tell(desk: Desk) -> None:
+    """What a master does until nothing waits, or it is killed."""
+    loop = Telling(Sender(HERE, b"s"), 60.0, 7)
+    try:
+        while await loop.make_pass(desk, EVERYTHING) is not None:
+            if any(task.done() and isinstance(task.exception(), Killed) for task in loop._busy.values()):
+                raise Killed
+    finally:
+        with suppress(Killed):
+            await loop.close()
+
+
+async def rescue(api: Api, desk: Desk) -> None:
+    """One look of a master that has listened for an hour."""
+    async with api.master.db.connection() as conn:
+        moment = (await now(conn)).timestamp()
+    loop = Rescuing(25.0)
+    loop._watch = Watch(moment - 3600, moment)
+    await loop.make_pass(desk, NEWS)
+
+
+async def silent_trial(api: Api) -> int:
+    """One that was not heard of for longer than it may be."""
+    number = await trial(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "update unmanaged_trials set heard_at = now() - make_interval(secs => $1)", UNMANAGED_WAIT_S + 60
+        )
+    return number
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("at", range(4))
+async def test_a_message_survives_the_end_of_its_master(api: Api, at: int, committed: bool) -> None:
+    """It arrives, under one id; whoever was killed after sending it and before writing so sends it once more."""
+    async with receiving() as receiver:
+        await failing_hook(api, receiver)
+        await silent_trial(api)
+        await rescue(api, Desk(api.master.db, await lease_of(api, "rescuing")))
+        with suppress(Killed):
+            await tell(Dying(api.master.db, await lease_of(api, "telling"), at, committed))
+        assert len(receiver.requests) <= 1
+        for _ in range(3):
+            await tell(Desk(api.master.db, await lease_of(api, "telling")))
+    assert 1 <= len(receiver.requests) <= 2
+    assert len({one.event["event_id"] for one in receiver.requests}) == 1
+    async with api.master.db.connection() as conn:
+        [row] = await conn.fetch("select state, attempts from webhook_deliveries")
+    assert row["state"] == "DELIVERED"
+    assert len(receiver.requests) <= row["attempts"] <= 2
+
+
+async def test_a_message_is_not_sent_for_ever_by_masters_that_die_of_it(api: Api) -> None:
+    """Each that is killed while it sends has counted its attempt before, and it is given up when it is too old."""
+    async with receiving() as receiver:
+        await failing_hook(api, receiver)
+        await silent_trial(api)
+        await rescue(api, Desk(api.master.db, await lease_of(api, "rescuing")))
+        for _ in range(3):
+            with suppress(Killed):
+                # The second write is the one after the answer.
+                await tell(Dying(api.master.db, await lease_of(api, "telling"), 2, committed=False))
+        async with api.master.db.transaction() as conn:
+            assert await conn.fetchval("select attempts from webhook_deliveries") == len(receiver.requests) == 3
+            await conn.execute("update webhook_deliveries set created_at = now() - interval '1 day'")
+        await tell(Desk(api.master.db, await lease_of(api, "telling")))
+    assert len(receiver.requests) == 3
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select state from webhook_deliveries") == "FAILED"
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("at", range(3))
+async def test_a_script_that_fell_silent_is_found_by_the_next_master(api: Api, at: int, committed: bool) -> None:
+    """Once: its trial and its experiment end together, and one message tells of it."""
+    async with receiving() as receiver:
+        await failing_hook(api, receiver)
+        number = await silent_trial(api)
+        with suppress(Killed):
+            await rescue(api, Dying(api.master.db, await lease_of(api, "rescuing"), at, committed))
+        for _ in range(2):
+            await rescue(api, Desk(api.master.db, await lease_of(api, "rescuing")))
+    assert await state(api, number) == ("STATE_ERROR", "STATE_ERROR")
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from webhook_deliveries") == 1
+
+
+async def test_a_script_that_is_heard_of_since_the_look_is_not_lost(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look and the giving up it said something: nobody is told of an error that was none."""
+    number = await silent_trial(api)
+    look = unmanaged.silent
+
+    async def heard_meanwhile(conn: Connection, wait_s: float, listening_s: float) -> list[unmanaged.Silent]:
+        found = await look(conn, wait_s, listening_s)
+        await conn.execute("update unmanaged_trials set heard_at = now()")
+        return found
+
+    monkeypatch.setattr(unmanaged, "silent", heard_meanwhile)
+    await rescue(api, Desk(api.master.db, await lease_of(api, "rescuing")))
+    assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
