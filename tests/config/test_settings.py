@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from tenax.config.agent import AgentSettings, RuntimeKind, SlotType, load_agent_settings
-from tenax.config.master import FittingPolicy, MasterSettings, PoolSettings, Role, load_master_settings, startup_hook
+from tenax.config.master import (
+    FittingPolicy,
+    MasterSettings,
+    PoolSettings,
+    Role,
+    container_network,
+    load_master_settings,
+    startup_hook,
+    task_variables,
+)
 from tenax.config.problems import ConfigError
 
 
@@ -161,3 +170,15 @@ def test_the_hook_of_a_pool_stands_for_the_masters() -> None:
     settings = MasterSettings(pools=pools, task_container_defaults={"startup_hook": "echo all"})
     assert [startup_hook(settings, pool) for pool in pools] == ["echo all", "echo own"]
     assert startup_hook(MasterSettings(), pools[0]) == ""
+
+
+def test_what_tasks_talk_over_is_chosen_by_pool() -> None:
+    """Network interface, port ranges and network: each pool's own, else the master's, else nothing is said."""
+    pools = (PoolSettings(name="default"), PoolSettings(name="own", task_container_defaults={"nccl_port_range": "1:2"}))
+    everywhere = {"nccl_port_range": "3:4", "dtrain_network_interface": "ib0", "network_mode": "host"}
+    settings = MasterSettings(pools=pools, task_container_defaults=dict(everywhere))
+    assert [task_variables(settings, pool) for pool in pools] == [
+        {"DET_INTER_NODE_NETWORK_INTERFACE": "ib0", "NCCL_PORT_RANGE": ports} for ports in ("3:4", "1:2")
+    ]
+    assert [container_network(settings, pool) for pool in pools] == ["host", "host"]
+    assert (task_variables(MasterSettings(), pools[0]), container_network(MasterSettings(), pools[0])) == ({}, "")

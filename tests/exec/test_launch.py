@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +55,31 @@ def test_environment_is_left_alone_where_it_fits() -> None:
 
     env = {"PATH": os.path.dirname(sys.executable) + ":/bin", "PYTHONUNBUFFERED": "0"}
     assert launch.with_interpreter(env, sys.executable) == env
+
+
+def test_a_user_without_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an image's container has it: a home that can be written, a name, and what pip installs for it on PATH."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000_123)
+    env = {"HOME": "/", "PATH": "/bin", "PYTHONUSERBASE": "/base"}
+    launch.settle_account(env)
+    assert env == {
+        "HOME": str(tmp_path),
+        "PATH": "/base/bin:/bin",
+        "PYTHONUSERBASE": "/base",
+        "USER": "4000000123",
+        "LOGNAME": "4000000123",
+    }
+    known = dict(env)
+    launch.settle_account(env)
+    assert env == known
+
+
+def test_an_account_is_left_as_it_is() -> None:
+    """Whoever has a home and a name keeps them."""
+    env = {"HOME": "/home/ann", "USER": "ann", "PATH": "/bin"}
+    launch.settle_account(env)
+    assert env == {"HOME": "/home/ann", "USER": "ann", "PATH": "/bin"}
 
 
 def test_output_is_not_held_back() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.specs import Tokens
+from tenax.master.specs import PoolDefaults, Tokens
 from tenax.master.wanted import want_of
 from tenax.wire.agents import ContainerSpec, File, WantRun
 
@@ -36,8 +36,9 @@ def row(**changes: object) -> JsonObject:
     return made  # type: ignore[return-value]
 
 
-def told(hook: str = "", **changes: object) -> ContainerSpec:
-    want = want_of(row(**changes), False, lambda allocation: Tokens(f"session {allocation}", "user"), hook)
+def told(defaults: PoolDefaults | None = None, **changes: object) -> ContainerSpec:
+    tokens = lambda allocation: Tokens(f"session {allocation}", "user")  # noqa: E731
+    want = want_of(row(**changes), False, tokens, defaults or PoolDefaults())
     assert isinstance(want, WantRun)
     assert want.spec is not None
     return want.spec
@@ -78,11 +79,20 @@ def test_files_mounts_and_variables_come_along() -> None:
 
 def test_the_hook_of_the_cluster_is_placed_for_every_task() -> None:
     """Where first programs look for it."""
-    assert told("export A=1").files == [File("dynamic-tcd-startup-hook.sh", "export A=1", 0o700)]
+    assert told(PoolDefaults("export A=1")).files == [File("dynamic-tcd-startup-hook.sh", "export A=1", 0o700)]
     assert told().files == []
+
+
+def test_what_the_pool_gives_every_task() -> None:
+    """Its variables, which the task's own override, and its network."""
+    config = {"entrypoint": ["x"], "environment": {"environment_variables": ["NCCL_PORT_RANGE=1:2"]}}
+    env = {"GLOO_PORT_RANGE": "5:6", "NCCL_PORT_RANGE": "3:4"}
+    spec = told(PoolDefaults(env=env, network="host"), spec={"config": config})
+    assert (spec.env["GLOO_PORT_RANGE"], spec.env["NCCL_PORT_RANGE"], spec.network) == ("5:6", "1:2", "host")
+    assert told().network == ""
 
 
 def test_what_runs_gets_no_specification() -> None:
     """It is never started twice."""
-    want = want_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), "export A=1")
+    want = want_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), PoolDefaults("export A=1"))
     assert want == WantRun("c", None)

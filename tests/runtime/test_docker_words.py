@@ -143,6 +143,15 @@ def test_networks_and_ports() -> None:
     assert gang["NetworkMode"] == "host"
     assert "PortBindings" not in gang
     assert host_of(asked(spec(), placement(), dataclasses.replace(AROUND, network="host")))["NetworkMode"] == "host"
+    assert host_of(asked(spec(network="host"), placement()))["NetworkMode"] == "host"
+    assert host_of(asked(spec(network="none", members=2), placement()))["NetworkMode"] == "host"
+
+
+def test_packages_of_a_user_go_into_the_container() -> None:
+    """``pip install --user`` has a place that its user can write, unless the task names another."""
+    assert env_of(asked(spec(), placement()))["PYTHONUSERBASE"] == "/run/determined/pythonuserbase"
+    named = asked(spec(env={"PYTHONUSERBASE": "/mine"}), placement())
+    assert env_of(named)["PYTHONUSERBASE"] == "/mine"
 
 
 def test_mounts_and_limits() -> None:

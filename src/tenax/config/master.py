@@ -239,12 +239,35 @@ class MasterSettings(Settings):
         return next((pool for pool in self.pools if pool.name == name), None)
 
 
+#: Settings for communication between the members of a task, by the variable that its libraries read.
+_VARIABLES = {
+    "DET_INTER_NODE_NETWORK_INTERFACE": "dtrain_network_interface",
+    "NCCL_PORT_RANGE": "nccl_port_range",
+    "GLOO_PORT_RANGE": "gloo_port_range",
+}
+
+
 def startup_hook(settings: MasterSettings, pool: PoolSettings) -> str:
     """The shell lines that every task of a pool sources first: the pool's own, else the master's; empty for none."""
+    return _container_default(settings, pool, "startup_hook")
+
+
+def container_network(settings: MasterSettings, pool: PoolSettings) -> str:
+    """The network mode of a pool's containers: the pool's own, else the master's; empty for the agent's choice."""
+    return _container_default(settings, pool, "network_mode")
+
+
+def task_variables(settings: MasterSettings, pool: PoolSettings) -> dict[str, str]:
+    """The variables that every task of a pool has because of its defaults, the pool's own, else the master's."""
+    found = {name: _container_default(settings, pool, setting) for name, setting in _VARIABLES.items()}
+    return {name: value for name, value in found.items() if value}
+
+
+def _container_default(settings: MasterSettings, pool: PoolSettings, name: str) -> str:
     for defaults in (pool.task_container_defaults, settings.task_container_defaults):
-        hook = defaults.get("startup_hook")
-        if isinstance(hook, str):
-            return hook
+        value = defaults.get(name)
+        if isinstance(value, str):
+            return value
     return ""
 
 

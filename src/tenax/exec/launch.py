@@ -12,7 +12,7 @@ from tenax.errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, MutableMapping
     from typing import NoReturn
 
     from tenax.jsonvalue import Json
@@ -34,8 +34,9 @@ def argv_of(entrypoint: Json, path: str) -> list[str]:
     text = entrypoint.strip()
     if names_a_class(text):
         raise InvalidInput(
-            f"entrypoint {text!r} names a Trial class, which needs the training library; this release starts scripts: "
-            "write a script that uses tenax.core, and give its command (for example `python3 train.py`)"
+            f"entrypoint {text!r} names a Trial class, which needs the training library of the package 'determined': "
+            "install determined==0.38.1 in the task's environment, where it works unchanged, or write a script that "
+            "uses tenax.core, and give its command (for example `python3 train.py`)"
         )
     words = text.split()
     if _PLAIN.issuperset(text) and "=" not in words[0] and find_program(words[0], path):
@@ -82,6 +83,28 @@ def with_interpreter(env: Mapping[str, str], interpreter: str) -> dict[str, str]
             result["PATH"] = home + os.pathsep + path
             break
     return result
+
+
+def settle_account(env: MutableMapping[str, str]) -> None:
+    """Give a user of whom the system knows nothing (a uid in somebody else's image) a home and a name.
+
+    What ``pip install --user`` brings is on PATH.
+    """
+    if env.get("HOME", "/") == "/" or not (env.get("USER") or env.get("LOGNAME")):
+        import pwd
+
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            home = "/"
+            for name in ("USER", "LOGNAME"):
+                env.setdefault(name, str(os.getuid()))
+        if env.get("HOME", "/") == "/":
+            env["HOME"] = home if home != "/" and os.access(home, os.W_OK) else os.getcwd()
+    programs = os.path.join(env["PYTHONUSERBASE"], "bin") if env.get("PYTHONUSERBASE") else ""
+    path = env.get("PATH") or os.defpath
+    if programs and programs not in path.split(os.pathsep):
+        env["PATH"] = programs + os.pathsep + path
 
 
 def with_imports(env: Mapping[str, str], directory: str) -> dict[str, str]:

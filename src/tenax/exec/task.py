@@ -36,6 +36,7 @@ def main() -> int:
         missing = [name for name in (*REQUIRED, ENTRYPOINT) if name not in os.environ]
         if missing:
             raise InvalidInput(f"the environment lacks {', '.join(missing)}: this program is started by an agent")
+        launch.settle_account(os.environ)
         run_dir = os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
         words = words_of(os.environ[ENTRYPOINT])
         if sys.flags.no_site and view.is_needed(os.environ, words):

@@ -24,6 +24,7 @@ _AFTER_HOOKS = "--after-hooks"
 def main() -> int:
     try:
         trial = prepare.Trial(os.environ)
+        launch.settle_account(os.environ)
         entrypoint = trial.config.get("entrypoint")
         plain = prepare.needs_standard_library_only(trial) and not view.is_needed(os.environ, entrypoint)
         if sys.flags.no_site and not plain:

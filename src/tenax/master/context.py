@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from tenax.config.master import MasterSettings, startup_hook
+from tenax.config.master import MasterSettings, PoolSettings, container_network, startup_hook, task_variables
 from tenax.master.credentials import Credentials
 from tenax.master.hub import Hub
 from tenax.master.ingest.intake import Intake
 from tenax.master.passwords import Passwords
+from tenax.master.specs import PoolDefaults
 from tenax.master.store.cluster import Cluster
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Listener
@@ -40,6 +41,13 @@ class Master:
     def __post_init__(self) -> None:
         self.credentials = Credentials(self.db, self.listener)
         pools = tuple(pool.name for pool in self.settings.pools)
-        hooks = {pool.name: startup_hook(self.settings, pool) for pool in self.settings.pools}
+        defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
-        self.hub = Hub(self.db, self.listener, self.cluster, pools, hooks)
+        self.hub = Hub(self.db, self.listener, self.cluster, pools, defaults)
+
+    def _defaults(self, pool: PoolSettings) -> PoolDefaults:
+        return PoolDefaults(
+            hook=startup_hook(self.settings, pool),
+            env=task_variables(self.settings, pool),
+            network=container_network(self.settings, pool),
+        )

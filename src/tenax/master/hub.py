@@ -107,15 +107,15 @@ class Hub:
         listener: Listener,
         cluster: Cluster,
         pools: tuple[str, ...],
-        hooks: Mapping[str, str] | None = None,
+        defaults: Mapping[str, specs.PoolDefaults] | None = None,
     ) -> None:
-        """``hooks``: the shell lines that every task of a pool sources first, of pools that have some."""
+        """``defaults``: what every task of a pool gets, by pool."""
         self._db = database
         self._listener = listener
         self._cluster_id = cluster.cluster_id
         self._secret = cluster.secret
         self._pools = pools
-        self._hooks = dict(hooks or {})
+        self._defaults = dict(defaults or {})
 
     async def join(self, request: JoinRequest, join_token: str) -> JoinReply:
         """Trade the join token for a credential bound to the agent's id.
@@ -233,7 +233,8 @@ class Hub:
         for row in rows:
             known = row["container_id"] in session.held
             try:
-                wants.append(want_of(row, known, self._tokens, self._hooks.get(str(row["pool"]), "")))
+                defaults = self._defaults.get(str(row["pool"]), specs.PoolDefaults())
+                wants.append(want_of(row, known, self._tokens, defaults))
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
                 log.exception("a container's want cannot be told", container=row["container_id"])

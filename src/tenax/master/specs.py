@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -68,6 +68,24 @@ class Tokens:
     session: str
     #: ``DET_USER_TOKEN``.
     user: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolDefaults:
+    """What every task of a pool gets that its own configuration cannot hold."""
+
+    #: Shell lines that its program sources first.
+    hook: str = ""
+    #: Variables beside the contract's; the task's own are stronger.
+    env: Mapping[str, str] = field(default_factory=dict)
+    #: Network of its containers; empty for the agent's choice.
+    network: str = ""
+
+
+def with_defaults(spec: ContainerSpec, defaults: PoolDefaults) -> ContainerSpec:
+    """The specification in a pool of these defaults."""
+    files = [*spec.files, File(HOOK_FILE, defaults.hook, 0o700)] if defaults.hook else spec.files
+    return msgspec.structs.replace(spec, files=files, env={**defaults.env, **spec.env}, network=defaults.network)
 
 
 def trial_spec(member: Member, trial: TrialOf, tokens: Callable[[str], Tokens]) -> ContainerSpec:

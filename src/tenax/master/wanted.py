@@ -12,11 +12,15 @@ from tenax.lifecycle.container import ContainerState, Want
 from tenax.master import specs
 from tenax.wire import agents as wire
 
+_NONE = specs.PoolDefaults()
 
-def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens], hook: str = "") -> wire.Want:
-    """What the agent should make of a container; ``known``: the agent has its specification.
 
-    ``hook``: shell lines of the cluster's that its program sources first.
+def want_of(
+    row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens], defaults: specs.PoolDefaults = _NONE
+) -> wire.Want:
+    """What the agent should make of a container of a pool with these defaults.
+
+    ``known``: the agent has its specification.
 
     One that ran is never started again: an agent that has nothing of it left says so, and the next run begins.
     """
@@ -29,9 +33,7 @@ def want_of(row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens],
     known = known or row["state"] == ContainerState.RUNNING.value
     if known:
         return wire.WantRun(container_id, None)
-    spec = _spec_of(row, tokens)
-    files = [*spec.files, wire.File(specs.HOOK_FILE, hook, 0o700)] if hook else spec.files
-    return wire.WantRun(container_id, msgspec.structs.replace(spec, files=files))
+    return wire.WantRun(container_id, specs.with_defaults(_spec_of(row, tokens), defaults))
 
 
 def _spec_of(row: JsonObject, tokens: Callable[[str], specs.Tokens]) -> wire.ContainerSpec:

@@ -53,7 +53,7 @@ def name_of(container_id: str) -> str:
 
 def network_of(spec: ContainerSpec, around: Surroundings) -> str:
     """Members of a gang reach one another at any port only on their hosts' network."""
-    return "host" if spec.members > 1 else around.network
+    return "host" if spec.members > 1 else spec.network or around.network
 
 
 def image_of(spec: ContainerSpec, device_kind: str) -> str:
@@ -101,6 +101,8 @@ def task_environment(
     pythonpath = given.get("PYTHONPATH") or image_env.get("PYTHONPATH")
     environment = {
         "PYTHONUNBUFFERED": "1",
+        # Where ``pip install --user`` can write, whoever the task runs as.
+        "PYTHONUSERBASE": f"{RUN_DIRECTORY}/pythonuserbase",
         **proxies,
         **given,
         "PYTHONPATH": ":".join(filter(None, (pythonpath, LIBRARY))),

@@ -2,8 +2,8 @@
 
 Order, later wins: what the machine needs (a short list taken from the agent), the platform's defaults, the
 specification, the agent's placement, and last what a task must not change: its own directories and its devices.
-Nothing else of the agent's environment reaches a task. ``/run/determined`` at the start of a value or an argument
-stands for the run directory.
+Nothing else of the agent's environment reaches a task. ``/run/determined`` at the start of a value or an argument, or
+of one of several paths in it, stands for the run directory.
 """
 
 from __future__ import annotations
@@ -51,10 +51,13 @@ _KEPT_PREFIXES = ("LC_", "NCCL_")
 
 
 def in_run_directory(text: str, run: Path) -> str:
-    """``/run/determined/x`` as ``<run>/x``; anything else unchanged."""
-    if text == RUN_DIRECTORY or text.startswith(RUN_DIRECTORY + "/"):
-        return str(run) + text[len(RUN_DIRECTORY) :]
-    return text
+    """``/run/determined/x`` as ``<run>/x``, also as one of several paths between colons; anything else unchanged."""
+    if RUN_DIRECTORY not in text:
+        return text
+    return ":".join(
+        str(run) + part[len(RUN_DIRECTORY) :] if part == RUN_DIRECTORY or part.startswith(RUN_DIRECTORY + "/") else part
+        for part in text.split(":")
+    )
 
 
 def kept(agents: Mapping[str, str]) -> dict[str, str]:

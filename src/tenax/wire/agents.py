@@ -147,6 +147,8 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     devices: list[str] = []
     #: Ports on which it serves (notebooks, shells): published at the same numbers where it has a network of its own.
     ports: list[int] = []
+    #: Network of the engine for a container that is alone; empty for the agent's choice.
+    network: str = ""
     #: For the image's registry: ``username``, ``password``, ``serveraddress``; empty for this machine's own login.
     registry_auth: dict[str, str] = {}
     #: Bytes of output kept per stream on the agent's disk while the master is away.

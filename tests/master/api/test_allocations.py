@@ -220,7 +220,7 @@ async def test_a_member_can_become_a_daemon_unless_it_is_the_only_one(api: Api) 
 
 
 async def test_devices_that_a_member_found_are_shown(api: Api) -> None:
-    """Reported twice they stand once."""
+    """Reported twice they stand once; of a member that reports none they are those of its slots."""
     one = await running(api)
     body = {
         "allocationId": one.attempt.allocation_id,
@@ -231,10 +231,14 @@ async def test_devices_that_a_member_found_are_shown(api: Api) -> None:
             "nodeName": "n1",
         },
     }
+    async with api.master.db.transaction() as conn:
+        task_id = await conn.fetchval("select task_id from tasks")
+        await conn.execute("update agent_slots set kind = 'cuda', name = 'H100', uuid = 'GPU-' || slot_id")
+        slots = await conn.fetchval("select slots from containers where container_id = $1", one.attempt.containers[0])
+    (seen,) = (await api.user.get(f"/api/v1/tasks/{task_id}/acceleratorData")).json()["acceleratorData"]
+    assert (seen["acceleratorType"], seen["acceleratorUuids"]) == ("H100", [f"GPU-{slot}" for slot in slots])
     for _ in range(2):
         assert (await one.task.post(f"{one.path}/acceleratorData", body)).status_code == 200
-    async with api.master.db.connection() as conn:
-        task_id = await conn.fetchval("select task_id from tasks")
     found = (await api.user.get(f"/api/v1/tasks/{task_id}/acceleratorData")).json()["acceleratorData"]
     assert [(each["nodeName"], each["acceleratorType"], each["resourcePool"]) for each in found] == [
         ("n1", "cpu", "default")

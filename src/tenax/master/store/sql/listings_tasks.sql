@@ -23,13 +23,23 @@ from allocations a left join allocation_waits q on q.allocation_id = a.allocatio
 where a.allocation_id = $1;
 
 -- name: accelerators
-select m.container_id, m.allocation_id, m.data, a.task_id, j.pool
-from allocation_accelerators m
-join allocations a on a.allocation_id = m.allocation_id
+-- What a member told itself, else what its agent says of the slots that it was given.
+select c.container_id, c.allocation_id, a.task_id, j.pool,
+       coalesce(m.data, jsonb_build_object('accelerator_type', coalesce(d.type, ''),
+                                           'accelerator_uuids', coalesce(d.uuids, '[]'::jsonb),
+                                           'node_name', c.agent_id)) as data
+from containers c
+join allocations a on a.allocation_id = c.allocation_id
 join tasks t on t.task_id = a.task_id
 join jobs j on j.job_id = t.job_id
-where a.task_id = $1
-order by m.allocation_id, m.container_id;
+left join allocation_accelerators m on m.container_id = c.container_id
+left join lateral (
+    select max(case when s.kind = 'cpu' or s.name = '' then s.kind else s.name end) as type,
+           jsonb_agg(s.uuid order by s.slot_id) filter (where s.kind <> 'cpu' and s.uuid <> '') as uuids
+    from agent_slots s where s.agent_id = c.agent_id and s.slot_id = any (c.slots)
+) d on true
+where a.task_id = $1 and (m.container_id is not null or c.slots <> '{}')
+order by c.allocation_id, c.container_id;
 
 -- name: open_allocations
 select a.allocation_id, a.task_id, a.slots, a.requested_at, t.kind, t.trial_id, tr.experiment_id, j.pool, j.priority,
