@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
-from tests.scale.place import SCALE, Large, asked, tell, together
+from tests.scale.place import SCALE, Large, asked, scaled, tell, together
 
 _USERS = 25
 _BUDGET_MS = 200.0
 
-#: Operation id, path, query. ``{...}`` are the ids of things that are there. What streams, and what asks one thing of
-#: many kinds that this database does not hold (commands, templates, registered models), is in other tests.
+#: Operation id, path, query; ``{...}`` are the ids of things that are there. All that Determined's command line and SDK
+#: read, but what a release without notebooks, shells, TensorBoards and Kubernetes refuses.
 READS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("GetMe", "/api/v1/me", {}),
     ("GetMaster", "/api/v1/master", {}),
@@ -23,11 +26,21 @@ READS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("ListWorkspacesBoundToRP", "/api/v1/resource-pools/default/workspace-bindings", {}),
     ("GetJobsV2", "/api/v1/job-queues-v2", {"resourcePool": "default", "limit": "50"}),
     ("GetCommands", "/api/v1/commands", {"limit": "50"}),
+    ("GetCommand", "/api/v1/commands/{command}", {}),
+    ("GetNotebooks", "/api/v1/notebooks", {}),
+    ("GetShells", "/api/v1/shells", {}),
+    ("GetTensorboards", "/api/v1/tensorboards", {}),
     ("GetTasks", "/api/v1/tasks", {}),
     ("GetTask", "/api/v1/tasks/{task}", {}),
+    ("GetGenericTaskConfig", "/api/v1/tasks/{generic}/config", {}),
+    ("TaskLogs", "/api/v1/tasks/{task}/logs", {"limit": "100"}),
+    ("MasterLogs", "/api/v1/master/logs", {"limit": "100"}),
     ("GetTemplates", "/api/v1/templates", {}),
+    ("GetTemplate", "/api/v1/templates/template-0", {}),
     ("GetExperiments", "/api/v1/experiments", {"limit": "50", "archived": "false"}),
+    ("GetExperiments of the command line", "/api/v1/experiments", {"limit": "200", "archived": "false"}),
     ("GetExperiment", "/api/v1/experiments/{experiment}", {}),
+    ("GetModelDef", "/api/v1/experiments/{made}/model_def", {}),
     ("GetExperimentTrials", "/api/v1/experiments/{experiment}/trials", {"limit": "200"}),
     ("GetExperimentCheckpoints", "/api/v1/experiments/{experiment}/checkpoints", {}),
     ("GetTrial", "/api/v1/trials/{trial}", {}),
@@ -35,10 +48,23 @@ READS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("GetTrialWorkloads", "/api/v1/trials/{trial}/workloads", {"limit": "500"}),
     ("TrialLogs", "/api/v1/trials/{trial}/logs", {"limit": "100"}),
     ("GetMetrics", "/api/v1/trials/metrics/trial_metrics", {"trialIds": "{trial}", "group": "validation"}),
+    ("GetTrainingMetrics", "/api/v1/trials/metrics/training_metrics", {"trialIds": "{trial}"}),
+    ("GetValidationMetrics", "/api/v1/trials/metrics/validation_metrics", {"trialIds": "{trial}"}),
+    ("GetCheckpoint", "/api/v1/checkpoints/{checkpoint}", {}),
+    ("GetTrialMetricsByCheckpoint", "/api/v1/checkpoints/{checkpoint}/metrics", {}),
+    (
+        "GetBestSearcherValidationMetric",
+        "/api/v1/experiments/{experiment}/searcher/best_searcher_validation_metric",
+        {},
+    ),
     ("GetUsers", "/api/v1/users", {}),
     ("GetUser", "/api/v1/users/1", {}),
     ("GetUserByUsername", "/api/v1/users/user003/by-username", {}),
     ("GetModels", "/api/v1/models", {}),
+    ("GetModel", "/api/v1/models/model-0", {}),
+    ("GetModelVersions", "/api/v1/models/model-0/versions", {}),
+    ("GetModelVersion", "/api/v1/models/model-0/versions/1", {}),
+    ("GetTrialMetricsByModelVersion", "/api/v1/models/model-0/versions/1/metrics", {}),
     ("GetModelLabels", "/api/v1/model/labels", {}),
     ("GetWorkspaces", "/api/v1/workspaces", {}),
     ("GetWorkspace", "/api/v1/workspaces/1", {}),
@@ -54,14 +80,54 @@ async def test_every_read_by_many_users_at_once(large: Large) -> None:
     """Each is answered, for everyone."""
     times = 4 if SCALE >= 1 else 1
     async with large.session() as http:
-        query = {"sortBy": "SORT_BY_ID", "orderBy": "ORDER_BY_ASC", "limit": "1"}
-        page = json.loads(await asked(http, "/api/v1/experiments", **query))
-        experiment = page["experiments"][0]["id"]
-        trial = json.loads(await asked(http, f"/api/v1/experiments/{experiment}/trials"))["trials"][0]
-        ids = {"experiment": str(experiment), "trial": str(trial["id"]), "task": str(trial["taskId"])}
+        there = await _things(http)
+        ids = {**there, **await _made(http, there["checkpoint"])}
         for operation, path, asking in READS:
             given = {name: value.format(**ids) for name, value in asking.items()}
             taken = await together(
                 lambda path=path, given=given: asked(http, path.format(**ids), **given), _USERS, times
             )
             tell(f"{operation} by {_USERS} users", taken, _BUDGET_MS)
+
+
+async def _things(http: ClientSession) -> dict[str, str]:
+    """Of what was there before: an experiment with a best trial, and a checkpoint of it."""
+    lists = {"sortBy": "SORT_BY_CHECKPOINT_COUNT", "orderBy": "ORDER_BY_DESC", "limit": "50"}
+    page = json.loads(await asked(http, "/api/v1/experiments", **lists))["experiments"]
+    experiment = next(one for one in page if one["bestTrialSearcherMetric"] is not None)
+    number = experiment["id"]
+    checkpoint = json.loads(await asked(http, f"/api/v1/experiments/{number}/checkpoints"))["checkpoints"][0]
+    trial = json.loads(await asked(http, f"/api/v1/trials/{checkpoint['training']['trialId']}"))["trial"]
+    return {
+        "experiment": str(number),
+        "checkpoint": str(checkpoint["uuid"]),
+        "trial": str(trial["id"]),
+        "task": str(trial["taskId"]),
+    }
+
+
+async def _made(http: ClientSession, checkpoint: str) -> dict[str, str]:
+    """Templates, models, commands, a generic task and an experiment with code: what the last ones are known by."""
+    for n in range(scaled(50, 2)):
+        await _post(http, f"/api/v1/templates/template-{n}", {"config": {"description": f"number {n}"}})
+        await _post(http, "/api/v1/models", {"name": f"model-{n}", "labels": [f"label-{n % 7}"]})
+        for _ in range(3):
+            await _post(http, f"/api/v1/models/model-{n}/versions", {"checkpointUuid": checkpoint})
+        idle = {"config": {"entrypoint": ["true"], "resources": {"slots": 1}}}
+        command = (await _post(http, "/api/v1/commands", idle))["command"]
+    config = "entrypoint: [python3, run.py]\nresources: {slots: 1}\n"
+    generic = await _post(http, "/api/v1/generic-tasks", {"config": config, "contextDirectory": [_FILE]})
+    config = "name: with code\nentrypoint: python3 run.py\nsearcher: {name: single, metric: loss}\n"
+    config += "checkpoint_storage: {type: shared_fs, host_path: /tmp}\n"
+    experiment = await _post(http, "/api/v1/experiments", {"config": config, "modelDefinition": [_FILE]})
+    return {"command": command["id"], "generic": generic["taskId"], "made": str(experiment["experiment"]["id"])}
+
+
+_FILE = {"path": "run.py", "type": 48, "content": base64.b64encode(b"print(1)\n" * 1000).decode(), "mode": 0o644}
+
+
+async def _post(http: ClientSession, path: str, body: object) -> dict[str, Any]:
+    async with http.post(path, json=body) as reply:
+        text = await reply.text()
+        assert reply.status == 200, f"{path}: {reply.status} {text[:300]}"
+        return json.loads(text)
