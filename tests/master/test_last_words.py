@@ -50,3 +50,37 @@ def test_a_reason_is_explained_by_the_last_lines() -> None:
         "exited with code 2; its last words: train.py: error: --lr is missing"
     )
     assert explained("exited with code 3", ["", "  "]) == "exited with code 3"
+
+
+LAUNCHER = [
+    "Traceback (most recent call last):",
+    '  File "run.py", line 1032, in <module>',
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+    "Failures:",
+    "[1]:",
+    "  rank      : 0 (local_rank: 0)",
+    "  exitcode  : -15 (pid: 4561) ",
+    "Root Cause (first observed failure):",
+    "[0]:",
+    "  rank      : 1 (local_rank: 1)",
+]
+
+
+def test_of_several_ranks_the_first_that_failed_is_meant() -> None:
+    """What it raised, though others speak in between and its launcher last; else how it ended."""
+    end = [*LAUNCHER, "  exitcode  : 1 (pid: 4562) "]
+    ranks = [
+        "[rank1]: Traceback (most recent call last):",
+        "[rank0]: Traceback (most recent call last):",
+        '[rank1]:   File "train.py", line 6, in <module>',
+        "[rank0]: RuntimeError: the other is gone",
+        "[rank1]: ValueError: bad batch",
+    ]
+    assert explained("exited with code 1", [*ranks, *end]) == "rank 1 raised ValueError: bad batch (exited with code 1)"
+    assert explained("exited with code 1", [*TRACEBACK, *end]) == (
+        f"your code raised {TRACEBACK[-1]} (exited with code 1)"
+    )
+    assert explained("exited with code 1", end) == "rank 1 exited with code 1 (exited with code 1)"
+    killed = [*LAUNCHER, "  exitcode  : -11 (pid: 4895)  (SIGSEGV)"]
+    assert explained("exited with code 1", killed) == "rank 1 was ended by SIGSEGV (exited with code 1)"
+    assert explained("exited with code 1", LAUNCHER[:4]).startswith("your code raised torch.distributed.elastic")

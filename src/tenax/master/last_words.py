@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from asyncpg import Connection
 
 from tenax.errors import NotFound
 from tenax.lifecycle.container import Ending
+from tenax.master.ingest.log_lines import NO_RANK
 from tenax.master.store import log_packing, logs
 
 #: Chunks of output that are looked at, from the end.
@@ -20,6 +22,12 @@ _FIRST_PROGRAM = "tenax: "
 _BEGINNING = "Traceback (most recent call last):"
 #: The line that names an exception: ``package.SomeError: text``.
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?$")
+#: How PyTorch, and `_errors`, begin what one of several ranks says.
+_RANK = re.compile(r"\[rank(\d+)\]: ?")
+#: What a launcher raises about the ranks that it started.
+_LAUNCHERS = re.compile(r"(?:torch\.\S+\.)?ChildFailedError\b")
+_ROOT_CAUSE = "Root Cause (first observed failure):"
+_FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
 
 async def in_its_own_words(conn: Connection, task_id: str, container_ids: Sequence[str], ending: Ending) -> Ending:
@@ -31,11 +39,16 @@ async def in_its_own_words(conn: Connection, task_id: str, container_ids: Sequen
 
 
 def explained(reason: str, lines: Sequence[str]) -> str:
-    """``reason`` with what these last lines add: why it was not started, what it raised, or just what it said last."""
+    """``reason`` with what these last lines add: why it was not started, what it raised, or just what it said last.
+
+    A line of one of several ranks begins with ``[rankN]: ``.
+    """
     last = next((line for line in reversed(lines) if line.strip()), "")
     if last.startswith(_FIRST_PROGRAM):
         return f"{_cut(last[len(_FIRST_PROGRAM) :].rstrip(' .'))} ({reason})"
     raised = exception_line(lines)
+    if raised is not None and _LAUNCHERS.match(raised):
+        return f"{_first_failure(lines) or f'your code raised {raised}'} ({reason})"
     if raised is not None:
         return f"your code raised {raised} ({reason})"
     return f"{reason}; its last words: {_cut(last.strip())}" if last else reason
@@ -43,15 +56,49 @@ def explained(reason: str, lines: Sequence[str]) -> str:
 
 def exception_line(lines: Sequence[str]) -> str | None:
     """The line that names the exception of the last traceback; None where there is none."""
-    for start in range(len(lines) - 1, -1, -1):
-        if lines[start].strip() == _BEGINNING:
-            break
-    else:
+    start = _last_traceback(lines)
+    if start is None:
         return None
-    for line in lines[start + 1 :]:
-        if line and not line[0].isspace() and _EXCEPTION.match(line):
+    rank, _ = _split(lines[start])
+    for other, line in map(_split, lines[start + 1 :]):
+        if other == rank and line and not line[0].isspace() and _EXCEPTION.match(line):
             return _cut(line)
     return None
+
+
+def _first_failure(lines: Sequence[str]) -> str:
+    """Of ranks that were started together: which failed first, and how; empty where the launcher does not say."""
+    root = next((at for at, line in enumerate(lines) if line.startswith(_ROOT_CAUSE)), len(lines))
+    facts = (_FACT.match(line) for line in lines[root:])
+    told = {match[1]: match[2] for match in facts if match}
+    if "rank" not in told:
+        return ""
+    own = exception_line([line for line in lines if _split(line)[0] == told["rank"]])
+    if own is not None:
+        return f"rank {told['rank']} raised {own}"
+    launchers = _last_traceback(lines)
+    anyones = exception_line(lines[:launchers])
+    if anyones is not None:
+        return f"your code raised {anyones}"
+    code = int(told.get("exitcode", 1))
+    return f"rank {told['rank']} {f'was ended by {_signal(-code)}' if code < 0 else f'exited with code {code}'}"
+
+
+def _last_traceback(lines: Sequence[str]) -> int | None:
+    return next((at for at in range(len(lines) - 1, -1, -1) if _split(lines[at])[1].strip() == _BEGINNING), None)
+
+
+def _split(line: str) -> tuple[str, str]:
+    """The rank, empty for none, and the rest of a line."""
+    match = _RANK.match(line)
+    return (match[1], line[match.end() :]) if match else ("", line)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _cut(line: str) -> str:
@@ -72,5 +119,9 @@ async def _errors(conn: Connection, task_id: str, container_ids: frozenset[str])
             if origin.container_id in container_ids and origin.stdtype == "stderr"
         }
         if ours:
-            found += [line.text for line in log_packing.unpack(span.chunk) if line.origin in ours]
+            found += [_of_rank(line.rank, line.text) for line in log_packing.unpack(span.chunk) if line.origin in ours]
     return found
+
+
+def _of_rank(rank: int, text: str) -> str:
+    return text if rank == NO_RANK or _RANK.match(text) else f"[rank{rank}]: {text}"
