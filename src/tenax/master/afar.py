@@ -1,7 +1,8 @@
 """Removals where the master does not reach: a zero-slot task on an agent carries them out, as the files' owner.
 
-One task for all that is wanted of one owner in one place. It reports what it did; what it says nothing of before it
-ends is tried again, by the master first.
+One task for all that is wanted of one owner in one place. It has the image, the variables and the mounts of the tasks
+that wrote the files, and runs in their pool: it sees what they saw. It reports what it did; what it says nothing of
+before it ends is tried again, by the master first.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.task import TaskKind
 from tenax.master.clearing import wait_s
 from tenax.master.launch import launch_task, own_config
-from tenax.master.store import afar, checkpoints, garbage, logs
-from tenax.master.store.afar import InHand, Wanted
+from tenax.master.store import afar, checkpoints, experiments, garbage, logs
+from tenax.master.store.afar import Around, InHand, Wanted
+from tenax.master.store.experiments import Experiment
 from tenax.master.store.tasks import PlacedFile
 from tenax.master.store.wakeups import notify
 from tenax.wire.api.garbage import RemovalReport
@@ -36,7 +38,8 @@ async def launch(conn: Connection, settings: MasterSettings) -> list[str]:
     """Launch a task for each owner and place of which something is wanted; their ids."""
     groups: dict[tuple[int, str], list[Wanted]] = defaultdict(list)
     for one in await afar.wanted(conn, _MOST):
-        groups[one.owner_id, json.dumps(one.storage, sort_keys=True)].append(one)
+        place = [one.storage, one.around.pool, one.around.environment, one.around.bind_mounts]
+        groups[one.owner_id, json.dumps(place, sort_keys=True)].append(one)
     return [await _launch(conn, settings, owner_id, found) for (owner_id, _), found in groups.items()]
 
 
@@ -61,33 +64,47 @@ async def take_back(conn: Connection) -> None:
 
 
 async def delete_tensorboard(
-    conn: Connection, settings: MasterSettings, owner_id: int, storage: JsonObject, cluster_id: str, experiment_id: int
+    conn: Connection, settings: MasterSettings, experiment: Experiment, storage: JsonObject, cluster_id: str
 ) -> str:
     """Launch a task that deletes what TensorBoard wrote for an experiment; its id."""
-    document: JsonObject = {"removals": [], "tensorboards": [f"{cluster_id}/tensorboard/experiment/{experiment_id}"]}
-    words = f"deletes the TensorBoard files of experiment {experiment_id}"
-    return await _start(conn, settings, owner_id, {**document, "storage": storage}, words)
+    document: JsonObject = {"removals": [], "tensorboards": [f"{cluster_id}/tensorboard/experiment/{experiment.id}"]}
+    words = f"deletes the TensorBoard files of experiment {experiment.id}"
+    plan = await experiments.plan(conn, experiment.id)
+    around = Around(plan.pool, plan.config.get("environment"), plan.config.get("bind_mounts"))
+    return await _start(conn, settings, experiment.owner_id, {**document, "storage": storage}, words, around)
 
 
 async def _launch(conn: Connection, settings: MasterSettings, owner_id: int, found: list[Wanted]) -> str:
-    experiments = sorted({one.experiment_id for one in found if one.experiment_id is not None})
-    named = f" of experiment {experiments[0]}" if len(experiments) == 1 else ""
+    numbers = sorted({one.experiment_id for one in found if one.experiment_id is not None})
+    named = f" of experiment {numbers[0]}" if len(numbers) == 1 else ""
     document: JsonObject = {
         "storage": found[0].storage or {},
         "removals": [{"uuid": one.uuid, "globs": list(one.globs)} for one in found],
-        "tensorboards": list(await afar.tensorboards(conn, experiments)),
+        "tensorboards": list(await afar.tensorboards(conn, numbers)),
     }
-    task_id = await _start(conn, settings, owner_id, document, f"deletes files of {len(found)} checkpoints{named}")
+    task_id = await _start(
+        conn, settings, owner_id, document, f"deletes files of {len(found)} checkpoints{named}", found[0].around
+    )
     await afar.hand_over(conn, [one.uuid for one in found], task_id)
     log.info("a task deletes what is out of reach", task=task_id, checkpoints=len(found))
     return task_id
 
 
 async def _start(
-    conn: Connection, settings: MasterSettings, owner_id: int, document: JsonObject, description: str
+    conn: Connection,
+    settings: MasterSettings,
+    owner_id: int,
+    document: JsonObject,
+    description: str,
+    around: Around,
 ) -> str:
-    config = own_config(settings, ["{python}", "-m", "tenax.exec.gc"])
+    # A pool that is not there any more has nothing to see.
+    pool = around.pool if settings.pool(around.pool) is not None else ""
+    config = own_config(settings, ["{python}", "-m", "tenax.exec.gc"], pool=pool)
     config["checkpoint_storage"] = document["storage"]
+    for name, section in (("environment", around.environment), ("bind_mounts", around.bind_mounts)):
+        if section is not None:
+            config[name] = section
     return await launch_task(
         conn,
         settings,

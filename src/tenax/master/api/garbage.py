@@ -127,7 +127,7 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
         if own is None or own.get("type") not in SERVED:
             raise
         async with master.db.transaction() as conn:
-            await afar.delete_tensorboard(conn, master.settings, experiment.owner_id, own, cluster_id, experiment_id)
+            await afar.delete_tensorboard(conn, master.settings, experiment, own, cluster_id)
     return Empty()
 
 

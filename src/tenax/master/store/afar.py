@@ -7,12 +7,22 @@ from dataclasses import dataclass
 
 from asyncpg import Connection
 
-from tenax.jsonvalue import JsonObject
+from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.garbage import KIND
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 
 Q = load("garbage")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What was around a task that wrote files: where they are seen as it saw them."""
+
+    pool: str
+    #: Sections of its configuration; None: it had none.
+    environment: Json = None
+    bind_mounts: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,7 @@ class Wanted:
     #: As reported, or as its experiment says; None: neither is known.
     storage: JsonObject | None
     experiment_id: int | None
+    around: Around
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,15 @@ async def wanted(conn: Connection, limit: int) -> list[Wanted]:
     """Those whose time has come, the oldest first."""
     rows = await conn.fetch(Q.afar, limit)
     return [
-        Wanted(row["uuid"], tuple(row["globs"]), row["owner_id"], row["storage"], row["experiment_id"]) for row in rows
+        Wanted(
+            row["uuid"],
+            tuple(row["globs"]),
+            row["owner_id"],
+            row["storage"],
+            row["experiment_id"],
+            Around(row["pool"], row["environment"], row["bind_mounts"]),
+        )
+        for row in rows
     ]
 
 

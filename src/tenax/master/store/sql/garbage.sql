@@ -196,8 +196,9 @@ set afar = true, begun_at = case when $3 then null else begun_at end, retry_at =
 where uuid = $1 and task_id is null;
 
 -- name: afar
--- What a task is to do, and no task does.
-select r.uuid, r.globs, j.owner_id, coalesce(s.config, d.config -> 'checkpoint_storage') as storage, t.experiment_id
+-- What a task is to do, and no task does; and what was around the task that wrote the files.
+select r.uuid, r.globs, j.owner_id, coalesce(s.config, d.config -> 'checkpoint_storage') as storage, t.experiment_id, j.pool,
+       x.config -> 'environment' as environment, x.config -> 'bind_mounts' as bind_mounts
 from removals r
 left join checkpoints c on c.uuid = r.checkpoint
 left join checkpoint_uploads u on u.uuid = r.upload
@@ -206,6 +207,7 @@ join jobs j on j.job_id = k.job_id
 left join trials t on t.id = k.trial_id
 left join experiment_documents d on d.experiment_id = t.experiment_id
 left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id)
+cross join lateral (select coalesce(d.config, k.spec -> 'config') as config) x
 where r.afar and r.task_id is null and r.retry_at <= now()
 order by r.asked_at, r.uuid
 limit $1;
