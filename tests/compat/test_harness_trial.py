@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tenax.jsonvalue import Json
 from tests.compat.harness import finished, submit
-from tests.e2e.machine import Machine
+from tests.e2e.machine import Machine, outlast, wait_for
 
 MODEL = '''
 import torch
@@ -72,6 +72,44 @@ TRAINING: dict[str, Json] = {
     "resources": {"slots_per_trial": 2},
     "min_validation_period": {"batches": BATCHES},
 }
+
+
+#: A script of a user's own around that library's Trainer, which ends when it is told to.
+TRAINER = """
+import determined as det
+from determined import pytorch
+from model_def import DigitsTrial
+
+info = det.get_cluster_info()
+with pytorch.init(hparams=info.trial.hparams) as context:
+    trainer = pytorch.Trainer(DigitsTrial(context), context)
+    period = pytorch.Batch(50)
+    trainer.fit(max_length=pytorch.Batch(10**6), validation_period=period, latest_checkpoint=info.latest_checkpoint)
+"""
+
+
+def test_its_trainer_is_paused_and_goes_on(cluster: Machine, tmp_path: Path) -> None:
+    """Asked to leave it saves and leaves; activated, it reads its own checkpoint, also with a PyTorch that is newer
+    than it, and trains on from there."""
+    code = {"model_def.py": MODEL, "train.py": TRAINER}
+    changes: dict[str, Json] = {**TRAINING, "entrypoint": "python3 train.py", "resources": {"slots_per_trial": 1}}
+    experiment = submit(cluster, tmp_path / "code", code, **changes)
+    with cluster.client() as client:
+        trial = wait_for(lambda: next(iter(client.experiment(experiment.id).trials()), None), "its trial")
+
+        def validated() -> int:
+            return max((one.steps for one in client.trial(trial.id).metrics("validation")), default=0)
+
+        wait_for(validated, "its first validation")
+        client.experiment(experiment.id).pause()
+        wait_for(lambda: client.trial(trial.id).state == "PAUSED", "its pause")
+        saved = max(one.steps for one in client.trial(trial.id).checkpoints() if one.state == "COMPLETED")
+        client.experiment(experiment.id).activate()
+        wait_for(lambda: validated() > saved, "a validation beyond its checkpoint")
+        steps = [one.steps for one in client.trial(trial.id).metrics("validation")]
+        client.experiment(experiment.id).kill()
+    assert outlast(cluster, experiment.id).state == "CANCELED"
+    assert steps == sorted(set(steps))
 
 
 def test_it_learns_on_two_slots(cluster: Machine, tmp_path: Path) -> None:

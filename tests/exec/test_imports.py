@@ -82,6 +82,21 @@ def test_a_package_that_is_found_too_late(place: Place, tmp_path: Path) -> None:
     assert "DET_PRIVATE_VIEW=1" in err
 
 
+def test_checkpoints_of_the_package_itself(place: Place, tmp_path: Path) -> None:
+    """A program that uses its PyTorch part reads what that part saved, also with a PyTorch that reads less by itself;
+    others, and who chose otherwise, load as ever."""
+    package = tmp_path / "with" / "determined"
+    (package / "pytorch").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "pytorch" / "__init__.py").touch()
+    name = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+    look = f"print(os.environ.get({name!r}))"
+    (place.work / "train.py").write_text(f"import os, determined\n{look}\nimport determined.pytorch\n{look}\n")
+    path = f"{SOURCE}:{package.parent}"
+    assert place.run(PYTHONPATH=path) == (0, "None\n1\n", "")
+    assert place.run(PYTHONPATH=path, TORCH_FORCE_WEIGHTS_ONLY_LOAD="1") == (0, "None\nNone\n", "")
+
+
 def _late(root: Path) -> str:
     """A script that finds a package where nobody looks, which looks at what is in the fixed path."""
     package = root / "late" / "determined"

@@ -38,6 +38,12 @@ def test_a_long_text_is_cut() -> None:
     assert len(found) < 400
 
 
+def test_colours_are_left_out() -> None:
+    """A reason is read where nothing paints."""
+    painted = [*TRACEBACK[:3], "\x1b[1;31mValueError: \x1b[0mred"]
+    assert explained("exited with code 1", painted) == "your code raised ValueError: red (exited with code 1)"
+
+
 def test_a_reason_is_explained_by_the_last_lines() -> None:
     """Why the script could not be started, what it raised, else what it said last; and silence adds nothing."""
     assert explained("exited with code 1", ["tenax: this trial cannot start: no room.", ""]) == (

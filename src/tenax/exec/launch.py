@@ -108,11 +108,11 @@ def settle_account(env: MutableMapping[str, str]) -> None:
 
 
 def with_imports(env: Mapping[str, str], directory: str) -> dict[str, str]:
-    """The environment in which Python also finds what lies in ``directory``, after what the task names itself."""
+    """The environment in which Python first looks in ``directory``, which hands over what is found elsewhere."""
     known = env.get("PYTHONPATH", "")
     if directory in known.split(os.pathsep):
         return dict(env)
-    return {**env, "PYTHONPATH": known + os.pathsep + directory if known else directory}
+    return {**env, "PYTHONPATH": directory + os.pathsep + known if known else directory}
 
 
 def replace_process(argv: list[str], env: Mapping[str, str]) -> NoReturn:

@@ -27,6 +27,7 @@ _RANK = re.compile(r"\[rank(\d+)\]: ?")
 #: What a launcher raises about the ranks that it started.
 _LAUNCHERS = re.compile(r"(?:torch\.\S+\.)?ChildFailedError\b")
 _ROOT_CAUSE = "Root Cause (first observed failure):"
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
 
@@ -43,7 +44,7 @@ def explained(reason: str, lines: Sequence[str]) -> str:
 
     A line of one of several ranks begins with ``[rankN]: ``.
     """
-    last = next((line for line in reversed(lines) if line.strip()), "")
+    last = _split(next((line for line in reversed(lines) if line.strip()), ""))[1]
     if last.startswith(_FIRST_PROGRAM):
         return f"{_cut(last[len(_FIRST_PROGRAM) :].rstrip(' .'))} ({reason})"
     raised = exception_line(lines)
@@ -90,6 +91,7 @@ def _last_traceback(lines: Sequence[str]) -> int | None:
 
 def _split(line: str) -> tuple[str, str]:
     """The rank, empty for none, and the rest of a line."""
+    line = _COLOURS.sub("", line)
     match = _RANK.match(line)
     return (match[1], line[match.end() :]) if match else ("", line)
 

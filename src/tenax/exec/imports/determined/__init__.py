@@ -67,6 +67,26 @@ def _become(spec: ModuleSpec) -> None:
     spec.loader.exec_module(module)
 
 
+class _OwnCheckpoints(MetaPathFinder):
+    """Lets a program that imports ``determined.pytorch`` read its own checkpoints with PyTorch 2.6 and newer.
+
+    That package was written when ``torch.load`` read whatever was saved; now it must be told. Only its module's import
+    is looked at; names of this module are gone by then.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        if fullname == "determined.pytorch":
+            import os
+            import sys
+
+            sys.meta_path.remove(self)
+            if not os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD"):
+                os.environ.setdefault("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+        return None
+
+
 class _Same(Loader):
     """Gives a module of ``tenax`` as it is."""
 
@@ -141,6 +161,7 @@ def _serve(name: str) -> object:
 _found = _installed()
 if _found is not None:
     _check_view()
+    sys.meta_path.insert(0, _OwnCheckpoints())
     _become(_found)
 else:
     _load_tenax()
