@@ -41,13 +41,13 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
     columns = [
         output.Column("AGENT"),
         output.Column("STATE", state=True),
-        output.Column("POOL"),
+        output.Column("POOL", cuts=True),
         output.Column("SLOTS", right=True),
         output.Column("FREE", right=True),
         output.Column("TASKS", right=True),
         output.Column("DEVICES", wraps=True),
-        output.Column("ADDRESS"),
-        output.Column("LAST SEEN"),
+        output.Column("ADDRESS", spare=True),
+        output.Column("LAST SEEN", spare=True),
     ]
     output.listing(columns, [_row(agent) for agent in agents], [agent.raw for agent in agents], as_json, as_csv)
     if not agents and pool is None and state is None:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     output.Column("ID"),
-    output.Column("DESCRIPTION"),
+    output.Column("DESCRIPTION", cuts=True),
     output.Column("STATE", state=True),
     output.Column("EXIT", right=True),
-    output.Column("OWNER"),
-    output.Column("POOL"),
-    output.Column("STARTED"),
-    output.Column("TOOK", right=True),
+    output.Column("OWNER", cuts=True),
+    output.Column("POOL", spare=True),
+    output.Column("STARTED", spare=True),
+    output.Column("TOOK", right=True, spare=True),
     output.Column("REASON", wraps=True),
 )
 

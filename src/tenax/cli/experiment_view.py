@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 _LIST = (
     Column("ID", right=True),
-    Column("NAME"),
+    Column("NAME", cuts=True),
     Column("STATE", state=True),
     Column("PROGRESS", right=True),
     Column("TRIALS", right=True),
     Column("BEST", right=True),
-    Column("OWNER"),
-    Column("SEARCHER"),
-    Column("STARTED"),
-    Column("TOOK", right=True),
+    Column("OWNER", cuts=True),
+    Column("SEARCHER", spare=True),
+    Column("STARTED", spare=True),
+    Column("TOOK", right=True, spare=True),
     Column("REASON", wraps=True),
 )
 
@@ -105,9 +105,9 @@ def trial_cells(
             Column("BEST" if for_programs else f"BEST {metric}", right=True),
             lambda one: output.number(best_of(one, metric)),
         ),
-        (Column("LATEST", right=True), lambda one: output.number(latest_of(one, metric))),
-        (Column("RESTARTS", right=True), lambda one: str(one.restarts)),
-        (Column("TOOK", right=True), lambda one: output.between(one.started, one.ended)),
+        (Column("LATEST", right=True, spare=True), lambda one: output.number(latest_of(one, metric))),
+        (Column("RESTARTS", right=True, spare=True), lambda one: str(one.restarts)),
+        (Column("TOOK", right=True, spare=True), lambda one: output.between(one.started, one.ended)),
         (Column("HYPERPARAMETERS", wraps=True), lambda one: _values(one, names)),
         (Column("REASON", wraps=True), lambda one: one.reason),
     ]

@@ -118,7 +118,7 @@ class Follower:
         room = max(3, live.console.height - 7)
         trials = self._to_show(experiment)[:room]
         if trials:
-            parts += [Text(), output.grid(*trial_cells(experiment.metric, trials), one_line=True)]
+            parts += [Text(), output.grid(*trial_cells(experiment.metric, trials))]
         parts.append(Text(self._hint, style="bright_black"))
         return Group(*parts)
 

@@ -60,9 +60,9 @@ def _show(found: Garbage, as_json: bool, as_csv: bool) -> None:
         output.Column("CHECKPOINT"),
         output.Column("FATE"),
         output.Column("TRIAL", right=True),
-        output.Column("STEPS", right=True),
+        output.Column("STEPS", right=True, spare=True),
         output.Column(found.metric, right=True),
-        output.Column("SIZE", right=True),
+        output.Column("SIZE", right=True, spare=True),
         output.Column("WHY", wraps=True),
     ]
     rows = [

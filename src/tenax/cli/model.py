@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     output.Column("ID", right=True),
-    output.Column("NAME"),
+    output.Column("NAME", cuts=True),
     output.Column("VERSIONS", right=True),
-    output.Column("OWNER"),
+    output.Column("OWNER", spare=True),
     output.Column("LABELS", wraps=True),
-    output.Column("CHANGED"),
+    output.Column("CHANGED", spare=True),
     output.Column("DESCRIPTION", wraps=True),
 )
 _VERSIONS = (
     output.Column("VERSION", right=True),
-    output.Column("NAME"),
+    output.Column("NAME", cuts=True),
     output.Column("CHECKPOINT"),
     output.Column("EXPERIMENT", right=True),
     output.Column("TRIAL", right=True),
-    output.Column("STEPS", right=True),
-    output.Column("METRIC", right=True),
-    output.Column("OWNER"),
-    output.Column("REGISTERED"),
+    output.Column("STEPS", right=True, spare=True),
+    output.Column("METRIC", right=True, spare=True),
+    output.Column("OWNER", spare=True),
+    output.Column("REGISTERED", spare=True),
 )
 _ORDERS = ("name", "description", "creation_time", "last_updated_time", "num_versions", "workspace")
 

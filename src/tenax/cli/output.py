@@ -6,17 +6,18 @@ import datetime
 import json
 import math
 import os
+import shutil
 import sys
-import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Iterable, List, Mapping, Optional, Sequence
 
 import click
 
+from tenax.cli import layout
+from tenax.cli.layout import Column as Column
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 #: Of a column whose text may be broken.
 _LEAST_WIDTH = 24
@@ -43,31 +44,48 @@ _COLORS = {
 }
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a table."""
-
-    title: str
-    #: Numbers stand to the right.
-    right: bool = False
-    #: What it holds decides its colour.
-    state: bool = False
-    #: It may be broken into lines on a narrow terminal; the others stay whole.
-    wraps: bool = False
-
-
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
     """Print a table: with colour and fitted to its width on a terminal, as plain aligned text elsewhere."""
     listed = [list(row) for row in rows]
-    if sys.stdout.isatty():
-        console().print(grid(columns, listed))
-    else:
+    if not sys.stdout.isatty():
         for line in plain(columns, listed):
             print(line)
+        return
+    room = shutil.get_terminal_size().columns
+    fitted = layout.fit(columns, listed, room)
+    head = [columns[index].title for index in fitted.shown]
+    for line in _side_by_side(columns, fitted, head):
+        click.secho(line, bold=True)
+    for row in listed:
+        for line in _side_by_side(columns, fitted, [row[index] for index in fitted.shown]):
+            click.echo(line)
+        for line in layout.below(row, fitted, room):
+            click.secho(line, dim=True)
+    if fitted.left_out:
+        say(f"This terminal is too narrow for {', '.join(fitted.left_out)}: --csv and --json have everything.")
 
 
-def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, one_line: bool = False) -> RenderableType:
-    """A table for a terminal; ``one_line``: what is too long is cut instead of broken."""
+def _side_by_side(columns: Sequence[Column], fitted: layout.Fitted, cells: Sequence[str]) -> List[str]:
+    """The lines of one row, without what goes below it; states are coloured."""
+    shown = [columns[index] for index in fitted.shown]
+    blocks = [
+        layout.broken(cell, room) if column.wraps else [layout.cut(cell, room)]
+        for column, cell, room in zip(shown, cells, fitted.widths)
+    ]
+    lines = []
+    for number in range(max((len(block) for block in blocks), default=0)):
+        parts = []
+        for column, block, room in zip(shown, blocks, fitted.widths):
+            text = block[number] if number < len(block) else ""
+            color = _style(text) if column.state else ""
+            laid = layout.padded(text, room, column.right)
+            parts.append(click.style(laid, fg=color) if color else laid)
+        lines.append("  ".join(parts).rstrip())
+    return lines
+
+
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> RenderableType:
+    """A table that is drawn again and again on a terminal: what is too long for a line is cut."""
     from rich.table import Table
     from rich.text import Text
 
@@ -77,14 +95,12 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, one_line: 
             column.title,
             justify="right" if column.right else "left",
             no_wrap=not column.wraps,
-            overflow="fold" if column.wraps and not one_line else "ellipsis",
+            overflow="ellipsis",
             min_width=_LEAST_WIDTH if column.wraps else None,
         )
     for row in rows:
-        cells = []
-        for column, cell in zip(columns, row):
-            # A column that may be narrowed, with text that is not broken: it is cut.
-            cells.append(Text(cell, style=_style(cell) if column.state else "", no_wrap=one_line or None))
+        cells = [Text(cell, style=_style(cell) if column.state else "", no_wrap=True)
+                 for column, cell in zip(columns, row)]  # fmt: skip
         shown.add_row(*cells)
     return shown
 
@@ -92,9 +108,11 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, one_line: 
 def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> List[str]:
     """The lines of a table without colour, as wide as they need to be."""
     lines = [[column.title for column in columns], *rows]
-    widths = [max(_width(line[index]) for line in lines) for index in range(len(columns))]
+    widths = [max(layout.width(line[index]) for line in lines) for index in range(len(columns))]
     return [
-        "  ".join(_padded(cell, width, column.right) for cell, width, column in zip(line, widths, columns)).rstrip()
+        "  ".join(
+            layout.padded(cell, width, column.right) for cell, width, column in zip(line, widths, columns)
+        ).rstrip()
         for line in lines
     ]
 
@@ -122,10 +140,10 @@ def listing(
 
 def pairs(rows: Sequence[Sequence[str]]) -> None:
     """Print names and values, one pair a line."""
-    width = max((_width(name) for name, _ in rows), default=0)
+    width = max((layout.width(name) for name, _ in rows), default=0)
     for name, value in rows:
         first, *rest = value.splitlines() or [""]
-        click.echo(click.style(_padded(name, width, False), bold=True) + "  " + first)
+        click.echo(click.style(layout.padded(name, width, False), bold=True) + "  " + first)
         for line in rest:
             click.echo(" " * (width + 2) + line)
 
@@ -154,13 +172,6 @@ def state(word: str) -> str:
     """A state in its colour; click takes the colour out again where it cannot be shown."""
     color = _style(word)
     return click.style(word, fg=color) if color else word
-
-
-def console() -> Console:
-    """The terminal on stdout."""
-    from rich.console import Console
-
-    return Console(highlight=False, emoji=False, markup=False)
 
 
 def plain_please() -> bool:
@@ -234,12 +245,3 @@ def assignments(values: Mapping[str, Json]) -> str:
 
 def _style(word: str) -> str:
     return _COLORS.get(word.rpartition("_")[2], "")
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
-
-
-def _padded(text: str, width: int, right: bool) -> str:
-    gap = " " * (width - _width(text))
-    return gap + text if right else text + gap

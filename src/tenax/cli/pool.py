@@ -33,12 +33,12 @@ def list_(access: Access, as_json: bool, as_csv: bool) -> None:
         output.Column("AGENTS", right=True),
         output.Column("SLOTS", right=True),
         output.Column("USED", right=True),
-        output.Column("TYPE"),
+        output.Column("TYPE", spare=True),
         output.Column("WAITING", right=True),
         output.Column("RUNNING", right=True),
-        output.Column("PREEMPTION"),
-        output.Column("DEFAULT FOR"),
-        output.Column("BOUND"),
+        output.Column("PREEMPTION", spare=True),
+        output.Column("DEFAULT FOR", spare=True),
+        output.Column("BOUND", spare=True),
         output.Column("DESCRIPTION", wraps=True),
     ]
     output.listing(columns, [_row(pool) for pool in pools], [pool.raw for pool in pools], as_json, as_csv)

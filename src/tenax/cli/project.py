@@ -22,21 +22,21 @@ Function = TypeVar("Function", bound=Callable[..., object])
 _COLUMNS = (
     output.Column("ID", right=True),
     output.Column("KEY"),
-    output.Column("NAME"),
-    output.Column("WORKSPACE"),
-    output.Column("EXPERIMENTS", right=True),
-    output.Column("ACTIVE", right=True),
-    output.Column("OWNER"),
+    output.Column("NAME", cuts=True),
+    output.Column("WORKSPACE", cuts=True),
+    output.Column("EXPERIMENTS", right=True, spare=True),
+    output.Column("ACTIVE", right=True, spare=True),
+    output.Column("OWNER", spare=True),
     output.Column("STATE", state=True),
     output.Column("DESCRIPTION", wraps=True),
 )
 _EXPERIMENTS = (
     output.Column("ID", right=True),
-    output.Column("NAME"),
+    output.Column("NAME", cuts=True),
     output.Column("STATE", state=True),
     output.Column("TRIALS", right=True),
     output.Column("BEST", right=True),
-    output.Column("OWNER"),
+    output.Column("OWNER", spare=True),
     output.Column("STARTED"),
 )
 _ORDERS = ("id", "name", "description", "creation_time", "last_experiment_start_time")

@@ -40,16 +40,16 @@ def list_(
     jobs = [job for job in list_jobs(access.session(), pool, states) if owner in (None, job.username)]
     columns = [
         output.Column("#", right=True),
-        output.Column("JOB"),
-        output.Column("TYPE"),
+        output.Column("JOB", spare=True),
+        output.Column("TYPE", spare=True),
         output.Column("ID"),
-        output.Column("NAME"),
-        output.Column("USER"),
-        output.Column("POOL"),
-        output.Column("PRIORITY", right=True),
+        output.Column("NAME", cuts=True),
+        output.Column("USER", cuts=True),
+        output.Column("POOL", spare=True),
+        output.Column("PRIORITY", right=True, spare=True),
         output.Column("SLOTS", right=True),
         output.Column("STATE", state=True),
-        output.Column("SUBMITTED"),
+        output.Column("SUBMITTED", spare=True),
         output.Column("REASON", wraps=True),
     ]
     output.listing(columns, [_row(job) for job in jobs], [job.raw for job in jobs], as_json, as_csv)
@@ -124,7 +124,7 @@ def stats(access: Access, as_json: bool, as_csv: bool) -> None:
         day = reading.text(last, "periodStart")
         rows.append([reading.text(one, "resourcePool"), waiting, running, day, output.duration(waited)])
     columns = [
-        output.Column("POOL"),
+        output.Column("POOL", spare=True),
         output.Column("WAITING", right=True),
         output.Column("RUNNING", right=True),
         output.Column("LAST DAY"),

@@ -58,12 +58,12 @@ def list_(
     names = list({name: None for run in runs for name in run.hparams})
     columns = (
         output.Column("RUN", right=True),
-        output.Column("NAME"),
+        output.Column("NAME", cuts=True),
         output.Column("EXPERIMENT", right=True),
         output.Column("STATE", state=True),
         output.Column("METRIC", right=True),
-        output.Column("STARTED"),
-        output.Column("TOOK", right=True),
+        output.Column("STARTED", spare=True),
+        output.Column("TOOK", right=True, spare=True),
         *(output.Column(name, right=True) for name in names),
         output.Column("OF", wraps=True),
     )

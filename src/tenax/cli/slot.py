@@ -34,7 +34,7 @@ def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: b
     columns = [
         output.Column("AGENT"),
         output.Column("SLOT", right=True),
-        output.Column("TYPE"),
+        output.Column("TYPE", spare=True),
         output.Column("STATE", state=True),
         output.Column("CONTAINER"),
         output.Column("DEVICE", wraps=True),

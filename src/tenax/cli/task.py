@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     output.Column("TASK"),
-    output.Column("NAME"),
+    output.Column("NAME", cuts=True),
     output.Column("SLOTS", right=True),
-    output.Column("AGENTS"),
-    output.Column("POOL"),
-    output.Column("PRIORITY", right=True),
-    output.Column("SINCE"),
+    output.Column("AGENTS", cuts=True),
+    output.Column("POOL", spare=True),
+    output.Column("PRIORITY", right=True, spare=True),
+    output.Column("SINCE", spare=True),
 )
 
 

@@ -12,10 +12,10 @@ from tenax.cli.access import Access, json_option, list_options, pass_access
 from tenax.cli.lazy import Group
 
 _COLUMNS = (
-    output.Column("NAME"),
-    output.Column("WORKSPACE"),
-    output.Column("OWNER"),
-    output.Column("CHANGED"),
+    output.Column("NAME", cuts=True),
+    output.Column("WORKSPACE", cuts=True),
+    output.Column("OWNER", cuts=True),
+    output.Column("CHANGED", spare=True),
 )
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 

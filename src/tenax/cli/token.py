@@ -118,8 +118,8 @@ def _show(found: List[AccessToken], as_json: bool, as_csv: bool) -> None:
         output.Column("ID", right=True),
         output.Column("USER ID", right=True),
         output.Column("STATE"),
-        output.Column("EXPIRES"),
-        output.Column("MADE"),
+        output.Column("EXPIRES", spare=True),
+        output.Column("MADE", spare=True),
         output.Column("DESCRIPTION", wraps=True),
     ]
     now = datetime.datetime.now(datetime.timezone.utc)

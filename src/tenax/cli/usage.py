@@ -86,13 +86,13 @@ def raw(access: Access, after: Optional[str], before: Optional[str], as_json: bo
     entries = usage.attempts(access.session(), begins, ends)
     columns = [
         output.Column("ATTEMPT"),
-        output.Column("TYPE"),
-        output.Column("USER"),
-        output.Column("POOL"),
-        output.Column("AGENTS"),
+        output.Column("TYPE", spare=True),
+        output.Column("USER", cuts=True),
+        output.Column("POOL", spare=True),
+        output.Column("AGENTS", cuts=True),
         output.Column("SLOTS", right=True),
-        output.Column("STARTED"),
-        output.Column("ENDED"),
+        output.Column("STARTED", spare=True),
+        output.Column("ENDED", spare=True),
         output.Column("TIME", right=True),
     ]
     rows = [

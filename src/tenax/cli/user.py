@@ -92,12 +92,12 @@ def list_(access: Access, everyone: bool, admins: bool, name: Optional[str], as_
     found = list_users(access.session(), active=None if everyone else True, admin=admins or None, name=name)
     columns = [
         output.Column("ID", right=True),
-        output.Column("NAME"),
+        output.Column("NAME", cuts=True),
         output.Column("DISPLAY NAME", wraps=True),
         output.Column("ROLE"),
         output.Column("STATE"),
-        output.Column("LAST LOGIN"),
-        output.Column("RUNS AS"),
+        output.Column("LAST LOGIN", spare=True),
+        output.Column("RUNS AS", spare=True),
     ]
     rows: List[List[str]] = []
     for user in found:

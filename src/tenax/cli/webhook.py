@@ -28,9 +28,9 @@ def list_(access: Access, as_json: bool, as_csv: bool) -> None:
     found = list_webhooks(access.session())
     columns = [
         output.Column("ID", right=True),
-        output.Column("NAME"),
+        output.Column("NAME", cuts=True),
         output.Column("TYPE"),
-        output.Column("HEARS OF"),
+        output.Column("HEARS OF", cuts=True),
         output.Column("TRIGGERS", wraps=True),
         output.Column("URL", wraps=True),
     ]

@@ -19,8 +19,8 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 _COLUMNS = (
     output.Column("ID", right=True),
-    output.Column("NAME"),
-    output.Column("OWNER"),
+    output.Column("NAME", cuts=True),
+    output.Column("OWNER", cuts=True),
     output.Column("PROJECTS", right=True),
     output.Column("EXPERIMENTS", right=True),
     output.Column("STATE", state=True),
