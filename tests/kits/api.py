@@ -56,6 +56,9 @@ class Client:
     async def post(self, path: str, body: object = None) -> httpx2.Response:
         return await self.ask("POST", path, body)
 
+    async def put(self, path: str, body: object = None) -> httpx2.Response:
+        return await self.ask("PUT", path, body)
+
     async def patch(self, path: str, body: object = None) -> httpx2.Response:
         return await self.ask("PATCH", path, body)
 

@@ -161,7 +161,7 @@ async def _folders(world: World) -> None:
     version = {"checkpointUuid": OTHER_CHECKPOINT}
     await asked(owner, "POST", "/api/v1/models/model/versions", version)
     await asked(owner, "POST", "/api/v1/templates/template", {"config": {"resources": {"slots": 0}}})
-    world.names |= {"version": 1, "template": "template"}
+    world.names |= {"version": 1, "template": "template", "workload_type": "EXPERIMENT"}
 
 
 async def _experiments(world: World) -> None:

@@ -1,6 +1,6 @@
-"""Installs what tests need from the system, where it may: a Docker engine. Safe to run again.
+"""Installs what tests need from the system, where it may: a Docker engine, curl. Safe to run again.
 
-As root on Debian or Ubuntu it installs ``docker.io`` with apt. Elsewhere it says what is missing and which tests will
+As root on Debian or Ubuntu it installs them with apt. Elsewhere it says what is missing and which tests will
 not run; in CI (the variable ``CI`` is set) that is an error, because there nothing may be skipped.
 """
 
@@ -11,18 +11,23 @@ import shutil
 import subprocess
 import sys
 
-PACKAGES = {"dockerd": "docker.io"}
+#: Program -> its package, and what its absence means.
+PACKAGES = {
+    "dockerd": ("docker.io", "the tests marked 'docker' are not run"),
+    "curl": ("curl", "the test of `det dev curl` fails"),
+}
 
 
 def main() -> int:
     """Install what is missing. Returns 1 where CI lacks something."""
     missing = [program for program in PACKAGES if shutil.which(program, path=_path()) is None]
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
-        _install([PACKAGES[program] for program in missing])
+        _install([PACKAGES[program][0] for program in missing])
         missing = [program for program in missing if shutil.which(program, path=_path()) is None]
     for program in missing:
-        print(f"{program} is not installed and cannot be installed here: install {PACKAGES[program]}.", file=sys.stderr)
-        print("Until then the tests marked 'docker' are not run.", file=sys.stderr)
+        package, until_then = PACKAGES[program]
+        print(f"{program} is not installed and cannot be installed here: install {package}.", file=sys.stderr)
+        print(f"Until then {until_then}.", file=sys.stderr)
     return 1 if missing and os.environ.get("CI") else 0
 
 

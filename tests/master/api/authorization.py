@@ -178,6 +178,7 @@ POLICIES: dict[str, Allow] = {
     "ReportRemovals": Allow.TASK,
     # Tasks.
     "GetTasks": Allow.USER,
+    "GetActiveTasksCount": Allow.USER,
     "GetTask": Allow.USER,
     "GetTaskAcceleratorData": Allow.USER,
     "CreateGenericTask": Allow.USER,
@@ -197,6 +198,14 @@ POLICIES: dict[str, Allow] = {
     "PostTemplate": Allow.USER,
     "PatchTemplateConfig": Allow.USER,
     "DeleteTemplate": Allow.USER,
+    "PutTemplate": Allow.USER,
+    "PatchTemplateName": Allow.USER,
+    # Not offered yet: config policies.
+    **{
+        verb + place: Allow.USER
+        for verb in ("Get", "Put", "Delete")
+        for place in ("GlobalConfigPolicies", "WorkspaceConfigPolicies")
+    },
     # Not offered yet: notebooks, shells, TensorBoards.
     **{
         operation.format(name): Allow.USER

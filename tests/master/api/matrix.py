@@ -333,11 +333,15 @@ ARTIFACTS: dict[str, Row] = {
     "PostTemplate": Row(_ALL, {"config": {}}, at={"template_name": "new"}),
     "PatchTemplateConfig": Row(_OWNERS, {"description": "new"}),
     "DeleteTemplate": Row(_OWNERS),
+    "PutTemplate": Row(_OWNERS, {"config": {"description": "new"}}),
+    "PatchTemplateName": Row(_OWNERS, {"oldName": "$template", "newName": "renamed"}),
 }
 
 _NOT_OFFERED = (
     *("IdleNotebook", "LaunchNotebook", "GetNotebook", "KillNotebook", "SetNotebookPriority"),
     *("LaunchShell", "GetShell", "KillShell", "SetShellPriority"),
+    *("GetGlobalConfigPolicies", "PutGlobalConfigPolicies", "DeleteGlobalConfigPolicies"),
+    *("GetWorkspaceConfigPolicies", "PutWorkspaceConfigPolicies", "DeleteWorkspaceConfigPolicies"),
     *("LaunchTensorboard", "GetTensorboard", "KillTensorboard", "SetTensorboardPriority"),
 )
 _LINE = {"task_id": "$task", "timestamp": "2026-01-02T03:04:05Z", "log": "x\n", "level": "LEVEL_INFO"}
@@ -347,6 +351,7 @@ TASKS: dict[str, Row] = {
     "GetShells": Row(_ALL),
     "GetTensorboards": Row(_ALL),
     "GetTasks": Row(_ALL),
+    "GetActiveTasksCount": Row(_ALL),
     "GetTask": Row(_ALL),
     "GetTaskAcceleratorData": Row(_ALL),
     "GetTaskContextDirectory": Row(_ALL),

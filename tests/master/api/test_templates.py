@@ -41,6 +41,35 @@ async def test_only_owners_and_administrators_change_a_template(api: Api) -> Non
     assert (await api.admin.delete(f"{TEMPLATES}/b")).status_code == 200
 
 
+async def test_put_makes_one_or_replaces_its_configuration(api: Api) -> None:
+    """Its owner stays, and its workspace: another one is refused, and so is another's hand."""
+    path = "/api/v1/templates/put"
+    made = (await api.user.put(path, {"config": {"description": "first"}})).json()["template"]
+    assert (made["workspaceId"], made["config"]) == (1, {"description": "first"})
+    changed = (await api.admin.put(path, {"name": "put", "workspaceId": 1, "config": {"description": "second"}})).json()
+    assert changed["template"]["config"] == {"description": "second"}
+    assert changed["template"]["userId"] == made["userId"]
+    assert (await api.user.put(path, {"config": {}, "workspaceId": 4711})).status_code == 400
+    await api.admin.post("/api/v1/templates/admins", {"config": {}})
+    assert (await api.user.put("/api/v1/templates/admins", {"config": {}})).status_code == 403
+    assert (await api.user.put("/api/v1/templates/none", {"config": {"slots": []}})).status_code == 400
+    assert (await api.user.get("/api/v1/templates/none")).status_code == 404
+
+
+async def test_a_template_is_renamed(api: Api) -> None:
+    """By who may change it, to a name that is free."""
+    for name in ("old", "taken"):
+        await api.user.post(f"/api/v1/templates/{name}", {"config": {"description": name}})
+    await api.admin.post("/api/v1/templates/admins", {"config": {}})
+    path = "/api/v1/template/rename"
+    for asked, status in (("taken", 409), (" ", 400), ("new", 200)):
+        assert (await api.user.patch(path, {"oldName": "old", "newName": asked})).status_code == status, asked
+    assert (await api.user.get("/api/v1/templates/old")).status_code == 404
+    assert (await api.user.get("/api/v1/templates/new")).json()["template"]["config"] == {"description": "old"}
+    assert (await api.user.patch(path, {"oldName": "old", "newName": "x"})).status_code == 404
+    assert (await api.user.patch(path, {"oldName": "admins", "newName": "x"})).status_code == 403
+
+
 async def test_the_list_is_filtered_and_paged(api: Api) -> None:
     """By a part of the name, by workspace."""
     for name in ("beta", "alpha", "team/gamma"):

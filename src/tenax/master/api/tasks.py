@@ -19,6 +19,7 @@ from tenax.master.store.listings_tasks import AllocationView, OpenAllocation
 from tenax.wire.api.machines import Device, DeviceType
 from tenax.wire.api.tasks import (
     AcceleratorData,
+    ActiveTasksCount,
     Allocation,
     AllocationSummary,
     Devices,
@@ -42,6 +43,19 @@ async def get_tasks(master: MasterDep) -> GetTasksResponse:
     async with master.db.connection() as conn:
         found = await listings_tasks.open_allocations(conn)
     return GetTasksResponse(allocation_id_to_summary={one.allocation_id: _summary(one) for one in found})
+
+
+@routes.get("/api/v1/tasks/count", "GetActiveTasksCount", allow=Allow.USER)
+async def count_tasks(master: MasterDep) -> ActiveTasksCount:
+    """How many launched tasks wait or run, by kind."""
+    async with master.db.connection() as conn:
+        found = await listings_tasks.active_by_kind(conn)
+    return ActiveTasksCount(
+        commands=found.get("COMMAND", 0),
+        notebooks=found.get("NOTEBOOK", 0),
+        shells=found.get("SHELL", 0),
+        tensorboards=found.get("TENSORBOARD", 0),
+    )
 
 
 @routes.get("/api/v1/tasks/{task_id}", "GetTask", allow=Allow.USER)

@@ -24,6 +24,7 @@ from tenax.master.store import templates, workspaces
 from tenax.wire.api.message import Document, Empty
 from tenax.wire.api.templates import (
     GetTemplatesResponse,
+    PatchTemplateNameRequest,
     PostTemplateRequest,
     Template,
     TemplateResponse,
@@ -73,6 +74,40 @@ async def post_template(
         await templates.create(conn, template_name, workspace_id, caller.person.id, config)
         made = await templates.get(conn, template_name)
     return TemplateResponse(template=_message(made, caller))
+
+
+@routes.put("/api/v1/templates/{template_name:path}", "PutTemplate", allow=Allow.USER)
+async def put_template(
+    master: MasterDep, caller: CallerDep, template_name: str, body: PostTemplateRequest
+) -> TemplateResponse:
+    """Make it, or replace the configuration of the one there is; that stays in its workspace."""
+    _check_name(template_name)
+    config = await _checked(body.config)
+    async with master.db.transaction() as conn:
+        found = await templates.lock_if_there(conn, template_name)
+        if found is None:
+            workspace_id = body.workspace_id or DEFAULT_WORKSPACE_ID
+            await workspaces.hold(conn, workspace_id)
+            await templates.create(conn, template_name, workspace_id, caller.person.id, config)
+        else:
+            caller.may_change(found.owner_id, f"template {template_name!r}")
+            if body.workspace_id not in (0, found.workspace_id):
+                raise InvalidInput(f"template {template_name!r} is in workspace {found.workspace_id}, where it stays")
+            await templates.set_config(conn, found, config)
+        told = await templates.get(conn, template_name)
+    return TemplateResponse(template=_message(told, caller))
+
+
+@routes.patch("/api/v1/template/rename", "PatchTemplateName", allow=Allow.USER)
+async def rename(master: MasterDep, caller: CallerDep, body: PatchTemplateNameRequest) -> TemplateResponse:
+    """Give it another name; what was submitted with it stays as it is."""
+    _check_name(body.new_name)
+    async with master.db.transaction() as conn:
+        found = await templates.lock(conn, body.old_name)
+        caller.may_change(found.owner_id, f"template {body.old_name!r}")
+        await templates.rename(conn, found, body.new_name)
+        renamed = await templates.get(conn, body.new_name)
+    return TemplateResponse(template=_message(renamed, caller))
 
 
 @routes.patch("/api/v1/templates/{template_name:path}", "PatchTemplateConfig", allow=Allow.USER)

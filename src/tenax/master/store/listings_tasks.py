@@ -95,6 +95,11 @@ async def accelerators(conn: Connection, task_id: str) -> list[AcceleratorsView]
     return [AcceleratorsView(**row) for row in await conn.fetch(Q.accelerators, task_id)]
 
 
+async def active_by_kind(conn: Connection) -> dict[str, int]:
+    """How many launched tasks have not ended, by kind."""
+    return {row["kind"]: row["tasks"] for row in await conn.fetch(Q.active_by_kind)}
+
+
 async def open_allocations(conn: Connection) -> list[OpenAllocation]:
     """All attempts that wait or run, the oldest first."""
     return [OpenAllocation(**row) for row in await conn.fetch(Q.open_allocations)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asyncpg import Connection
+from asyncpg.exceptions import UniqueViolationError
 
 from tenax.errors import AlreadyExists, NotFound, Stale
 from tenax.jsonvalue import JsonObject
@@ -65,6 +66,12 @@ async def lock(conn: Connection, name: str) -> Template:
     return await get(conn, name)
 
 
+async def lock_if_there(conn: Connection, name: str) -> Template | None:
+    """As `lock`; None where there is none."""
+    row = await conn.fetchrow(Q.lock, name)
+    return None if row is None else await get(conn, name)
+
+
 async def count(conn: Connection, wanted: TemplateFilter) -> int:
     """How many match."""
     total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(wanted))
@@ -92,6 +99,15 @@ async def set_config(conn: Connection, template: Template, config: JsonObject) -
     """Replace the configuration of a locked template. Raises Stale."""
     if await conn.fetchval(Q.set_config, template.name, template.version, config) is None:
         raise Stale
+
+
+async def rename(conn: Connection, template: Template, name: str) -> None:
+    """Give a locked template another name. Raises AlreadyExists, Stale."""
+    try:
+        if await conn.fetchval(Q.rename, template.name, template.version, name) is None:
+            raise Stale
+    except UniqueViolationError:
+        raise AlreadyExists(f"there is a template {name!r} already: choose another name") from None
 
 
 async def delete(conn: Connection, name: str) -> None:

@@ -81,6 +81,15 @@ class GetTaskResponse(Message):
     task: Task
 
 
+class ActiveTasksCount(Message):
+    """How many launched tasks wait or run, by kind."""
+
+    commands: int
+    notebooks: int
+    shells: int
+    tensorboards: int
+
+
 class CreateGenericTaskRequest(Message):
     """A generic task to create."""
 

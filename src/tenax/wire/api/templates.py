@@ -35,6 +35,13 @@ class PostTemplateRequest(Message):
     workspace_id: int = 0
 
 
+class PatchTemplateNameRequest(Message):
+    """Another name for a template."""
+
+    old_name: str
+    new_name: str
+
+
 class TemplateResponse(Message):
     """One template."""
 

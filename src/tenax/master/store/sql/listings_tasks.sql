@@ -41,6 +41,12 @@ left join lateral (
 where a.task_id = $1 and (m.container_id is not null or c.slots <> '{}')
 order by c.allocation_id, c.container_id;
 
+-- name: active_by_kind
+select t.kind, count(*)::int as tasks
+from launched_tasks l join tasks t on t.task_id = l.task_id
+where l.ended_at is null
+group by t.kind;
+
 -- name: open_allocations
 select a.allocation_id, a.task_id, a.slots, a.requested_at, t.kind, t.trial_id, tr.experiment_id, j.pool, j.priority,
        d.name as experiment_name, l.description,

@@ -17,5 +17,10 @@ update templates set config = $3, version = version + 1, modified_at = now()
 where name = $1 and version = $2
 returning name;
 
+-- name: rename
+update templates set name = $3, version = version + 1, modified_at = now()
+where name = $1 and version = $2
+returning name;
+
 -- name: delete
 delete from templates where name = $1 returning name;
