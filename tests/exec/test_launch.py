@@ -57,6 +57,16 @@ def test_environment_is_left_alone_where_it_fits() -> None:
     assert launch.with_interpreter(env, sys.executable) == env
 
 
+@pytest.mark.parametrize("launcher", ["deepspeed", "horovod"])
+def test_launchers_that_need_ssh(launcher: str) -> None:
+    """Are refused where there are other machines to reach, with what else can be done."""
+    line = f"python3 -m determined.launch.{launcher} -- python3 train.py"
+    for entrypoint in (line, line.split()):
+        with pytest.raises(InvalidInput, match=r"over ssh.*is_single_node.*torch_distributed"):
+            launch.check_reaches_others(entrypoint)  # type: ignore[arg-type]
+    launch.check_reaches_others("python3 -m determined.launch.torch_distributed python3 train.py")
+
+
 def test_a_user_without_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As an image's container has it: a home that can be written, a name, and what pip installs for it on PATH."""
     monkeypatch.chdir(tmp_path)

@@ -222,6 +222,14 @@ def test_rendezvous(place: Place, master: TaskMaster) -> None:
     }
 
 
+def test_a_launcher_that_cannot_reach_the_others(place: Place, master: TaskMaster) -> None:
+    """It is refused in words before anybody waits."""
+    place.configure(resources={"slots_per_trial": 2}, entrypoint="python3 -m determined.launch.deepspeed train.py")
+    code, out, err = place.run()
+    assert (code, out, master.requests) == (1, "", [])
+    assert "over ssh" in err
+
+
 def test_rendezvous_that_fails(place: Place, master: TaskMaster) -> None:
     """The master's words about who is missing are the trial's error."""
     two_containers(place)

@@ -91,6 +91,15 @@ def test_missing_host_path_is_not_made(tmp_path: Path) -> None:
     assert not (tmp_path / "gone").exists()
 
 
+def test_a_file_where_a_directory_belongs(tmp_path: Path) -> None:
+    """Is told as what it is."""
+    (tmp_path / "file").touch()
+    place = {"type": "shared_fs", "host_path": str(tmp_path / "file")}
+    storage = config.from_config(place, mount=str(tmp_path / "no-mount"))
+    with pytest.raises(StorageFailed, match=r"is no directory there\. Name a directory"):
+        storage.validate()
+
+
 def test_unwritable(tmp_path: Path) -> None:
     """A place that cannot be written fails with its name, the user and what to do."""
     (tmp_path / "file").write_text("a file, not a directory")

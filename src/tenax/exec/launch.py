@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _./:,@%+=-")
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.")
+#: Launchers of Determined's package that take sshd on every member for granted.
+_OVER_SSH = ("determined.launch.deepspeed", "determined.launch.horovod")
 
 
 class CannotLaunch(InvalidInput):
@@ -54,6 +56,18 @@ def names_a_class(entrypoint: Json) -> bool:
 def starting_a_class(entrypoint: Json) -> list[str]:
     """What Determined's own library does with the name of a Trial class."""
     return ["python3", "-m", "determined.launch.torch_distributed", "--", "--trial", str(entrypoint).strip()]
+
+
+def check_reaches_others(entrypoint: Json) -> None:
+    """Refuse what would start ranks on the other members by itself, and cannot. Raises InvalidInput."""
+    words = " ".join(map(str, entrypoint)) if isinstance(entrypoint, list) else str(entrypoint or "")
+    for launcher in _OVER_SSH:
+        if launcher in words:
+            raise InvalidInput(
+                f"{launcher} starts ranks on other machines over ssh, and tasks have no keys for that here: ask for no "
+                "more slots than one machine has (resources.is_single_node: true), or start the script with "
+                "determined.launch.torch_distributed"
+            )
 
 
 def find_program(name: str, path: str) -> str:

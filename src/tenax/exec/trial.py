@@ -46,6 +46,8 @@ def main() -> int:
             argv = launch.starting_a_class(entrypoint)
         else:
             argv = launch.argv_of(entrypoint, env.get("PATH", ""))
+        if trial.members_expected():
+            launch.check_reaches_others(entrypoint)
         addresses = prepare.meet(trial)
         if len(addresses) > 1:
             env["DET_CHIEF_IP"] = addresses[0]

@@ -158,6 +158,8 @@ class DirectoryStorage(Storage):
         return os.path.join(self.base, f".{checked_id(storage_id)}.partial")
 
     def _make_base(self) -> None:
+        if self._root is not None and os.path.exists(self._root) and not os.path.isdir(self._root):
+            raise NotADirectoryError(errno.ENOTDIR, "it is no directory there")
         if self._root is not None and not os.path.isdir(self._root):
             raise FileNotFoundError(errno.ENOENT, "it does not exist there")
         os.makedirs(self.base, exist_ok=True)
@@ -180,6 +182,8 @@ def _advice(error: OSError) -> str:
         return "Make room there, or choose another checkpoint_storage."
     if error.errno == errno.ENOENT:
         return "Make or mount it on every machine, or choose another checkpoint_storage."
+    if error.errno == errno.ENOTDIR:
+        return "Name a directory that every machine has, or choose another checkpoint_storage."
     return "Let that user write there, or choose another checkpoint_storage."
 
 
