@@ -93,6 +93,8 @@ class TaskAttempt:
     preemption: Preemption
     #: It may be asked to leave, and goes on later.
     pausable: bool
+    #: In words, why it was asked to leave.
+    leave_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,12 @@ def _left(attempt: TaskAttempt) -> TaskVerdict:
 
 
 def _ended_late(attempt: TaskAttempt) -> TaskVerdict:
-    return _goes_on(attempt, "it did not leave in time and was ended")
+    asked = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
+    return _goes_on(attempt, f"{asked} did not leave in time and was ended")
+
+
+def _ended(attempt: TaskAttempt) -> TaskVerdict:
+    return TaskVerdict(_S.ERROR, f"ended: {attempt.leave_reason}" if attempt.leave_reason else attempt.ending.reason)
 
 
 def _goes_on(attempt: TaskAttempt, reason: str) -> TaskVerdict:
@@ -144,7 +151,7 @@ RULES: tuple[tuple[str, Callable[[TaskAttempt], bool], Callable[[TaskAttempt], T
     ("failed", lambda a: a.ending.failed, _failed),
     ("saved and left", lambda a: a.pausable and a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
     ("asked to leave, and ended by us", lambda a: a.pausable and a.ending.asked, _ended_late),
-    ("ended by us, and it is not started again", lambda a: a.ending.asked, _failed),
+    ("ended by us, and it is not started again", lambda a: a.ending.asked, _ended),
     ("finished", lambda a: True, _finished),
 )
 

@@ -21,7 +21,9 @@ async def attempt_ended(
     if task.state in ENDED or allocation.run_id != task.run_id:
         return
     ending = await in_its_own_words(conn, task.task_id, members, ending)
-    verdict = decide_exit(TaskAttempt(task.state, ending, allocation.preemption, task.pausable))
+    verdict = decide_exit(
+        TaskAttempt(task.state, ending, allocation.preemption, task.pausable, allocation.preemption_reason)
+    )
     await tasks.conclude(conn, task, verdict)
     await logs.append_system_line(
         conn,

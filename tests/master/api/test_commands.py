@@ -133,6 +133,21 @@ async def test_a_signal_counts_as_in_a_shell_unless_it_was_ours(api: Api) -> Non
     assert [(await shown(api, one))["exitCode"] for one in (own, killed)] == [137, None]
 
 
+async def test_a_command_whose_machine_is_turned_off_says_so(api: Api) -> None:
+    """It cannot go on elsewhere; until then its service may have been waiting, and it counted among what runs."""
+    task_id = await launched(api)
+    container = await placed(api, task_id)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update allocations set waiting_since = now()")
+    assert (await shown(api, task_id))["state"] == "STATE_WAITING"
+    active = {"commands": 1, "notebooks": 0, "shells": 0, "tensorboards": 0}
+    assert (await api.user.get("/api/v1/tasks/count")).json() == active
+    assert (await api.admin.post("/api/v1/agents/a1/disable")).status_code == 200
+    await ended(api, container, Ending(None, 9, "stopped by SIGKILL, as asked", asked=True))
+    assert (await shown(api, task_id))["exitStatus"] == "ended: agent a1 was disabled"
+    assert (await api.user.get("/api/v1/tasks/count")).json() == {**active, "commands": 0}
+
+
 async def test_only_owners_and_administrators_change_a_command(api: Api) -> None:
     """Others look."""
     task_id = await launched(api)
@@ -146,6 +161,8 @@ async def test_only_owners_and_administrators_change_a_command(api: Api) -> None
     assert (await other.post(f"{COMMANDS}/{task_id}/set_priority", {"priority": 1})).status_code == 403
     assert (await api.admin.post(f"{COMMANDS}/{task_id}/set_priority", {"priority": 1})).status_code == 200
     assert (await shown(api, task_id))["priority"] == 1
+    config = (await api.user.get(f"{COMMANDS}/{task_id}")).json()["config"]
+    assert config["resources"]["priority"] == 1
     for path in (f"/api/v1/tasks/{task_id}/kill", f"/api/v1/tasks/{task_id}/pause"):
         assert (await other.post(path)).status_code == 403
 

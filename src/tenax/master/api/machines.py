@@ -162,6 +162,7 @@ def slot_stats(slots: list[Slot]) -> SlotStats:
             group.total += 1
             group.disabled += not slot.enabled
             group.draining += slot.draining
+            # As Determined has it: what they do is told by type alone.
             if slot.container is not None and groups is stats.type_stats:
                 group.states[slot.container.state] = group.states.get(slot.container.state, 0) + 1
     return stats

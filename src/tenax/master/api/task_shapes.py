@@ -29,7 +29,7 @@ def container_message(view: LaunchedView) -> Container | None:
         return None
     return Container(
         id=view.container_id,
-        parent=view.task_id,
+        parent=view.allocation_id or "",
         devices=[Device.model_validate(device) for device in view.devices],
         state=f"STATE_{view.container_state}",
     )

@@ -16,7 +16,6 @@ from tenax.master.api.task_shapes import TASK_STATES, with_launched
 from tenax.master.context import Master
 from tenax.master.store import contexts, listings_launched, listings_tasks
 from tenax.master.store.listings_tasks import AllocationView, OpenAllocation
-from tenax.wire.api.machines import Device, DeviceType
 from tenax.wire.api.tasks import (
     AcceleratorData,
     ActiveTasksCount,
@@ -158,16 +157,8 @@ def _summary(one: OpenAllocation) -> AllocationSummary:
                 resources_id=str(member["container_id"]),
                 container_id=str(member["container_id"]),
                 allocation_id=one.allocation_id,
-                agent_devices={
-                    str(member["agent_id"]): Devices(
-                        devices=[Device(id=slot, type=DeviceType.UNSPECIFIED) for slot in _slots(member["slots"])]
-                    )
-                },
+                agent_devices={str(member["agent_id"]): Devices.model_validate({"devices": member["devices"]})},
             )
             for member in one.members
         ],
     )
-
-
-def _slots(value: object) -> list[int]:
-    return [slot for slot in value if isinstance(slot, int)] if isinstance(value, list) else []

@@ -43,6 +43,7 @@ class LaunchedView:
     created_at: datetime
     ended_at: datetime | None
     #: Of the newest attempt; None before the first.
+    allocation_id: str | None
     attempt_state: str | None
     ready: bool
     wait_reason: str | None

@@ -70,7 +70,7 @@ class OpenAllocation:
     experiment_name: str | None
     #: Of a task that is not a trial's.
     description: str | None
-    #: {"container_id", "agent_id", "slots"}, by rank.
+    #: {"container_id", "agent_id", "devices": [{"id", "type", "brand", "uuid"}]}, by rank.
     members: list[JsonObject]
 
 

@@ -116,11 +116,17 @@ def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int
                 frozenset(in_use[name]),
                 aux_places.get(row["pool"], 100),
                 aux[name],
-                AgentState(row["state"]) if row["connected"] else AgentState.AWAY,
+                _state(row),
                 DeviceKind(slots[0]["kind"]) if slots else DeviceKind.CPU,
             )
         )
     return pools
+
+
+def _state(row: Record) -> AgentState:
+    """One that was turned off is not waited for, whether it is there or not."""
+    state = AgentState(row["state"])
+    return state if row["connected"] or state is AgentState.DISABLED else AgentState.AWAY
 
 
 def _request(row: Record, members: tuple[Member, ...]) -> Request:

@@ -50,8 +50,10 @@ group by t.kind;
 -- name: open_allocations
 select a.allocation_id, a.task_id, a.slots, a.requested_at, t.kind, t.trial_id, tr.experiment_id, j.pool, j.priority,
        d.name as experiment_name, l.description,
-       coalesce((select jsonb_agg(jsonb_build_object('container_id', c.container_id, 'agent_id', c.agent_id, 'slots', c.slots)
-                                  order by c.rank)
+       coalesce((select jsonb_agg(jsonb_build_object('container_id', c.container_id, 'agent_id', c.agent_id, 'devices', coalesce(
+                     (select jsonb_agg(jsonb_build_object('id', s.slot_id, 'type', 'TYPE_' || upper(s.kind), 'brand', s.name, 'uuid', s.uuid)
+                                       order by s.slot_id)
+                      from agent_slots s where s.agent_id = c.agent_id and s.slot_id = any(c.slots)), '[]'::jsonb)) order by c.rank)
                  from containers c where c.allocation_id = a.allocation_id), '[]'::jsonb) as members
 from allocations a
 join tasks t on t.task_id = a.task_id
