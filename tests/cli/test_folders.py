@@ -173,7 +173,8 @@ def test_verbs_of_a_project(full: PretendMaster, tenax: Tenax) -> None:
     assert tenax("p", "remove-note", "CAT", "--name", "none").code == exits.NOT_FOUND
     full.on("GET", "/api/v1/experiments", {"experiments": [{"id": 9, "name": "digits"}], "pagination": {}})
     assert "digits" in tenax("p", "list-experiments", "CAT").out
-    assert (full.asked[-1].query["users"], full.asked[-1].query["projectId"]) == (["ann"], ["3"])
+    query = full.sent("GET", "/api/v1/experiments")[-1].query
+    assert (query["users"], query["projectId"]) == (["ann"], ["3"])
     tenax("p", "list-experiments", "CAT", "--all")
     assert "users" not in full.asked[-1].query
 

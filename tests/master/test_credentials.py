@@ -23,6 +23,8 @@ def token_of(api: Api) -> Credential:
 
 async def test_a_credential_is_looked_up_once(api: Api) -> None:
     """The next requests of the same caller ask the database nothing."""
+    # The logins before are changes of their users, too.
+    await api.heard()
     credentials = Credentials(api.master.db, api.master.listener)
     first = await credentials.caller(token_of(api), Allow.USER)
     assert await credentials.caller(token_of(api), Allow.USER) is first
