@@ -42,6 +42,19 @@ async def test_a_number_that_json_lacks_is_refused(database: Database) -> None:
             await conn.fetchval("select $1::jsonb", {"a": float("nan")})
 
 
+async def test_a_value_that_does_not_fit_leaves_nothing_behind(database_url: str) -> None:
+    """Whoever has the connection next begins anew, also where the statement was seen for the first time."""
+    database = await Database.open(database_url, max_connections=1)
+    try:
+        with pytest.raises(asyncpg.DataError, match="int64"):
+            async with database.connection() as conn:
+                await conn.fetchval("select max_size from (select 1 as max_size) a where max_size = $1::bigint", 10**20)
+        async with database.snapshot() as conn:
+            assert await conn.fetchval("select 1") == 1
+    finally:
+        await database.close()
+
+
 async def test_time_stands_still_inside_a_transaction(database: Database) -> None:
     """``now`` is one value per transaction."""
     async with database.transaction() as conn:

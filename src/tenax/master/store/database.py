@@ -96,7 +96,13 @@ class Database:
         """A connection without a transaction around it: for reads of one statement. Raises TryAgain."""
         with translated():
             async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
-                yield conn
+                try:
+                    yield conn
+                except asyncpg.DataError:
+                    # The driver refused a value after the server had parsed the statement, and has not said that it is
+                    # over: what came next on this connection would be in one transaction with it.
+                    await conn.execute("rollback")
+                    raise
 
     async def dedicated(self) -> Connection:
         """A connection outside the pool, for LISTEN and session locks; the caller closes it. Raises TryAgain."""
