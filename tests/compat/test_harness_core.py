@@ -23,6 +23,16 @@ from determined.experimental import client, core_v2
 info = det.get_cluster_info()
 print("IN", json.dumps([det.__version__, info.trial.hparams, info.latest_checkpoint, len(info.slot_ids),
                         sorted(os.listdir("/run/determined/info"))]))
+contract = '''
+DET_AGENT_ID DET_ALLOCATION_ID DET_CLUSTER_ID DET_CONTAINER_ID DET_EXPERIMENT_CONFIG DET_EXPERIMENT_ID DET_HPARAMS
+DET_MASTER DET_MASTER_ADDR DET_MASTER_HOST DET_MASTER_ID DET_MASTER_PORT DET_PYTHON_EXECUTABLE DET_RESOURCES_ID
+DET_RESOURCES_TYPE DET_RUN_DIR DET_SEGMENT_ENABLED DET_SESSION_TOKEN DET_SLOT_IDS DET_STEPS_COMPLETED DET_TASK_ID
+DET_TASK_LOGGING_METADATA DET_TASK_TYPE DET_TRIAL_ID DET_TRIAL_RUN_ID DET_TRIAL_SEED DET_USER DET_USER_TOKEN DET_USE_TLS
+DET_WORKDIR DTRAIN_SSH_PORT INTER_TRAIN_PROCESS_COMM_PORT_1 INTER_TRAIN_PROCESS_COMM_PORT_2 C10D_PORT HOME PATH
+'''
+print("LACKS", json.dumps([name for name in contract.split() if not os.environ.get(name)]))
+same = [os.path.samefile(*pair) for pair in ((".", "/run/determined/workdir"), ("/proc/self/fd/0", os.devnull))]
+print("PLACE", json.dumps([*same, sorted(os.listdir("/run/determined/train/model")), os.environ["FROM_HOOK"]]))
 with core.init() as context:
     context.profiler.on(sampling_interval=0.1, samples_per_report=1)
     for operation in context.searcher.operations():
@@ -51,7 +61,10 @@ core_v2.init()
 core_v2.train.report_metrics("mine", steps_completed=3, metrics={"a": 1})
 core_v2.close()
 """
+HOOK = "export FROM_HOOK=yes\n"
 INFO = ["cluster.json", "rendezvous.json", "resources.json", "trial.json"]
+#: What of the code is sent, and where that library looks for it.
+PLACED = [".detignore", "startup-hook.sh", "train.py"]
 _EVENTS = """
 import json, sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -111,11 +124,13 @@ def test_a_script_runs_unchanged(cluster: Machine, tmp_path: Path) -> None:
     experiment = submit(
         cluster,
         tmp_path / "code",
-        {"train.py": REPORTS},
+        {"train.py": REPORTS, "startup-hook.sh": HOOK, "left.out": "x", ".detignore": "*.out\n"},
         hyperparameters={"lr": 0.5},
         searcher={"name": "single", "metric": "score", "smaller_is_better": False, "max_length": {"batches": 3}},
     )
     trial, said = finished(cluster, experiment)
+    assert told(said, "LACKS") == []
+    assert told(said, "PLACE") == [True, True, PLACED, "yes"]
     assert told(said, "IN") == ["0.38.1", {"lr": 0.5}, None, 1, INFO]
     assert told(said, "BACK") == "three"
     assert told(said, "TOLD") == [[trial.id], {"a": {"b": 1}}, {"steps_completed": 3}]

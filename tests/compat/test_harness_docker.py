@@ -12,7 +12,7 @@ from tenax.client.experiments import Experiment
 from tenax.jsonvalue import Json
 from tests.compat.client import ENVIRONMENT
 from tests.compat.harness import finished, submit, told
-from tests.compat.test_harness_core import INFO, INVALID, REPORTS, STEPS, scalars
+from tests.compat.test_harness_core import HOOK, INFO, INVALID, PLACED, REPORTS, STEPS, scalars
 from tests.compat.test_harness_trial import BATCHES, MODEL, TRAINING
 from tests.e2e.machine import Machine, machine, outlast, wait_for
 
@@ -46,11 +46,13 @@ def test_a_script_runs_unchanged_in_an_image(place: Machine, docker_image: str, 
         place,
         docker_image,
         tmp_path / "code",
-        {"train.py": REPORTS},
+        {"train.py": REPORTS, "startup-hook.sh": HOOK, "left.out": "x", ".detignore": "*.out\n"},
         hyperparameters={"lr": 0.5},
         searcher=searcher,
     )
     trial, said = finished(place, experiment)
+    assert told(said, "LACKS") == []
+    assert told(said, "PLACE") == [True, True, PLACED, "yes"]
     assert told(said, "IN") == ["0.38.1", {"lr": 0.5}, None, 1, INFO]
     assert told(said, "BACK") == "three"
     assert told(said, "TOLD") == [[trial.id], {"a": {"b": 1}}, {"steps_completed": 3}]
