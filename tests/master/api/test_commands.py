@@ -148,6 +148,24 @@ async def test_a_command_whose_machine_is_turned_off_says_so(api: Api) -> None:
     assert (await api.user.get("/api/v1/tasks/count")).json() == {**active, "commands": 0}
 
 
+async def test_a_command_ends_with_its_workspace(api: Api) -> None:
+    """Whoever deletes that is named; a deletion that is refused ends nothing."""
+    made = (await api.user.post("/api/v1/workspaces", {"name": "short"})).json()["workspace"]["id"]
+    running, elsewhere = await launched(api, workspaceId=made), await launched(api)
+    await placed(api, running)
+    model = await api.user.post("/api/v1/models", {"name": "m", "workspaceId": made})
+    assert model.status_code == 200
+    assert (await api.user.delete(f"/api/v1/workspaces/{made}")).status_code == 400
+    assert (await shown(api, running))["state"] == "STATE_RUNNING"
+    assert (await api.user.delete("/api/v1/models/m")).status_code == 200
+    assert (await api.user.delete(f"/api/v1/workspaces/{made}")).json() == {"completed": True}
+    async with api.master.db.connection() as conn:
+        rows = await conn.fetch("select task_id, state, reason, workspace_id from launched_tasks")
+    told = {row["task_id"]: (row["state"], row["reason"], row["workspace_id"]) for row in rows}
+    assert told[running] == ("STOPPING_CANCELED", "determined deleted workspace 'short'", 1)
+    assert told[elsewhere][0] == "ACTIVE"
+
+
 async def test_only_owners_and_administrators_change_a_command(api: Api) -> None:
     """Others look."""
     task_id = await launched(api)

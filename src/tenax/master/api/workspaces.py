@@ -20,7 +20,7 @@ from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import user_message
 from tenax.master.auth import Caller
 from tenax.master.context import Master
-from tenax.master.store import listings_projects, removal, users, workspaces
+from tenax.master.store import listings_projects, removal, tasks, users, workspaces
 from tenax.master.store.listings_projects import ProjectFilter
 from tenax.master.store.removal import Folder
 from tenax.master.store.workspaces import AgentUser, Defaults, WorkspaceFilter
@@ -160,7 +160,10 @@ async def patch_workspace(
 
 @routes.delete("/api/v1/workspaces/{workspace_id}", "DeleteWorkspace", allow=Allow.USER)
 async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: int) -> DeleteResponse:
-    """Delete it with its projects and their experiments; in the background where there are any."""
+    """Delete it with its projects, their experiments and its templates; in the background where there are any.
+
+    Commands and generic tasks in it are ended.
+    """
     async with master.db.transaction() as conn:
         workspace = await workspaces.lock(conn, workspace_id)
         caller.may_change(workspace.owner_id, workspace.called)
@@ -170,6 +173,7 @@ async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: i
         if model is not None:
             raise NotNow(f"{workspace.called} holds the model {model!r}: delete its models first, or move them")
         folder = Folder(workspace_id=workspace_id)
+        await tasks.kill_in_workspace(conn, workspace_id, f"{caller.person.username} deleted {workspace.called}")
         completed = await removal.ask(conn, folder, workspace.called, caller.person.username)
     return DeleteResponse(completed=completed)
 

@@ -119,6 +119,12 @@ async def lock_family(conn: Connection, task_id: str, *, from_root: bool = False
     return [_task(row) for row in more]
 
 
+async def kill_in_workspace(conn: Connection, workspace_id: int, reason: str) -> None:
+    """End what lives in a locked workspace: commands, generic tasks."""
+    for row in await conn.fetch(Q.live_in_workspace, workspace_id):
+        await happen(conn, await lock(conn, row["task_id"]), TaskEvent.KILL, reason)
+
+
 async def happen(conn: Connection, task: LaunchedTask, event: TaskEvent, reason: str = "") -> TaskState:
     """Let ``event`` happen to a locked task; its state after it. Raises NotNow, Stale."""
     if event is TaskEvent.PAUSE and not task.pausable and task.state not in ENDED:

@@ -26,6 +26,10 @@ from launched_tasks l join tasks t on t.task_id = l.task_id
 where l.task_id in (select task_id from family)
 order by l.task_id for no key update of l;
 
+-- name: live_in_workspace
+-- In one order, as families are.
+select l.task_id from launched_tasks l where l.workspace_id = $1 and l.ended_at is null order by l.task_id;
+
 -- name: root
 -- The topmost ancestor.
 with recursive line (task_id, parent_id) as (
