@@ -7,9 +7,12 @@ import random
 
 from asyncpg import Connection
 
-from tenax.master.store import experiment_counts, listings_experiments
+from tenax.master.loops.loop import Desk
+from tenax.master.loops.retaining import Retaining
+from tenax.master.store import experiment_counts, leases, listings_experiments
 from tenax.master.store.database import Database
 from tenax.master.store.listings_experiments import ExperimentFilter
+from tenax.master.store.wakeups import Woken
 from tests.kits.many_experiments import Amount, seed
 from tests.kits.rows import add_experiment
 
@@ -70,6 +73,27 @@ async def test_folding_leaves_one_row_of_each_kind(database: Database) -> None:
     async with database.connection() as conn:
         await _agree(conn)
         assert await conn.fetchval("select count(*) from experiment_counts") == 3
+
+
+async def test_a_loop_folds_when_there_are_many(database: Database) -> None:
+    """Whatever the schedule of the rest of what it does, and not at every pass."""
+    async with database.transaction() as conn:
+        lease = await leases.acquire(conn, "retaining", "test", 3600.0)
+        await add_experiment(conn)
+    assert lease is not None
+    retaining, desk, news = Retaining(1, None), Desk(database, lease), Woken(frozenset(), full=False)
+    for rows, left in ((999, 1000), (1001, 1)):
+        async with database.transaction() as conn:
+            here = await conn.fetchval("select count(*) from experiment_counts")
+            await conn.execute(
+                "insert into experiment_counts select 1, 1, 'ACTIVE', false, 0 from generate_series($1::int, $2)",
+                here,
+                rows,
+            )
+        await retaining.make_pass(desk, news)
+        async with database.connection() as conn:
+            assert await conn.fetchval("select count(*) from experiment_counts") == left
+            await _agree(conn)
 
 
 async def test_a_list_says_the_same_number_whatever_it_is_counted_from(database: Database) -> None:
