@@ -63,6 +63,31 @@ async def test_a_report_that_cannot_be_is_refused(api: Api, change: dict[str, ob
         assert await conn.fetchval("select count(*) from checkpoints") == 0
 
 
+async def test_a_checkpoint_shows_all_that_was_reported_at_its_step(api: Api) -> None:
+    """What was trained and what was validated there, one by one, in lists, and as a version of a model."""
+    one = await running(api)
+    for step in (9, 10, 11):
+        for group, values in (("training", {"loss": 1 / step, "rate": step}), ("validation", {"accuracy": step})):
+            metrics = {"trialRunId": 1, "stepsCompleted": step, "metrics": {"avgMetrics": values}}
+            reply = await one.task.post(f"/api/v1/trials/{one.trial}/metrics", {"group": group, "metrics": metrics})
+            assert reply.status_code == 200, reply.text
+    await report(one, steps=10)
+    assert (await api.user.post("/api/v1/models", {"name": "m"})).status_code == 200
+    assert (await api.user.post("/api/v1/models/m/versions", {"checkpointUuid": UUID})).status_code == 200
+    for found in (
+        (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"],
+        (await api.user.get("/api/v1/experiments/1/checkpoints")).json()["checkpoints"][0],
+        (await api.user.get(f"/api/v1/trials/{one.trial}/checkpoints")).json()["checkpoints"][0],
+        (await api.user.get("/api/v1/models/m/versions/1")).json()["modelVersion"]["checkpoint"],
+        (await api.user.get("/api/v1/models/m/versions")).json()["modelVersions"][0]["checkpoint"],
+        (await api.user.post(f"/api/v1/checkpoints/{UUID}/metadata", {"checkpoint": {"metadata": {}}})).json()[
+            "checkpoint"
+        ],
+    ):
+        assert found["training"]["trainingMetrics"]["avgMetrics"] == {"loss": 0.1, "rate": 10}
+        assert found["training"]["validationMetrics"]["avgMetrics"] == {"accuracy": 10}
+
+
 async def test_checkpoints_are_listed_by_metric_with_the_missing_last(api: Api) -> None:
     """In both directions; states filter."""
     one = await running(api)

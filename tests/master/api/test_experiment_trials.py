@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.kits.api import Api
 from tests.kits.rows import add_agent, add_trial, request_attempt, run_attempt
+from tests.master.api.test_allocations import running
 from tests.master.api.test_experiments import create
 
 _STATES = (
@@ -50,3 +51,34 @@ async def test_each_trial_is_found_by_the_state_that_it_is_shown_in(api: Api) ->
     assert await check() == {"STOPPING_CANCELED", "STOPPING_KILLED", "ERROR"}
     both = await api.user.get(path, states=["STATE_ERROR", "STATE_STOPPING_KILLED"], sortBy="SORT_BY_ID", limit=1)
     assert both.json()["pagination"]["total"] == 2
+
+
+async def test_every_answer_with_a_trial_says_what_its_metrics_come_to(api: Api) -> None:
+    """Listed or alone, of a managed experiment or of one that is trained elsewhere."""
+    one = await running(api)
+    metrics = {"trialId": one.trial, "trialRunId": 1, "stepsCompleted": 3, "metrics": {"avgMetrics": {"loss": 0.5}}}
+    body = {"group": "training", "metrics": metrics}
+    assert (await one.task.post(f"/api/v1/trials/{one.trial}/metrics", body)).status_code == 200
+    alone = (await api.user.get(f"/api/v1/trials/{one.trial}")).json()["trial"]
+    (listed,) = (await api.user.get("/api/v1/experiments/1/trials")).json()["trials"]
+    assert listed["summaryMetrics"] == alone["summaryMetrics"]
+    assert listed["summaryMetrics"]["avg_metrics"]["loss"]["last"] == 0.5
+
+    named = {"unmanaged": True, "config": "name: elsewhere\nsearcher: {name: single, metric: loss}"}
+    experiment = (await api.user.ask("PUT", "/api/v1/experiments/by-external-id/e", named)).json()["experiment"]["id"]
+    asked = {"createTrialRequest": {"experimentId": experiment, "unmanaged": True}, "externalTrialId": "t"}
+    trial = (await api.user.ask("PUT", "/api/v1/trials", asked)).json()["trial"]["id"]
+    await api.user.post(f"/api/v1/trials/{trial}/start", {"trialId": trial})
+    metrics = {"trialId": trial, "trialRunId": 1, "stepsCompleted": 1, "metrics": {"avgMetrics": {"loss": 2}}}
+    body = {"group": "training", "metrics": metrics}
+    assert (await api.user.post(f"/api/v1/trials/{trial}/metrics", body)).status_code == 200
+    for reply in (
+        await api.user.ask("PUT", "/api/v1/trials", asked),
+        await api.user.patch(f"/api/v1/trials/{trial}", {"trialId": trial}),
+        await api.user.get("/api/v1/trials/by-external-id/e/t"),
+    ):
+        assert reply.json()["trial"]["summaryMetrics"]["avg_metrics"]["loss"]["last"] == 2
+    body["group"] = "validation"
+    assert (await api.user.post(f"/api/v1/trials/{trial}/metrics", body)).status_code == 200
+    shown = (await api.user.get(f"/api/v1/experiments/{experiment}")).json()["experiment"]
+    assert (shown["externalExperimentId"], shown["externalTrialId"]) == ("e", "t")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from asyncpg import Connection
 from fastapi import Query
 
 from tenax.errors import InvalidInput
@@ -22,6 +23,7 @@ from tenax.master.api.shapes import checkpoint_message
 from tenax.master.auth import Caller
 from tenax.master.context import Master
 from tenax.master.store import checkpoint_metrics, experiments, listings_checkpoints, listings_trials
+from tenax.master.store.checkpoint_metrics import Reports
 from tenax.master.store.listings_checkpoints import CheckpointFilter, CheckpointView
 from tenax.master.store.paging import Page
 from tenax.wire.api.checkpoints import CheckpointSortBy, CheckpointState, GetCheckpointsResponse
@@ -80,15 +82,13 @@ async def of_trial(
     return await _listed(master, caller, experiment_id, wanted, window, order)
 
 
-async def with_validations(master: Master, views: Sequence[CheckpointView]) -> list[CheckpointView]:
-    """The same with the whole validation at the step of each, where it was reported."""
+async def with_metrics(master: Master, conn: Connection, views: Sequence[CheckpointView]) -> list[CheckpointView]:
+    """The same with all that was trained and validated at the step of each, where it was reported."""
     steps = {(view.trial_id, view.steps_completed) for view in views if view.trial_id is not None}
     if not steps:
         return list(views)
-    async with master.db.snapshot() as conn:
-        packed = await checkpoint_metrics.of_trials(conn, [trial_id for trial_id, _ in steps])
-    found = await master.intake.readers.run(packed.at, steps)
-    return [_with(view, found.get((view.trial_id or 0, view.steps_completed))) for view in views]
+    found = await master.intake.readers.run((await checkpoint_metrics.at_steps(conn, steps)).reports)
+    return [_with(view, found.get((view.trial_id or 0, view.steps_completed), Reports())) for view in views]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ async def _listed(
             descending = not _smaller_is_better((await experiments.plan(conn, experiment_id)).config)
         shown = Page() if order.metric else page
         found = await listings_checkpoints.page(conn, wanted, shown, order=order.column, descending=descending)
-    found = await with_validations(master, found)
+        found = await with_metrics(master, conn, found)
     if order.metric:
         found = _sorted(found, order.metric, descending)[page.offset : page.offset + (page.limit or 0)]
     messages = [checkpoint_message(view, caller) for view in found]
@@ -144,10 +144,9 @@ def _number(value: Json) -> float | None:
     return float(value)
 
 
-def _with(view: CheckpointView, metrics: dict[str, Json] | None) -> CheckpointView:
-    if metrics is None:
-        return view
-    return replace(view, metrics={**(view.metrics or {}), **metrics})
+def _with(view: CheckpointView, found: Reports) -> CheckpointView:
+    validated = view.metrics if found.validation is None else {**(view.metrics or {}), **found.validation}
+    return replace(view, trained=found.training, metrics=validated)
 
 
 def _smaller_is_better(config: JsonObject) -> bool:

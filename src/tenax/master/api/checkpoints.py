@@ -16,7 +16,7 @@ from fastapi.responses import StreamingResponse
 from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.api import speaking
-from tenax.master.api.checkpoint_lists import with_validations
+from tenax.master.api.checkpoint_lists import with_metrics
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.metrics import reports_of
 from tenax.master.api.routing import Allow, Routes
@@ -88,9 +88,8 @@ async def patch_checkpoints(master: MasterDep, caller: CallerDep, body: PatchChe
 @routes.get("/api/v1/checkpoints/{checkpoint_uuid}", "GetCheckpoint", allow=Allow.USER)
 async def get_checkpoint(master: MasterDep, caller: CallerDep, checkpoint_uuid: str) -> GetCheckpointResponse:
     """One checkpoint."""
-    async with master.db.connection() as conn:
-        view = await listings_checkpoints.get(conn, checkpoint_uuid)
-    (whole,) = await with_validations(master, [view])
+    async with master.db.snapshot() as conn:
+        (whole,) = await with_metrics(master, conn, [await listings_checkpoints.get(conn, checkpoint_uuid)])
     return GetCheckpointResponse(checkpoint=checkpoint_message(whole, caller))
 
 
@@ -108,7 +107,7 @@ async def post_metadata(
         if metadata.setdefault("steps_completed", view.steps_completed) != view.steps_completed:
             raise InvalidInput(f"steps_completed is {view.steps_completed}, and cannot become anything else")
         await checkpoints.set_metadata(conn, checkpoint_uuid, metadata)
-        after = await listings_checkpoints.get(conn, checkpoint_uuid)
+        (after,) = await with_metrics(master, conn, [await listings_checkpoints.get(conn, checkpoint_uuid)])
     return PostCheckpointMetadataResponse(checkpoint=checkpoint_message(after, caller))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.paging import NONE, search_page
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.api.shapes import experiment_message, trial_message
-from tenax.master.api.trial_shapes import summary_message
+from tenax.master.api.shapes import experiment_message
+from tenax.master.api.trial_shapes import whole_trials
 from tenax.master.filters import parse, parse_sort
-from tenax.master.store import experiment_search, listings_experiments, listings_trials, projects, summaries
+from tenax.master.store import experiment_search, listings_experiments, listings_trials, projects
 from tenax.wire.api.experiment_search import FoundExperiment, SearchExperimentsRequest, SearchExperimentsResponse
 
 routes = Routes("Experiments")
@@ -29,9 +29,7 @@ async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRe
             numbers = await experiment_search.search(conn, project_id, wanted, sorts, page)
         found = await listings_experiments.views(conn, numbers)
         best = [view.best_trial_id for view in found if view.best_trial_id is not None]
-        trials = {view.id: view for view in await listings_trials.views(conn, best)}
-        summed = await summaries.of_trials(conn, best)
-    told = {number: trial_message(view, summary_message(summed[number])) for number, view in trials.items()}
+        told = {one.id: one for one in await whole_trials(conn, await listings_trials.views(conn, best))}
     return SearchExperimentsResponse(
         experiments=[
             FoundExperiment(experiment=experiment_message(view, caller), best_trial=told.get(view.best_trial_id or 0))

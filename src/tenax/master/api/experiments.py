@@ -17,7 +17,8 @@ from tenax.master.api.experiment_actions import check_owner
 from tenax.master.api.experiment_json import experiments_json
 from tenax.master.api.paging import Window, WindowDep
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.api.shapes import experiment_message, trial_message
+from tenax.master.api.shapes import experiment_message
+from tenax.master.api.trial_shapes import whole_trials
 from tenax.master.store import experiment_edits as edits
 from tenax.master.store import experiments, garbage, listings_experiments, listings_trials
 from tenax.master.store.experiment_edits import Share, Words
@@ -200,7 +201,7 @@ async def get_experiment_trials(
         found = await listings_trials.page(
             conn, experiment_id, wanted, page, order=_TRIAL_ORDERS[sort_by], descending=window.descending
         )
-    return GetExperimentTrialsResponse(trials=[trial_message(view) for view in found], pagination=pagination)
+        return GetExperimentTrialsResponse(trials=await whole_trials(conn, found), pagination=pagination)
 
 
 @routes.get(

@@ -13,6 +13,7 @@ from fastapi import Query
 
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
+from tenax.master.api.checkpoint_lists import with_metrics
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.metrics import reports_of
 from tenax.master.api.models import checked_labels, model_message
@@ -20,6 +21,7 @@ from tenax.master.api.paging import WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import checkpoint_message
 from tenax.master.auth import Caller
+from tenax.master.context import Master
 from tenax.master.store import listings_checkpoints, model_versions, models
 from tenax.master.store.listings_checkpoints import CheckpointFilter, CheckpointView
 from tenax.master.store.model_versions import VersionView, Words
@@ -60,7 +62,7 @@ async def get_versions(
         model = await models.get(conn, await models.id_of(conn, model_name))
         page, pagination = window.of(await model_versions.count(conn, model.id))
         found = await model_versions.page(conn, model.id, page, order=_ORDERS[sort_by], descending=window.descending)
-        checkpoints = await _checkpoints(conn, found)
+        checkpoints = await _checkpoints(master, conn, found)
     messages = [_message(caller, model, view, checkpoints[view.checkpoint_uuid]) for view in found]
     return GetModelVersionsResponse(model=model_message(model), model_versions=messages, pagination=pagination)
 
@@ -69,7 +71,7 @@ async def get_versions(
 async def get_version(master: MasterDep, caller: CallerDep, model_name: str, version: int) -> ModelVersionResponse:
     """One version."""
     async with master.db.snapshot() as conn:
-        return await _response(conn, caller, await models.id_of(conn, model_name), version)
+        return await _response(master, conn, caller, await models.id_of(conn, model_name), version)
 
 
 @routes.post("/api/v1/models/{model_name}/versions", "PostModelVersion", allow=Allow.USER)
@@ -84,7 +86,7 @@ async def post_version(
         model = await models.lock(conn, await models.id_of(conn, model_name))
         model.check_open()
         number = await model_versions.register(conn, model.id, body.checkpoint_uuid, words, caller.person.id)
-        return await _response(conn, caller, model.id, number)
+        return await _response(master, conn, caller, model.id, number)
 
 
 @routes.patch("/api/v1/models/{model_name}/versions/{version}", "PatchModelVersion", allow=Allow.USER)
@@ -98,7 +100,7 @@ async def patch_version(
         model = await _changeable(conn, caller, model_name, version)
         model.check_open()
         await model_versions.edit(conn, model.id, version, words)
-        return await _response(conn, caller, model.id, version)
+        return await _response(master, conn, caller, model.id, version)
 
 
 @routes.delete("/api/v1/models/{model_name}/versions/{version}", "DeleteModelVersion", allow=Allow.USER)
@@ -130,16 +132,19 @@ async def get_metrics(
     return MetricsResponse(metrics=[MetricsReport.model_validate(report) for report in reports])
 
 
-async def _response(conn: Connection, caller: Caller, model_id: int, version: int) -> ModelVersionResponse:
+async def _response(
+    master: Master, conn: Connection, caller: Caller, model_id: int, version: int
+) -> ModelVersionResponse:
     model = await models.get(conn, model_id)
     view = await model_versions.get(conn, model_id, version)
-    checkpoints = await _checkpoints(conn, [view])
+    checkpoints = await _checkpoints(master, conn, [view])
     return ModelVersionResponse(model_version=_message(caller, model, view, checkpoints[view.checkpoint_uuid]))
 
 
-async def _checkpoints(conn: Connection, versions: list[VersionView]) -> dict[str, CheckpointView]:
+async def _checkpoints(master: Master, conn: Connection, versions: list[VersionView]) -> dict[str, CheckpointView]:
     wanted = CheckpointFilter(uuids=tuple({view.checkpoint_uuid for view in versions}))
-    return {found.uuid: found for found in await listings_checkpoints.page(conn, wanted, Page())}
+    found = await listings_checkpoints.page(conn, wanted, Page())
+    return {view.uuid: view for view in await with_metrics(master, conn, found)}
 
 
 async def _changeable(conn: Connection, caller: Caller, model_name: str, version: int) -> HeldModel:

@@ -129,6 +129,7 @@ def outlined(
         workspace_id=view.workspace_id,
         workspace_name=view.workspace_name,
         external_experiment_id=view.external_id,
+        external_trial_id=view.external_trial_id,
         pachyderm_integration=cast("Document | None", integrations.get("pachyderm")),
     )
 
@@ -157,7 +158,7 @@ def trial_reason(view: TrialView) -> str:
     return view.reason
 
 
-def trial_message(view: TrialView, summary: Document | None = None) -> wire_trials.Trial:
+def trial_message(view: TrialView, summary: Document) -> wire_trials.Trial:
     """A trial as clients see one."""
     return wire_trials.Trial(
         id=view.id,
@@ -227,7 +228,7 @@ def checkpoint_message(view: CheckpointView, caller: Caller) -> wire_checkpoints
             experiment_id=view.experiment_id,
             experiment_config=config,
             hparams=cast("Document | None", view.hparams),
-            training_metrics=wire_checkpoints.TrainingMetrics(),
+            training_metrics=wire_checkpoints.TrainingMetrics(avg_metrics=cast(Document, view.trained or {})),
             validation_metrics=validation or wire_checkpoints.TrainingMetrics(),
             searcher_metric=view.metric,
         ),

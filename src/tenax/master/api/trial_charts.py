@@ -12,14 +12,13 @@ from starlette.requests import Request
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.api.deps import MasterDep
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.api.shapes import trial_message
-from tenax.master.api.trial_shapes import summary_message
+from tenax.master.api.trial_shapes import whole_trials
 from tenax.master.context import Master
 from tenax.master.ingest import summary
 from tenax.master.ingest.compare import EPOCH, Bounds, Wanted, points
 from tenax.master.ingest.cuts import PROFILING
 from tenax.master.ingest.reports import microseconds
-from tenax.master.store import listings_trials, series, summaries
+from tenax.master.store import listings_trials, series
 from tenax.wire.api.charts import ComparableTrial, CompareTrialsResponse, DataPoint, DownsampledMetrics
 from tenax.wire.api.trials import MetricType
 
@@ -92,18 +91,13 @@ async def compare(
         raise InvalidInput(f"at most {_MOST_TRIALS} trials are compared, and {len(trial_ids)} are asked for")
     ids = list(dict.fromkeys(trial_ids))
     async with master.db.snapshot() as conn:
-        views = await listings_trials.views(conn, ids)
-        summed = await summaries.of_trials(conn, ids)
-    missing = set(ids) - {view.id for view in views}
+        trials = await whole_trials(conn, await listings_trials.views(conn, ids))
+    missing = set(ids) - {trial.id for trial in trials}
     if missing:
         raise NotFound(f"there is no trial {min(missing)}")
     return CompareTrialsResponse(
         trials=[
-            ComparableTrial(
-                trial=trial_message(view, summary_message(summed[view.id])),
-                metrics=await _metrics(master, view.id, lines, wanted),
-            )
-            for view in views
+            ComparableTrial(trial=trial, metrics=await _metrics(master, trial.id, lines, wanted)) for trial in trials
         ]
     )
 

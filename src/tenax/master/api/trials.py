@@ -8,10 +8,9 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.api import speaking
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.api.shapes import trial_message
-from tenax.master.api.trial_shapes import summary_message
+from tenax.master.api.trial_shapes import whole_trial
 from tenax.master.ingest import states
-from tenax.master.store import listings_trials, summaries, unmanaged
+from tenax.master.store import listings_trials, unmanaged
 from tenax.wire.api.message import Empty
 from tenax.wire.api.trials import (
     EarlyExit,
@@ -29,9 +28,7 @@ routes = Routes("Trials")
 async def get_trial(master: MasterDep, trial_id: int) -> GetTrialResponse:
     """One trial."""
     async with master.db.connection() as conn:
-        view = await listings_trials.get(conn, trial_id)
-        summed = (await summaries.of_trials(conn, [trial_id]))[trial_id]
-    return GetTrialResponse(trial=trial_message(view, summary_message(summed)))
+        return GetTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 @routes.post("/api/v1/trials/{trial_id}/kill", "KillTrial", allow=Allow.USER)

@@ -18,10 +18,11 @@ from tenax.master.api import logs, speaking
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.route import decode_body
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.api.shapes import experiment_message, trial_message
+from tenax.master.api.shapes import experiment_message
+from tenax.master.api.trial_shapes import whole_trial
 from tenax.master.auth import Caller
 from tenax.master.context import Master
-from tenax.master.store import checkpoints, experiments, listings_experiments, listings_trials, unmanaged
+from tenax.master.store import checkpoints, experiments, listings_experiments, unmanaged
 from tenax.master.submission import examine
 from tenax.wire.api.experiments import CreateExperimentRequest, State
 from tenax.wire.api.models import TrialSourceKind
@@ -95,7 +96,7 @@ async def get_trial(master: MasterDep, external_experiment_id: str, external_tri
     """The trial of that name."""
     async with master.db.connection() as conn:
         trial_id = await unmanaged.find_trial(conn, external_experiment_id, external_trial_id)
-        return GetTrialResponse(trial=trial_message(await listings_trials.get(conn, trial_id)))
+        return GetTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 @routes.post("/api/v1/trials/{trial_id}/start", "StartTrial", allow=Allow.USER)
@@ -127,7 +128,7 @@ async def patch_trial(
     async with master.db.transaction() as conn:
         await _check_own(conn, caller, trial_id)
         await unmanaged.say(conn, trial_id, word, _REASONS.get(word, ""))
-        return CreateTrialResponse(trial=trial_message(await listings_trials.get(conn, trial_id)))
+        return CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 @routes.post("/task-logs", "PostUnmanagedLogs", allow=Allow.USER, response_class=Response)
@@ -171,7 +172,7 @@ async def _create(
         caller.may_change(experiment.owner_id, f"experiment {experiment.id}")
         hparams = cast(JsonObject, asked.hparams)
         trial_id = await unmanaged.create_trial(conn, experiment.id, hparams, external_id)
-        return CreateTrialResponse(trial=trial_message(await listings_trials.get(conn, trial_id)))
+        return CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 async def _check_own(conn: Connection, caller: Caller, trial_id: int) -> None:

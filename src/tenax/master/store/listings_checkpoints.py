@@ -47,6 +47,8 @@ class CheckpointView:
     going: str | None
     #: Why that did not work the last time; empty: nothing failed.
     going_failure: str | None
+    #: What was trained at its step; None: nothing was reported there, or it was not looked for.
+    trained: JsonObject | None = None
 
 
 #: What a list may be ordered by.

@@ -74,6 +74,8 @@ class ExperimentView:
     #: While it is ACTIVE, what the most advanced of its attempts does: QUEUED, PULLING, STARTING, RUNNING.
     shown_state: str | None
     wait_reason: str | None
+    #: The name that its maker knows the best trial of an unmanaged one by.
+    external_trial_id: str | None
 
     @property
     def config(self) -> JsonObject:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+import anyio.to_thread
 from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
@@ -17,15 +18,25 @@ from tenax.master.ingest.summary import Summaries, to_number
 from tenax.master.ingest.values import Target, Validation
 from tenax.master.store.metrics import told
 from tenax.master.store.queries import load
-from tenax.master.store.series import PackedReports, Reported, fetch, groups_of, outline
+from tenax.master.store.series import Group, PackedReports, Reported, fetch, groups_of, outline
 
 Q = load("summaries")
+
+#: Groups whose summaries are unpacked on the event loop, about 20 µs each; more go to a thread.
+_AT_ONCE = 200
 
 
 async def of_trials(conn: Connection, trial_ids: list[int]) -> dict[int, dict[str, dict[str, JsonObject]]]:
     """trial -> group -> metric -> {"type", "last", and of numbers "count", "sum", "min", "max", "mean"}."""
+    groups = await groups_of(conn, trial_ids)
+    if len(groups) > _AT_ONCE:
+        return await anyio.to_thread.run_sync(_told_of, trial_ids, groups)
+    return _told_of(trial_ids, groups)
+
+
+def _told_of(trial_ids: list[int], groups: list[Group]) -> dict[int, dict[str, dict[str, JsonObject]]]:
     found: dict[int, dict[str, dict[str, JsonObject]]] = {trial_id: {} for trial_id in trial_ids}
-    for group in await groups_of(conn, trial_ids):
+    for group in groups:
         summaries = summary.decode(group.summary)
         found[group.trial_id][group.name] = {name: of.told() for name, of in sorted(summaries.items())}
     return found

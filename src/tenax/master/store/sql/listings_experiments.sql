@@ -23,7 +23,8 @@ select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.n
            where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end::float8 as progress_told,
        case when e.state = 'ERROR' then (
            select t.reason from trials t where t.experiment_id = e.id and t.state = 'ERROR' order by t.id limit 1) end as first_failure,
-       doing.shown_state, doing.wait_reason
+       doing.shown_state, doing.wait_reason,
+       case when e.unmanaged then (select t.external_id from trials t where t.id = e.best_trial_id) end as external_trial_id
 from page e
 join users u on u.id = e.owner_id
 join projects p on p.id = e.project_id
