@@ -47,6 +47,21 @@ def test_a_trial_that_is_held_back_waits() -> None:
     assert tend(S.ACTIVE, (LiveTrial(7, Wish.RUN, False, None, None, held=True),)) == ()
 
 
+def test_no_more_trials_ask_than_may_run_at_once() -> None:
+    """The first of those that live are those that may; one that is held back, or leaves, keeps its place."""
+    waiting = tuple(LiveTrial(number, Wish.RUN, False, None, None) for number in (1, 2, 3))
+    assert tend(S.ACTIVE, waiting, at_once=2) == (Request(1), Request(2))
+    assert tend(S.ACTIVE, waiting, at_once=None) == (Request(1), Request(2), Request(3))
+    held = LiveTrial(1, Wish.RUN, False, None, None, held=True)
+    assert tend(S.ACTIVE, (held, *waiting[1:]), at_once=2) == (Request(2),)
+    leaving = LiveTrial(1, Wish.KILL, False, None, running(ending=True))
+    assert tend(S.ACTIVE, (leaving, *waiting[1:]), at_once=1) == ()
+    killed = LiveTrial(3, Wish.KILL, False, None, None)
+    asked, ended = tend(S.ACTIVE, (waiting[0], waiting[1], killed), at_once=1)
+    assert asked == Request(1)
+    assert isinstance(ended, EndTrial)
+
+
 def test_pause_asks_what_runs_and_withdraws_what_waits() -> None:
     """A paused experiment keeps no slots and loses no step."""
     (asked,) = tend(S.PAUSED, (trial(running()),))

@@ -11,8 +11,9 @@ from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
+from tenax.lifecycle.trial import Wish
 from tenax.master.continuing import check_offered, continued, overlaid
-from tenax.master.store import continuing, experiments
+from tenax.master.store import continuing, experiments, trials
 from tenax.master.store.database import Database
 from tenax.wire.agents import ContainerSpec
 from tests.kits.pretend_agent import Script
@@ -120,6 +121,29 @@ async def test_a_killed_search_goes_on_to_all_its_trials(database: Database) -> 
         assert await place.value(gapless) is True
         with pytest.raises(NotNow, match="all trials"):
             await go_on(database, one)
+
+
+@pytest.mark.timeout(60)
+async def test_of_many_trials_that_go_on_no_more_run_than_the_search_lets(database: Database) -> None:
+    """All had failed; the next goes on when one of them ends, and those that wait say for what."""
+    scripts = Scripted(3)
+    async with running(database, scripts) as place:
+        one = await submit(database, RANDOM, max_restarts=0)
+        assert await place.ended(one) == "ERROR"
+        assert await place.value("select count(*) from trials where state = 'ERROR'") == 6
+        scripts.code = None
+        await go_on(database, one)
+        await place.until(busy(place, 2))  # type: ignore[arg-type]
+        assert await place.value("select array_agg(run_id order by id) from trials") == [2, 2, 1, 1, 1, 1]
+        told = await place.value("select array_agg(distinct reason order by reason) from trials where run_id = 1")
+        assert told == ["it waits for its turn: max_concurrent_trials lets 2 trials run at once"]
+        scripts.code = 0
+        async with database.transaction() as conn:
+            for row in await conn.fetch("select id from trials where run_id = 2"):
+                await trials.raise_wish(conn, row["id"], one, Wish.KILL)
+        assert await place.ended(one) == "COMPLETED"
+        states = await place.value("select array_agg(state order by id) from trials")
+        assert states == ["CANCELED", "CANCELED", "COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED"]
 
 
 @pytest.mark.timeout(60)

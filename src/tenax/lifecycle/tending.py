@@ -6,6 +6,8 @@ Rules it keeps:
 - A trial that should run has exactly one open allocation; a trial that should not is asked to leave if it is ready,
   and ended at once if it is not (there is nothing to save before its members have met).
 - A request that has not been placed is withdrawn, not asked.
+- No more trials ask for slots than may run at once: those that live longest. (A search makes no more than that; but
+  when it is continued all that failed live again.)
 - An experiment ends when it is stopping and no trial of it lives.
 """
 
@@ -111,9 +113,17 @@ _WORDS = {
 }
 
 
-def tend(state: ExperimentState, trials: tuple[LiveTrial, ...]) -> tuple[Action, ...]:
-    """The actions that bring an experiment in ``state`` with these live trials to what it should be."""
-    actions = tuple(action for trial in trials for action in _tend_trial(state, trial))
+def tend(state: ExperimentState, trials: tuple[LiveTrial, ...], at_once: int | None = None) -> tuple[Action, ...]:
+    """The actions that bring an experiment in ``state`` with these live trials to what it should be.
+
+    ``trials`` are in the order of their making; ``at_once``: how many of them may run at a time, None: all.
+    """
+    actions = tuple(
+        action
+        for place, trial in enumerate(trials)
+        for action in _tend_trial(state, trial)
+        if at_once is None or place < at_once or not isinstance(action, Request)
+    )
     if state in STOPPING and not trials:
         return (*actions, EndExperiment())
     return actions

@@ -15,7 +15,7 @@ from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.trial import TrialState
 from tenax.master.store.continuing import Continued, Ended
-from tenax.search.config import AdaptiveAsha, AsyncHalving, Const, Map, Single
+from tenax.search.config import AdaptiveAsha, AsyncHalving, Const, Grid, Map, Random, Single
 
 
 def overlaid(stored: JsonObject, override: str, pool: PoolSettings) -> ResolvedExperiment:
@@ -48,7 +48,13 @@ def continued(
         weight=resources.weight,
         max_slots=resources.max_slots,
         hparams={trial.id: _taken_over(space, trial.hparams) if changed else trial.hparams for trial in chosen},
+        at_once=_at_once(before),
     )
+
+
+def _at_once(of: ResolvedExperiment) -> int | None:
+    method = of.search.method
+    return method.max_concurrent_trials or None if isinstance(method, Random | Grid) else None
 
 
 def check_offered(experiment_id: int, stored: JsonObject) -> None:

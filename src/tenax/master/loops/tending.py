@@ -18,6 +18,8 @@ from tenax.master.store import allocations, experiments, trials
 from tenax.master.store.experiments import Experiment
 from tenax.master.store.wakeups import Woken
 
+_KEPT = 10_000
+
 
 class Tending:
     """Brings experiments and their trials to what they should be."""
@@ -27,6 +29,8 @@ class Tending:
 
     def __init__(self, preemption_timeout_s: float) -> None:
         self._timeout_s = preemption_timeout_s
+        #: Experiment -> how many of its trials may run at a time.
+        self._at_once: dict[int, int | None] = {}
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Tend the experiments that were named, or all that live."""
@@ -46,11 +50,11 @@ class Tending:
     async def _tend(self, desk: Desk, experiment_id: int) -> None:
         # Most looks find nothing to do: they should neither wait for the experiment's lock nor hold it.
         async with desk.looking() as conn:
-            if not await _due(conn, await experiments.get(conn, experiment_id)):
+            if not await self._due(conn, await experiments.get(conn, experiment_id)):
                 return
         async with desk.transaction() as conn:
             experiment = await experiments.lock(conn, experiment_id)
-            actions = await _due(conn, experiment)
+            actions = await self._due(conn, experiment)
             if not actions:
                 return
             plan = await experiments.plan(conn, experiment_id)
@@ -77,9 +81,18 @@ class Tending:
             case tending.EndExperiment():
                 await experiments.happen(conn, experiment, ExperimentEvent.TRIALS_ENDED, keep_reason=True)
 
+    async def _due(self, conn: Connection, experiment: Experiment) -> tuple[tending.Action, ...]:
+        """What brings an experiment to what it should be."""
+        if experiment.unmanaged or experiment.state in ENDED:
+            return ()
+        live = await trials.live(conn, experiment.id)
+        crowded = len(live) > 1 and any(trial.allocation is None for trial in live)
+        return tending.tend(experiment.state, live, await self._most(conn, experiment.id) if crowded else None)
 
-async def _due(conn: Connection, experiment: Experiment) -> tuple[tending.Action, ...]:
-    """What brings an experiment to what it should be."""
-    if experiment.unmanaged or experiment.state in ENDED:
-        return ()
-    return tending.tend(experiment.state, await trials.live(conn, experiment.id))
+    async def _most(self, conn: Connection, experiment_id: int) -> int | None:
+        """How many trials its search lets run at a time, which never changes; None: any number."""
+        if experiment_id not in self._at_once:
+            if len(self._at_once) >= _KEPT:
+                self._at_once.clear()
+            self._at_once[experiment_id] = await trials.at_once(conn, experiment_id)
+        return self._at_once[experiment_id]

@@ -23,6 +23,8 @@ from tenax.search.journal import Entry, Reopened, decode
 
 Q = load("continuing")
 
+_TURN = "it waits for its turn: max_concurrent_trials lets {} trials run at once"
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -48,6 +50,8 @@ class Continued:
     max_slots: int | None
     #: By trial that goes on, its hyperparameters.
     hparams: Mapping[int, JsonObject]
+    #: How many of them may run at a time; None: all.
+    at_once: int | None = None
 
 
 async def trials_of(conn: Connection, experiment_id: int) -> list[Ended]:
@@ -64,16 +68,17 @@ async def go_on(conn: Connection, experiment: Experiment, new: Continued) -> Non
     await conn.execute(Q.revive_job, experiment.job_id, new.pool, new.priority, new.weight, new.max_slots)
     await conn.execute(Q.set_documents, experiment.id, new.config, new.name, new.description, list(new.labels))
     if new.hparams:
-        await _reopen(conn, experiment.id, new.hparams)
+        await _reopen(conn, experiment.id, new.hparams, new.at_once)
 
 
-async def _reopen(conn: Connection, experiment_id: int, hparams: Mapping[int, JsonObject]) -> None:
+async def _reopen(conn: Connection, experiment_id: int, hparams: Mapping[int, JsonObject], at_once: int | None) -> None:
     numbers = sorted(hparams)
     reopened: list[Entry] = []
-    for number in numbers:
+    for place, number in enumerate(numbers):
         trial = await trials.lock(conn, number)
         reopened.append(Reopened(trial.request_id))
-        await conn.execute(Q.reopen, number, hparams[number])
+        waits = at_once is not None and place >= at_once
+        await conn.execute(Q.reopen, number, hparams[number], _TURN.format(at_once) if waits else "")
     last: int = await conn.fetchval(Q.last_entry, experiment_id)
     unseen = await conn.fetch(Q.unseen, experiment_id, numbers)
     entries = [*(decode(row["fact"]) for row in unseen), *reopened]

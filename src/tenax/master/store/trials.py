@@ -130,6 +130,12 @@ async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
     )
 
 
+async def at_once(conn: Connection, experiment_id: int) -> int | None:
+    """How many trials the search of an experiment lets run at a time; None: it does not say."""
+    most: int | None = await conn.fetchval(Q.at_once, experiment_id)
+    return most
+
+
 async def held_back(conn: Connection) -> tuple[list[int], float | None]:
     """Experiments with trials whose waiting has ended of late; seconds until the next that waits may try again."""
     row = await conn.fetchrow(Q.held_back)

@@ -15,7 +15,7 @@ where experiment_id = $1 and trial_id = any($2::bigint[]) and kind = 'exit' and 
 
 -- name: reopen
 update trials
-set state = 'ACTIVE', wish = 'RUN', wish_reason = '', reason = '', restarts = 0, setbacks = 0, held_until = null,
+set state = 'ACTIVE', wish = 'RUN', wish_reason = '', reason = $3, restarts = 0, setbacks = 0, held_until = null,
     invalid_hp = false, fatal = null, ended_at = null, hparams = $2, version = version + 1
 where id = $1;
 

@@ -54,6 +54,12 @@ left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where t.experiment_id = $1 and t.state = 'ACTIVE'
 order by t.id;
 
+-- name: at_once
+-- Of methods that stop no trial. Others may hold more than they were told: at least one for each bracket.
+select case when s.searcher ->> 'name' in ('random', 'grid')
+            then nullif((s.searcher ->> 'max_concurrent_trials')::int, 0) end
+from (select config -> 'searcher' as searcher from experiment_documents where experiment_id = $1) s;
+
 -- name: held_back
 select coalesce(array_agg(distinct experiment_id) filter (where held_until <= now()), '{}') as released,
        extract(epoch from min(held_until) filter (where held_until > now()) - now())::float8 as next
