@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.errors import InvalidInput, NotFound
+from tenax.lifecycle.trial import ExitReason, TrialState, Verdict
 from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, lines_of, read_head
 from tenax.master.ingest.log_search import Filters, Pattern, rendered, search
 from tenax.master.ingest.log_stream import Wanted, read
-from tenax.master.store import log_packing, logs
-from tenax.master.store.logs import append_system_line
+from tenax.master.store import log_packing, logs, trials
+from tenax.master.store.logs import append_system_line, still_speaks_s
 from tenax.master.store.wakeups import Listener
 from tests.kits.telemetry import Book
 
@@ -281,6 +282,43 @@ async def test_following_ends_with_the_task(book: Book) -> None:
     assert rest == ["over"]
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
+    """It ends without a word in its log: whoever follows is woken all the same, and has nothing to wait for."""
+    trial = await book.trial()
+    listener = Listener(book.database)
+    listening = asyncio.create_task(listener.run())
+    await listener.connected()
+    async with book.database.connection() as conn:
+        task_id = await conn.fetchval("select task_id from trials where id = $1", trial)
+    wanted = Wanted(Filters(), follow=True)
+    lines = read(book.intake.log_reads, listener, book.intake.threads, task_id, wanted, asyncio.Event())
+    end = asyncio.ensure_future(anext(lines, None))
+    await asyncio.wait({end}, timeout=0.05)
+    assert not end.done()
+    async with book.database.transaction() as conn:
+        killed = Verdict(TrialState.CANCELED, 0, "killed", ExitReason.USER_CANCELED)
+        await trials.conclude(conn, await trials.lock(conn, trial), killed)
+    async with asyncio.timeout(20):
+        assert await end is None
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_how_long_lines_may_still_come(book: Book) -> None:
+    """Until the end; of what is trained elsewhere, which sends its last lines later, some seconds more."""
+    trial = await book.trial()
+    async with book.database.transaction() as conn:
+        task_id = await conn.fetchval("select task_id from trials where id = $1", trial)
+        assert await still_speaks_s(conn, task_id) is None
+        await conn.execute("update tasks set ended_at = now() where task_id = $1", task_id)
+        assert await still_speaks_s(conn, task_id) == 0
+        await conn.execute("update experiments set unmanaged = true")
+        assert await still_speaks_s(conn, task_id) == 5
+        await conn.execute("update tasks set ended_at = now() - interval '6 seconds' where task_id = $1", task_id)
+        assert await still_speaks_s(conn, task_id) == -1
+        assert await still_speaks_s(conn, "gone") == 0
 
 
 async def test_following_ends_when_the_master_does(book: Book) -> None:

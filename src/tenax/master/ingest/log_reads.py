@@ -30,12 +30,12 @@ class LogReads:
         async with self._database.connection() as conn:
             return await logs.place_of(conn, task_id)
 
-    async def ended_since(self, task_id: str) -> float | None:
-        """As `tenax.master.store.logs.ended_since`. Raises TryAgain."""
+    async def still_speaks_s(self, task_id: str) -> float | None:
+        """As `tenax.master.store.logs.still_speaks_s`. Raises TryAgain."""
 
         async def look() -> float | None:
             async with self._database.connection() as conn:
-                return await logs.ended_since(conn, task_id)
+                return await logs.still_speaks_s(conn, task_id)
 
         return await self._shared(("ended", task_id), look)
 

@@ -17,8 +17,6 @@ T = TypeVar("T")
 
 #: Chunks that are looked through at a time, at first (a page needs few) and at most.
 _FIRST, _MOST = 2, 8
-#: After the end of a task its last lines may still be under way.
-_LAST_LINES_S = 2.0
 _BEYOND = 2**62
 
 
@@ -63,11 +61,11 @@ async def until_end(
     with listener.subscribe("logs", task_id) as ear:
         while not stop.is_set():
             # Looked up before looking: what was written before the end is seen after it.
-            ended_s = await reads.ended_since(task_id)
+            left_s = await reads.still_speaks_s(task_id)
             yield await look()
-            if ended_s is not None and ended_s > _LAST_LINES_S:
+            if left_s is not None and left_s <= 0:
                 return
-            await _either(ear, stop, None if ended_s is None else _LAST_LINES_S)
+            await _either(ear, stop, left_s)
 
 
 async def _follow(
@@ -75,12 +73,12 @@ async def _follow(
 ) -> AsyncIterator[list[Found]]:
     while not stop.is_set():
         # Looked up before reading: what was written before the end is read after it.
-        ended_s = await reads.ended_since(reader.place.task_id)
+        left_s = await reads.still_speaks_s(reader.place.task_id)
         async for found in reader.rest():
             yield found
-        if reader.is_done or (ended_s is not None and ended_s > _LAST_LINES_S):
+        if reader.is_done or (left_s is not None and left_s <= 0):
             return
-        await _either(ear, stop, None if ended_s is None else _LAST_LINES_S)
+        await _either(ear, stop, left_s)
 
 
 async def _either(ear: Subscription, stop: asyncio.Event, seconds: float | None) -> None:

@@ -110,7 +110,8 @@ async def _end_unmanaged(conn: Connection, experiment: Experiment, reason: str) 
     if experiment.state in ENDED:
         return experiment.state
     await conn.execute(Q.end_unmanaged_trials, experiment.id, reason)
-    await conn.execute(Q.end_unmanaged_tasks, experiment.id)
+    for row in await conn.fetch(Q.end_unmanaged_tasks, experiment.id):
+        await notify(conn, "logs", row["task_id"])
     after = ExperimentState.CANCELED
     if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, reason) is None:
         raise Stale

@@ -26,6 +26,8 @@ Q = load("logs")
 
 #: A task with so many small chunks gets them joined.
 JOIN_AT = 64
+#: After the end of a trial that is trained elsewhere its last lines may still be under way.
+_LAST_LINES_S = 5.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -138,10 +140,13 @@ async def spans(
     return [Span(row["first_line"], _chunk(row)) for row in rows]
 
 
-async def ended_since(conn: Connection, task_id: str) -> float | None:
-    """Seconds since the task's end; None: it goes on. A task that does not exist any more has ended long ago."""
-    row = await conn.fetchrow(Q.ended_since, task_id)
-    return float("inf") if row is None else row["seconds"]
+async def still_speaks_s(conn: Connection, task_id: str) -> float | None:
+    """Seconds for which lines of a task may still come, not more than 0: none will; None: it goes on.
+
+    An agent reports an end after all output is here. What is trained elsewhere sends its last lines after its end.
+    """
+    row = await conn.fetchrow(Q.still_speaks, task_id, _LAST_LINES_S)
+    return 0.0 if row is None else row["seconds"]
 
 
 async def loose(conn: Connection, place: Place) -> list[Span]:

@@ -147,6 +147,7 @@ async def _set(conn: Connection, task: LaunchedTask, state: TaskState, reason: s
         raise Stale
     if state in ENDED:
         await conn.execute(Q.end_task, task.task_id)
+        await notify(conn, "logs", task.task_id)
         await conn.execute(Q.end_job, task.job_id)
     await notify(conn, "task", task.task_id)
 

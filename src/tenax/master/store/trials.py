@@ -172,6 +172,7 @@ async def conclude(conn: Connection, trial: Trial, verdict: Verdict) -> None:
         raise Stale
     if verdict.exit is not None:
         await conn.execute(Q.end_task, trial.task_id)
+        await notify(conn, "logs", trial.task_id)
         fact = Exited(trial.request_id, _SEARCH_REASON[verdict.exit.value])
         await put_fact(conn, trial.experiment_id, trial.id, "exit", trial.run_id, encode(fact))
         await garbage.mark(conn, trial.experiment_id)

@@ -23,6 +23,7 @@ from tenax.master.store import creation, experiments, trials, webhook_events
 from tenax.master.store.creation import NewExperiment
 from tenax.master.store.experiments import Experiment
 from tenax.master.store.queries import load
+from tenax.master.store.wakeups import notify
 
 Q = load("unmanaged")
 
@@ -136,6 +137,7 @@ async def say(conn: Connection, trial_id: int, word: Word, reason: str = "", *, 
     if after is not now.state:
         await conn.execute(Q.set_trial, trial_id, after.value, reason, at)
         await conn.execute(Q.set_task, now.task_id)
+        await notify(conn, "logs", now.task_id)
         await _settle(conn, experiment_id, reason)
 
 

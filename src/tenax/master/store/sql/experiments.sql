@@ -35,4 +35,5 @@ where experiment_id = $1 and state = 'ACTIVE';
 
 -- name: end_unmanaged_tasks
 update tasks set ended_at = now()
-where ended_at is null and trial_id in (select id from trials where experiment_id = $1 and state = 'CANCELED');
+where ended_at is null and trial_id in (select id from trials where experiment_id = $1 and state = 'CANCELED')
+returning task_id;

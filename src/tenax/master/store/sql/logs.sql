@@ -56,8 +56,15 @@ where month = $1 and task_id = $2 and first_line + lines - 1 > $3 and first_line
 order by first_line desc
 limit $5;
 
--- name: ended_since
-select extract(epoch from now() - ended_at)::double precision as seconds from tasks where task_id = $1;
+-- name: still_speaks
+-- Seconds for which lines of a task may still come, $2 at most; null: it goes on.
+select case when t.ended_at is not null
+            then case when e.unmanaged then $2::float8 - extract(epoch from now() - t.ended_at) else 0 end
+       end::float8 as seconds
+from tasks t
+left join trials r on r.id = t.trial_id
+left join experiments e on e.id = r.experiment_id
+where t.task_id = $1;
 
 -- name: lock_loose
 select joined_line from log_tasks where task_id = $1 for update;
