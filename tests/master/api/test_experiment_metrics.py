@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
+from asyncpg import Connection
 
+from tenax.master.store import series
 from tests.kits.api import Api
 from tests.kits.telemetry import Book
 from tests.master.api.test_telemetry import lines
@@ -108,8 +111,34 @@ async def test_a_sample_has_the_best_trials_with_their_lines(api: Api, desk: Boo
     assert (result["promotedTrials"], result["demotedTrials"]) == ([trials[1], trials[0]], [])
     assert [row["trialId"] for row in result["trials"]] == [trials[1], trials[0]]
     data = result["trials"][0]["data"]
-    assert [(point["batches"], point["values"]["loss"]) for point in data] == [(2, 3), (4, 5)]
+    assert [(point["batches"], point["epoch"], point["values"]["loss"]) for point in data] == [(2, 1, 3), (4, 2, 5)]
     assert (await api.user.get(path, metricName="loss", group="training", maxTrials=-1)).status_code == 400
+
+
+@pytest.mark.parametrize("stream", ["batches", "trials-snapshot", "trials-sample"])
+async def test_a_look_reads_all_trials_together(
+    api: Api, desk: Book, monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    """However many trials there are: packed metrics, and those that are not packed yet."""
+    experiment, trials = await searched(desk)
+    await desk.seal(trials[1])
+    read: list[int] = []
+
+    async def counted(conn: Connection, groups: Sequence[series.Group], metrics: Sequence[str]) -> object:
+        read.append(len(groups))
+        return await series_of(conn, groups, metrics)
+
+    series_of = series.series_of
+    monkeypatch.setattr(series, "series_of", counted)
+    query = {"metricName": "loss", "group": "training", "batchesProcessed": 4}
+    (one,) = lines(await api.user.get(f"/api/v1/experiments/{experiment}/metrics-stream/{stream}", **query))
+    assert read == [3]
+    if stream == "batches":
+        assert one["result"] == {"batches": [1, 2, 4]}
+        return
+    told = {row["trialId"]: row["data"][-1]["values"]["loss"] if "data" in row else row["metric"]
+            for row in one["result"]["trials"]}  # fmt: skip
+    assert told == {trials[0]: 4, trials[1]: 5, trials[2]: 6}
 
 
 async def test_experiments_are_found_by_their_metrics(api: Api, desk: Book) -> None:

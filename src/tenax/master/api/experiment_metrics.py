@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, cast
 
 from fastapi import Query
@@ -20,8 +20,9 @@ from tenax.master.api.deps import MasterDep
 from tenax.master.api.ndjson import ndjson
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.context import Master
-from tenax.master.ingest.compare import Bounds, Wanted, points
+from tenax.master.ingest.compare import EPOCH, Bounds, Wanted, points
 from tenax.master.store import experiment_metrics, listings_experiments, series, summaries
+from tenax.master.store.series import PackedSeries
 from tenax.wire.api.charts import DataPoint
 from tenax.wire.api.experiment_metrics import (
     GetValidationHistoryResponse,
@@ -41,6 +42,8 @@ routes = Routes("Experiments")
 
 _PERIOD_S, _LONGEST_PERIOD_S = 30, 3600
 _TRIALS, _POINTS = 25, 1000
+#: Trials whose metrics are read together: what is held in memory at a time.
+_READ_AT_ONCE = 100
 _GROUPS = {MetricType.TRAINING: "training", MetricType.VALIDATION: "validation"}
 Period = Annotated[int, Query(ge=0, le=_LONGEST_PERIOD_S)]
 #: The next message and whether anything may follow it; None: no news.
@@ -124,8 +127,8 @@ async def stream_batches(
         nonlocal started
         found: set[int] = set()
         trials, going_on = await _trials(master, experiment_id, None)
-        for trial in trials:
-            found.update(int(str(point["batches"])) for point in await _points(master, trial.id, of, Wanted()))
+        for line in (await _points(master, trials, of, Wanted())).values():
+            found.update(int(str(point["batches"])) for point in line)
         news = sorted(found - told)
         told.update(news)
         first, started = not started, True
@@ -159,12 +162,12 @@ async def stream_snapshot(
     async def look() -> tuple[Message | None, bool]:
         nonlocal started
         trials, going_on = await _trials(master, experiment_id, None)
+        lines = await _points(master, trials, of, near)
         news = []
         for trial in trials:
-            found = await _points(master, trial.id, of, near)
-            if not found:
+            if trial.id not in lines:
                 continue
-            point = min(found, key=lambda one: abs(int(str(one["batches"])) - batches_processed))
+            point = min(lines[trial.id], key=lambda one: abs(int(str(one["batches"])) - batches_processed))
             message = SnapshotTrial(
                 trial_id=trial.id,
                 hparams=cast(Document, trial.hparams),
@@ -214,9 +217,10 @@ async def stream_sample(
         demoted = sorted(told.keys() - chosen)
         for one in demoted:
             del told[one]
+        lines = await _points(master, trials, of, wanted)
         sampled = []
         for trial in trials:
-            found = await _points(master, trial.id, of, wanted)
+            found = lines.get(trial.id, [])
             news = [point for point in found if int(str(point["batches"])) > told.get(trial.id, -1)]
             told[trial.id] = max((int(str(point["batches"])) for point in found), default=told.get(trial.id, -1))
             data = [DataPoint.model_validate(point) for point in news]
@@ -252,14 +256,24 @@ async def _trials(
         return await experiment_metrics.best_trials(conn, experiment_id, most), going_on
 
 
-async def _points(master: Master, trial_id: int, of: tuple[str, str], wanted: Wanted) -> list[JsonObject]:
+async def _points(
+    master: Master, trials: Sequence[experiment_metrics.Sampled], of: tuple[str, str], wanted: Wanted
+) -> dict[int, list[JsonObject]]:
+    """Trial -> points, of those that have any. Read for many trials at a time, so that few statements are made."""
     group, metric = of
-    async with master.db.snapshot() as conn:
-        found = next((one for one in await series.groups_of(conn, [trial_id]) if one.name == group), None)
-        if found is None:
-            return []
-        packed = await series.series(conn, found, metric)
-    return await master.intake.readers.run(points, [packed], None, wanted)
+    found: dict[int, list[JsonObject]] = {}
+    for start in range(0, len(trials), _READ_AT_ONCE):
+        numbers = [trial.id for trial in trials[start : start + _READ_AT_ONCE]]
+        async with master.db.snapshot() as conn:
+            groups = [one for one in await series.groups_of(conn, numbers) if one.name == group]
+            packed = await series.series_of(conn, groups, (metric, EPOCH))
+        found |= await master.intake.readers.run(_unpacked, packed, wanted)
+    return found
+
+
+def _unpacked(packed: Mapping[int, Sequence[PackedSeries]], wanted: Wanted) -> dict[int, list[JsonObject]]:
+    told = {trial_id: points([line], epochs, wanted) for trial_id, (line, epochs) in packed.items()}
+    return {trial_id: found for trial_id, found in told.items() if found}
 
 
 def _stream(master: Master, look: Look, period_s: int) -> StreamingResponse:

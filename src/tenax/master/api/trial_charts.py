@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -14,11 +14,11 @@ from tenax.master.api.deps import MasterDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.trial_shapes import whole_trials
 from tenax.master.context import Master
-from tenax.master.ingest import summary
 from tenax.master.ingest.compare import EPOCH, Bounds, Wanted, points
 from tenax.master.ingest.cuts import PROFILING
 from tenax.master.ingest.reports import microseconds
 from tenax.master.store import listings_trials, series
+from tenax.master.store.series import PackedSeries
 from tenax.wire.api.charts import ComparableTrial, CompareTrialsResponse, DataPoint, DownsampledMetrics
 from tenax.wire.api.trials import MetricType
 
@@ -26,6 +26,8 @@ routes = Routes("Trials")
 
 #: Trials, and metrics of each, that are compared at most.
 _MOST_TRIALS, _MOST_METRICS = 1000, 200
+#: Trials whose metrics are read together: what is held in memory at a time.
+_READ_AT_ONCE = 100
 _TYPES = {"training": MetricType.TRAINING, "validation": MetricType.VALIDATION}
 _GROUPS = {MetricType.TRAINING: "training", MetricType.VALIDATION: "validation"}
 Texts = Annotated[list[str], Query()]
@@ -95,28 +97,37 @@ async def compare(
     missing = set(ids) - {trial.id for trial in trials}
     if missing:
         raise NotFound(f"there is no trial {min(missing)}")
-    return CompareTrialsResponse(
-        trials=[
-            ComparableTrial(trial=trial, metrics=await _metrics(master, trial.id, lines, wanted)) for trial in trials
-        ]
-    )
+    told: dict[int, list[DownsampledMetrics]] = {}
+    for start in range(0, len(trials), _READ_AT_ONCE):
+        numbers = [trial.id for trial in trials[start : start + _READ_AT_ONCE]]
+        told |= await _metrics(master, numbers, lines, wanted)
+    return CompareTrialsResponse(trials=[ComparableTrial(trial=one, metrics=told[one.id]) for one in trials])
 
 
-async def _metrics(master: Master, trial_id: int, lines: list[_Line], wanted: Wanted) -> list[DownsampledMetrics]:
-    found = []
+async def _metrics(
+    master: Master, trial_ids: list[int], lines: list[_Line], wanted: Wanted
+) -> dict[int, list[DownsampledMetrics]]:
+    """Trial -> what is asked for of each group."""
+    found: dict[int, list[DownsampledMetrics]] = {trial_id: [] for trial_id in trial_ids}
     for line in lines:
         async with master.db.snapshot() as conn:
-            groups = {each.name: each for each in await series.groups_of(conn, [trial_id])}
-            of = groups.get(line.group)
-            known = {} if of is None else summary.decode(of.summary)
-            packed = [await series.series(conn, of, name) for name in line.names if of is not None and name in known]
-            epochs = await series.series(conn, of, EPOCH) if of is not None and EPOCH in known else None
-        data = await master.intake.readers.run(points, packed, epochs, wanted)
+            groups = [group for group in await series.groups_of(conn, trial_ids) if group.name == line.group]
+            packed = await series.series_of(conn, groups, (*line.names, EPOCH))
         kind = MetricType.PROFILING if line.group in PROFILING else _TYPES.get(line.group, MetricType.UNSPECIFIED)
-        found.append(
-            DownsampledMetrics(data=[DataPoint.model_validate(one) for one in data], group=line.group, type=kind)
-        )
+        for trial_id, data in (await master.intake.readers.run(_unpacked, trial_ids, packed, wanted)).items():
+            found[trial_id].append(DownsampledMetrics(data=data, group=line.group, type=kind))
     return found
+
+
+def _unpacked(
+    trial_ids: list[int], packed: Mapping[int, Sequence[PackedSeries]], wanted: Wanted
+) -> dict[int, list[DataPoint]]:
+    told: dict[int, list[DataPoint]] = {}
+    for trial_id in trial_ids:
+        *those, epochs = packed.get(trial_id) or (None,)
+        known = [one for one in those if one is not None]
+        told[trial_id] = [DataPoint.model_validate(one) for one in points(known, epochs, wanted)]
+    return told
 
 
 def _lines(names: list[str], ids: list[str], group: str) -> list[_Line]:

@@ -65,6 +65,7 @@ def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, wanted: 
     axis = None if epochs is None else epochs.points()
     if wanted.epochs is not None:
         lines = {name: _at_epochs(line, axis, wanted.epochs) for name, line in lines.items()}
+    lines = {name: line for name, line in lines.items() if len(line)}
     share = wanted.most // max(1, len(lines)) or min(1, wanted.most)
     steps: set[int] = set()
     for line in lines.values():

@@ -8,6 +8,7 @@ Rules:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -164,6 +165,24 @@ async def series(conn: Connection, group: Group, metric: str) -> PackedSeries:
     blocks = await conn.fetch(Q.blocks_of_metric, *key, metric) if group.sealed_ord else []
     tail = await conn.fetch(Q.tail, *key) if group.sealed_ord < group.next_ord else []
     return PackedSeries(group, metric, blocks, tail)
+
+
+async def series_of(conn: Connection, groups: Sequence[Group], metrics: Sequence[str]) -> dict[int, list[PackedSeries]]:
+    """Trial -> each of ``metrics``, of groups of one name; two statements, however many trials."""
+    blocks: dict[tuple[int, str], list[Record]] = defaultdict(list)
+    tails: dict[int, list[Record]] = defaultdict(list)
+    if groups:
+        key = ([group.month for group in groups], [group.trial_id for group in groups], groups[0].name)
+        for row in await conn.fetch(Q.tails, *key):
+            tails[row["trial_id"]].append(row)
+        for row in await conn.fetch(Q.blocks_of_metrics, *key, list(metrics)):
+            blocks[row["trial_id"], row["metric"]].append(row)
+    return {
+        group.trial_id: [
+            PackedSeries(group, metric, blocks[group.trial_id, metric], tails[group.trial_id]) for metric in metrics
+        ]
+        for group in groups
+    }
 
 
 @dataclass(frozen=True, slots=True)

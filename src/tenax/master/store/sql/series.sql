@@ -24,5 +24,20 @@ join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp 
 where b.month = $1 and b.trial_id = $2 and b.grp = $3 and c.metric = $4
 order by b.first_ord;
 
+-- name: tails
+-- Of one group of many trials.
+select t.trial_id, t.run_id, t.first_ord, t.steps, t.times, t.bodies
+from unnest($1::integer[], $2::bigint[]) w (month, trial)
+join metric_tail t on t.month = w.month and t.trial_id = w.trial and t.grp = $3
+order by t.trial_id, t.first_ord;
+
+-- name: blocks_of_metrics
+select b.trial_id, c.metric, b.run_id, b.first_ord, b.reports, b.steps, b.times, c.present, c.data
+from unnest($1::integer[], $2::bigint[]) w (month, trial)
+join metric_blocks b on b.month = w.month and b.trial_id = w.trial and b.grp = $3
+join metric_chunks c on c.month = b.month and c.trial_id = b.trial_id and c.grp = b.grp and c.first_ord = b.first_ord
+where c.metric = any($4::text[])
+order by b.trial_id, b.first_ord;
+
 -- name: unknown_trials
 select u.id from unnest($1::bigint[]) u (id) where not exists (select 1 from trials t where t.id = u.id) order by u.id;
