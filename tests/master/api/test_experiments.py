@@ -248,6 +248,10 @@ async def test_the_list_is_filtered_sorted_and_paged(api: Api) -> None:
     assert await ids(archived="true") == []
     assert await ids(limit=-1) == [1, 2, 3, 4]
     assert await ids(limit=-2) == []
+    # What is listed changes while one pages: an offset behind its end is its end.
+    assert await ids(offset=77) == []
+    assert await ids(offset=-77) == []
+    assert await ids(offset=-1) == [4]
     counted = (await api.user.get("/api/v1/experiments", limit=-2)).json()["pagination"]
     assert counted["total"] == 4
     assert (await api.user.get("/api/v1/experiments", sortBy="SORT_BY_NONSENSE")).status_code == 400

@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 import uuid
 
+import pytest
+
+from tenax.errors import Forbidden
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master import attempts
+from tenax.master.api import speaking
+from tenax.master.auth import Caller
 from tenax.master.store import containers
+from tenax.master.store.sessions import TaskOf
+from tenax.master.store.users import User
 from tests.kits.api import Api
 from tests.master.api.test_allocations import Running, running
 
@@ -45,6 +52,16 @@ async def test_an_attempt_that_has_ended_may_only_deliver(api: Api) -> None:
     ):
         assert reply.status_code == 401
         assert "ended" in reply.text
+
+
+async def test_a_task_that_is_no_trial_speaks_for_none(api: Api) -> None:
+    """It is told what it is; a trial's token speaks for that trial only."""
+    owner = User(2, "determined", "", False, True, False)
+    async with api.master.db.connection() as conn:
+        for trial, told in ((None, "task t-1, which is no trial"), (7, "that of trial 7")):
+            caller = Caller(task=TaskOf("t-1.1", "t-1", 1, trial, None, owner))
+            with pytest.raises(Forbidden, match=told):
+                await speaking.for_trial(conn, caller, 5)
 
 
 async def test_nothing_is_opened_once_nothing_of_it_is_left(api: Api) -> None:

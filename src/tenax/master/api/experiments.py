@@ -15,7 +15,7 @@ from tenax.errors import InvalidInput, NotFound
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.experiment_actions import check_owner
 from tenax.master.api.experiment_json import experiments_json
-from tenax.master.api.paging import Window, WindowDep
+from tenax.master.api.paging import NONE, WindowDep, search_page
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import experiment_message
 from tenax.master.api.trial_shapes import whole_trials
@@ -40,9 +40,6 @@ from tenax.wire.api.trials import GetExperimentTrialsResponse, TrialSortBy
 
 routes = Routes("Experiments")
 T = TypeVar("T")
-
-#: What limit 0, -1 and -2 mean in this one list.
-_DEFAULT_LIMIT, _ALL, _NONE = 100, -1, -2
 
 _ORDERS = {
     ExperimentSortBy.UNSPECIFIED: "id",
@@ -117,15 +114,12 @@ async def get_experiments(
     )
     async with master.db.snapshot() as conn:
         total = await listings_experiments.count(conn, wanted)
-        page, pagination = _window(window).of(total)
+        page, pagination = search_page(total, window.offset, window.limit)
         found = []
-        if window.limit != _NONE:
+        if window.limit != NONE:
             found = await listings_experiments.page(
                 conn, wanted, page, total, order=_ORDERS[sort_by], descending=window.descending
             )
-    if window.limit == _NONE:
-        pagination.end_index = pagination.start_index
-    pagination.limit = window.limit
     return Response(experiments_json(found, caller, pagination), media_type="application/json")
 
 
@@ -221,11 +215,6 @@ async def best_metric(master: MasterDep, experiment_id: int) -> BestMetricRespon
 def bare(state: State | CheckpointState) -> str:
     """A state without the prefix that it travels with."""
     return str(state.value).removeprefix("STATE_")
-
-
-def _window(window: Window) -> Window:
-    limit = {0: _DEFAULT_LIMIT, _ALL: 0, _NONE: 0}.get(window.limit, window.limit)
-    return Window(window.offset, limit, window.order_by)
 
 
 def _tuple(values: list[T] | None) -> tuple[T, ...] | None:

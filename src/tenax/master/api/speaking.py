@@ -13,6 +13,8 @@ from tenax.master.store.sessions import TaskOf
 async def for_trial(conn: Connection, caller: Caller, trial_id: int) -> TaskOf:
     """The run that speaks for a trial. Raises Forbidden for one that the caller does not speak for, NotFound."""
     if caller.task is not None:
+        if caller.task.trial_id is None:
+            raise Forbidden(f"this token is that of task {caller.task.task_id}, which is no trial and speaks for none")
         if caller.task.trial_id != trial_id:
             raise Forbidden(f"this token is that of trial {caller.task.trial_id}, and speaks for no other one")
         return caller.task
