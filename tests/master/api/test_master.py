@@ -17,6 +17,7 @@ from tenax.config.master import DatabaseSettings, LogSettings, MasterSettings
 from tenax.config.master_display import master_config_shown
 from tenax.config.schedule import Every
 from tenax.master import log_setup
+from tenax.master.api import ndjson
 from tenax.master.loops.loop import Desk
 from tenax.master.loops.retaining import Retaining
 from tenax.master.own_log import OWN_LOG, OwnLog
@@ -131,6 +132,25 @@ async def test_a_follower_hears_what_comes(api: Api) -> None:
     assert [str(one["message"]) for one in await held] == ["first [tenax.test]", "second, of a thread [tenax.test]"]
     api.master.shutdown.set()
     assert len(await open_end) == 2
+
+
+async def test_a_follower_whose_access_ends_hears_no_more(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logged out, deactivated: the next line is not sent, and the last one says why; others hear on."""
+    monkeypatch.setattr(ndjson, "RECHECK_S", 0.0)
+    log_setup.set_up(LogSettings(level="info", color=False))
+    path = {"offset": OWN_LOG.following, "follow": "true"}
+    leaving = await api.login("determined", api.password)
+    readers = {"out": leaving, "off": api.user, "stays": api.admin}
+    streams = {name: asyncio.create_task(who.get("/api/v1/master/logs", **path)) for name, who in readers.items()}
+    await asyncio.sleep(0)
+    assert (await leaving.post("/api/v1/auth/logout")).status_code == 200
+    assert (await api.admin.patch("/api/v1/users/2", {"active": False})).status_code == 200
+    log.info("secret")
+    for name in ("out", "off"):
+        (told,) = [json.loads(line) for line in (await streams[name]).text.splitlines()]
+        assert told["error"]["httpCode"] == 401
+    api.master.shutdown.set()
+    assert "secret" in (await streams["stays"]).text
 
 
 def test_old_lines_go() -> None:

@@ -42,9 +42,15 @@ async def authorize(connection: HTTPConnection, master: MasterDep) -> None:
     if credential is None:
         raise NotAuthenticated
     check_origin(connection, credential)
-    caller = await master.credentials.caller(credential, allow)
-    check(caller, allow)
-    connection.state.caller = caller
+
+    async def identified() -> Caller:
+        found = await master.credentials.caller(credential, allow)
+        check(found, allow)
+        return found
+
+    connection.state.caller = await identified()
+    # What is answered for a long time asks it again: `tenax.master.api.ndjson`.
+    connection.state.identified = identified
 
 
 async def caller_of(connection: HTTPConnection) -> Caller:
