@@ -33,6 +33,12 @@ def master_settings(master_settings: MasterSettings) -> MasterSettings:
     return master_settings.model_copy(update={"webhooks": HERE})
 
 
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is tried again soon."""
+    monkeypatch.setattr("tenax.lifecycle.delivery.FIRST_WAIT_S", 0.01)
+
+
 class Killed(BaseException):
     """The process is gone: nothing of it runs any more."""
 

@@ -98,8 +98,9 @@ async def _start(
     description: str,
     around: Around,
 ) -> str:
-    # A pool that is not there any more has nothing to see.
-    pool = around.pool if settings.pool(around.pool) is not None else ""
+    known = settings.pool(around.pool)
+    # A pool that is not there any more sees nothing, and one without places for tasks without slots takes no such task.
+    pool = around.pool if known is not None and known.max_aux_containers_per_agent > 0 else ""
     config = own_config(settings, ["{python}", "-m", "tenax.exec.gc"], pool=pool)
     config["checkpoint_storage"] = document["storage"]
     for name, section in (("environment", around.environment), ("bind_mounts", around.bind_mounts)):
