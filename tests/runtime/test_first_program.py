@@ -17,7 +17,7 @@ import pytest
 import tenax
 from tenax.runtime.planning import Machine
 from tenax.runtime.process import FIRST_PROGRAMS, ProcessRuntime
-from tenax.wire.agents import ContainerSpec, File
+from tenax.wire.agents import ContainerSpec, File, Mount
 from tests.kits.runtime_kit import output, placement, spec, until_exited
 from tests.runtime.test_process import ProcessBench
 
@@ -183,3 +183,17 @@ async def test_another_user_has_a_private_view_too(public: Path) -> None:
     await runtime.close()
     assert (code, errors) == (0, b"")
     assert said == b"65534 ['info', 'pythonuserbase']\nPermission denied\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as somebody else")
+async def test_a_view_takes_no_interpreter(public: Path) -> None:
+    """Somebody else who cannot reach the agent's Python has the bind mounts of a program that needs none."""
+    (public / "data").mkdir()
+    (public / "data" / "here").touch()
+    bench = ProcessBench(public / "agent")
+    wanted = trial(bench, ["/bin/sh", "-c", "ls /mnt/data; touch /mnt/data/new 2>/dev/null || echo guarded"])
+    mounts = [Mount(str(public / "data"), "/mnt/data", read_only=True)]
+    runtime = ProcessRuntime(bench.directory)
+    said = await told(runtime, msgspec.structs.replace(wanted, uid=65534, gid=65534, mounts=mounts))
+    await runtime.close()
+    assert said == (0, b"here\nguarded\n", b"")

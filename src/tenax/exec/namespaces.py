@@ -117,10 +117,12 @@ def _unshare() -> None:
     libc = _libc()
     if uid == 0 and libc.unshare(CLONE_NEWNS) == 0:
         return
+    # Whose rights were taken from it, without an exec since, does not own what the next lines write to.
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     if libc.unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0:
         _raise("a user namespace")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+        with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:
             file.write(text)
 
 

@@ -39,9 +39,6 @@ def main() -> int:
         launch.settle_account(os.environ)
         run_dir = os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
         words = words_of(os.environ[ENTRYPOINT])
-        if sys.flags.no_site and view.is_needed(os.environ, words):
-            # Forked from a program of the agent's: what is not loaded yet may be out of reach of the task's user.
-            launch.replace_process([sys.executable, "-m", "tenax.exec.task"], os.environ)
         if _AFTER_HOOKS not in sys.argv:
             prepare.write_cluster(os.environ, run_dir)
             view.give_if_needed(os.environ, run_dir, words)

@@ -26,10 +26,8 @@ def main() -> int:
         trial = prepare.Trial(os.environ)
         launch.settle_account(os.environ)
         entrypoint = trial.config.get("entrypoint")
-        plain = prepare.needs_standard_library_only(trial) and not view.is_needed(os.environ, entrypoint)
-        if sys.flags.no_site and not plain:
-            # Forked from a program of the agent's: site packages are not there, and what else is not loaded yet may be
-            # out of reach of the task's user.
+        if sys.flags.no_site and not prepare.needs_standard_library_only(trial):
+            # Forked from a program of the agent's: site packages are not there.
             launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
         if _AFTER_HOOKS not in sys.argv:
             prepare.write_info(trial)

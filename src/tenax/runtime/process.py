@@ -29,8 +29,12 @@ from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belon
 from tenax.runtime.wakes import Wakes
 from tenax.wire.agents import ContainerSpec, Exit
 
-#: Of the library that tasks get: programs that become the user's program, and what they import on the way.
-FIRST_PROGRAMS = ("tenax.exec.trial", "tenax.exec.task", "tenax.storage.config")
+#: Of the library that tasks get: programs that become the user's program, and what they import on the way. What is not
+#: loaded by then may be out of reach of the task's user.
+FIRST_PROGRAMS = (
+    *("tenax.exec.trial", "tenax.exec.task"),
+    *("tenax.exec.namespaces", "tenax.storage.config", "pwd", "shutil"),
+)
 
 
 class ProcessRuntime:
