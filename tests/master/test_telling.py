@@ -324,6 +324,15 @@ async def test_nothing_is_sent_to_this_machine_or_its_own_link(url: str) -> None
     assert "/x" not in outcome.words
 
 
+async def test_what_a_name_stands_for_is_not_told() -> None:
+    """The words of a failure hold no address of a machine behind it."""
+    async with receiving() as gone:
+        port = gone.url.rpartition(":")[2].partition("/")[0]
+    settings = WebhookSettings(allowed_networks=("127.0.0.0/8", "::1/128"))
+    outcome = await Sender(settings, b"s").send(f"http://localhost:{port}/x", "DEFAULT", {}, 0)
+    assert outcome.words == "the receiver cannot be reached: connection refused"
+
+
 async def test_a_redirection_is_not_followed(api: Api) -> None:
     """It would lead to where the address was not looked at."""
     async with receiving(302) as receiver:

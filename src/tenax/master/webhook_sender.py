@@ -17,6 +17,7 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
+import os
 import socket
 from urllib.parse import urlsplit
 
@@ -162,5 +163,7 @@ def _broken(error: BaseException) -> Outcome:
         seen = seen.__cause__ or getattr(seen, "os_error", None)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return Outcome(None, "the receiver's name is not known")
-    reason = getattr(error, "strerror", None) or type(error).__name__
+    # The system's own words: those of the connection hold the address that the name stands for.
+    number = getattr(getattr(error, "os_error", error), "errno", None)
+    reason = os.strerror(number).lower() if number else type(error).__name__
     return Outcome(None, f"the receiver cannot be reached: {reason}")
