@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
 import pytest
 from click.shell_completion import BashComplete
 
-from tenax.cli.completion import VARIABLE
+from tenax.cli.completion import LISTERS, VARIABLE, kind_of
 from tenax.cli.main import cli
 from tests.cli.conftest import Tenax
+from tests.docs.side_by_side import ours
 from tests.kits.pretend_master import PretendMaster
 
 TWO = {
@@ -60,3 +68,136 @@ def test_a_master_that_is_away_completes_nothing(monkeypatch: pytest.MonkeyPatch
     """Without a word, and soon."""
     monkeypatch.setenv("DET_MASTER", "http://127.0.0.1:9")
     assert offered("experiment describe", "", monkeypatch) == []
+
+
+def words_of(command: click.Command) -> list[click.Parameter]:
+    """The arguments of a command that are no files, choices or numbers within bounds."""
+    return [
+        one
+        for one in command.params
+        if isinstance(one, click.Argument) and type(one.type) in (click.types.StringParamType, click.types.IntParamType)
+    ]
+
+
+#: Arguments that name nothing that is at the master, by command.
+FREE = {
+    ("experiment", "set", "name"): {"name"},
+    ("experiment", "set", "description"): {"text"},
+    ("experiment", "set", "notes"): {"text"},
+    ("experiment", "set", "max-slots"): {"slots"},
+    ("experiment", "label", "add"): {"labels"},
+    ("experiment", "label", "remove"): {"labels"},
+    ("workspace", "create"): {"name"},
+    ("project", "create"): {"name"},
+    ("model", "create"): {"name"},
+    ("model", "edit-version"): {"number"},
+    ("model", "delete-version"): {"number"},
+    ("user", "create"): {"name"},
+    ("user", "login"): {"name"},
+    ("user", "rename"): {"new_name"},
+    ("group", "create"): {"name"},
+    ("group", "change-name"): {"new_name"},
+    ("template", "create"): {"name"},
+    ("webhook", "create"): {"name", "url"},
+    ("webhook", "set-url"): {"url"},
+    ("queue", "update-batch"): {"operations"},
+    ("usage", "aggregated"): {"start_date", "end_date"},
+    ("usage", "raw"): {"after", "before"},
+    ("master", "message", "set"): {"text"},
+}
+
+
+def test_every_argument_is_completed() -> None:
+    """Whatever names something at the master is completed; what does not stands in a list here."""
+    unknown = {
+        path: names
+        for path, command in ours()
+        if (names := {str(one.name) for one in words_of(command) if kind_of(path[0], path[-1], one) is None})
+    }
+    assert unknown == FREE
+    kinds = {kind_of(path[0], path[-1], one) for path, command in ours() for one in command.params}
+    assert kinds - {None} == LISTERS.keys()
+
+
+LISTS = {
+    "/api/v1/agents": {"agents": [{"id": "box", "slots": {"0": {"id": "0"}, "1": {"id": "1"}}}]},
+    "/api/v1/job-queues": {"jobs": [{"jobId": "j-1", "name": "digits"}]},
+    "/api/v1/resource-pools": {"resourcePools": [{"name": "gpus"}]},
+    "/api/v1/users": {"users": [{"username": "eve", "displayName": "Eve"}]},
+    "/api/v1/webhooks": {"webhooks": [{"id": 3, "name": "the team"}, {"id": 4, "name": "ops"}]},
+    "/api/v1/tokens": {"tokenInfo": [{"id": 9, "description": "nightly"}]},
+    "/api/v1/models": {"models": [{"id": 1, "name": "net"}]},
+    "/api/v1/workspaces/0/projects": {"projects": [{"id": 5, "key": "CAT", "name": "cats"}]},
+    "/api/v1/workspaces": {"workspaces": [{"id": 2, "name": "vision"}, {"id": 6, "name": "two words"}]},
+    "/api/v1/templates": {"templates": [{"name": "box"}]},
+    "/api/v1/commands": {"commands": [{"id": "c-1", "description": "df"}]},
+    "/api/v1/tasks": {"allocationIdToSummary": {"t-1.1": {"taskId": "t-1", "name": "Task"}}},
+    "/api/v1/experiments": {"experiments": [{"id": 12, "name": "digits", "checkpointCount": 1}]},
+    "/api/v1/experiments/12": {"experiment": {"id": 12}},
+    "/api/v1/experiments/12/checkpoints": {"checkpoints": [{"uuid": "u-1", "state": "STATE_COMPLETED"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("experiment kill", ["12"]),
+        ("experiment kill 12", []),
+        ("experiment move 12", ["vision", "6"]),
+        ("experiment move 12 vision", ["CAT"]),
+        ("trial describe", ["31"]),
+        ("trial list", ["12"]),
+        ("checkpoint describe", ["u-1"]),
+        ("checkpoint list", ["12"]),
+        ("model describe", ["net"]),
+        ("model register-version net", ["u-1"]),
+        ("workspace describe", ["vision", "6"]),
+        ("project describe", ["CAT"]),
+        ("user describe", ["eve"]),
+        ("agent disable", ["box"]),
+        ("slot disable box", ["0", "1"]),
+        ("task kill", ["t-1"]),
+        ("command kill", ["c-1"]),
+        ("template describe", ["box"]),
+        ("webhook test", ["3", "ops"]),
+        ("token revoke", ["9"]),
+        ("group describe", ["crew"]),
+        ("group add-user crew", ["eve"]),
+        ("pool bindings add", ["gpus"]),
+        ("queue update", ["j-1"]),
+        ("experiment list --user", ["eve"]),
+        ("queue list --pool", ["gpus"]),
+        ("experiment set name 12", []),
+    ],
+)
+def test_everything_is_completed(
+    words: str, expected: list[str], master: PretendMaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its name, or with its number where the name has blanks, which a shell takes for several words."""
+    for path, answer in LISTS.items():
+        master.on("GET", path, answer)
+    master.on("POST", "/api/v1/runs", {"runs": [{"id": 31}]})
+    master.on("POST", "/api/v1/groups/search", {"groups": [{"group": {"groupId": 8, "name": "crew"}}]})
+    assert [value for value, _ in offered(words, "", monkeypatch)] == expected
+
+
+#: What a shell reads first, and how it is asked without a terminal.
+SHELLS = {
+    "bash": (
+        'eval "$(tenax completion bash)"',
+        "COMP_WORDS=(tenax e describe 1); COMP_CWORD=3; _tenax_completion tenax; echo ${COMPREPLY[@]}",
+    ),
+    "fish": ("tenax completion fish | source", "complete --do-complete 'tenax e describe 1'"),
+}
+
+
+@pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
+def test_a_real_shell(shell: str, master: PretendMaster, tmp_path: Path) -> None:
+    """It reads what we print, asks us, and offers what there is."""
+    master.on("GET", "/api/v1/experiments", TWO)
+    program = tmp_path / "tenax"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m tenax.cli.main "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    done = subprocess.run([shell, "-c", "\n".join(SHELLS[shell])], env=environment, capture_output=True, text=True)
+    assert done.stdout.split()[0] == "12", done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Callable, Optional, TypeVar
+from typing import TYPE_CHECKING, Callable, Iterable, List, Optional, TypeVar
 
 import click
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tenax.client.session import Session
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Thing = TypeVar("Thing")
 
 
 @dataclass
@@ -44,3 +45,15 @@ def list_options(function: Function) -> Function:
     return click.option("--csv", "as_csv", is_flag=True, help="Print the list as comma-separated values.")(
         json_option(function)
     )
+
+
+def name_filter(function: Function) -> Function:
+    """``--name``, for lists that are short enough to be filtered here; with `named`."""
+    return click.option(
+        "--name", "part", default="", metavar="PART", help="Only those with this in their name, whatever its capitals."
+    )(function)
+
+
+def named(part: str, things: Iterable[Thing], name: Callable[[Thing], str]) -> List[Thing]:
+    """Those with ``part`` in their name."""
+    return [thing for thing in things if part.lower() in name(thing).lower()]

@@ -38,6 +38,8 @@ _ENTRIES = {
     "gc-policy": Entry("tenax.cli.gc_policy:command", "Show or change which checkpoints are kept, and why."),
     "download": Entry("tenax.cli.experiment_files:download", "Fetch the best checkpoints."),
     "download-model-def": Entry("tenax.cli.experiment_files:download_model_def", "Fetch the code that it came with."),
+    "list-trials": Entry("tenax.cli.trial:list_", "List its trials.", ("lt",)),
+    "list-checkpoints": Entry("tenax.cli.checkpoint:list_", "List its checkpoints, the best first.", ("lc",)),
     "delete-tb-files": Entry("tenax.cli.experiment_files:delete_tb_files", "Delete its TensorBoard files."),
 }
 
@@ -252,36 +254,4 @@ def wait(access: Access, number: int, interval: float) -> int:
     return follow_to_the_end(get_experiment(access.session(), number))
 
 
-@group.command("list-trials")
-@click.argument("number", metavar="EXPERIMENT", type=int)
-@list_options
-@pass_access
-def list_trials(access: Access, number: int, as_json: bool, as_csv: bool) -> None:
-    """List the trials of an experiment."""
-    from tenax.client.experiments import get_experiment
-
-    experiment = get_experiment(access.session(), number)
-    trials = experiment.trials()
-    from tenax.cli.experiment_view import trial_cells
-
-    columns, rows = trial_cells(experiment.metric, trials, for_programs=as_csv)
-    output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
-
-
-@group.command("list-checkpoints")
-@click.argument("number", metavar="EXPERIMENT", type=int)
-@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
-@list_options
-@pass_access
-def list_checkpoints(access: Access, number: int, best: Optional[int], as_json: bool, as_csv: bool) -> None:
-    """List the checkpoints of an experiment, the best first."""
-    from tenax.cli.checkpoint import show_list
-    from tenax.client.experiments import get_experiment
-
-    experiment = get_experiment(access.session(), number)
-    show_list(experiment.checkpoints(best), experiment.metric, as_json, as_csv)
-
-
 group.alias("list", "ls")
-group.alias("list-trials", "lt")
-group.alias("list-checkpoints", "lc")

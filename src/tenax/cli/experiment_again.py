@@ -9,6 +9,7 @@ import click
 
 from tenax.cli import exits, output
 from tenax.cli.access import Access, json_option, pass_access
+from tenax.cli.lazy import Command
 
 _OVERRIDES = click.option(
     "--config",
@@ -20,7 +21,7 @@ _OVERRIDES = click.option(
 _FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code tells how.")
 
 
-@click.command("continue")
+@click.command("continue", cls=Command)
 @click.argument("number", metavar="EXPERIMENT", type=int)
 @click.option(
     "--config-file",
@@ -55,7 +56,7 @@ def continue_(
     return follow_to_the_end(experiment) if follow else exits.OK
 
 
-@click.command("fork")
+@click.command("fork", cls=Command)
 @click.argument("number", metavar="EXPERIMENT", type=int)
 @click.argument("directory", required=False, type=click.Path(exists=True, path_type=Path))
 @_OVERRIDES

@@ -20,6 +20,14 @@ STATES = ("ACTIVE", "QUEUED", "RUNNING", "PAUSED", "COMPLETED", "CANCELED", "ERR
 
 def filters(function: Function) -> Function:
     """Options that choose experiments: names, labels, states, projects."""
+    project = click.option(
+        "--project", metavar="PROJECT", help="Only those in this project: its id, key or WORKSPACE/NAME."
+    )
+    return what_and_state(project(function))
+
+
+def what_and_state(function: Function) -> Function:
+    """Options that choose experiments within a project: names, labels, states."""
     options = (
         click.option("--name", default="", metavar="PART", help="Only those with this in their name."),
         click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only those with this label, too."),
@@ -31,7 +39,6 @@ def filters(function: Function) -> Function:
             metavar="STATE",
             help=f"Only those in this state: {', '.join(STATES)}.",
         ),
-        click.option("--project", metavar="PROJECT", help="Only those in this project: its id, key or WORKSPACE/NAME."),
     )
     for option in reversed(options):
         function = option(function)

@@ -8,7 +8,7 @@ import click
 
 from tenax.cli import output
 from tenax.cli.access import Access, pass_access
-from tenax.cli.lazy import Entry, Group
+from tenax.cli.lazy import Command, Entry, Group
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
@@ -144,7 +144,7 @@ def _tell(number: int, labels: Tuple[str, ...]) -> None:
     print(f"Experiment {number} has {', '.join(labels) if labels else 'no labels'}")
 
 
-@click.command()
+@click.command(cls=Command)
 @_NUMBER
 @click.argument("which", metavar="[WORKSPACE]")
 @click.argument("project", metavar="PROJECT", required=False)

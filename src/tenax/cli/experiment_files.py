@@ -9,9 +9,10 @@ import click
 
 from tenax.cli import output
 from tenax.cli.access import Access, pass_access
+from tenax.cli.lazy import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("number", metavar="EXPERIMENT", type=int)
 @click.option(
     "-o",
@@ -58,7 +59,7 @@ def download(
         print(place if quiet else f"Checkpoint {one.uuid} of trial {one.trial_id}, step {one.steps}: {place}")
 
 
-@click.command("download-model-def")
+@click.command("download-model-def", cls=Command)
 @click.argument("number", metavar="EXPERIMENT", type=int)
 @click.option("--output-dir", "target", default=".", type=click.Path(path_type=Path), help="Where to (default: here).")
 @pass_access
@@ -76,7 +77,7 @@ def download_model_def(access: Access, number: int, target: Path) -> None:
     print(path)
 
 
-@click.command("delete-tb-files")
+@click.command("delete-tb-files", cls=Command)
 @click.argument("number", metavar="EXPERIMENT", type=int)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @pass_access

@@ -9,10 +9,15 @@ import click
 from tenax.cli import exits, output
 from tenax.cli.access import Access, pass_access
 from tenax.cli.experiment_choice import chosen, each_wanted, wanted_of
+from tenax.cli.lazy import Command
 
 
 def _verb(name: str, done: str, help_: str) -> click.Command:
-    @click.command(name, help=f"{help_}\n\nName experiments, or choose among yours by filters; then it is asked first.")
+    @click.command(
+        name,
+        cls=Command,
+        help=f"{help_}\n\nName experiments, or choose among yours by filters; then it is asked first.",
+    )
     @chosen
     @pass_access
     def run(

@@ -8,6 +8,7 @@ import click
 
 from tenax.cli import output
 from tenax.cli.access import Access, list_options, pass_access
+from tenax.cli.lazy import Command
 
 if TYPE_CHECKING:
     from tenax.client.garbage import Garbage
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _COUNT = click.IntRange(min=0)
 
 
-@click.command("gc-policy")
+@click.command("gc-policy", cls=Command)
 @click.argument("number", metavar="EXPERIMENT", type=int)
 @click.option("--save-experiment-best", "best", type=_COUNT, metavar="N", help="Keep the best N of the experiment.")
 @click.option("--save-trial-best", "trial_best", type=_COUNT, metavar="N", help="Keep the best N of each trial.")

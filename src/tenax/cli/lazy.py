@@ -23,9 +23,39 @@ class Entry:
     help: str
     aliases: Tuple[str, ...] = ()
 
+    def load(self) -> click.Command:
+        """Import it."""
+        module, _, attribute = self.home.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+#: Arguments that may be empty, by their names in a usage line: words to be kept as they are.
+_MAY_BE_EMPTY = ("TEXT", "[--] PROGRAM [ARGUMENT]...")
+
+
+class Command(click.Command):
+    """A command that refuses an empty word where it wants a name or an id.
+
+    In a script that is a variable which is not set: `tenax command kill "$ID"` must not find what begins with nothing.
+    """
+
+    def parse_args(self, ctx: click.Context, args: List[str]) -> List[str]:
+        rest = super().parse_args(ctx, args)
+        for parameter in self.params:
+            named = isinstance(parameter, click.Argument) and parameter.make_metavar(ctx) not in _MAY_BE_EMPTY
+            if named and not ctx.resilient_parsing:
+                given = ctx.params.get(parameter.name or "")
+                if "" in (given if isinstance(given, (tuple, list)) else (given,)):
+                    raise click.BadParameter("it is empty.", ctx, parameter)
+        return rest
+
 
 class Group(click.Group):
     """A click group with aliases, lazy members, and a suggestion where a name is wrong."""
+
+    command_class = Command
 
     def __init__(
         self,
@@ -49,16 +79,11 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
         name = self.aliases.get(cmd_name, cmd_name)
         entry = self._entries.get(name)
-        if entry is None:
-            command = super().get_command(ctx, name)
-            if command is not None and _COMPLETING in os.environ:
-                from tenax.cli.completion import teach
+        command = super().get_command(ctx, name) if entry is None else entry.load()
+        if isinstance(command, Command) and _COMPLETING in os.environ:
+            from tenax.cli.completion import teach
 
-                teach(self._noun(ctx), name, command)
-            return command
-        module, _, attribute = entry.home.partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command)
+            teach(self._noun(ctx), name, command)
         return command
 
     def _noun(self, ctx: click.Context) -> str:

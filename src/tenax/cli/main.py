@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import List, NoReturn, Optional
@@ -68,9 +69,11 @@ def run(arguments: Optional[List[str]] = None) -> int:
     """Run a command; its exit code (`tenax.cli.exits`)."""
     from tenax.cli import exits
 
+    _make_printable()
+    words = [_readable(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
     try:
-        result = cli.main(arguments, prog_name="tenax", standalone_mode=False, color=color)
+        result = cli.main(words, prog_name="tenax", standalone_mode=False, color=color)
         return result if isinstance(result, int) else exits.OK
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
@@ -88,6 +91,20 @@ def run(arguments: Optional[List[str]] = None) -> int:
         return _told(error)
 
 
+def _make_printable() -> None:
+    """Let no name end a command because a terminal or a file cannot show one of its characters, or is closed."""
+    if sys.stdout is None:
+        sys.stdout = io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _readable(word: str) -> str:
+    """An argument as it was typed, also where the locale says nothing of how: it is UTF-8 then."""
+    return word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _told(error: Exception) -> int:
     from tenax.cli import exits
     from tenax.cli.output import fail
@@ -100,8 +117,8 @@ def _told(error: Exception) -> int:
     if isinstance(error, TenaxError):
         fail(str(error))
         return exits.code_of(error)
-    if isinstance(error, OSError) and error.filename:
-        fail(f"{error.filename}: {error.strerror}")
+    if isinstance(error, OSError) and error.strerror:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
         return exits.FAILED
     fail(f"this should not have happened: {type(error).__name__}: {error}\nTENAX_DEBUG=1 shows where it did.")
     return exits.BUG

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple
 import click
 
 from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.cli.lazy import Group
 
 if TYPE_CHECKING:
@@ -119,13 +119,18 @@ def describe(access: Access, model: str, number: Optional[int], as_json: bool) -
 
 @group.command("list-versions")
 @click.argument("model", metavar="MODEL")
+@name_filter
+@click.option(
+    "--user", "users", multiple=True, metavar="NAME", help="Only what this user registered; as often as needed."
+)
 @list_options
 @pass_access
-def list_versions(access: Access, model: str, as_json: bool, as_csv: bool) -> None:
+def list_versions(access: Access, model: str, part: str, users: Tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     """List the versions of a MODEL, the newest first."""
     from tenax.client.models import get_model
 
-    found = get_model(access.session(), model).versions()
+    versions = named(part, get_model(access.session(), model).versions(), lambda one: one.name)
+    found = [one for one in versions if not users or one.owner in users]
     rows = [
         [
             str(one.version),
@@ -304,13 +309,14 @@ def delete(access: Access, model: str, yes: bool) -> None:
 
 
 @group.command("labels")
+@name_filter
 @list_options
 @pass_access
-def labels_(access: Access, as_json: bool, as_csv: bool) -> None:
+def labels_(access: Access, part: str, as_json: bool, as_csv: bool) -> None:
     """List the labels of models, the most used first."""
     from tenax.client.models import model_labels
 
-    found = model_labels(access.session())
+    found = named(part, model_labels(access.session()), str)
     raw: list[JsonObject] = [{"label": label} for label in found]
     output.listing([output.Column("LABEL")], [[label] for label in found], raw, as_json, as_csv)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, Tuple
 import click
 
 from tenax.cli import output
-from tenax.cli.access import Access, list_options, pass_access
+from tenax.cli.access import Access, list_options, name_filter, named, pass_access
 from tenax.cli.lazy import Group
 
 if TYPE_CHECKING:
@@ -21,13 +21,16 @@ def group() -> None:
 
 
 @group.command("list")
+@name_filter
+@click.option("--waiting", is_flag=True, help="Only those in which something waits.")
 @list_options
 @pass_access
-def list_(access: Access, as_json: bool, as_csv: bool) -> None:
+def list_(access: Access, part: str, waiting: bool, as_json: bool, as_csv: bool) -> None:
     """List the resource pools: what they have, what is used, how much waits."""
     from tenax.client.pools import list_pools
 
-    pools = list_pools(access.session())
+    found = named(part, list_pools(access.session()), lambda pool: pool.name)
+    pools = [pool for pool in found if pool.queued_jobs or not waiting]
     columns = [
         output.Column("POOL"),
         output.Column("AGENTS", right=True),
@@ -51,19 +54,20 @@ def bindings() -> None:
 
 @bindings.command("list-workspaces")
 @click.argument("pool")
+@name_filter
 @list_options
 @pass_access
-def list_workspaces(access: Access, pool: str, as_json: bool, as_csv: bool) -> None:
+def list_workspaces(access: Access, pool: str, part: str, as_json: bool, as_csv: bool) -> None:
     """List the workspaces that POOL is kept for."""
     from tenax.client.pools import bound_workspaces
 
     session = access.session()
     numbers = bound_workspaces(session, pool)
     names = _workspace_names(session) if numbers else {}
-    rows = [[str(number), names.get(number, "")] for number in numbers]
+    rows = named(part, ([str(number), names.get(number, "")] for number in numbers), lambda row: row[1])
     columns = [output.Column("ID", right=True), output.Column("WORKSPACE")]
     output.listing(columns, rows, [{"id": int(row[0]), "name": row[1]} for row in rows], as_json, as_csv)
-    if not rows:
+    if not numbers:
         output.say(f"The pool {pool} is for all workspaces.")
 
 

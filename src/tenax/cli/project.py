@@ -6,12 +6,13 @@ A project is named by its workspace and its name, or by one word: its id, its ke
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Callable, Optional, Sequence, TypeVar
+from typing import TYPE_CHECKING, Callable, Optional, Sequence, Tuple, TypeVar
 
 import click
 
 from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.cli.experiment_choice import what_and_state
 from tenax.cli.lazy import Group
 
 if TYPE_CHECKING:
@@ -30,15 +31,6 @@ _COLUMNS = (
     output.Column("STATE", state=True),
     output.Column("DESCRIPTION", wraps=True),
 )
-_EXPERIMENTS = (
-    output.Column("ID", right=True),
-    output.Column("NAME", cuts=True),
-    output.Column("STATE", state=True),
-    output.Column("TRIALS", right=True),
-    output.Column("BEST", right=True),
-    output.Column("OWNER", spare=True),
-    output.Column("STARTED"),
-)
 _ORDERS = ("id", "name", "description", "creation_time", "last_experiment_start_time")
 
 
@@ -55,6 +47,7 @@ def _named(function: Function) -> Function:
 
 @group.command("list")
 @click.argument("workspace", required=False, metavar="[WORKSPACE]")
+@name_filter
 @click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="id", help="The order (default: id).")
@@ -64,6 +57,7 @@ def _named(function: Function) -> Function:
 def list_(
     access: Access,
     workspace: Optional[str],
+    part: str,
     archived: Optional[bool],
     users: Sequence[str],
     sort_by: str,
@@ -77,7 +71,7 @@ def list_(
     found = list_projects(
         access.session(), workspace or 0, archived=archived, users=users, sort=sort_by, descending=reverse
     )
-    show_list(found, as_json, as_csv)
+    show_list(named(part, found, lambda one: one.name), as_json, as_csv)
 
 
 def show_list(found: Sequence[Project], as_json: bool, as_csv: bool) -> None:
@@ -113,29 +107,32 @@ def describe(access: Access, which: str, project: Optional[str], as_json: bool) 
 @group.command("list-experiments")
 @_named
 @click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
+@what_and_state
 @list_options
 @pass_access
 def list_experiments(
-    access: Access, which: str, project: Optional[str], everybodys: bool, as_json: bool, as_csv: bool
+    access: Access,
+    which: str,
+    project: Optional[str],
+    everybodys: bool,
+    name: str,
+    labels: Tuple[str, ...],
+    states: Tuple[str, ...],
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """List the experiments of a project, the newest first: yours, or with --all everybody's."""
+    from tenax.cli.experiment_view import show_list
     from tenax.client.users import whoami
 
-    users = [] if everybodys else [whoami(access.session()).username]
-    found = _found(access, which, project).experiments(users=users, archived=None if everybodys else False)
-    rows = [
-        [
-            str(one.id),
-            one.name,
-            one.state,
-            str(one.trial_count),
-            output.number(one.best_metric),
-            one.owner,
-            output.moment(one.started),
-        ]
-        for one in found
-    ]
-    output.listing(_EXPERIMENTS, rows, [one.raw for one in found], as_json, as_csv)
+    found = _found(access, which, project).experiments(
+        users=[] if everybodys else [whoami(access.session()).username],
+        archived=None if everybodys else False,
+        name=name,
+        labels=labels,
+        states=states,
+    )
+    show_list(found, as_json, as_csv)
 
 
 @group.command()

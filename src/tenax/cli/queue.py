@@ -106,14 +106,15 @@ def move_behind(access: Access, job: str, other: str) -> None:
 
 
 @group.command()
+@click.option("-p", "--pool", "--resource-pool", help="Only this resource pool (default: all).")
 @list_options
 @pass_access
-def stats(access: Access, as_json: bool, as_csv: bool) -> None:
+def stats(access: Access, pool: Optional[str], as_json: bool, as_csv: bool) -> None:
     """Show how many jobs wait and run in each pool, and how long attempts waited of late."""
     from tenax.client import reading
     from tenax.client.jobs import queue_stats
 
-    found = queue_stats(access.session())
+    found = [one for one in queue_stats(access.session()) if pool in (None, one.get("resourcePool"))]
     rows = []
     for one in found:
         counts = reading.record(one, "stats")

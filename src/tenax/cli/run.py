@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, List, Optional, Tuple
 import click
 
 from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.cli.lazy import Group
 
 if TYPE_CHECKING:
@@ -88,14 +88,15 @@ def _row(run: Run, names: List[str]) -> Tuple[str, ...]:
 
 @group.command()
 @click.argument("project_id", metavar="PROJECT", type=int)
+@name_filter
 @list_options
 @pass_access
-def columns(access: Access, project_id: int, as_json: bool, as_csv: bool) -> None:
+def columns(access: Access, project_id: int, part: str, as_json: bool, as_csv: bool) -> None:
     """List what the runs of a project can be filtered and ordered by."""
     from tenax.client import reading
     from tenax.client.runs import columns as columns_of
 
-    found = columns_of(access.session(), project_id)
+    found = named(part, columns_of(access.session(), project_id), lambda one: reading.text(one, "column"))
     rows = [
         (
             reading.text(one, "column"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 import click
 
 from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.cli.lazy import Group
 
 if TYPE_CHECKING:
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 _COLUMNS = (
     output.Column("TASK"),
     output.Column("NAME", cuts=True),
+    output.Column("STATE", state=True),
     output.Column("SLOTS", right=True),
     output.Column("AGENTS", cuts=True),
     output.Column("POOL", spare=True),
     output.Column("PRIORITY", right=True, spare=True),
     output.Column("SINCE", spare=True),
+    output.Column("REASON", wraps=True),
 )
 
 
@@ -32,23 +34,31 @@ def group() -> None:
 
 
 @group.command("list")
+@name_filter
 @click.option("--pool", default="", metavar="NAME", help="Only what is in this pool.")
+@click.option("--waiting", is_flag=True, help="Only what waits for a place.")
 @list_options
 @pass_access
-def list_(access: Access, pool: str, as_json: bool, as_csv: bool) -> None:
-    """List all tasks that wait or run, of every kind, the oldest first."""
+def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as_csv: bool) -> None:
+    """List all tasks that wait or run, of every kind, the oldest first, and why they wait."""
     from tenax.client.generic_tasks import open_tasks
 
-    found = [one for one in open_tasks(access.session()) if not pool or one.pool == pool]
+    found = [
+        one
+        for one in named(part, open_tasks(access.session()), lambda one: one.name)
+        if (not pool or one.pool == pool) and (one.reason or not waiting)
+    ]
     rows = [
         (
             one.task_id,
             one.name,
+            one.state,
             str(one.slots),
             ", ".join(one.agents),
             one.pool,
             str(one.priority),
             output.moment(one.registered),
+            one.reason,
         )
         for one in found
     ]

@@ -87,30 +87,9 @@ def list_(
         sign = 1.0 if found.smaller_is_better else -1.0
         ranked = [trial for trial in trials if trial.searcher_metric is not None]
         trials = sorted(ranked, key=lambda trial: sign * (trial.searcher_metric or 0.0))[:best]
-    names = list({name: None for trial in trials for name in trial.hparams})
-    columns = (
-        output.Column("TRIAL", right=True),
-        output.Column("STATE", state=True),
-        output.Column("STEPS", right=True),
-        output.Column(found.metric or "METRIC", right=True),
-        output.Column("RESTARTS", right=True),
-        output.Column("TOOK", right=True),
-        *(output.Column(name, right=True) for name in names),
-        output.Column("WHY", wraps=True),
-    )
-    rows = [
-        (
-            str(trial.id),
-            trial.state,
-            str(trial.steps),
-            output.number(trial.searcher_metric),
-            str(trial.restarts),
-            output.between(trial.started, trial.ended),
-            *(output.short(trial.hparams[name]) if name in trial.hparams else "" for name in names),
-            trial.reason,
-        )
-        for trial in trials
-    ]
+    from tenax.cli.experiment_view import trial_cells
+
+    columns, rows = trial_cells(found.metric, trials, for_programs=as_csv)
     output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
-from typing import Iterable, List, Optional, Tuple
+import io
+from typing import Iterable, List, Optional, Sequence, Tuple
 
 import click
 
@@ -68,9 +70,19 @@ def aggregated(
 @group.command("raw")
 @click.argument("after", required=False)
 @click.argument("before", required=False)
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option("--pool", "pools", multiple=True, metavar="NAME", help="Only in this resource pool; as often as needed.")
 @list_options
 @pass_access
-def raw(access: Access, after: Optional[str], before: Optional[str], as_json: bool, as_csv: bool) -> None:
+def raw(
+    access: Access,
+    after: Optional[str],
+    before: Optional[str],
+    users: Tuple[str, ...],
+    pools: Tuple[str, ...],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
     """Show every attempt that held slots between AFTER and BEFORE (2026-11-21, 2026-11-21T08:00:00Z).
 
     Without times: today and yesterday. With --csv also how long each one waited.
@@ -81,9 +93,13 @@ def raw(access: Access, after: Optional[str], before: Optional[str], as_json: bo
     begins = after or (now.date() - datetime.timedelta(days=1)).isoformat()
     ends = before or now.isoformat()
     if as_csv:
-        _pieces(usage.attempts_csv(access.session(), begins, ends))
+        _pieces(_only(usage.attempts_csv(access.session(), begins, ends), users, pools))
         return
-    entries = usage.attempts(access.session(), begins, ends)
+    entries = [
+        one
+        for one in usage.attempts(access.session(), begins, ends)
+        if (not users or one.get("username") in users) and (not pools or one.get("resourcePool") in pools)
+    ]
     columns = [
         output.Column("ATTEMPT"),
         output.Column("TYPE", spare=True),
@@ -137,6 +153,21 @@ def _hours(seconds: float) -> str:
 def _dates(start: Optional[str], end: Optional[str]) -> Tuple[str, str]:
     today = datetime.datetime.now(datetime.timezone.utc).date()
     return start or (today - datetime.timedelta(days=29)).isoformat(), end or today.isoformat()
+
+
+def _only(parts: Iterable[str], users: Sequence[str], pools: Sequence[str]) -> Iterable[str]:
+    """The lines of a table of attempts that are of these users and pools; all of them where none are named."""
+    if not users and not pools:
+        return parts
+    text = io.StringIO("".join(parts), newline="")
+    rows = csv.DictReader(text)
+    kept = io.StringIO(newline="")
+    writer = csv.DictWriter(kept, rows.fieldnames or (), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        row for row in rows if (not users or row["username"] in users) and (not pools or row["resource_pool"] in pools)
+    )
+    return (kept.getvalue(),)
 
 
 def _pieces(parts: Iterable[str]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import click
 
 from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.cli.lazy import Group
 
+_DELIVERY_STATES = ("WAITING", "DELIVERED", "FAILED")
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
 
 
@@ -19,13 +20,14 @@ def group() -> None:
 
 
 @group.command("list")
+@name_filter
 @list_options
 @pass_access
-def list_(access: Access, as_json: bool, as_csv: bool) -> None:
+def list_(access: Access, part: str, as_json: bool, as_csv: bool) -> None:
     """List the webhooks."""
     from tenax.client.webhooks import list_webhooks
 
-    found = list_webhooks(access.session())
+    found = named(part, list_webhooks(access.session()), lambda one: one.name)
     columns = [
         output.Column("ID", right=True),
         output.Column("NAME", cuts=True),
@@ -139,13 +141,16 @@ def test(context: click.Context, name: str) -> None:
 @group.command()
 @click.argument("name")
 @click.option("-n", "--limit", "most", type=click.IntRange(1), default=50, show_default=True, help="So many.")
+@click.option("--state", "states", multiple=True, type=click.Choice(_DELIVERY_STATES, case_sensitive=False),
+              help="Only those in this state; as often as needed.")  # fmt: skip
 @list_options
 @pass_access
-def deliveries(access: Access, name: str, most: int, as_json: bool, as_csv: bool) -> None:
+def deliveries(access: Access, name: str, most: int, states: Tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     """Show what the webhook NAME was sent, what waits and what was given up, the newest first."""
     from tenax.client.webhooks import get_webhook
 
-    found = get_webhook(access.session(), _which(name)).deliveries(most)
+    sent = get_webhook(access.session(), _which(name)).deliveries(most)
+    found = [one for one in sent if not states or one.state in states]
     columns = [
         output.Column("ID", right=True),
         output.Column("EVENT"),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
 import click
 
 from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.cli.lazy import Entry, Group
 
 if TYPE_CHECKING:
     from tenax.client.workspaces import Workspace
@@ -27,12 +27,16 @@ _COLUMNS = (
 )
 
 
-@click.group(cls=Group, help="Keep projects and models apart, with defaults for what runs there.")
+_ENTRIES = {"list-projects": Entry("tenax.cli.project:list_", "List the projects of a workspace.")}
+
+
+@click.group(cls=Group, entries=_ENTRIES, help="Keep projects and models apart, with defaults for what runs there.")
 def group() -> None:
     pass
 
 
 @group.command("list")
+@name_filter
 @click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
 @click.option("--pinned", is_flag=True, help="Only those that you have pinned.")
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
@@ -42,6 +46,7 @@ def group() -> None:
 @pass_access
 def list_(
     access: Access,
+    part: str,
     archived: Optional[bool],
     pinned: bool,
     users: Tuple[str, ...],
@@ -61,6 +66,7 @@ def list_(
         sort=sort_by,
         descending=reverse,
     )
+    found = named(part, found, lambda one: one.name)
     rows = [
         [str(one.id), one.name, one.owner, str(one.projects_count), str(one.experiments_count), shown_state(one)]
         for one in found
@@ -174,39 +180,29 @@ def unpin(access: Access, workspace: str) -> None:
     _do(access, workspace, "unpin", "no longer pinned")
 
 
-@group.command("list-projects")
-@click.argument("workspace", metavar="WORKSPACE")
-@list_options
-@pass_access
-def list_projects_(access: Access, workspace: str, as_json: bool, as_csv: bool) -> None:
-    """List the projects of a WORKSPACE."""
-    from tenax.cli.project import show_list
-    from tenax.client.projects import list_projects
-
-    show_list(list_projects(access.session(), workspace), as_json, as_csv)
-
-
 @group.command("list-pools")
 @click.argument("workspace", metavar="WORKSPACE")
+@name_filter
 @list_options
 @pass_access
-def list_pools(access: Access, workspace: str, as_json: bool, as_csv: bool) -> None:
+def list_pools(access: Access, workspace: str, part: str, as_json: bool, as_csv: bool) -> None:
     """List the resource pools that a WORKSPACE may use."""
     from tenax.client.workspaces import get_workspace
 
-    names = get_workspace(access.session(), workspace).pools()
+    names = named(part, get_workspace(access.session(), workspace).pools(), str)
     output.listing([output.Column("POOL")], [[name] for name in names], [{"name": n} for n in names], as_json, as_csv)
 
 
 @group.command("list-members")
 @click.argument("workspace", metavar="WORKSPACE")
+@name_filter
 @list_options
 @pass_access
-def list_members(access: Access, workspace: str, as_json: bool, as_csv: bool) -> None:
+def list_members(access: Access, workspace: str, part: str, as_json: bool, as_csv: bool) -> None:
     """List who has a role in a WORKSPACE; everybody else may use it, too."""
     from tenax.client.workspaces import get_workspace
 
-    found = get_workspace(access.session(), workspace).members()
+    found = named(part, get_workspace(access.session(), workspace).members(), lambda member: member[0])
     columns = [output.Column("USER"), output.Column("ROLE")]
     raw: list[JsonObject] = [{"user": user, "role": role} for user, role in found]
     output.listing(columns, found, raw, as_json, as_csv)

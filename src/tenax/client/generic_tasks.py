@@ -46,14 +46,17 @@ class Task:
     @staticmethod
     def read(value: JsonObject, session: Session) -> Task:
         """From an answer of the master."""
-        state = reading.text(value, "taskState")
+        attempts = reading.records(value, "allocations")
+        latest = attempts[0] if attempts else {}
+        # Of a trial's task only its attempts say what it is at.
+        state = reading.text(value, "taskState") or reading.text(latest, "state")
         return Task(
             id=reading.text(value, "taskId"),
             kind=reading.text(value, "taskType").replace(_KIND, ""),
-            state=state.replace(_STATE, ""),
+            state=state.replace(_STATE, "").replace("STATE_", ""),
             description=reading.text(value, "description"),
             owner=reading.text(value, "username"),
-            reason=reading.text(value, "reason"),
+            reason=reading.text(value, "reason") or reading.text(latest, "reason"),
             parent_id=reading.text(value, "parentId"),
             forked_from=reading.text(value, "forkedFrom"),
             started=reading.moment(value, "startTime"),
@@ -102,6 +105,9 @@ class OpenTask:
     priority: int
     pool: str
     agents: Tuple[str, ...]
+    state: str
+    #: Why it waits.
+    reason: str
     registered: Optional[datetime.datetime]
     raw: JsonObject = field(repr=False, compare=False)
 
@@ -166,6 +172,8 @@ def _open(value: JsonObject) -> OpenTask:
         priority=reading.integer(value, "priority"),
         pool=reading.text(value, "resourcePool"),
         agents=tuple(agents),
+        state=reading.text(value, "state").replace("STATE_", ""),
+        reason=reading.text(value, "reason"),
         registered=reading.moment(value, "registeredTime"),
         raw=value,
     )

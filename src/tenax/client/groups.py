@@ -94,10 +94,11 @@ def user_ids(session: Session, usernames: Sequence[str]) -> List[int]:
 
 
 def _number(session: Session, name: str) -> int:
-    found = reading.records(session.post("/api/v1/groups/search", {"name": name, "limit": 1}), "groups")
-    if not found:
+    found = [_size(one) for one in reading.records(session.post("/api/v1/groups/search", {"name": name}), "groups")]
+    number = next((one.id for one in found if one.name == name), None)
+    if number is None:
         raise NotFound(f"There is no group {name!r}.")
-    return reading.integer(reading.record(found[0], "group"), "groupId")
+    return number
 
 
 def _size(value: JsonObject) -> GroupSize:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Callable, List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
-from tenax.client.experiments import Experiment
+from tenax.client.experiments import Experiment, list_experiments
 from tenax.client.session import Query, Session, at
 from tenax.client.trials import pages
 from tenax.client.workspaces import folder_state, get_workspace, ordered
@@ -85,11 +85,19 @@ class Project:
         """The project as it is now. Raises NotFound."""
         return get_project(self.session, self.id)
 
-    def experiments(self, *, users: Sequence[str] = (), archived: Optional[bool] = None) -> List[Experiment]:
+    def experiments(
+        self,
+        *,
+        users: Sequence[str] = (),
+        archived: Optional[bool] = None,
+        name: str = "",
+        labels: Sequence[str] = (),
+        states: Sequence[str] = (),
+    ) -> List[Experiment]:
         """What is filed in it, the newest first; ``archived`` None: both kinds."""
-        query: Query = {"projectId": self.id, "users": list(users), "archived": archived, **ordered("id", True)}
-        found = pages(self.session, "/api/v1/experiments", "experiments", query)
-        return [Experiment.read(value, self.session) for value in found]
+        return list_experiments(
+            self.session, users=users, states=states, archived=archived, name=name, labels=labels, project_id=self.id
+        )
 
     def edit(
         self, *, name: Optional[str] = None, description: Optional[str] = None, key: Optional[str] = None

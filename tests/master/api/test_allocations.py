@@ -257,6 +257,7 @@ async def test_a_task_shows_its_attempts_the_newest_first(api: Api) -> None:
         (one.attempt.allocation_id, "STATE_RUNNING", True, 1)
     ]
     summary = (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"][one.attempt.allocation_id]
+    assert (summary["state"], summary["reason"]) == ("STATE_RUNNING", "")
     assert summary["resources"][0]["containerId"] == one.attempt.containers[0]
     device = {"id": 0, "brand": "core 0", "uuid": "cpu-a1-0", "type": "TYPE_CPU"}
     assert summary["resources"][0]["agentDevices"]["a1"]["devices"] == [device]

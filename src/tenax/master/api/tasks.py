@@ -152,6 +152,8 @@ def _summary(one: OpenAllocation) -> AllocationSummary:
         slots_needed=one.slots,
         priority=one.priority,
         scheduler_type="priority",
+        state=TASK_STATES[one.state],
+        reason=one.wait_reason or "",
         resources=[
             ResourcesSummary(
                 resources_id=str(member["container_id"]),

@@ -70,6 +70,9 @@ class OpenAllocation:
     experiment_name: str | None
     #: Of a task that is not a trial's.
     description: str | None
+    state: str
+    #: Why it is not placed yet.
+    wait_reason: str | None
     #: {"container_id", "agent_id", "devices": [{"id", "type", "brand", "uuid"}]}, by rank.
     members: list[JsonObject]
 

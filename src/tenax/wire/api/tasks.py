@@ -240,6 +240,9 @@ class AllocationSummary(Message):
     scheduler_type: str = ""
     resources: list[ResourcesSummary] = []
     proxy_ports: list[Document] = []
+    #: Ours: what it is at, and why it waits.
+    state: TaskState
+    reason: str = ""
 
 
 class GetTasksResponse(Message):

@@ -49,7 +49,7 @@ group by t.kind;
 
 -- name: open_allocations
 select a.allocation_id, a.task_id, a.slots, a.requested_at, t.kind, t.trial_id, tr.experiment_id, j.pool, j.priority,
-       d.name as experiment_name, l.description,
+       d.name as experiment_name, l.description, a.state, q.reason as wait_reason,
        coalesce((select jsonb_agg(jsonb_build_object('container_id', c.container_id, 'agent_id', c.agent_id, 'devices', coalesce(
                      (select jsonb_agg(jsonb_build_object('id', s.slot_id, 'type', 'TYPE_' || upper(s.kind), 'brand', s.name, 'uuid', s.uuid)
                                        order by s.slot_id)
@@ -58,6 +58,7 @@ select a.allocation_id, a.task_id, a.slots, a.requested_at, t.kind, t.trial_id, 
 from allocations a
 join tasks t on t.task_id = a.task_id
 join jobs j on j.job_id = t.job_id
+left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
 left join launched_tasks l on l.task_id = t.task_id
 left join trials tr on tr.id = t.trial_id
 left join experiment_documents d on d.experiment_id = tr.experiment_id

@@ -1,0 +1,67 @@
+"""What holds for every command, found by walking them."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from tenax.cli.lazy import Command
+from tests.cli.conftest import Tenax
+from tests.docs.side_by_side import ours
+
+#: Options that order or count, and do not choose.
+NO_FILTERS = {"as_json", "as_csv", "sort_by", "sort", "reverse", "limit", "most", "quiet", "details"}
+#: What lists without being called a list.
+ALSO_LISTS = {
+    ("run", "columns"),
+    ("model", "labels"),
+    ("queue", "stats"),
+    ("webhook", "deliveries"),
+    ("trial", "metrics"),
+    ("usage", "raw"),
+    ("usage", "aggregated"),
+}
+
+
+def lists() -> dict[str, click.Command]:
+    return {
+        " ".join(path): command
+        for path, command in ours()
+        if path[-1] == "list" or path[-1].startswith("list-") or path in ALSO_LISTS
+    }
+
+
+@pytest.mark.parametrize("path", sorted(lists()))
+def test_every_list_has_filters_and_is_for_programs_too(path: str) -> None:
+    """--json, --csv, and at least one option that chooses."""
+    options = {str(one.name) for one in lists()[path].params if isinstance(one, click.Option)}
+    assert {"as_json", "as_csv"} <= options
+    assert options - NO_FILTERS
+
+
+def test_what_prints_rows_is_a_list() -> None:
+    """Whatever has --csv is walked above, but for what is named by its numbers or shows one thing's policy."""
+    others = {" ".join(path) for path, command in ours() if any(one.name == "as_csv" for one in command.params)}
+    assert others - lists().keys() == {"token describe", "experiment gc-policy", "experiment set gc-policy"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        " ".join(path)
+        for path, command in ours()
+        if any(isinstance(one, click.Argument) and one.required and one.name != "text" for one in command.params)
+    ],
+)
+def test_an_empty_word_names_nothing(words: str, tenax: Tenax) -> None:
+    """A variable of a script that is not set is told, before anything is asked of a master."""
+    command = {" ".join(path): one for path, one in ours()}[words]
+    empty = [""] * sum(isinstance(one, click.Argument) for one in command.params)
+    done = tenax(*words.split(), *empty)
+    assert (done.code, done.out) == (2, "")
+
+
+def test_every_command_of_a_group_refuses_them() -> None:
+    """Those that are made outside of their group, too."""
+    plain = {" ".join(path) for path, command in ours() if len(path) > 1 and not isinstance(command, Command)}
+    assert plain == set()
