@@ -6,9 +6,12 @@ import asyncio
 import base64
 import json
 
+import pytest
+
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.task import TaskKind
+from tenax.master.api import generic_tasks
 from tenax.master.store import allocations, tasks
 from tenax.master.store.tasks import NewTask
 from tests.kits.api import Api, Client
@@ -151,6 +154,32 @@ async def test_a_wrong_request_is_refused_in_words(api: Api) -> None:
     for body, status, told in WRONG:
         reply = await api.user.post("/api/v1/generic-tasks", body)
         assert (reply.status_code, told in reply.text) == (status, True), reply.text
+
+
+async def test_nothing_is_put_into_what_is_closed_meanwhile(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at the request and the task: a project that is deleted, or gone; a task that is forgotten."""
+    source = await created(api.user)
+    made = (await api.user.post("/api/v1/workspaces/1/projects", {"name": "p"})).json()["project"]["id"]
+    examine = generic_tasks.examine_generic
+    changes = [
+        "update projects set state = 'DELETING' where id = 2",
+        "delete from projects where id = 2",
+        "delete from tasks",
+    ]
+
+    async def slowly(*given: object) -> object:
+        found = await examine(*given)  # type: ignore[arg-type]
+        async with api.master.db.transaction() as conn:
+            await conn.execute(changes.pop(0))
+        return found
+
+    monkeypatch.setattr(generic_tasks, "examine_generic", slowly)
+    for body, status in (({"projectId": made}, 400), ({"projectId": made}, 404), ({"forkedFrom": source}, 404)):
+        if status == 404 and "projectId" in body:
+            async with api.master.db.transaction() as conn:
+                await conn.execute("update projects set state = 'ACTIVE' where id = 2")
+        reply = await api.user.post("/api/v1/generic-tasks", {"config": CONFIG, **body})
+        assert reply.status_code == status, reply.text
 
 
 VERBS = ["kill", "pause", "unpause"]

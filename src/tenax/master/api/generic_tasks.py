@@ -22,7 +22,7 @@ from tenax.master.api.task_shapes import config_text
 from tenax.master.auth import Caller
 from tenax.master.commands import Source, examine_generic, source_of
 from tenax.master.context import Master
-from tenax.master.store import contexts, listings_launched, tasks, workspaces
+from tenax.master.store import contexts, listings_launched, projects, tasks, workspaces
 from tenax.master.store.tasks import LaunchedTask
 from tenax.wire.api.message import Empty
 from tenax.wire.api.tasks import (
@@ -42,11 +42,18 @@ async def create_generic_task(
     """Create a task, perhaps as the child or as the fork of another one."""
     source = await _forked(master, caller, body.forked_from) if body.forked_from else await source_of(master.db, body)
     launch = await examine_generic(master.db, master.settings, caller.person.id, body, source)
+    new = launch.new
     async with master.db.transaction() as conn:
-        await workspaces.hold(conn, launch.new.workspace_id)
-        if launch.new.parent_id is not None:
-            await _check_parent(conn, caller, launch.new.parent_id)
-        task_id = await tasks.create(conn, launch.new)
+        # Neither where it is filed nor what it comes from goes, or closes, before it is there.
+        if new.project_id is None:
+            await workspaces.hold(conn, new.workspace_id)
+        else:
+            new = replace(new, workspace_id=(await projects.hold(conn, new.project_id)).workspace_id)
+        for source_id in sorted({one for one in (new.parent_id, new.forked_from) if one is not None}):
+            await tasks.lock(conn, source_id)
+        if new.parent_id is not None:
+            await _check_parent(conn, caller, new.parent_id)
+        task_id = await tasks.create(conn, new)
     return CreateGenericTaskResponse(task_id=task_id, warnings=list(launch.warnings), notices=list(launch.notices))
 
 
