@@ -133,12 +133,17 @@ def opened_checkpoint(place: Place, checkpoint: str) -> Iterator[int]:
         raise NotFound(f"the files of checkpoint {name} are not in {place} any more") from None
 
 
-def delete_tensorboard(place: Place, cluster_id: str, experiment_id: int) -> bool:
-    """Delete what TensorBoard wrote for an experiment; False: there was nothing. Raises NotNow, StorageFailed."""
+def delete_tensorboard(place: Place, cluster_id: str, experiment_id: int, trial_id: int | None = None) -> bool:
+    """Delete what TensorBoard wrote for an experiment, or for one trial of it; False: there was nothing.
+
+    Raises NotNow, StorageFailed.
+    """
+    way = (_checked(cluster_id), "tensorboard", "experiment", str(experiment_id), "trial", str(trial_id))
+    *above, last = way if trial_id is not None else way[:4]
     with _explained(place, f"the TensorBoard files of experiment {experiment_id} cannot be deleted"):
         try:
-            with place.opened(_checked(cluster_id), "tensorboard", "experiment") as folder:
-                return _delete_folder(str(experiment_id), folder)
+            with place.opened(*above) as folder:
+                return _delete_folder(last, folder)
         except NotFound:
             return False
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx2
 
 from tenax.jsonvalue import JsonObject
+from tenax.master.store import checkpoints
 from tests.kits import rows
 from tests.kits.api import Api
 
@@ -98,16 +99,33 @@ async def test_archive_and_unarchive(api: Api) -> None:
 async def test_delete(api: Api, tmp_path: Path) -> None:
     """A run of a search goes alone and with its files; the only run of one takes its experiment along."""
     storage: JsonObject = {"type": "shared_fs", "host_path": str(tmp_path)}
-    _, many = await add(api, 2, {**SEARCH, "checkpoint_storage": storage})
+    several, many = await add(api, 2, {**SEARCH, "checkpoint_storage": storage})
     single, alone = await add(api)
     uuid = "11111111-2222-4333-8444-555555555555"
     (tmp_path / uuid).mkdir()
     (tmp_path / uuid / "weights").write_text("w")
+    upload = "11111111-2222-4333-8444-666666666666"
+    (tmp_path / upload).mkdir()
+    boards = tmp_path / str(api.master.cluster.cluster_id) / "tensorboard" / "experiment" / str(several) / "trial"
+    for run in many:
+        (boards / str(run)).mkdir(parents=True)
     async with api.master.db.transaction() as conn:
         await conn.execute(
             "insert into checkpoints (uuid, task_id, trial_id, run_id, state, resources)"
             " select $1, task_id, id, 1, 'COMPLETED', '{\"weights\": 1}' from trials where id = $2",
             uuid, many[0],
+        )  # fmt: skip
+        # It began to upload something that never became a checkpoint.
+        task_id = await conn.fetchval("select task_id from trials where id = $1", many[0])
+        await conn.execute(
+            "insert into allocations (allocation_id, task_id, run_id, state, slots, ended_at)"
+            " values ($1 || '.1', $1, 1, 'TERMINATED', 1, now())",
+            task_id,
+        )
+        place = await checkpoints.storage_backend(conn, storage)
+        await conn.execute(
+            "insert into checkpoint_uploads (uuid, task_id, allocation_id, storage_id) values ($1, $2, $2 || '.1', $3)",
+            upload, task_id, place,
         )  # fmt: skip
     assert await act(api, "delete", [many[0], alone[0], -1]) == [
         "",
@@ -115,6 +133,8 @@ async def test_delete(api: Api, tmp_path: Path) -> None:
         "Run with id '-1' not found in project with id '1'",
     ]
     assert not (tmp_path / uuid).exists()
+    assert not (tmp_path / upload).exists()
+    assert [path.name for path in boards.iterdir()] == [str(many[1])]
     assert await search(api) == [many[1]]
     assert (await api.user.get(f"/api/v1/trials/{many[0]}")).status_code == 404
     reply = await api.user.get(f"/api/v1/experiments/{single}")

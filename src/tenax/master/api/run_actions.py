@@ -7,6 +7,7 @@ of one trial stands for its experiment, where what is asked is the experiment's 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import anyio.to_thread
@@ -21,9 +22,8 @@ from tenax.master.auth import Caller
 from tenax.master.clearing import configured_place
 from tenax.master.context import Master
 from tenax.master.filters import parse
-from tenax.master.reach import delete_checkpoint, place_of
+from tenax.master.reach import delete_checkpoint, delete_tensorboard, place_of
 from tenax.master.store import experiment_edits, experiments, listings_runs, projects, runs, unmanaged
-from tenax.master.store.deletion import Stored
 from tenax.master.store.listings_runs import RunOwner
 from tenax.master.store.paging import Page
 from tenax.master.store.runs import Leftover
@@ -84,7 +84,8 @@ async def unarchive(master: MasterDep, caller: CallerDep, body: RunsRequest) -> 
 async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> RunsResponse:
     """Delete runs that have ended: their checkpoints, metrics and output. The only run of a search takes it along."""
 
-    left: dict[int, tuple[JsonObject | None, Leftover]] = {}
+    clusters = cast("JsonObject | None", master.settings.checkpoint_storage)
+    left: dict[int, _Files] = {}
 
     async def look(conn: Connection, run: RunOwner) -> None:
         if run.stored_state == "ACTIVE":
@@ -99,7 +100,7 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
         if found.obstacle:
             raise _Refused(found.obstacle)
         plan = await experiments.plan(conn, run.experiment_id)
-        left[run.id] = configured_place(plan.config), found
+        left[run.id] = _Files(run, found, configured_place(plan.config), clusters, str(master.cluster.cluster_id))
 
     async def remove(conn: Connection, run: RunOwner) -> None:
         now = await runs.leftover(conn, run.id, run.task_id)
@@ -107,13 +108,11 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
             raise _Refused(now.obstacle)
         await runs.delete(conn, run.id, run.task_id)
 
-    clusters = cast("JsonObject | None", master.settings.checkpoint_storage)
     answer = await _each(master, caller, body, look)
     for result in answer.results:
         if not result.error and result.id in left:
             # Files first, outside any transaction: a run without files can be deleted again.
-            configured, found = left[result.id]
-            result.error = await anyio.to_thread.run_sync(_delete_files, found.checkpoints, configured, clusters)
+            result.error = await anyio.to_thread.run_sync(_delete_files, left[result.id])
             result.error = result.error or await _one(master, caller, result.id, body.project_id, remove)
     return answer
 
@@ -228,11 +227,30 @@ def _missing(run_id: int, project_id: int | None) -> str:
     return f"Run with id '{run_id}' not found{where}"
 
 
-def _delete_files(checkpoints: Sequence[Stored], configured: JsonObject | None, clusters: JsonObject | None) -> str:
-    """Why one could not be deleted; nothing: all are gone."""
-    for checkpoint in checkpoints:
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """What a run has left in storages, and where."""
+
+    run: RunOwner
+    left: Leftover
+    configured: JsonObject | None
+    clusters: JsonObject | None
+    cluster_id: str
+
+
+def _delete_files(files: _Files) -> str:
+    """Why something could not be deleted; nothing: all is gone."""
+    for checkpoint in files.left.checkpoints:
         try:
-            delete_checkpoint(place_of(checkpoint.storage, configured, clusters), checkpoint.uuid)
+            delete_checkpoint(place_of(checkpoint.storage, files.configured, files.clusters), checkpoint.uuid)
         except (NotNow, StorageFailed) as error:
             return f"Its checkpoint {checkpoint.uuid} could not be deleted: {error}"
+    try:
+        place = place_of(None, files.configured, files.clusters)
+        delete_tensorboard(place, files.cluster_id, files.run.experiment_id, files.run.id)
+    except StorageFailed as error:
+        return f"Its TensorBoard files could not be deleted: {error}"
+    except NotNow:
+        # Out of reach there may be none of them: what was never asked for does not keep the run.
+        return ""
     return ""

@@ -34,7 +34,11 @@ async def set_archived(conn: Connection, trial_id: int, archived: bool) -> None:
 async def leftover(conn: Connection, trial_id: int, task_id: str) -> Leftover:
     """What has to go with a run that has ended."""
     rows = await conn.fetch(Q.checkpoints, trial_id)
-    stored = tuple(Stored(row["uuid"], row["storage"]) for row in rows)
+    uploads = await conn.fetch(Q.uploads, task_id)
+    stored = (
+        *(Stored(row["uuid"], row["storage"]) for row in rows),
+        *(Stored(row["uuid"], row["storage"], unreported=True) for row in uploads),
+    )
     if await conn.fetchval(Q.held, task_id):
         return Leftover(stored, "Its last processes are still on a machine: try again in a moment.")
     registered = next((row["uuid"] for row in rows if row["registered"]), None)

@@ -7,6 +7,14 @@ select exists (
     select 1 from allocations a join containers c on c.allocation_id = a.allocation_id
     where a.task_id = $1 and c.gone_at is null);
 
+-- name: uploads
+-- Files that its task began to upload, and that are no checkpoints.
+select u.uuid, s.config as storage
+from checkpoint_uploads u
+join storage_backends s on s.id = u.storage_id
+where u.task_id = $1 and u.collected_at is null and not exists (select 1 from checkpoints c where c.uuid = u.uuid)
+order by u.uuid;
+
 -- name: checkpoints
 select c.uuid, s.config as storage, v.checkpoint_uuid is not null as registered
 from checkpoints c
