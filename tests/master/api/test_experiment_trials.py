@@ -53,6 +53,23 @@ async def test_each_trial_is_found_by_the_state_that_it_is_shown_in(api: Api) ->
     assert both.json()["pagination"]["total"] == 2
 
 
+async def test_trials_without_a_number_come_last_in_both_directions(api: Api) -> None:
+    """By their best, or their latest, validation: NaN and the infinities are no better than none."""
+    one = (await create(api))["experiment"]["id"]
+    async with api.master.db.transaction() as conn:
+        trials = [await add_trial(conn, one, seq) for seq in range(1, 6)]
+        for trial, value in zip(trials, (2.0, "NaN", 1.0, "-Infinity")):
+            latest = {"step": 1, "metrics": {"accuracy": value}}
+            await conn.execute(
+                "insert into trial_telemetry (trial_id, best_metric, latest_validation) values ($1, $2, $3)",
+                trial, float(value), latest,
+            )  # fmt: skip
+    for sort_by in ("SORT_BY_BEST_VALIDATION_METRIC", "SORT_BY_LATEST_VALIDATION_METRIC"):
+        for order, first in (("ORDER_BY_ASC", [trials[2], trials[0]]), ("ORDER_BY_DESC", [trials[0], trials[2]])):
+            listed = await api.user.get(f"/api/v1/experiments/{one}/trials", sortBy=sort_by, orderBy=order)
+            assert [row["id"] for row in listed.json()["trials"]][:2] == first, (sort_by, order)
+
+
 async def test_every_answer_with_a_trial_says_what_its_metrics_come_to(api: Api) -> None:
     """Listed or alone, of a managed experiment or of one that is trained elsewhere."""
     one = await running(api)

@@ -70,7 +70,6 @@ _CHECKPOINTS = (
     "(select coalesce(sum(c.size_bytes), 0) from checkpoints c"
     " where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
 )
-_TOLD = "(select m.{what} from trial_telemetry m where m.trial_id = t.id)"
 
 #: Trials of an experiment, of the states that are asked for: as stored, or as they are shown.
 _MATCHING = (
@@ -87,9 +86,13 @@ ORDERS: Mapping[str, str] = {
     "restarts": "t.restarts",
     "duration": "coalesce(t.ended_at, now()) - t.created_at",
     "checkpoint_size": _CHECKPOINTS,
-    "best_validation": _TOLD.format(what="best_metric"),
-    "latest_validation": """(select m.latest_validation -> 'metrics' -> (d.config -> 'searcher' ->> 'metric')
+    # What is no finite number ranks behind all numbers, in both directions.
+    "best_validation": """(select nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity')
+        from trial_telemetry m where m.trial_id = t.id)""",
+    "latest_validation": """(select case jsonb_typeof(v.value) when 'number' then v.value end
         from trial_telemetry m join experiment_documents d on d.experiment_id = t.experiment_id
+        cross join lateral (
+            select m.latest_validation -> 'metrics' -> (d.config -> 'searcher' ->> 'metric') as value) v
         where m.trial_id = t.id)""",
     "log_retention": """coalesce(t.log_retention_days, (
         select coalesce(d.log_retention_days, (d.config -> 'retention_policy' ->> 'log_retention_days')::smallint)
