@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
 
 from tests.kits.api import Api, Client
@@ -66,7 +68,9 @@ async def test_labels_are_put_and_taken_away(api: Api) -> None:
     ]  # fmt: skip
     assert (await api.user.get("/api/v1/experiment/labels", projectId=await project(api))).json()["labels"] == []
     assert (await api.user.get("/api/v1/experiment/labels", projectId=99)).status_code == 404
-    assert (await api.user.ask("PUT", path + "%20")).status_code == 400
+    for wrong in ("%20", "x" * 501):
+        assert (await api.user.ask("PUT", path + wrong)).status_code == 400
+        assert (await api.user.patch(PATH.format(one), {"labels": ["y", unquote(wrong)]})).status_code == 400
     assert (await api.user.ask("PUT", PATH.format(77) + "/labels/x")).status_code == 404
     assert (await (await eve(api)).ask("PUT", path + "mine")).status_code == 403
     assert (await shown(api, two))["labels"] == ["vision", "small"]

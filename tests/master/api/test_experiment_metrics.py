@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from asyncpg import Connection
 
-from tenax.master.store import series
+from tenax.master.store import experiment_metrics, series
 from tests.kits.api import Api
 from tests.kits.telemetry import Book
 from tests.master.api.test_telemetry import lines
@@ -72,6 +72,24 @@ async def test_the_stream_of_what_goes_on_is_told_of_its_end(api: Api, desk: Boo
     api.master.shutdown.set()
     (one,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
     assert one["result"]["searcherMetrics"] == ["loss"]
+
+
+async def test_without_news_nothing_is_said(api: Api, desk: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before anything was reported: one message at once, then none until the experiment ends."""
+    experiment = await desk.experiment()
+    looks: list[int] = []
+
+    async def counted(conn: Connection, ids: Sequence[int]) -> tuple[list[str], bool]:
+        looks.append(len(ids))
+        names, going_on = await searched_by(conn, ids)
+        return names, going_on and len(looks) < 4
+
+    searched_by = experiment_metrics.searched
+    monkeypatch.setattr(experiment_metrics, "searched", counted)
+    monkeypatch.setattr("tenax.master.api.experiment_metrics._PERIOD_S", 0.01)
+    (one,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
+    assert one["result"]["metricNames"] == []
+    assert len(looks) == 4
 
 
 async def test_steps_of_a_metric_are_streamed(api: Api, desk: Book) -> None:

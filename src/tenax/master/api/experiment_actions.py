@@ -107,8 +107,7 @@ async def get_labels(master: MasterDep, project_id: int | None = None) -> Labels
 @routes.put("/api/v1/experiments/{experiment_id}/labels/{label:path}", "PutExperimentLabel", allow=Allow.USER)
 async def put_label(master: MasterDep, caller: CallerDep, experiment_id: int, label: str) -> LabelsResponse:
     """Add a label; one that it has stays as it is."""
-    if not label.strip() or len(label) > _LONGEST_LABEL:
-        raise InvalidInput(f"label: give it 1 to {_LONGEST_LABEL} characters")
+    check_label(label)
     async with master.db.transaction() as conn:
         await check_owner(conn, caller, experiment_id)
         return LabelsResponse(labels=await edits.add_label(conn, experiment_id, label))
@@ -178,6 +177,12 @@ async def retain_logs_of_many(
 ) -> BulkResponse:
     """Keep the output of all trials of experiments so many days after their end."""
     return await _many(master, caller, project_id, body, _retain(body.num_days))
+
+
+def check_label(label: str) -> None:
+    """Raises InvalidInput."""
+    if not label.strip() or len(label) > _LONGEST_LABEL:
+        raise InvalidInput(f"labels: give each 1 to {_LONGEST_LABEL} characters, not all of them blank")
 
 
 async def check_owner(conn: Connection, caller: Caller, experiment_id: int) -> None:

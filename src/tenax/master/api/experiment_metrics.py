@@ -82,8 +82,10 @@ async def stream_names(
     async with master.db.connection() as conn:
         await experiment_metrics.searched(conn, ids)
     told: set[tuple[str, str]] = set()
+    started = False
 
     async def look() -> tuple[Message | None, bool]:
+        nonlocal started
         found: set[tuple[str, str]] = set()
         async with master.db.connection() as conn:
             searched, going_on = await experiment_metrics.searched(conn, ids)
@@ -91,8 +93,8 @@ async def stream_names(
                 for group, names in (await summaries.names_of_experiment(conn, one)).items():
                     found.update((group, name) for name in names)
         news = sorted(found - told)
-        first = not told
         told.update(news)
+        first, started = not started, True
         message = MetricNamesResponse(
             searcher_metrics=searched,
             training_metrics=[name for group, name in news if group == "training"],

@@ -13,7 +13,7 @@ from fastapi import Query, Response
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.api.deps import CallerDep, MasterDep
-from tenax.master.api.experiment_actions import check_owner
+from tenax.master.api.experiment_actions import check_label, check_owner
 from tenax.master.api.experiment_json import experiments_json
 from tenax.master.api.paging import NONE, WindowDep, search_page
 from tenax.master.api.routing import Allow, Routes
@@ -160,8 +160,8 @@ async def patch_experiment(
 def _words(body: PatchExperiment) -> Words:
     if body.name is not None and not body.name.strip():
         raise InvalidInput("a name cannot be blank")
-    if body.labels is not None and not all(label.strip() for label in body.labels):
-        raise InvalidInput("labels: a label cannot be blank")
+    for label in body.labels or ():
+        check_label(label)
     labels = None if body.labels is None else tuple(dict.fromkeys(body.labels))
     return Words(body.name, body.description, body.notes, labels)
 
