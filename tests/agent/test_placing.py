@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 
 from hypothesis import given
@@ -51,6 +52,17 @@ def test_ports_that_the_specification_sets_stay() -> None:
 def test_ports_are_read_back(placed: dict[str, str]) -> None:
     """Only numbers of known variables."""
     assert ports_of(placed) == ({12} if "12" in [placed.get(name) for name in PORT_BASES] else set())
+
+
+def test_a_master_with_an_address_of_version_6() -> None:
+    """Keeps its brackets where a URL needs them."""
+    own = dataclasses.replace(OWN, master_url="http://[fd00::7]:8080")
+    env = environment(own, spec(), {})
+    assert (env["DET_MASTER"], env["DET_MASTER_HOST"], env["DET_MASTER_PORT"]) == (
+        "http://[fd00::7]:8080",
+        "fd00::7",
+        "8080",
+    )
 
 
 def test_the_environment() -> None:

@@ -39,12 +39,13 @@ def environment(own: Self, spec: ContainerSpec, ports: Mapping[str, int]) -> dic
     """The variables that only the agent knows."""
     master = urlsplit(own.master_url)
     port = master.port or (443 if master.scheme == "https" else 80)
+    host = master.hostname or ""
     values = {
         "DET_CLUSTER_ID": own.cluster_id,
         "DET_MASTER_ID": own.cluster_id,
-        "DET_MASTER": f"{master.scheme}://{master.hostname}:{port}{master.path}",
-        "DET_MASTER_HOST": master.hostname or "",
-        "DET_MASTER_ADDR": master.hostname or "",
+        "DET_MASTER": f"{master.scheme}://{f'[{host}]' if ':' in host else host}:{port}{master.path}",
+        "DET_MASTER_HOST": host,
+        "DET_MASTER_ADDR": host,
         "DET_MASTER_PORT": str(port),
         "DET_AGENT_ID": own.agent_id,
         "DET_SLOT_IDS": json.dumps(spec.slots),
