@@ -82,6 +82,14 @@ async def test_a_workspace_has_its_owners_webhooks(api: Api) -> None:
         assert (await api.user.delete(path)).status_code == status
 
 
+async def test_an_archived_workspace_takes_no_webhook(api: Api) -> None:
+    """As it takes nothing else; whoever unarchives it may make one."""
+    number = (await api.user.post("/api/v1/workspaces", {"name": "w"})).json()["workspace"]["id"]
+    for verb, status in (("archive", 400), ("unarchive", 200)):
+        assert (await api.user.post(f"/api/v1/workspaces/{number}/{verb}")).status_code == 200
+        assert (await api.user.post("/api/v1/webhooks", {**HOOK, "workspaceId": number})).status_code == status
+
+
 async def test_a_name_is_given_once_in_a_workspace(api: Api) -> None:
     """Experiments name webhooks by it."""
     await made(api)

@@ -20,7 +20,7 @@ from tenax.master.api.paging import WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.auth import Caller
 from tenax.master.context import Master
-from tenax.master.store import webhook_events, webhooks
+from tenax.master.store import webhook_events, webhooks, workspaces
 from tenax.master.store.webhook_events import STATES
 from tenax.master.webhook_sender import Sender, check_url, signing_key
 from tenax.master.webhook_words import trial_event
@@ -62,7 +62,7 @@ async def post_webhook(master: MasterDep, caller: CallerDep, body: Webhook) -> W
     """Make a webhook."""
     made = _checked(body)
     async with master.db.transaction() as conn:
-        owner = None if made.workspace_id is None else await webhooks.workspace_owner(conn, made.workspace_id)
+        owner = None if made.workspace_id is None else (await workspaces.hold(conn, made.workspace_id)).owner_id
         caller.may_change(owner, _whose(made.workspace_id))
         new = await webhooks.create(conn, made, caller.person.id)
         return WebhookResponse(webhook=_message(await webhooks.get(conn, new), caller))

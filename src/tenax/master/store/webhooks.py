@@ -120,15 +120,6 @@ async def delete(conn: Connection, webhook_id: int) -> None:
         raise _missing(webhook_id)
 
 
-async def workspace_owner(conn: Connection, workspace_id: int) -> int | None:
-    """Whose workspace it is; None: nobody's. Raises NotFound."""
-    row = await conn.fetchrow(Q.workspace_owner, workspace_id)
-    if row is None:
-        raise NotFound(f"there is no workspace {workspace_id}")
-    owner: int | None = row["owner_id"]
-    return owner
-
-
 async def due(conn: Connection, webhook_id: int | None = None) -> list[Delivery]:
     """Of each webhook, or of one, the message whose turn it is and whose time has come."""
     return [Delivery(**dict(row)) for row in await conn.fetch(Q.due, webhook_id)]

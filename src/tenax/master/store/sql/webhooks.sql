@@ -21,9 +21,6 @@ update webhooks set url = $2 where id = $1 returning id;
 -- name: delete
 delete from webhooks where id = $1 returning id;
 
--- name: workspace_owner
-select owner_id from workspaces where id = $1;
-
 -- name: due
 -- The oldest message that waits of each webhook, where its time has come.
 select d.id, d.event_id::text, d.webhook_id, h.url, h.kind, d.event, d.attempts
