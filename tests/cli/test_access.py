@@ -175,7 +175,10 @@ def test_tokens(tenax: Tenax, people: PretendMaster, monkeypatch: pytest.MonkeyP
     assert last(people, "POST")[1] == {"userId": 2, "lifespan": "48h", "description": "nightly"}
     tenax("token", "create", "eve", "-e", "-1")
     assert last(people, "POST")[1] == {"userId": 3, "lifespan": "-1", "description": ""}
-    assert "expired" in tenax("token", "list", "--show-inactive").out
+    people.on("GET", "/api/v1/users", {"users": [{"id": info["userId"], "username": "eve"}]})
+    shown = tenax("token", "list", "--show-inactive").out
+    assert "expired" in shown
+    assert "eve" in shown
     assert json.loads(tenax("token", "describe", "6", "--json").out) == [info]
     assert tenax("token", "edit", "6", "-d", "weekly").code == exits.OK
     assert last(people, "PATCH")[1] == {"tokenId": 6, "description": "weekly"}
@@ -220,3 +223,10 @@ def test_webhooks(tenax: Tenax, people: PretendMaster) -> None:
     assert tenax("webhook", "delete", "team", "--yes").code == exits.OK
     people.on("GET", "/api/v1/webhooks/signing-key", refused(403, "only administrators may do this"))
     assert tenax("webhook", "signing-key").code == exits.NOT_ALLOWED
+
+
+def test_a_group_is_found_by_its_whole_name(tenax: Tenax, people: PretendMaster) -> None:
+    """What the master answers with another name is not it: nothing else is deleted."""
+    people.on("POST", "/api/v1/groups/search", {"groups": [{"group": {"groupId": 4, "name": "vision"}}]})
+    assert tenax("group", "delete", "vis", "--yes").code == exits.NOT_FOUND
+    assert not [one for one in people.asked if one.method == "DELETE"]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import click
 import pytest
 
 from tenax.cli.lazy import Command
 from tests.cli.conftest import Tenax
 from tests.docs.side_by_side import ours
+from tests.kits.pretend_master import PretendMaster
 
 #: Options that order or count, and do not choose.
 NO_FILTERS = {"as_json", "as_csv", "sort_by", "sort", "reverse", "limit", "most", "quiet", "details"}
@@ -65,3 +70,25 @@ def test_every_command_of_a_group_refuses_them() -> None:
     """Those that are made outside of their group, too."""
     plain = {" ".join(path) for path, command in ours() if len(path) > 1 and not isinstance(command, Command)}
     assert plain == set()
+
+
+def test_a_locale_without_umlauts_hides_nothing(master: PretendMaster) -> None:
+    """What a terminal cannot show is written out; an argument is understood as it was typed."""
+    master.on("GET", "/api/v1/experiments", {"experiments": [{"id": 7, "name": "größe 日本", "state": "STATE_PAUSED"}]})
+    poor = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "tenax.cli.main", "experiment", "list", "--all", "--name", "größe"]
+    done = subprocess.run(command, env=poor, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gr\\xf6\\xdfe" in done.stdout
+    assert master.asked[-1].query["name"] == ["größe"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_full_disk_is_no_mistake_of_ours(master: PretendMaster) -> None:
+    """It is told in a line, and the command has failed."""
+    master.on("GET", "/api/v1/experiments", {"experiments": []})
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "tenax.cli.main", "experiment", "list", "--all"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert "No space left" in done.stderr

@@ -144,14 +144,28 @@ def test_what_runs_is_listed_by_age(tenax: Tenax, master: PretendMaster) -> None
             "registeredTime": time,
             "slotsNeeded": 1,
             "resources": [{"agentDevices": {"a1": {}}}],
+            "state": "STATE_QUEUED" if reason else "STATE_RUNNING",
+            "reason": reason,
         }
-        for name, time in ((ONE, "2026-01-02T00:00:00Z"), (TWO, "2026-01-01T00:00:00Z"))
+        for name, time, reason in (
+            (ONE, "2026-01-02T00:00:00Z", "waits for 1 free slot"),
+            (TWO, "2026-01-01T00:00:00Z", ""),
+        )
     }
     master.on("GET", "/api/v1/tasks", {"allocationIdToSummary": summary})
     rows = tenax("task", "list", "--csv").out.splitlines()[1:]
-    assert [row.split(",")[:4] for row in rows] == [[TWO, "task b", "1", "a1"], [ONE, "task a", "1", "a1"]]
-    master.on("GET", f"/api/v1/tasks/{TWO}", {"task": {"taskId": TWO, "taskType": "TASK_TYPE_TRIAL"}})
-    assert "TRIAL" in tenax("task", "describe", "aaaab").out
+    assert [row.split(",")[:5] for row in rows] == [
+        [TWO, "task b", "RUNNING", "1", "a1"],
+        [ONE, "task a", "QUEUED", "1", "a1"],
+    ]
+    assert "waits for 1 free slot" in tenax("task", "list").out
+    assert [one["taskId"] for one in json.loads(tenax("task", "list", "--waiting", "--json").out)] == [ONE]
+    master.on("GET", f"/api/v1/tasks/{TWO}", {"task": {"taskId": TWO, "taskType": "TASK_TYPE_TRIAL", "allocations": [
+        {"state": "STATE_QUEUED", "reason": "waits for 2 free slots"}]}})  # fmt: skip
+    said = tenax("task", "describe", "aaaab").out
+    assert "TRIAL" in said
+    assert "QUEUED" in said
+    assert "waits for 2 free slots" in said
 
 
 def test_a_template_is_set_whether_it_is_there_or_not(tenax: Tenax, master: PretendMaster, tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 import click
 
 from tenax.cli import output
 from tenax.cli.access import Access, json_option, list_options, pass_access
 from tenax.cli.lazy import Group
+from tenax.client.naming import number_or_name
 
 
 @click.group(cls=Group, help="Groups of users. A group gives nobody a right.")
@@ -38,7 +39,7 @@ def describe(access: Access, name: str, as_json: bool) -> None:
     """Show who is in a group, by its NAME or number."""
     from tenax.client.groups import get_group
 
-    one = get_group(access.session(), _which(name))
+    one = get_group(access.session(), number_or_name(name))
     if as_json:
         output.document(one.raw)
         return
@@ -56,7 +57,7 @@ def create(access: Access, name: str, users: List[str]) -> None:
     from tenax.client.groups import create_group
 
     one = create_group(access.session(), name, users)
-    print(f"Made the group {one.name} ({one.id}) with {len(one.users)} users")
+    print(f"Made the group {one.name} ({one.id}) with {_counted(one.users)}")
 
 
 @group.command("add-user")
@@ -67,8 +68,8 @@ def add_user(access: Access, name: str, users: List[str]) -> None:
     """Put USERS into the group NAME."""
     from tenax.client.groups import get_group
 
-    one = get_group(access.session(), _which(name)).add(_names(users))
-    print(f"{one.name} has {len(one.users)} users now")
+    one = get_group(access.session(), number_or_name(name)).add(_names(users))
+    print(f"{one.name} has {_counted(one.users)} now")
 
 
 @group.command("remove-user")
@@ -79,8 +80,8 @@ def remove_user(access: Access, name: str, users: List[str]) -> None:
     """Take USERS out of the group NAME."""
     from tenax.client.groups import get_group
 
-    one = get_group(access.session(), _which(name)).remove(_names(users))
-    print(f"{one.name} has {len(one.users)} users now")
+    one = get_group(access.session(), number_or_name(name)).remove(_names(users))
+    print(f"{one.name} has {_counted(one.users)} now")
 
 
 @group.command("change-name")
@@ -91,7 +92,7 @@ def change_name(access: Access, name: str, new_name: str) -> None:
     """Give the group NAME another name."""
     from tenax.client.groups import get_group
 
-    print(f"{name} is {get_group(access.session(), _which(name)).rename(new_name).name} now")
+    print(f"{name} is {get_group(access.session(), number_or_name(name)).rename(new_name).name} now")
 
 
 @group.command()
@@ -102,9 +103,9 @@ def delete(access: Access, name: str, yes: bool) -> None:
     """Delete the group NAME; its users stay."""
     from tenax.client.groups import get_group
 
-    one = get_group(access.session(), _which(name))
+    one = get_group(access.session(), number_or_name(name))
     if not yes:
-        click.confirm(f"Delete the group {one.name} of {len(one.users)} users?", abort=True, err=True)
+        click.confirm(f"Delete the group {one.name} of {_counted(one.users)}?", abort=True, err=True)
     one.delete()
     print(f"Deleted the group {one.name}")
 
@@ -113,8 +114,8 @@ group.alias("list", "ls")
 group.alias("change-name", "rename")
 
 
-def _which(name: str) -> int | str:
-    return int(name) if name.isascii() and name.isdigit() else name
+def _counted(users: Sequence[object]) -> str:
+    return f"{len(users)} user{'' if len(users) == 1 else 's'}"
 
 
 def _names(users: List[str]) -> List[str]:

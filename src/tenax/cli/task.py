@@ -256,9 +256,9 @@ def pause(access: Access, task_id: str) -> None:
 @pass_access
 def unpause(access: Access, task_id: str) -> None:
     """Let a paused task and all that came from it go on."""
-    from tenax.client.generic_tasks import get_task
+    from tenax.client.generic_tasks import find_task
 
-    task = get_task(access.session(), task_id)
+    task = find_task(access.session(), task_id)
     task.unpause()
     print(f"Task {task.id} is active")
 

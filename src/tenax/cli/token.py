@@ -29,8 +29,11 @@ def group() -> None:
 def list_(access: Access, username: Optional[str], inactive: bool, as_json: bool, as_csv: bool) -> None:
     """List your tokens; for an administrator everyone's, or those of USERNAME."""
     from tenax.client.access_tokens import list_tokens
+    from tenax.client.users import get_user
 
-    _show(list_tokens(access.session(), username, inactive=inactive), as_json, as_csv)
+    if username is not None:
+        get_user(access.session(), username)
+    _show(access, list_tokens(access.session(), username, inactive=inactive), as_json, as_csv)
 
 
 @group.command()
@@ -41,7 +44,7 @@ def describe(access: Access, numbers: List[int], as_json: bool, as_csv: bool) ->
     """Show tokens by their numbers, also those that have ended."""
     from tenax.client.access_tokens import get_token
 
-    _show([get_token(access.session(), number) for number in numbers], as_json, as_csv)
+    _show(access, [get_token(access.session(), number) for number in numbers], as_json, as_csv)
 
 
 @group.command()
@@ -113,20 +116,23 @@ def login(access: Access, token_stdin: bool) -> None:
 group.alias("list", "ls")
 
 
-def _show(found: List[AccessToken], as_json: bool, as_csv: bool) -> None:
+def _show(access: Access, found: List[AccessToken], as_json: bool, as_csv: bool) -> None:
     columns = [
         output.Column("ID", right=True),
-        output.Column("USER ID", right=True),
+        output.Column("USER", cuts=True),
         output.Column("STATE"),
         output.Column("EXPIRES", spare=True),
         output.Column("MADE", spare=True),
         output.Column("DESCRIPTION", wraps=True),
     ]
+    from tenax.client.users import list_users
+
+    names = {user.id: user.username for user in list_users(access.session())} if found and not as_json else {}
     now = datetime.datetime.now(datetime.timezone.utc)
     rows = []
     for one in found:
         expired = one.expires is not None and one.expires <= now
         state = "revoked" if one.revoked else "expired" if expired else "good"
         moments = [output.moment(one.expires), output.moment(one.created)]
-        rows.append([str(one.id), str(one.user_id), state, *moments, one.description])
+        rows.append([str(one.id), names.get(one.user_id, str(one.user_id)), state, *moments, one.description])
     output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)

@@ -11,6 +11,7 @@ import click
 from tenax.cli import output
 from tenax.cli.access import Access, json_option, list_options, pass_access
 from tenax.cli.lazy import Group
+from tenax.client.naming import number_or_name
 
 _STDIN = "Read the password from standard input, for scripts."
 
@@ -118,7 +119,7 @@ def describe(access: Access, name: str, as_json: bool) -> None:
     """Show a user, by NAME or number."""
     from tenax.client.users import get_user
 
-    user = get_user(access.session(), _which(name))
+    user = get_user(access.session(), number_or_name(name))
     if as_json:
         output.document(user.raw)
         return
@@ -182,7 +183,7 @@ def edit(
         raise click.UsageError("Say what to change: --username, --display-name, --admin, --active or --remote.")
     from tenax.client.users import get_user
 
-    user = get_user(access.session(), _which(name))
+    user = get_user(access.session(), number_or_name(name))
     user.edit(username=username, display_name=display_name, admin=admin, active=active, remote=remote)
     print(f"Changed of {name}: {', '.join(option.replace('_', ' ') for option in given)}")
 
@@ -195,7 +196,7 @@ def rename(access: Access, name: str, new_name: str) -> None:
     """Give the user NAME another name."""
     from tenax.client.users import get_user
 
-    get_user(access.session(), _which(name)).edit(username=new_name)
+    get_user(access.session(), number_or_name(name)).edit(username=new_name)
     print(f"{name} is {new_name} now")
 
 
@@ -224,7 +225,7 @@ def change_password(access: Access, name: Optional[str], password_stdin: bool) -
     from tenax.client import users
 
     session = access.session()
-    user = users.whoami(session) if name is None else users.get_user(session, _which(name))
+    user = users.whoami(session) if name is None else users.get_user(session, number_or_name(name))
     user.change_password(_asked(f"New password of {user.username}", password_stdin, twice=True))
     print(f"{user.username} has another password now")
 
@@ -242,7 +243,7 @@ def link_with_agent_user(
     """Let the tasks of the user NAME run as this user and group of the agents' machines."""
     from tenax.client.users import get_user
 
-    get_user(access.session(), _which(name)).link_with_agent(agent_uid, agent_user, agent_gid, agent_group)
+    get_user(access.session(), number_or_name(name)).link_with_agent(agent_uid, agent_user, agent_gid, agent_group)
     print(f"Tasks of {name} run as {agent_user}:{agent_group} ({agent_uid}:{agent_gid})")
 
 
@@ -253,14 +254,9 @@ def _set_active(access: Access, names: List[str], active: bool) -> None:
     from tenax.client.users import get_user
 
     session = access.session()
-    for user in [get_user(session, _which(name)) for name in names]:
+    for user in [get_user(session, number_or_name(name)) for name in names]:
         user.edit(active=active)
         print(f"{user.username} is {'active' if active else 'not active'} now")
-
-
-def _which(name: str) -> int | str:
-    """A number is one; a user whose name is a number is found by that number's user first."""
-    return int(name) if name.isascii() and name.isdigit() else name
 
 
 def _asked(what: str, from_stdin: bool, twice: bool = False) -> str:

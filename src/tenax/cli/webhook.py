@@ -9,6 +9,7 @@ import click
 from tenax.cli import exits, output
 from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.cli.lazy import Group
+from tenax.client.naming import number_or_name
 
 _DELIVERY_STATES = ("WAITING", "DELIVERED", "FAILED")
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
@@ -52,7 +53,7 @@ def describe(access: Access, name: str, as_json: bool) -> None:
     """Show a webhook, by its NAME or number."""
     from tenax.client.webhooks import get_webhook
 
-    one = get_webhook(access.session(), _which(name))
+    one = get_webhook(access.session(), number_or_name(name))
     if as_json:
         output.document(one.raw)
         return
@@ -119,7 +120,7 @@ def set_url(access: Access, name: str, url: str) -> None:
     """Let the webhook NAME send to another URL, also what waits already."""
     from tenax.client.webhooks import get_webhook
 
-    one = get_webhook(access.session(), _which(name)).set_url(url)
+    one = get_webhook(access.session(), number_or_name(name)).set_url(url)
     print(f"{one.name} sends to {one.url} now")
 
 
@@ -131,7 +132,7 @@ def test(context: click.Context, name: str) -> None:
     from tenax.client.webhooks import get_webhook
 
     access = context.ensure_object(Access)
-    taken, outcome = get_webhook(access.session(), _which(name)).test()
+    taken, outcome = get_webhook(access.session(), number_or_name(name)).test()
     if not taken:
         output.fail(f"It was not taken: {outcome}.")
         context.exit(exits.FAILED)
@@ -149,7 +150,7 @@ def deliveries(access: Access, name: str, most: int, states: Tuple[str, ...], as
     """Show what the webhook NAME was sent, what waits and what was given up, the newest first."""
     from tenax.client.webhooks import get_webhook
 
-    sent = get_webhook(access.session(), _which(name)).deliveries(most)
+    sent = get_webhook(access.session(), number_or_name(name)).deliveries(most)
     found = [one for one in sent if not states or one.state in states]
     columns = [
         output.Column("ID", right=True),
@@ -174,7 +175,7 @@ def delete(access: Access, name: str, yes: bool) -> None:
     """Delete the webhook NAME, and what waits for it."""
     from tenax.client.webhooks import get_webhook
 
-    one = get_webhook(access.session(), _which(name))
+    one = get_webhook(access.session(), number_or_name(name))
     if not yes:
         click.confirm(f"Delete the webhook {one.name}?", abort=True, err=True)
     one.delete()
@@ -191,7 +192,3 @@ def signing_key(access: Access) -> None:
 
 
 group.alias("list", "ls")
-
-
-def _which(name: str) -> int | str:
-    return int(name) if name.isascii() and name.isdigit() else name

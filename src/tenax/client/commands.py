@@ -12,10 +12,11 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
 from tenax.client.context import read_context
+from tenax.client.naming import only
 from tenax.client.patience import wait_until
 from tenax.client.session import Query, Session, at
 from tenax.client.trials import LogLine, pages, read_logs
-from tenax.errors import InvalidInput, NotFound
+from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
 
 #: A command in it stays in it.
@@ -140,12 +141,8 @@ def find_command(session: Session, word: str) -> Command:
     if len(word) == _WHOLE and word.count("-") == 4:
         return get_command(session, word)
     found = [one for one in list_commands(session) if one.id.startswith(word) or one.description == word]
-    if not found:
-        raise NotFound(f"There is no command {word!r} of today: give its whole id, or see: tenax command list --all")
-    if len(found) > 1:
-        listed = ", ".join(one.id for one in found[:5])
-        raise InvalidInput(f"{word!r} may be any of {len(found)} commands ({listed}): give more of its id.")
-    return get_command(session, found[0].id)
+    otherwise = " of today: give its whole id, or see: tenax command list --all"
+    return get_command(session, only(word, found, lambda one: one.id, "command", otherwise).id)
 
 
 def list_commands(session: Session, *, users: Sequence[str] = (), workspace_id: int = 0) -> List[Command]:

@@ -13,9 +13,9 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
 from tenax.client.context import read_context
+from tenax.client.naming import only
 from tenax.client.session import Session, at
 from tenax.client.trials import LogLine, read_logs
-from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
 
 _WHOLE = 36
@@ -148,11 +148,7 @@ def find_task(session: Session, word: str) -> Task:
     if len(word.rpartition(".")[2]) == _WHOLE:
         return get_task(session, word)
     found = sorted({one.task_id for one in open_tasks(session) if one.task_id.startswith(word)})
-    if not found:
-        raise NotFound(f"There is no task {word!r} that waits or runs: give its whole id.")
-    if len(found) > 1:
-        raise InvalidInput(f"{word!r} may be any of {len(found)} tasks ({', '.join(found[:5])}): give more of its id.")
-    return get_task(session, found[0])
+    return get_task(session, only(word, found, str, "task", " that waits or runs: give its whole id."))
 
 
 def open_tasks(session: Session) -> List[OpenTask]:

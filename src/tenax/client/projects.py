@@ -9,6 +9,7 @@ from typing import Callable, List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
 from tenax.client.experiments import Experiment, list_experiments
+from tenax.client.naming import is_number
 from tenax.client.session import Query, Session, at
 from tenax.client.trials import pages
 from tenax.client.workspaces import folder_state, get_workspace, ordered
@@ -178,7 +179,7 @@ def get_project(session: Session, which: Union[int, str], workspace: Union[int, 
         if not found:
             raise NotFound(f"There is no project {which!r} in the workspace {place.name!r}.")
         return Project.read(found[0], session)
-    numbered = isinstance(which, int) or (which.isascii() and which.isdigit())
+    numbered = isinstance(which, int) or is_number(which)
     path = at("/api/v1/projects/{}" if numbered else "/api/v1/projects/key/{}", which)
     return Project.read(reading.record(session.get(path), "project"), session)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
+from tenax.client.naming import is_number
 from tenax.client.session import Query, Session, at
 from tenax.client.trials import pages
 from tenax.errors import NotFound, NotNow
@@ -156,7 +157,7 @@ def get_workspace(session: Session, which: Union[int, str]) -> Workspace:
         found = reading.records(session.get("/api/v1/workspaces", {"name": which}), "workspaces") if which else []
         if found:
             return Workspace.read(found[0], session)
-        if not which.isascii() or not which.isdigit():
+        if not is_number(which):
             raise NotFound(f"There is no workspace {which!r}: tenax workspace list shows those that there are.")
     answer = session.get(at("/api/v1/workspaces/{}", which))
     return Workspace.read(reading.record(answer, "workspace"), session)
