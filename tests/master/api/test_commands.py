@@ -312,7 +312,7 @@ async def _aged(api: Api, task_id: str, days: float) -> None:
 
 
 async def test_a_command_goes_with_its_output(api: Api) -> None:
-    """And with the code that only it had; one that is listed, runs, or is kept for ever does not."""
+    """And with the code that only it had; one that runs, has left files, or is kept for ever does not."""
     files = [{"path": "run.py", "content": "eA==", "mtime": "0", "type": 48, "mode": 420, "uid": 0, "gid": 0}]
     young, old = [await launched(api, str(number), files=files) for number in range(2)]
     running = await launched(api)
@@ -331,6 +331,16 @@ async def test_a_command_goes_with_its_output(api: Api) -> None:
     assert await clean(retention.FOR_EVER) == {young, old, running}
     assert await clean(7) == {young, running}
     assert (await api.user.get(f"/api/v1/tasks/{young}/context_directory")).json()["b64Tgz"]
+    async with api.master.db.transaction() as conn:
+        await conn.execute("insert into storage_backends (config) values ('{}')")
+        await conn.execute(
+            "insert into checkpoint_uploads (uuid, task_id, allocation_id, storage_id)"
+            " select 'files', $1, $1 || '.1', id from storage_backends",
+            young,
+        )
+    assert await clean(0) == {young, running}
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update checkpoint_uploads set collected_at = now()")
     assert await clean(0) == {running}
     assert (await api.user.get(f"/api/v1/tasks/{old}/logs")).status_code == 404
     async with api.master.db.connection() as conn:

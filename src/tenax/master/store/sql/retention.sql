@@ -23,6 +23,7 @@ where k.days >= 0 and l.ended_at + make_interval(days => greatest(1, k.days)) <=
   and not exists (select 1 from allocations a join containers c on c.allocation_id = a.allocation_id
                   where a.task_id = l.task_id and c.gone_at is null)
   and not exists (select 1 from checkpoints c where c.task_id = l.task_id and c.state <> 'DELETED')
+  and not exists (select 1 from checkpoint_uploads u where u.task_id = l.task_id and u.collected_at is null)
   and not exists (select 1 from launched_tasks c where c.parent_id = l.task_id and c.ended_at is null)
 order by l.ended_at
 limit $2
