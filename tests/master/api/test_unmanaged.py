@@ -114,6 +114,9 @@ async def test_what_it_reports(api: Api) -> None:
 async def test_names(api: Api) -> None:
     """The same name is the same thing; a name of somebody else's is refused."""
     path = "/api/v1/experiments/by-external-id/mine/with%20slashes"
+    imagined = (await api.user.ask("PUT", path, {**NEW, "validateOnly": True})).json()["experiment"]
+    assert (imagined["id"], imagined["name"]) == (0, "far")
+    assert (await api.user.get("/api/v1/experiments")).json()["pagination"]["total"] == 0
     first = await api.user.ask("PUT", path, NEW)
     assert first.status_code == 200, first.text
     number = first.json()["experiment"]["id"]

@@ -9,7 +9,9 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.paging import NONE, search_page
 from tenax.master.api.routing import Allow, Routes
+from tenax.master.api.shapes import shown_config
 from tenax.master.api.trial_shapes import summary_message
+from tenax.master.auth import Caller
 from tenax.master.filters import parse, parse_sort
 from tenax.master.store import listings_runs, listings_trials, projects, run_metadata, summaries
 from tenax.master.store.listings_runs import RunView
@@ -28,7 +30,7 @@ routes = Routes("Runs")
 
 
 @routes.post("/api/v1/runs", "SearchRuns", allow=Allow.USER)
-async def search_runs(master: MasterDep, body: SearchRunsRequest) -> SearchRunsResponse:
+async def search_runs(master: MasterDep, caller: CallerDep, body: SearchRunsRequest) -> SearchRunsResponse:
     """Runs that a filter finds, in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
     wanted, sorts = parse(body.filter), parse_sort(body.sort)
     project_id = body.project_id or None
@@ -43,7 +45,9 @@ async def search_runs(master: MasterDep, body: SearchRunsRequest) -> SearchRunsR
         progress = await listings_runs.progress(conn, [view.experiment_id for view in found])
         summed = await summaries.of_trials(conn, ids)
     return SearchRunsResponse(
-        runs=[_flat_run(view, progress[view.experiment_id], summary_message(summed[view.id])) for view in found],
+        runs=[
+            _flat_run(view, caller, progress[view.experiment_id], summary_message(summed[view.id])) for view in found
+        ],
         pagination=pagination,
     )
 
@@ -75,7 +79,7 @@ async def get_values(master: MasterDep, project_id: int, key: str) -> MetadataVa
         return MetadataValuesResponse(values=await run_metadata.values(conn, project_id, key))
 
 
-def _flat_run(view: RunView, progress: float, summary: Document) -> FlatRun:
+def _flat_run(view: RunView, caller: Caller, progress: float, summary: Document) -> FlatRun:
     metric = view.best_metric
     return FlatRun(
         id=view.id,
@@ -112,5 +116,11 @@ def _flat_run(view: RunView, progress: float, summary: Document) -> FlatRun:
             unmanaged=view.unmanaged,
             forked_from=view.parent_id,
             external_experiment_id=view.external_experiment_id,
+            pachyderm_integration=_pachyderm(view, caller),
         ),
     )
+
+
+def _pachyderm(view: RunView, caller: Caller) -> Document | None:
+    shown = shown_config({"integrations": {"pachyderm": view.pachyderm}}, caller, view.owner_id)
+    return cast("dict[str, Document | None]", shown["integrations"])["pachyderm"]

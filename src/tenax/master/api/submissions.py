@@ -45,7 +45,7 @@ async def create_experiment(
         raise InvalidInput("no configuration was given: submit the YAML text of one")
     asked = await examine(master.db, master.settings, caller.person.id, body)
     if body.validate_only:
-        return _reply(asked, _imagined(asked, caller))
+        return _reply(asked, imagined(asked, caller))
     async with master.db.transaction() as conn:
         # Not archived, moved or deleted meanwhile.
         await projects.hold(conn, asked.new.project_id)
@@ -83,7 +83,7 @@ def _reply(asked: Submission, experiment: Experiment) -> CreateExperimentRespons
     )
 
 
-def _imagined(asked: Submission, caller: Caller) -> Experiment:
+def imagined(asked: Submission, caller: Caller) -> Experiment:
     """What the experiment would be; it has no number."""
     searcher = asked.resolved.document.get("searcher")
     named = searcher if isinstance(searcher, dict) else {}

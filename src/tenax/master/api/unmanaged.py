@@ -19,10 +19,11 @@ from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.route import decode_body
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import experiment_message
+from tenax.master.api.submissions import imagined
 from tenax.master.api.trial_shapes import whole_trial
 from tenax.master.auth import Caller
 from tenax.master.context import Master
-from tenax.master.store import checkpoints, experiments, listings_experiments, unmanaged
+from tenax.master.store import checkpoints, experiments, listings_experiments, projects, unmanaged
 from tenax.master.submission import examine
 from tenax.wire.api.experiments import CreateExperimentRequest, State
 from tenax.wire.api.models import TrialSourceKind
@@ -56,14 +57,19 @@ _REASONS = {Word.COMPLETED: "the script finished", Word.ERROR: "the script faile
 async def put_experiment(
     master: MasterDep, caller: CallerDep, external_experiment_id: str, body: CreateExperimentRequest
 ) -> PutExperimentResponse:
-    """The unmanaged experiment of that name, made if there is none."""
+    """The unmanaged experiment of that name, made if there is none; with ``validateOnly`` only what it would be."""
     if not body.unmanaged:
         raise InvalidInput("only an unmanaged experiment has a name of its maker's: set unmanaged")
     async with master.db.transaction() as conn:
         known = await unmanaged.find_experiment(conn, external_experiment_id)
     if known is None:
         asked = await examine(master.db, master.settings, caller.person.id, body)
+        if body.validate_only:
+            told = imagined(asked, caller)
+            return PutExperimentResponse(experiment=told, config=told.config)
         async with master.db.transaction() as conn:
+            # Not archived, moved or deleted meanwhile.
+            await projects.hold(conn, asked.new.project_id)
             # Somebody else may have made it meanwhile.
             known = await unmanaged.find_experiment(conn, external_experiment_id)
             if known is None:

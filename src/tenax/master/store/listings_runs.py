@@ -52,6 +52,8 @@ class RunView:
     pool: str
     searcher_type: str
     searcher_metric: str
+    #: ``integrations.pachyderm`` of the configuration, with its secrets.
+    pachyderm: JsonObject | None
     best_metric: float | None
     metadata: JsonObject | None
     checkpoints: int

@@ -32,6 +32,8 @@ class FlatRunExperiment(Message):
     unmanaged: bool
     forked_from: int | None = None
     external_experiment_id: str | None = None
+    #: ``integrations.pachyderm`` of the configuration.
+    pachyderm_integration: Document | None = None
 
 
 class FlatRun(Message):

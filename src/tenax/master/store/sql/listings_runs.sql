@@ -48,6 +48,7 @@ t.id, t.experiment_id, t.archived or e.archived as archived, t.hparams, t.extern
        d.name, d.description, d.labels, j.pool,
        coalesce(d.config -> 'searcher' ->> 'name', '') as searcher_type,
        coalesce(d.config -> 'searcher' ->> 'metric', '') as searcher_metric,
+       d.config -> 'integrations' -> 'pachyderm' as pachyderm,
        m.best_metric, r.metadata,
        ck.checkpoints, ck.checkpoint_bytes,
        (select l.policy from log_matches l where l.trial_id = t.id order by l.matched_at, l.policy limit 1) as log_policy
