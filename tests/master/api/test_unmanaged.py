@@ -62,6 +62,8 @@ async def test_its_life(api: Api) -> None:
     assert await state(api, number) == ("STATE_QUEUED", "STATE_RUNNING")
     await api.user.post(f"/api/v1/trials/{number}/start", {})
     assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
+    # It waits in no queue.
+    assert (await api.user.get("/api/v1/experiments/1")).json()["jobSummary"] is None
     for _ in range(2):
         assert (await api.user.patch(f"/api/v1/trials/{number}", {"state": "STATE_COMPLETED"})).status_code == 200
         assert await state(api, number) == ("STATE_COMPLETED", "STATE_COMPLETED")

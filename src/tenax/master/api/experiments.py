@@ -130,7 +130,8 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
         view = await listings_experiments.get(conn, experiment_id)
         trials = await listings_experiments.trial_ids(conn, experiment_id)
         summary = None
-        if view.ended_at is None:
+        # What is trained elsewhere waits in no queue.
+        if view.ended_at is None and not view.unmanaged:
             ahead, placed = await listings_experiments.job_standing(conn, experiment_id)
             summary = JobSummary(state=JobState.SCHEDULED if placed else JobState.QUEUED, jobs_ahead=ahead)
     message = experiment_message(view, caller, trials)
