@@ -136,7 +136,7 @@ async def test_of_many_trials_that_go_on_no_more_run_than_the_search_lets(databa
         await place.until(busy(place, 2))  # type: ignore[arg-type]
         assert await place.value("select array_agg(run_id order by id) from trials") == [2, 2, 1, 1, 1, 1]
         told = await place.value("select array_agg(distinct reason order by reason) from trials where run_id = 1")
-        assert told == ["it waits for its turn: max_concurrent_trials lets 2 trials run at once"]
+        assert told == ["it waits for its turn: at most 2 run at once (max_concurrent_trials)"]
         scripts.code = 0
         async with database.transaction() as conn:
             for row in await conn.fetch("select id from trials where run_id = 2"):

@@ -23,7 +23,7 @@ from tenax.search.journal import Entry, Reopened, decode
 
 Q = load("continuing")
 
-_TURN = "it waits for its turn: max_concurrent_trials lets {} trials run at once"
+_TURN = "it waits for its turn: at most {} run at once (max_concurrent_trials)"
 
 
 @dataclass(frozen=True, slots=True)
