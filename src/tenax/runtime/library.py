@@ -19,6 +19,8 @@ from tenax.runtime.directory import Home
 CONTAINERS = ("containers", "docker")
 #: Folders of the package that nothing imports which runs from there (``runtime``: the forkserver does).
 SERVERS = frozenset({"master", "agent", "local", "provision", "placement", "scheduler", "lifecycle"})
+#: Of those folders what the SDK imports all the same, which tasks have.
+_OF_SERVERS = (Path("local", "__init__.py"), Path("local", "state_dir.py"))
 
 
 def install(root: Path) -> Path:
@@ -61,7 +63,7 @@ def prune(agent_directory: Path, current: Path) -> None:
 
 
 def _files(source: Path) -> list[tuple[str, Path]]:
-    found = []
+    found = [(str(name), source / name) for name in _OF_SERVERS]
     for folder, folders, names in os.walk(source):
         place = Path(folder)
         if place == source:
