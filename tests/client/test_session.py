@@ -5,8 +5,10 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from tenax.client import plainhttp, transport
 from tenax.client.login import hashed_password
 from tenax.client.session import BrokenStream, MasterFailed, Session, Unreachable
 from tenax.client.tokens import TokenStore, default_path
@@ -21,6 +23,12 @@ ME = "/api/v1/me"
 
 def session(master: PretendMaster, **options: object) -> Session:
     return Session(master.url, **{"patience": 0.0, **options})  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True, params=[httpx2, plainhttp], ids=["httpx2", "plain"])
+def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here holds for either of those that carry requests."""
+    monkeypatch.setattr(transport, "httpx2", request.param)
 
 
 def test_the_salt_is_the_wires() -> None:

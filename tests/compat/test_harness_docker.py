@@ -105,3 +105,35 @@ def test_a_class_learns_on_two_slots_in_an_image(place: Machine, docker_image: s
     (checkpoint,) = trial.checkpoints()
     kept = place.directory / "checkpoints" / checkpoint.uuid
     assert {"state_dict.pth", "load_data.json", "metadata.json"} <= {path.name for path in kept.iterdir()}
+
+
+SERVED = """
+import getpass, json, os, site
+import determined as det
+from determined import core
+from determined.experimental import client
+
+with core.init() as context:
+    context.train.report_validation_metrics(steps_completed=1, metrics={"score": 1.0})
+own = [os.access(path, os.W_OK) for path in (os.environ["HOME"], site.getuserbase(), ".")]
+print("WHO", json.dumps([os.getuid(), getpass.getuser(), own, core.__name__, client.whoami().username]))
+"""
+
+
+def test_without_the_package_and_without_an_account(place: Machine, docker_image: str, tmp_path: Path) -> None:
+    """In an image that has neither the package nor the user: what the script imports is served by Tenax, and a mapped
+    user has a home and a place for packages."""
+    with place.client() as client:
+        admin = client.whoami()
+        admin.link_with_agent(4242, "nobody-here", 4242, "nobody-here")
+        try:
+            code = {"train.py": SERVED}
+            storage: Json = {"type": "directory", "container_path": "/tmp/checkpoints"}
+            environment: Json = {"image": docker_image}
+            experiment = submit(
+                place, tmp_path / "code", code, environment=environment, checkpoint_storage=storage, max_restarts=0
+            )
+            _, said = finished(place, experiment)
+        finally:
+            admin.link_with_agent(0, "root", 0, "root")
+    assert told(said, "WHO") == [4242, "4242", [True, True, True], "tenax.core", "admin"]

@@ -143,7 +143,7 @@ class Checkpoint:
         return target
 
     def _through_master(self, into: Path) -> None:
-        import httpx2
+        from tenax.client.transport import httpx2
 
         into.mkdir(parents=True)
         path = at("/checkpoints/{}", self.uuid)

@@ -141,7 +141,7 @@ class Session:
 
     def lines(self, path: str, query: Optional[Query] = None) -> Iterator[JsonObject]:
         """The results of a streaming answer as they come. Raises BrokenStream when it ends before its time."""
-        import httpx2
+        from tenax.client.transport import httpx2
 
         with self.stream("GET", path, query=query) as response:
             try:
@@ -227,7 +227,7 @@ class Session:
             raise
 
     def _until_ready(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
-        import httpx2
+        from tenax.client.transport import httpx2
 
         started = time.monotonic()
         pause = 0.2
@@ -250,7 +250,7 @@ class Session:
             pause = min(2.0, pause * 2)
 
     def _attempt(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
-        import httpx2
+        from tenax.client.transport import httpx2
 
         client = self._client()
         built = client.build_request(
@@ -271,7 +271,7 @@ class Session:
 
     def _client(self) -> httpx2.Client:
         if self._opened is None:
-            import httpx2
+            from tenax.client.transport import httpx2
 
             self._opened = httpx2.Client(verify=self._trust(), follow_redirects=False, trust_env=True)
         return self._opened
