@@ -97,8 +97,22 @@ def test_sdk_examples_name_what_exists(where: str, source: str) -> None:
             exec(line, {})
 
 
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page can be linked by."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
 def test_links() -> None:
-    """Every link to a file of this project leads to one."""
+    """Every link to a file of this project leads to one, and to a heading that is there."""
     for path in PAGES:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text()):
-            assert (path.parent / target).exists(), f"{path.name}: {target}"
+        for target, _, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#([^)]+))?\)", path.read_text()):
+            leads_to = path.parent / target if target else path
+            assert leads_to.exists(), f"{path.name}: {target}"
+            assert not anchor or anchor in anchors(leads_to), f"{path.name}: {target}#{anchor}"
+
+
+def test_every_page_is_found_from_the_first() -> None:
+    """README.md links to each of them."""
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text()))
+    assert linked == {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}

@@ -5,11 +5,15 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import get_args, get_origin
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
 from tenax.config import ConfigError, parse_experiment
+from tenax.config.agent import AgentSettings
+from tenax.config.master import MasterSettings
 from tenax.config.schema_experiment import EXPERIMENT
 from tenax.config.schema_legacy import IGNORED_SECTIONS
 from tenax.jsonvalue import JsonObject
@@ -83,3 +87,29 @@ def test_what_has_no_effect_is_named(key: str) -> None:
     assert f"`{key}`" in PAGE
     document, _ = resolved(f"{key}: {{}}")
     assert document.get(key) is None
+
+
+def keys_of(settings: type[BaseModel], before: str = "") -> set[str]:
+    """The dotted names of all settings."""
+    found = set()
+    for name, field in settings.model_fields.items():
+        found.add(before + name)
+        inner = [one for one in (field.annotation, *get_args(field.annotation)) if isinstance(one, type)]
+        for one in inner:
+            if issubclass(one, BaseModel):
+                found |= keys_of(one, "" if get_origin(field.annotation) is tuple else f"{before}{name}.")
+    return found
+
+
+OPERATORS = [("Determined's master.yaml", MasterSettings), ("Determined's agent.yaml", AgentSettings)]
+
+
+@pytest.mark.parametrize(("title", "settings"), OPERATORS)
+def test_settings_of_the_operator_are_what_the_page_says(title: str, settings: type[BaseModel]) -> None:
+    """What it sends people to exists; what it says is gone is refused by name."""
+    known = keys_of(settings)
+    same = PAGE.split(f"| {title} |")[1].split("The same as before: ")[1].split(".\n")[0]
+    assert set(re.findall(r"`([^`]+)`", same)) <= known
+    for old, new in rows(title):
+        assert set(new) - {"det user-group", "scheduler"} <= known
+        assert not set(re.findall(r"[a-z_.]+", old)) & known
