@@ -7,7 +7,8 @@ Rules it keeps:
   ``Authorization``, and the cookie only where there is neither;
 - a task acts as its owner, but never as an administrator; after its end it only delivers what it has left;
 - a write by cookie needs an Origin that is our own: other sites can make a browser send the cookie;
-- whoever is inactive is nobody.
+- whoever is inactive is nobody; what runs for them goes on to speak for itself, and for nothing else, or days of
+  training would be lost without a word.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ ALLOCATION_PREFIX = "tnxa_"
 ACCESS_PREFIX = "tnxp_"
 TASK_HEADER = "grpc-metadata-x-allocation-token"
 _ENDED = "the task's credential has ended with its allocation"
+_INACTIVE = "the task's owner is not active any more: it may report, and do nothing else in their name"
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -146,8 +148,11 @@ def check(caller: Caller, allow: Allow) -> None:
         return
     if caller.user is None and caller.agent_id is None:
         raise NotAuthenticated
-    if caller.task is not None and caller.task.ended and allow not in (Allow.TASK, Allow.REPORTER):
-        raise NotAuthenticated(_ENDED)
+    if caller.task is not None and allow not in (Allow.TASK, Allow.REPORTER):
+        if caller.task.ended:
+            raise NotAuthenticated(_ENDED)
+        if not caller.task.owner.active:
+            raise NotAuthenticated(_INACTIVE)
     if allow in (Allow.USER, Allow.REPORTER):
         _ = caller.person
     elif allow is Allow.TASK:
@@ -171,7 +176,7 @@ def check_origin(connection: HTTPConnection, credential: Credential) -> None:
 
 async def _task(conn: Connection, credential: Credential, hashed: bytes) -> Identified:
     task = await sessions.task_of(conn, hashed)
-    if task is None or credential.by_cookie or not task.owner.active:
+    if task is None or credential.by_cookie:
         raise NotAuthenticated(_ENDED)
     caller = Caller(user=task.owner, task=task, is_task=True, credential=hashed)
     return Identified(caller, math.inf, task.allocation_id)

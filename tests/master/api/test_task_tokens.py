@@ -54,6 +54,23 @@ async def test_an_attempt_that_has_ended_may_only_deliver(api: Api) -> None:
         assert "ended" in reply.text
 
 
+async def test_what_runs_for_a_deactivated_user_only_reports(api: Api) -> None:
+    """Its results are kept, and it is asked to leave like any other; nothing is read or changed in the user's name."""
+    one = await running(api)
+    assert (await api.admin.patch("/api/v1/users/2", {"active": False})).status_code == 200
+    await api.heard()
+    assert await ship(one) == 200
+    assert (await one.task.get(f"{one.path}/signals/preemption")).json() == {"preempt": False}
+    progress = {"trialId": one.trial, "progress": 0.5, "isRaw": True}
+    assert (await one.task.post(f"/api/v1/trials/{one.trial}/progress", progress)).status_code == 200
+    for reply in (
+        await one.task.get("/api/v1/me"),
+        await one.task.get("/api/v1/experiments"),
+        await one.task.post("/api/v1/experiments/1/kill"),
+    ):
+        assert (reply.status_code, "not active" in reply.text) == (401, True)
+
+
 async def test_a_task_that_is_no_trial_speaks_for_none(api: Api) -> None:
     """It is told what it is; a trial's token speaks for that trial only."""
     owner = User(2, "determined", "", False, True, False)
