@@ -123,6 +123,21 @@ async def test_what_a_live_trial_would_resume_from_stays_until_it_ends(api: Api,
     assert files(api) == []
 
 
+async def test_only_an_end_that_can_matter_to_a_checkpoint_is_looked_at(api: Api) -> None:
+    """That of a trial with checkpoints or uploads of its own, or one that began with somebody's."""
+    one = await running(api)
+    async with api.master.db.transaction() as conn:
+        bare = await add_trial(conn, 1, 50)
+        begun = await add_trial(conn, 1, 51)
+        await conn.execute("update trials set warm_start_checkpoint = $1 where id = $2", uuid(1), begun)
+    await report(one, uuid(1), 1)
+    for trial, matters in ((bare, False), (begun, True), (one.trial, True)):
+        async with api.master.db.transaction() as conn:
+            await conn.execute("delete from garbage_due")
+            await garbage.trial_ended(conn, trial)
+            assert bool(await conn.fetchval("select count(*) from garbage_due")) is matters
+
+
 async def test_a_change_of_policy_is_applied(api: Api, desk: Desk) -> None:
     """What may go is told before; then it goes, and the new numbers are the experiment's configuration."""
     one = await running(api)

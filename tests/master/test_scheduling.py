@@ -1,6 +1,8 @@
-"""Why requests wait: said at once, and not said again for each that moves up."""
+"""Why requests wait: said soon, and not anew at each pass; and what a pass costs that has nothing to do."""
 
 from __future__ import annotations
+
+from typing import NoReturn
 
 import pytest
 
@@ -12,6 +14,7 @@ from tenax.master.loops.loop import Desk
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.pool_rules import rules
 from tenax.master.store import allocations, leases, placements
+from tenax.master.store.containers import FREED
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Woken
 from tenax.scheduler.snapshot import Fitting, PoolRules
@@ -32,8 +35,10 @@ async def desk_of(database: Database) -> Desk:
     return Desk(database, lease)
 
 
-async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those whose words only change, because others moved up, a little later: each pass would rewrite the queue."""
+async def test_the_queue_is_told_why_it_waits_once_in_a_while(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once after a quiet time, then a little later: each pass would rewrite the queue, as others move up in it."""
     async with database.transaction() as conn:
         await add_agent(conn, "a1", slots=1)
         experiment = await add_experiment(conn)
@@ -49,6 +54,7 @@ async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monke
         )
         await conn.execute("delete from slots_in_use")
         await conn.execute("update containers set gone_at = now()")
+        await request_attempt(conn, await add_trial(conn, experiment, 5))
     again = await loop.make_pass(desk, EVERYTHING)
     assert again is not None
     assert 0 < again <= scheduling._TELL_EVERY_S
@@ -58,6 +64,34 @@ async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monke
     monkeypatch.setattr(scheduling, "_TELL_EVERY_S", 0.0)
     assert await loop.make_pass(desk, EVERYTHING) is None
     assert not (await reasons(database)).items() <= first.items()
+    assert len(await reasons(database)) == 3
+
+
+async def test_slots_that_are_free_again_are_given_to_who_waits(database: Database) -> None:
+    """The wake-up that says no more than this plans nothing where nobody waits, and places where somebody does."""
+    async with database.transaction() as conn:
+        await add_agent(conn, "a1", slots=1)
+        trial = await add_trial(conn, await add_experiment(conn))
+    loop, desk = Scheduling(MasterSettings().pools, b"s" * 32, 60.0), await desk_of(database)
+    freed = Woken(frozenset({FREED}), full=False)
+    assert await loop.make_pass(_Blind(desk), freed) is None
+    async with database.transaction() as conn:
+        name = await request_attempt(conn, trial)
+    assert await loop.make_pass(desk, freed) is None
+    async with database.connection() as conn:
+        assert await conn.fetchval("select state from allocations where allocation_id = $1", name) == "ASSIGNED"
+
+
+class _Blind(Desk):
+    """Sees no snapshot, and can write nothing."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk._database, desk._lease)
+
+    def snapshot(self) -> NoReturn:
+        raise AssertionError("all requests and agents were loaded")
+
+    transaction = snapshot
 
 
 async def test_reasons_of_what_was_withdrawn_meanwhile_are_not_written(database: Database) -> None:

@@ -16,6 +16,18 @@ from tests.kits.rows import add_agent, add_experiment, add_trial, request_attemp
 WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
+async def test_a_wake_up_without_a_name_is_about_all_experiments(database: Database) -> None:
+    """As the removal of an agent says it."""
+    async with database.transaction() as conn:
+        number = await add_experiment(conn)
+        await add_trial(conn, number)
+        lease = await leases.acquire(conn, "tending", "test", 3600.0)
+    assert lease is not None
+    await Tending(60.0).make_pass(Desk(database, lease), Woken(frozenset({""}), full=False))
+    async with database.connection() as conn:
+        assert await conn.fetchval("select count(*) from allocations where state = 'PENDING'") == 1
+
+
 async def test_an_experiment_is_killed_while_one_of_its_trials_is_being_placed(database: Database) -> None:
     """One trial runs on the agent that the other is being placed on: neither waits for the other for ever."""
     async with database.transaction() as conn:

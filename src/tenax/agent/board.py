@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from tenax.wire.agents import ContainerReport, Report
 
-#: Seconds that a state on the way to another may wait for company.
-PASSING_S = 0.05
+#: Seconds that a state on the way to another may wait for company: a start on a machine with much to do takes so long.
+PASSING_S = 0.2
 
 
 class Board:
@@ -26,10 +28,14 @@ class Board:
         self.news = asyncio.Event()
 
     def put(self, report: ContainerReport, *, passing: bool = False) -> None:
-        """The newest about a container; ``passing``: another is expected to follow at once."""
-        if self._reports.get(report.container_id) == report:
-            return
+        """The newest about a container; ``passing``: another is expected to follow at once.
+
+        That its process has ended says its exit: a pid alone is no news, and is told with the next full state.
+        """
+        known = self._reports.get(report.container_id)
         self._reports[report.container_id] = report
+        if known is not None and msgspec.structs.replace(known, pid=report.pid) == report:
+            return
         self._changed.add(report.container_id)
         if passing:
             asyncio.get_running_loop().call_later(PASSING_S, self._waited)

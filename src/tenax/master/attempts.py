@@ -167,7 +167,7 @@ async def _attempt_ended(
         leave_reason=locked.allocation.preemption_reason,
     )
     verdict = decide_exit(attempt)
-    await trials.conclude(conn, trial, verdict)
+    await trials.conclude(conn, trial, verdict, experiment.state)
     await logs.append_system_line(
         conn,
         trial.task_id,

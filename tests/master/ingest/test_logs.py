@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.errors import InvalidInput, NotFound
+from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import ExitReason, TrialState, Verdict
 from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, lines_of, read_head
 from tenax.master.ingest.log_search import Filters, Pattern, rendered, search
@@ -299,7 +300,7 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     assert not end.done()
     async with book.database.transaction() as conn:
         killed = Verdict(TrialState.CANCELED, 0, "killed", ExitReason.USER_CANCELED)
-        await trials.conclude(conn, await trials.lock(conn, trial), killed)
+        await trials.conclude(conn, await trials.lock(conn, trial), killed, ExperimentState.ACTIVE)
     async with asyncio.timeout(20):
         assert await end is None
     listening.cancel()

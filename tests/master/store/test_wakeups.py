@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 
 from tenax.master.store.database import Database
@@ -60,6 +61,52 @@ async def test_what_is_rolled_back_is_not_heard(database: Database, listener: Li
     with listener.subscribe("experiment") as ear:
         await ear.wait()
         with pytest.raises(RuntimeError, match="no"):
+            await fail()
+        await tell(database, "experiment", 5)
+        assert (await ear.wait()).ids == {"5"}
+
+
+async def test_any_words_are_heard(database: Database, listener: Listener) -> None:
+    """Also those that could not stand in a statement as they are."""
+    odd = "it's\\ a; commit; -- \u00e9"
+    with listener.subscribe("experiment") as ear:
+        await ear.wait()
+        async with database.transaction() as conn:
+            await notify(conn, "experiment", 1)
+            await notify(conn, "experiment", odd)
+        heard = (await ear.wait()).ids
+        while heard != {"1", odd}:
+            heard |= (await ear.wait()).ids
+
+
+async def test_wakeups_are_no_statements_of_their_own(database: Database) -> None:
+    """However many, they go with the commit; a statement outside of a transaction says them at once."""
+    asked: list[str] = []
+    async with database.transaction() as conn:
+        with conn.query_logger(lambda one: asked.append(one.query)):
+            await notify(conn, "experiment", 1)
+            await notify(conn, "search", 1)
+    assert asked == []
+    async with database.connection() as conn:
+        with conn.query_logger(lambda one: asked.append(one.query)):
+            await notify(conn, "experiment", 1)
+    assert len(asked) == 1
+
+
+async def test_a_commit_that_fails_says_nothing(database: Database, listener: Listener) -> None:
+    """What a constraint refuses at the very end was not announced, and the connection is as good as before."""
+
+    async def fail() -> None:
+        async with database.transaction() as conn:
+            await conn.execute(
+                "create temporary table once (a int unique deferrable initially deferred) on commit drop"
+            )
+            await conn.execute("insert into once values (1), (1)")
+            await notify(conn, "experiment", 1)
+
+    with listener.subscribe("experiment") as ear:
+        await ear.wait()
+        with pytest.raises(asyncpg.UniqueViolationError):
             await fail()
         await tell(database, "experiment", 5)
         assert (await ear.wait()).ids == {"5"}

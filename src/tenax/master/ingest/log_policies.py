@@ -86,7 +86,9 @@ class LogPolicies:
             self._watches.clear()
         async with self._database.connection() as conn:
             found = await log_policies.of_task(conn, task_id)
-            triggers = [] if found is None else await webhook_events.log_triggers(conn, task_id)
+            triggers: list[LogTrigger] = []
+            if found is not None and found.any_triggers:
+                triggers = await webhook_events.log_triggers(conn, task_id)
         made = None
         if found is not None:
             rules = (*_configured(found.configured), *(_of_trigger(trigger) for trigger in triggers))

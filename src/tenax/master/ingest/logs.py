@@ -86,8 +86,7 @@ class LogIngest:
     async def offsets(self, agent_id: str, container_id: str) -> dict[str, int]:
         """The first byte of each stream that is not here yet. Raises NotFound."""
         async with self._database.connection() as conn:
-            await self._member(conn, agent_id, container_id)
-            streams, _ = await logs.streams_of(conn, container_id)
+            streams = (await self._member(conn, agent_id, container_id)).streams
         return {name: streams[name].next_offset if name in streams else 0 for name in STREAMS}
 
     async def posted(self, task_id: str, lines: Sequence[Line], origins: Sequence[Origin]) -> None:
@@ -141,8 +140,7 @@ class LogIngest:
     async def _take(self, agent_id: str, container_id: str, stream: str, offset: int, raw: bytes, final: bool) -> int:
         async with self._database.connection() as conn:
             member = await self._member(conn, agent_id, container_id)
-            streams, now_us = await logs.streams_of(conn, container_id)
-        before = streams.get(stream, Stream())
+        before = member.streams.get(stream, Stream())
         missing = max(0, offset - before.next_offset)
         if missing and self._asked_back.get((container_id, stream)) != offset:
             self._asked_back[container_id, stream] = offset
@@ -151,7 +149,9 @@ class LogIngest:
         fresh = raw[max(0, before.next_offset - offset) :]
         watch = await self._policies.watch(member.place.task_id)
         rules = [] if watch is None else watch.open_rules(agent_id)
-        packed = await self._threads.run(_pack, fresh, before.carry, now_us, final, missing, member, stream, rules)
+        packed = await self._threads.run(
+            _pack, fresh, before.carry, member.now_us, final, missing, member, stream, rules
+        )
         carry, chunk = packed.carry, packed.chunk
         if Stream(end, carry) == before:
             return end

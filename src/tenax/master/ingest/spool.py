@@ -92,9 +92,8 @@ class SpoolIngest:
         """Store the lines of a request; what `tenax.wire.spool` promises. Raises NotFound, InvalidInput, TryAgain."""
         if not stream or len(stream) > 200:
             raise InvalidInput("a spool has a name of 1 to 200 characters: give it as 'stream'")
-        await self._check_member(container_id, task.allocation_id)
         key = (container_id, stream)
-        acked = self._acked.pop(key, 0) or await self._look_up(key)
+        acked = await self._known(key, task.allocation_id)
         lines = await self._read(task, key, body, acked)
         if lines and lines[0].n != acked + 1:
             # Sent again, or taken in by another master: what is remembered here may be old.
@@ -118,15 +117,19 @@ class SpoolIngest:
             return read_lines(task, key, body, acked)
         return await self._threads.run(read_lines, task, key, body, acked)
 
-    async def _check_member(self, container_id: str, allocation_id: str) -> None:
+    async def _known(self, key: tuple[str, str], allocation_id: str) -> int:
+        """The last line that was taken in. Raises NotFound where the container is none of the allocation."""
+        container_id, stream = key
         if (container_id, allocation_id) in self._members:
-            return
+            return self._acked.pop(key, 0) or await self._look_up(key)
         async with self._database.connection() as conn:
-            if not await store.is_member(conn, container_id, allocation_id):
-                raise NotFound(f"there is no container {container_id} in allocation {allocation_id}")
+            acked = await store.acked_of_member(conn, container_id, stream, allocation_id)
+        if acked is None:
+            raise NotFound(f"there is no container {container_id} in allocation {allocation_id}")
         if len(self._members) >= _MEMBERS_KEPT:
             self._members.clear()
         self._members.add((container_id, allocation_id))
+        return acked
 
     async def _repeat(self, key: tuple[str, str], lines: Sequence[Line], last: int, progress: _Progress) -> None:
         async with self._database.connection() as conn:
@@ -185,25 +188,35 @@ class SpoolIngest:
 
     async def _store_state(self, task: TaskOf, key: tuple[str, str], line: Line, progress: _Progress) -> None:
         refused: Refused | None = None
-        async with self._database.transaction() as conn:
-            if not await store.take(conn, *key, task.allocation_id, line.n):
-                progress.acked = await store.acked(conn, *key)
-                return
-            try:
-                async with conn.transaction():
-                    await _change_state(conn, task, line)
-            except TryAgain:
-                raise
-            except (UserError, asyncpg.DataError) as error:
-                refused = Refused(str(error))
-            except asyncpg.IntegrityConstraintViolationError as error:
-                log.exception("a line of a spool contradicts the database", kind=line.kind, task=task.task_id)
-                refused = Refused(f"it contradicts what is stored: {error}")
-            if refused is not None:
-                await store.refuse(conn, *key, line.n, refused.message, refused.fatal)
+        try:
+            taken = await self._take_state(task, key, line, None)
+        except TryAgain:
+            raise
+        except (UserError, asyncpg.DataError) as error:
+            refused = Refused(str(error))
+        except asyncpg.IntegrityConstraintViolationError as error:
+            log.exception("a line of a spool contradicts the database", kind=line.kind, task=task.task_id)
+            refused = Refused(f"it contradicts what is stored: {error}")
+        if refused is not None:
+            # What it had changed is undone, its number as well: that is used up by the refusal.
+            taken = await self._take_state(task, key, line, refused)
+        if not taken:
+            progress.acked = await self._look_up(key)
+            return
         progress.acked = line.n
         if refused is not None:
             progress.refuse(line.n, refused)
+
+    async def _take_state(self, task: TaskOf, key: tuple[str, str], line: Line, refused: Refused | None) -> bool:
+        """Let what a line says happen, or remember its refusal; False: its number is not the next one."""
+        async with self._database.transaction() as conn:
+            if not await store.take(conn, *key, task.allocation_id, line.n):
+                return False
+            if refused is None:
+                await _change_state(conn, task, line)
+            else:
+                await store.refuse(conn, *key, line.n, refused.message, refused.fatal)
+        return True
 
 
 def read_lines(task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[Line]:

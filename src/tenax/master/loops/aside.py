@@ -37,7 +37,7 @@ async def _set_aside(desk: Desk, experiment_id: int, reason: str) -> None:
         for live in await trials.live(conn, experiment_id):
             trial = await trials.lock(conn, live.trial_id)
             verdict = Verdict(TrialState.ERROR, trial.restarts, reason, ExitReason.ERRORED)
-            await trials.conclude(conn, trial, verdict)
+            await trials.conclude(conn, trial, verdict, experiment.state)
             if live.allocation is None:
                 continue
             if live.allocation.state is AllocationState.PENDING:

@@ -10,13 +10,15 @@ from tenax.ids import AllocationId
 from tenax.master.loops.loop import Desk, each
 from tenax.master.pool_rules import rules
 from tenax.master.store import allocations, placements
+from tenax.master.store.containers import FREED
 from tenax.master.store.placements import Credentials
 from tenax.master.store.wakeups import Woken
 from tenax.master.tokens import allocation_token, task_session_token, token_hash
 from tenax.scheduler.plan import plan
 from tenax.scheduler.snapshot import Member
 
-#: Each placement changes the words of all behind it ("n requests are ahead"): they are written this often at most.
+#: Each placement changes the words of all behind it ("n requests are ahead"), and most requests wait for a moment only:
+#: they are written this often at most.
 _TELL_EVERY_S = 1.0
 
 
@@ -35,6 +37,11 @@ class Scheduling:
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
+        if woken.ids == {FREED} and not woken.full:
+            # Free slots matter to what waits for some, and as a rule nothing does.
+            async with desk.looking() as conn:
+                if not await placements.any_waits(conn):
+                    return None
         async with desk.snapshot() as conn:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
             told = await placements.waits(conn)
@@ -46,14 +53,12 @@ class Scheduling:
             waiting.update(decided.waiting)
             for placed in decided.placements:
                 told.pop(placed, None)
-        return None if waiting == told else await self._tell(desk, waiting, told)
+        return None if waiting == told else await self._tell(desk, waiting)
 
-    async def _tell(
-        self, desk: Desk, waiting: dict[AllocationId, str], told: Mapping[AllocationId, str]
-    ) -> float | None:
-        """Say why each waits; seconds until it should be said, where only the words have changed since just now."""
+    async def _tell(self, desk: Desk, waiting: dict[AllocationId, str]) -> float | None:
+        """Say why each waits; seconds until it should be said, where something was said just now."""
         left = self._told_at + _TELL_EVERY_S - time.monotonic()
-        if left > 0 and waiting.keys() == told.keys():
+        if left > 0:
             return left
         async with desk.transaction() as conn:
             await placements.write_waits(conn, waiting)

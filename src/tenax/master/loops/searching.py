@@ -20,7 +20,7 @@ from tenax.master.store import checkpoints, experiments, searches, trials
 from tenax.master.store.wakeups import Woken, notify
 from tenax.search import searcher
 from tenax.search.config import SearchConfig
-from tenax.search.journal import Create, Entry, Shutdown, Started, Stop
+from tenax.search.journal import Create, Entry, Shutdown, Started, Stop, Validated
 from tenax.search.state import State, fold
 
 log = structlog.get_logger("tenax.searching")
@@ -39,7 +39,7 @@ class Searching:
     """Steps every search that has something to do."""
 
     name = "searching"
-    kind = "experiment"
+    kind = searches.KIND
 
     def __init__(self) -> None:
         self._cache: dict[int, _Cached] = {}
@@ -83,7 +83,11 @@ class Searching:
                 await _shut_down(conn, experiment, entries)
             for inbox_id, seq in moved:
                 await searches.move(conn, inbox_id, seq)
-            if entries:
+            if len(moved) == searches.AT_ONCE:
+                await notify(conn, searches.KIND, experiment_id)
+            # A validation alone changes nothing that is tended. An end does: another trial may have its turn.
+            validations = sum(isinstance(entry, Validated) for entry in entries)
+            if not entries or validations < max(len(entries), len(moved)):
                 await notify(conn, "experiment", experiment_id)
         if not any(isinstance(entry, Shutdown) for entry in entries):
             self._cache[experiment_id] = cached

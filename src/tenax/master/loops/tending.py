@@ -9,7 +9,7 @@ from asyncpg import Connection
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle import tending
 from tenax.lifecycle.container import Want
-from tenax.lifecycle.experiment import ENDED, ExperimentEvent
+from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState
 from tenax.master import attempts
 from tenax.master.exclusion import size_of
 from tenax.master.loops.aside import setting_aside
@@ -34,11 +34,13 @@ class Tending:
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Tend the experiments that were named, or all that live."""
-        everything = woken.full or not woken.ids
+        # A wake-up without an id is about all of them.
+        named = {name for name in woken.ids if name}
+        everything = woken.full or not named or named != woken.ids
         async with desk.looking() as conn:
             released, wait = await trials.held_back(conn)
             due = await experiments.live_ids(conn) if everything else released
-        ids = woken.ids | {str(number) for number in due}
+        ids = named | {str(number) for number in due}
         await each(
             sorted(ids, key=int),
             lambda name: self._tend(desk, int(name)),
@@ -50,11 +52,13 @@ class Tending:
     async def _tend(self, desk: Desk, experiment_id: int) -> None:
         # Most looks find nothing to do: they should neither wait for the experiment's lock nor hold it.
         async with desk.looking() as conn:
-            if not await self._due(conn, await experiments.get(conn, experiment_id)):
+            now = await trials.scene(conn, experiment_id)
+            if now is None or not await self._due(conn, experiment_id, now.state, now.unmanaged, now.trials):
                 return
         async with desk.transaction() as conn:
             experiment = await experiments.lock(conn, experiment_id)
-            actions = await self._due(conn, experiment)
+            live = await trials.live(conn, experiment_id)
+            actions = await self._due(conn, experiment_id, experiment.state, experiment.unmanaged, live)
             if not actions:
                 return
             plan = await experiments.plan(conn, experiment_id)
@@ -68,7 +72,7 @@ class Tending:
                 await trials.request_run(conn, trial_id, size_of(config))
             case tending.EndTrial(trial_id, verdict):
                 trial = await trials.lock(conn, trial_id)
-                await trials.conclude(conn, trial, replace(verdict, restarts=trial.restarts))
+                await trials.conclude(conn, trial, replace(verdict, restarts=trial.restarts), experiment.state)
             case tending.Withdraw(_, allocation_id, reason):
                 await allocations.withdraw(conn, allocation_id, reason)
                 await experiments.announce(conn, experiment.id)
@@ -81,13 +85,19 @@ class Tending:
             case tending.EndExperiment():
                 await experiments.happen(conn, experiment, ExperimentEvent.TRIALS_ENDED, keep_reason=True)
 
-    async def _due(self, conn: Connection, experiment: Experiment) -> tuple[tending.Action, ...]:
+    async def _due(
+        self,
+        conn: Connection,
+        experiment_id: int,
+        state: ExperimentState,
+        unmanaged: bool,
+        live: tuple[tending.LiveTrial, ...],
+    ) -> tuple[tending.Action, ...]:
         """What brings an experiment to what it should be."""
-        if experiment.unmanaged or experiment.state in ENDED:
+        if unmanaged or state in ENDED:
             return ()
-        live = await trials.live(conn, experiment.id)
         crowded = len(live) > 1 and any(trial.allocation is None for trial in live)
-        return tending.tend(experiment.state, live, await self._most(conn, experiment.id) if crowded else None)
+        return tending.tend(state, live, await self._most(conn, experiment_id) if crowded else None)
 
     async def _most(self, conn: Connection, experiment_id: int) -> int | None:
         """How many trials its search lets run at a time, which never changes; None: any number."""

@@ -135,6 +135,9 @@ async def trials_using(conn: Connection, uuid: str, kind: str | None) -> list[in
 
 async def storage_backend(conn: Connection, config: JsonObject) -> int:
     """The number of a storage place; the same place has the same number for ever."""
+    known: int | None = await conn.fetchval(Q.known_storage, config)
+    if known is not None:
+        return known
     number: int = await conn.fetchval(Q.storage_backend, config)
     return number
 

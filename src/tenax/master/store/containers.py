@@ -21,6 +21,9 @@ from tenax.master.store.wakeups import notify
 Q = load("containers")
 _AGENTS = load("agents")
 
+#: Said to the scheduling loop where slots are free again, and nothing else has changed.
+FREED = "freed"
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -76,8 +79,6 @@ async def create(
 ) -> None:
     """Place a member: its row, a row for each slot that it holds from now on, and one in the accounts."""
     await conn.execute(Q.create, container_id, allocation_id, rank, agent_id, slots)
-    if slots:
-        await conn.execute(Q.occupy, agent_id, slots, container_id)
     await usage.begin(conn, container_id)
 
 
@@ -85,8 +86,7 @@ async def gone(conn: Connection, container_id: str, agent_id: str) -> bool:
     """Its agent says that nothing of it is left: its slots are free. False if it is not so far, or was said before."""
     if await conn.fetchval(Q.gone, container_id, agent_id) is None:
         return False
-    await conn.execute(Q.release, container_id)
-    await notify(conn, "scheduling", "")
+    await notify(conn, "scheduling", FREED)
     return True
 
 

@@ -9,7 +9,7 @@ from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.store import contexts, experiments, projects
+from tenax.master.store import contexts, experiments, projects, searches
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 
@@ -70,4 +70,5 @@ async def create(conn: Connection, new: NewExperiment, *, activate: bool) -> int
         await experiments.ask(conn, experiment_id, ExperimentEvent.ACTIVATE)
     else:
         await notify(conn, "experiment", experiment_id)
+    await notify(conn, searches.KIND, experiment_id)
     return experiment_id

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
@@ -19,13 +20,19 @@ import asyncpg
 import msgspec
 from asyncpg import Connection
 
-from tenax.errors import TryAgain
+from tenax.errors import Impossible, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 
+#: Wake-ups go over it.
+CHANNEL = "tenax"
 #: A master that hangs inside a transaction loses it, and its locks, after this.
 _IDLE_IN_TRANSACTION_MS = 60_000
 #: How long one waits for a connection of the pool.
 _ACQUIRE_S = 30.0
+#: Statements that a connection keeps prepared: all that the busiest paths use, with room for the others.
+_PREPARED = 1000
+#: What `NOTIFY` is told without quoting.
+_PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
 
 _PASSING = (
     asyncpg.PostgresConnectionError,
@@ -46,6 +53,49 @@ class DatabaseFull(TryAgain):
     """The database's disk is full: make room, nothing can be stored meanwhile."""
 
 
+class Speaking(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
+    """A connection that says the wake-ups of a transaction in the round trip of its commit.
+
+    They are statements before the COMMIT, so they are heard if it succeeds, and only then.
+    """
+
+    __slots__ = ("_unsaid",)
+    #: In the order of saying; None outside of a transaction of `Database.transaction`.
+    _unsaid: dict[str, None] | None
+
+    def __init__(self, *arguments: object, **named: object) -> None:
+        super().__init__(*arguments, **named)
+        self._unsaid = None
+
+    def collect(self) -> Speaking:
+        """From here on wake-ups wait for the commit; this connection, whatever stood for it."""
+        self._unsaid = {}
+        return self
+
+    def collect_no_more(self) -> None:
+        """What was not said by now is not said: the transaction has ended."""
+        self._unsaid = None
+
+    @property
+    def unsaid(self) -> bool:
+        """Whether wake-ups still wait for a commit."""
+        return bool(self._unsaid)
+
+    def say_with_commit(self, payload: str) -> bool:
+        """Whether ``payload`` is said when the transaction commits; False: say it now."""
+        if self._unsaid is None or _PLAIN.fullmatch(payload) is None:
+            return False
+        self._unsaid[payload] = None
+        return True
+
+    async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:  # noqa: ASYNC109
+        if query == "COMMIT;" and self._unsaid:
+            query = "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._unsaid) + query
+            self._unsaid = None
+        status: str = await super().execute(query, *args, timeout=timeout)
+        return status
+
+
 class Database:
     """A pool of connections to one database. For one event loop."""
 
@@ -64,6 +114,8 @@ class Database:
                 max_size=max_connections,
                 max_inactive_connection_lifetime=300.0,
                 init=prepare,
+                connection_class=Speaking,
+                statement_cache_size=_PREPARED,
                 reset=_nothing_to_reset,
                 server_settings=_server_settings(name),
             )
@@ -80,8 +132,15 @@ class Database:
     async def transaction(self) -> AsyncIterator[Connection]:
         """One transaction: committed when the block ends, rolled back when it raises. Raises TryAgain."""
         with translated():
-            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn, conn.transaction():
-                yield conn
+            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
+                speaking: Speaking = conn.collect()
+                try:
+                    async with conn.transaction():
+                        yield conn
+                    if speaking.unsaid:
+                        raise Impossible("a transaction was committed without its wake-ups")
+                finally:
+                    speaking.collect_no_more()
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:

@@ -12,8 +12,8 @@ from asyncpg import Connection
 
 from tenax.errors import NotFound, NotNow, Stale
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState, step
-from tenax.master.store import garbage, registry, webhook_events
+from tenax.lifecycle.experiment import ENDED, RUNNING, ExperimentEvent, ExperimentState, step
+from tenax.master.store import garbage, registry, searches, webhook_events
 from tenax.master.store.queries import load
 from tenax.master.store.wakeups import notify
 
@@ -84,6 +84,8 @@ async def happen(
         await garbage.mark(conn, experiment.id)
     await webhook_events.experiment_changed(conn, experiment.id, after)
     await notify(conn, "experiment", experiment.id)
+    if after in RUNNING:
+        await notify(conn, searches.KIND, experiment.id)
     if after is ExperimentState.DELETING:
         await notify(conn, "deletion", experiment.id)
     return after

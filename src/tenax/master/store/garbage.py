@@ -106,6 +106,16 @@ async def mark(conn: Connection, experiment_id: int, *, asked: bool = False) -> 
     await notify(conn, KIND, experiment_id)
 
 
+async def trial_ended(conn: Connection, trial_id: int) -> None:
+    """The checkpoints of its experiment are to be looked at, if the end of this trial can change the fate of any.
+
+    That is its own ones, and the one that it began with. As `mark`, call it last.
+    """
+    experiment_id = await conn.fetchval(Q.mark_by_trial, trial_id)
+    if experiment_id is not None:
+        await notify(conn, KIND, experiment_id)
+
+
 async def due(conn: Connection, limit: int) -> list[int]:
     """Experiments that are marked."""
     return [row["experiment_id"] for row in await conn.fetch(Q.due, limit)]

@@ -23,6 +23,8 @@ class Policies:
     configured: Json
     #: (policy, action, agent) that have matched.
     matched: frozenset[tuple[str, str, str]]
+    #: There are triggers of webhooks that wait for a line, of this task or of another.
+    any_triggers: bool
 
 
 async def of_task(conn: Connection, task_id: str) -> Policies | None:
@@ -30,7 +32,8 @@ async def of_task(conn: Connection, task_id: str) -> Policies | None:
     row = await conn.fetchrow(Q.watched, task_id)
     if row is None:
         return None
-    return Policies(row["trial_id"], row["policies"], frozenset(tuple(one) for one in row["matched"]))
+    matched = frozenset(tuple(one) for one in row["matched"])
+    return Policies(row["trial_id"], row["policies"], matched, row["any_triggers"])
 
 
 async def record(conn: Connection, trial_id: int, policy: str, action: str, agent_id: str, line: str) -> bool:

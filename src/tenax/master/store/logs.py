@@ -9,7 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -41,20 +41,24 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A container, as far as its output goes."""
-
-    place: Place
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True)
 class Stream:
     """How far the output of a container has been taken in."""
 
     next_offset: int = 0
     #: The beginning of a line whose end has not come.
     carry: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A container, as far as its output goes."""
+
+    place: Place
+    origin: Origin
+    #: By name; a stream without output is not there.
+    streams: Mapping[str, Stream]
+    #: Of the look, in microseconds since 1970.
+    now_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,46 +71,41 @@ class Span:
 
 async def place_of(conn: Connection, task_id: str) -> Place:
     """Raises NotFound."""
-    month = await conn.fetchval(Q.month_of_task, task_id)
-    if month is None:
-        raise NotFound(f"there is no task {task_id}")
-    return Place(task_id, month)
+    return (await _place_now(conn, task_id))[0]
 
 
 async def member(conn: Connection, container_id: str, agent_id: str) -> Member | None:
     """The container of that agent; None: it is not one of its."""
-    row = await conn.fetchrow(Q.member, container_id, agent_id)
-    if row is None:
+    rows = await conn.fetch(Q.member, container_id, agent_id)
+    if not rows:
         return None
     return Member(
-        Place(row["task_id"], row["month"]),
-        Origin(row["allocation_id"], container_id, agent_id),
+        Place(rows[0]["task_id"], rows[0]["month"]),
+        Origin(rows[0]["allocation_id"], container_id, agent_id),
+        {row["stream"]: Stream(row["next_offset"], row["carry"]) for row in rows if row["stream"] is not None},
+        _microseconds(rows[0]["now"]),
     )
-
-
-async def streams_of(conn: Connection, container_id: str) -> tuple[dict[str, Stream], int]:
-    """By name, a stream without output is not there; and the time in microseconds since 1970."""
-    rows = await conn.fetch(Q.streams, container_id)
-    streams = {row["stream"]: Stream(row["next_offset"], row["carry"]) for row in rows if row["stream"] is not None}
-    return streams, _microseconds(rows[0]["now"])
 
 
 async def advance(conn: Connection, place: Place, container_id: str, name: str, before: Stream, after: Stream) -> None:
     """Move a stream on. Raises Stale when it is not where ``before`` says."""
-    await _ensure_task(conn, place)
     if before == Stream():
-        await conn.execute(Q.create_stream, container_id, name, place.task_id)
-    moved = await conn.fetchval(
-        Q.advance, container_id, name, before.next_offset, before.carry, after.next_offset, after.carry
-    )
+        await conn.execute(Q.begin_task, place.task_id, place.month)
+        moved = await conn.fetchval(Q.begin_stream, container_id, name, place.task_id, after.next_offset, after.carry)
+    else:
+        moved = await conn.fetchval(
+            Q.advance, container_id, name, before.next_offset, before.carry, after.next_offset, after.carry
+        )
     if moved is None:
         raise Stale
 
 
 async def append(conn: Connection, place: Place, chunk: Chunk) -> int:
     """Store lines at the end of a task; returns how many chunks wait to be joined. The task's row stays locked."""
-    await _ensure_task(conn, place)
     row = await conn.fetchrow(Q.number, place.task_id, chunk.lines)
+    if row is None:
+        await conn.execute(Q.begin_task, place.task_id, place.month)
+        row = await conn.fetchrow(Q.number, place.task_id, chunk.lines)
     await _insert(conn, place, row["first_line"], chunk)
     await notify(conn, "logs", place.task_id)
     return int(row["loose_chunks"])
@@ -124,8 +123,7 @@ async def append_system_line(
     source: str = "master",
 ) -> None:
     """A line of the platform's own in the output of a task, in the caller's transaction. Raises NotFound."""
-    place = await place_of(conn, task_id)
-    at_us = _microseconds(await conn.fetchval(Q.now))
+    place, at_us = await _place_now(conn, task_id)
     lines = [Line(at_us, clean(part), level_number(level)) for part in text.splitlines() or [""]]
     origin = Origin(allocation_id, container_id, agent_id, source)
     await append(conn, place, log_packing.pack(lines, [origin]))
@@ -172,10 +170,12 @@ async def delete_tasks(conn: Connection, task_ids: list[str]) -> None:
     await conn.execute(Q.delete_tasks, task_ids)
 
 
-async def _ensure_task(conn: Connection, place: Place) -> None:
-    if await conn.fetchval(Q.known_task, place.task_id) is None:
-        await conn.execute(Q.add_month, place.month)
-        await conn.execute(Q.create_task, place.task_id, place.month)
+async def _place_now(conn: Connection, task_id: str) -> tuple[Place, int]:
+    """Where a task's lines are, and the time in microseconds since 1970. Raises NotFound."""
+    row = await conn.fetchrow(Q.month_of_task, task_id)
+    if row is None:
+        raise NotFound(f"there is no task {task_id}")
+    return Place(task_id, row["month"]), _microseconds(row["now"])
 
 
 async def _insert(conn: Connection, place: Place, first_line: int, chunk: Chunk) -> None:

@@ -33,6 +33,7 @@ from tenax.master.ingest.values import (
 from tenax.master.store import telemetry
 from tenax.master.store.metrics_stored import stored_at
 from tenax.master.store.queries import load
+from tenax.master.store.searches import KIND as SEARCH
 from tenax.master.store.wakeups import notify
 
 Q = load("metrics")
@@ -77,10 +78,15 @@ class Metrics:
         if outcome.heads or outcome.acked:
             await _save(conn, outcome)
         await _save_cuts(conn, outcome.cuts)
-        for trial_id, validation in outcome.latest.items():
-            await conn.execute(Q.save_latest, trial_id, told(validation, now_us))
-        for trial_id, validation in outcome.best.items():
-            await conn.execute(Q.save_best, trial_id, told(validation, now_us), validation.metric)
+        for trial_id in sorted(outcome.latest.keys() | outcome.best.keys()):
+            latest, best = outcome.latest.get(trial_id), outcome.best.get(trial_id)
+            await conn.execute(
+                Q.save_validations,
+                trial_id,
+                None if latest is None else told(latest, now_us),
+                None if best is None else told(best, now_us),
+                None if best is None else best.metric,
+            )
         await _tell_searches(conn, outcome)
 
     def committed(self, outcome: Outcome) -> None:
@@ -223,10 +229,12 @@ async def _save_cuts(conn: Connection, cuts: Mapping[int, Cuts]) -> None:
 
 
 async def _tell_searches(conn: Connection, outcome: Outcome) -> None:
-    told_to = set()
     if outcome.facts:
         facts = [(fact.experiment_id, fact.trial_id, fact.step, fact.fact) for fact in outcome.facts]
-        told_to |= {row["experiment_id"] for row in await conn.fetch(Q.put_facts, *map(list, zip(*facts)))}
+        told = {row["experiment_id"] for row in await conn.fetch(Q.put_facts, *map(list, zip(*facts)))}
+        for experiment_id in sorted(told):
+            await notify(conn, SEARCH, experiment_id)
+    told_to = set()
     for trial_id, (run_id, experiment_id, message) in sorted(outcome.fatal.items()):
         if await telemetry.set_fatal(conn, trial_id, run_id, message):
             told_to.add(experiment_id)

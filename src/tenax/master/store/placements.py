@@ -75,12 +75,16 @@ async def place(
             await containers.create(conn, str(uuid.uuid4()), allocation_id, rank, member.agent_id, slots)
     except (UniqueViolationError, ForeignKeyViolationError) as error:
         raise Stale from error
-    await conn.execute(Q.put_token, credentials.allocation_token, allocation_id)
-    await conn.execute(Q.put_task_session, credentials.task_session, allocation_id)
-    await conn.execute(Q.drop_wait, [allocation_id])
+    await conn.execute(Q.put_credentials, credentials.allocation_token, credentials.task_session, allocation_id)
     await containers.wants_changed(conn, (member.agent_id for member in members))
     await machines.check_open(conn, allocation_id, (member.agent_id for member in members))
     await notify(conn, "allocation", allocation_id)
+
+
+async def any_waits(conn: Connection) -> bool:
+    """Whether there is a request that was not placed, or something told of one."""
+    found: bool = await conn.fetchval(Q.any_waits)
+    return found
 
 
 async def waits(conn: Connection) -> dict[AllocationId, str]:

@@ -17,6 +17,11 @@ from tenax.search.journal import Entry, Fact, decode, encode
 
 Q = load("searches")
 
+#: Kind of the wake-ups of the loop that searches: there is a search to begin, or a fact for one.
+KIND = "search"
+#: Facts that are read at a time.
+AT_ONCE = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -33,9 +38,9 @@ async def journal(conn: Connection, experiment_id: int, after: int) -> tuple[int
 
 
 async def waiting(conn: Connection, experiment_id: int) -> list[Waiting]:
-    """Facts that wait, oldest first, a thousand at most."""
+    """Facts that wait, oldest first, `AT_ONCE` at most."""
     found = []
-    for row in await conn.fetch(Q.waiting, experiment_id):
+    for row in await conn.fetch(Q.waiting, experiment_id, AT_ONCE):
         fact = decode(row["fact"])
         found.append(Waiting(row["id"], fact))  # type: ignore[arg-type]
     return found

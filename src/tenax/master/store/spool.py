@@ -10,9 +10,10 @@ from tenax.wire.spool import Refusal
 Q = load("spool")
 
 
-async def is_member(conn: Connection, container_id: str, allocation_id: str) -> bool:
-    """Whether the container is one of the allocation."""
-    return await conn.fetchval(Q.is_member, container_id, allocation_id) is not None
+async def acked_of_member(conn: Connection, container_id: str, stream: str, allocation_id: str) -> int | None:
+    """As `acked`; None: the container is none of the allocation."""
+    n: int | None = await conn.fetchval(Q.acked_of_member, container_id, stream, allocation_id)
+    return n
 
 
 async def acked(conn: Connection, container_id: str, stream: str) -> int:
@@ -24,7 +25,7 @@ async def acked(conn: Connection, container_id: str, stream: str) -> int:
 async def take(conn: Connection, container_id: str, stream: str, allocation_id: str, n: int) -> bool:
     """Use up number ``n`` and hold the spool until the transaction ends; False: it is not the next one."""
     if n == 1:
-        await conn.execute(Q.create, container_id, stream, allocation_id)
+        return await conn.fetchval(Q.take_first, container_id, stream, allocation_id) is not None
     return await conn.fetchval(Q.take, container_id, stream, n) is not None
 
 

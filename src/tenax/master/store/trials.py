@@ -6,18 +6,21 @@ into the inbox in the transaction that changes what it tells of, and counts once
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asyncpg import Connection
+from asyncpg import Connection, Record
 
 from tenax.errors import NotFound, Stale
 from tenax.ids import ExperimentId, RequestId, allocation_id, trial_task_id
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.experiment import RUNNING, ExperimentState
 from tenax.lifecycle.tending import LiveTrial, OpenAllocation
 from tenax.lifecycle.trial import TrialState, Verdict, Wish
 from tenax.master.store import garbage
 from tenax.master.store.queries import load
+from tenax.master.store.searches import KIND as SEARCH
 from tenax.master.store.wakeups import notify
 from tenax.search.journal import Create, Exited, ExitReason, encode
 
@@ -105,8 +108,30 @@ async def stop_by_request(conn: Connection, experiment_id: int, request: Request
     await conn.fetchval(Q.raise_wish_by_request, experiment_id, request, Wish.STOP.value, reason)
 
 
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What there is to tend of an experiment."""
+
+    state: ExperimentState
+    unmanaged: bool
+    #: Those that have not ended.
+    trials: tuple[LiveTrial, ...]
+
+
+async def scene(conn: Connection, experiment_id: int) -> Scene | None:
+    """An experiment and its live trials as they are, without a lock; None: it is gone."""
+    rows = await conn.fetch(Q.live_with_allocation, experiment_id)
+    if not rows:
+        return None
+    return Scene(ExperimentState(rows[0]["experiment_state"]), rows[0]["unmanaged"], _live(rows))
+
+
 async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
     """The trials of an experiment that have not ended, with their open allocations."""
+    return _live(await conn.fetch(Q.live_with_allocation, experiment_id))
+
+
+def _live(rows: Sequence[Record]) -> tuple[LiveTrial, ...]:
     return tuple(
         LiveTrial(
             row["id"],
@@ -126,7 +151,8 @@ async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
             row["held"],
             row["wish_reason"],
         )
-        for row in await conn.fetch(Q.live_with_allocation, experiment_id)
+        for row in rows
+        if row["id"] is not None
     )
 
 
@@ -156,8 +182,11 @@ async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None
     return name
 
 
-async def conclude(conn: Connection, trial: Trial, verdict: Verdict) -> None:
-    """What a trial becomes after an attempt, or without one; tells the search when it has ended. Raises Stale."""
+async def conclude(conn: Connection, trial: Trial, verdict: Verdict, experiment: ExperimentState) -> None:
+    """What a trial becomes after an attempt, or without one; tells the search when it has ended. Raises Stale.
+
+    ``experiment``: that of its experiment, whose lock the caller holds.
+    """
     changed = await conn.fetchval(
         Q.set_verdict,
         trial.id,
@@ -171,18 +200,20 @@ async def conclude(conn: Connection, trial: Trial, verdict: Verdict) -> None:
     if changed is None:
         raise Stale
     if verdict.exit is not None:
-        await conn.execute(Q.end_task, trial.task_id)
         await notify(conn, "logs", trial.task_id)
         fact = Exited(trial.request_id, _SEARCH_REASON[verdict.exit.value])
         await put_fact(conn, trial.experiment_id, trial.id, "exit", trial.run_id, encode(fact))
-        await garbage.mark(conn, trial.experiment_id)
-    await notify(conn, "experiment", trial.experiment_id)
+        await notify(conn, SEARCH, trial.experiment_id)
+        await garbage.trial_ended(conn, trial.id)
+    # Of a trial that has ended nothing is left to tend; what comes next is for the search to say, while it goes on.
+    if verdict.exit is None or experiment not in RUNNING:
+        await notify(conn, "experiment", trial.experiment_id)
 
 
 async def put_fact(
     conn: Connection, experiment_id: int, trial_id: int, kind: str, at_key: int, fact: JsonObject
 ) -> bool:
-    """Put a fact into the search's inbox; False if it is there already. The caller announces ``experiment``."""
+    """Put a fact into the search's inbox; False if it is there already. The caller announces it as ``SEARCH``."""
     return await conn.fetchval(Q.put_fact, experiment_id, trial_id, kind, at_key, fact) is not None
 
 

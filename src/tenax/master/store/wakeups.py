@@ -22,7 +22,7 @@ from asyncpg import Connection
 
 from tenax.errors import TryAgain
 from tenax.master.store import leases
-from tenax.master.store.database import Database, translated
+from tenax.master.store.database import CHANNEL, Database, translated
 from tenax.master.store.queries import load
 
 Q = load("wakeups")
@@ -30,7 +30,6 @@ log = structlog.get_logger("tenax.wakeups")
 
 #: No loop sleeps longer.
 MAX_WAIT_S = 30.0
-_CHANNEL = "tenax"
 #: How often a connection that hears nothing is asked whether it is still there.
 _PROBE_S = 10.0
 _RECONNECT_S = (0.05, 0.2, 0.5, 1.0)
@@ -38,7 +37,10 @@ _RECONNECT_S = (0.05, 0.2, 0.5, 1.0)
 
 async def notify(conn: Connection, kind: str, id: int | str) -> None:
     """Wake whoever waits for ``kind``, once the caller's transaction is committed; said twice in it, heard once."""
-    await conn.execute(Q.notify, f"{kind}:{id}")
+    payload = f"{kind}:{id}"
+    say_with_commit = getattr(conn, "say_with_commit", None)
+    if say_with_commit is None or not say_with_commit(payload):
+        await conn.execute(Q.notify, payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class Listener:
             conn.add_termination_listener(lambda _: lost.set())
             with translated():
                 await conn.execute(leases.Q.hold_name, self.holder)
-                await conn.add_listener(_CHANNEL, self._heard)
+                await conn.add_listener(CHANNEL, self._heard)
             self._connected.set()
             for subscriptions in self._subscriptions.values():
                 for subscription in subscriptions:

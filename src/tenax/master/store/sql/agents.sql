@@ -43,10 +43,13 @@ set connected = true, last_seen_at = now(), hostname = excluded.hostname, addres
 -- name: heard
 -- The agent's row is held, so that a newer connection waits for this transaction or this one sees the newer connection;
 -- and held first, as by whoever opens one.
-with current as (select agent_id from agents where agent_id = $1 and session = $2 for share)
-update agent_presence p set last_seen_at = now(), connected = true
-from current where p.agent_id = current.agent_id
-returning p.agent_id;
+-- Noted twice in a second at most.
+with current as (select agent_id from agents where agent_id = $1 and session = $2 for share),
+noted as (
+    update agent_presence p set last_seen_at = now(), connected = true
+    from current
+    where p.agent_id = current.agent_id and (not p.connected or p.last_seen_at < now() - interval '0.5 seconds'))
+select agent_id from current;
 
 -- name: left
 -- Only the newest connection can say that the agent has left.

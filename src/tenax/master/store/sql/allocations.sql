@@ -97,22 +97,23 @@ where state not in ('PENDING', 'TERMINATED') and preemption_deadline > now()
               and c.state <> 'TERMINATED' and c.want = 'RUN');
 
 -- name: place
+-- What it waited for is over.
+with over as (delete from allocation_waits where allocation_id = $1)
 update allocations set state = 'ASSIGNED', assigned_at = now(), version = version + 1
 where allocation_id = $1 and state = 'PENDING'
 returning run_id, task_id;
 
--- name: put_token
-insert into allocation_tokens (token_hash, allocation_id, user_id)
-select $1, a.allocation_id, j.owner_id
-from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
-where a.allocation_id = $2
-on conflict do nothing;
-
--- name: put_task_session
+-- name: put_credentials
+-- Its own, and a session as its owner.
+with owner as (
+    select j.owner_id
+    from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
+    where a.allocation_id = $3),
+token as (
+    insert into allocation_tokens (token_hash, allocation_id, user_id) select $1, $3, owner_id from owner
+    on conflict do nothing)
 insert into user_sessions (user_id, token_hash, allocation_id, expires_at)
-select j.owner_id, $1, a.allocation_id, 'infinity'
-from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
-where a.allocation_id = $2
+select owner_id, $2, $3, 'infinity' from owner
 on conflict do nothing;
 
 -- name: drop_task_session
@@ -135,6 +136,9 @@ select c.container_id, c.allocation_id, c.agent_id, c.slots, c.want, c.state
 from containers c
 where c.gone_at is null
 order by c.allocation_id, c.rank;
+
+-- name: any_waits
+select exists (select 1 from allocations where state = 'PENDING') or exists (select 1 from allocation_waits);
 
 -- name: waits
 select allocation_id, reason from allocation_waits;

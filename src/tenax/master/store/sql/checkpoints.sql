@@ -43,8 +43,11 @@ update checkpoints set metadata = $2, version = version + 1 where uuid = $1 retu
 select distinct trial_id from trial_sources
 where checkpoint_uuid = $1 and ($2::text is null or kind = $2) order by trial_id;
 
+-- name: known_storage
+select id from storage_backends where config = $1;
+
 -- name: storage_backend
--- The update that changes nothing makes an existing row come back.
+-- Made by somebody else meanwhile: the update that changes nothing makes an existing row come back.
 insert into storage_backends (config) values ($1)
 on conflict (config) do update set config = excluded.config
 returning id;

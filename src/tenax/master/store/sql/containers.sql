@@ -3,10 +3,11 @@ select container_id, agent_id, rank, slots, state, want, version, exit, daemon f
 where allocation_id = $1 order by rank for no key update;
 
 -- name: create
-insert into containers (container_id, allocation_id, rank, agent_id, slots) values ($1, $2, $3, $4, $5);
-
--- name: occupy
-insert into slots_in_use (agent_id, slot_id, container_id) select $1, unnest($2::integer[]), $3;
+-- With the slots that it holds from now on.
+with made as (
+    insert into containers (container_id, allocation_id, rank, agent_id, slots) values ($1, $2, $3, $4, $5)
+    returning container_id, agent_id, slots)
+insert into slots_in_use (agent_id, slot_id, container_id) select agent_id, unnest(slots), container_id from made;
 
 -- name: set_state
 update containers
@@ -17,12 +18,12 @@ where container_id = $1 and version = $2
 returning version;
 
 -- name: gone
-update containers set gone_at = now(), version = version + 1
-where container_id = $1 and agent_id = $2 and gone_at is null and state = 'TERMINATED'
-returning container_id;
-
--- name: release
-delete from slots_in_use where container_id = $1;
+with gone as (
+    update containers set gone_at = now(), version = version + 1
+    where container_id = $1 and agent_id = $2 and gone_at is null and state = 'TERMINATED'
+    returning container_id),
+freed as (delete from slots_in_use u using gone where u.container_id = gone.container_id)
+select container_id from gone;
 
 -- name: wanted
 -- All containers of an agent that are not gone, with what their specification is made of.

@@ -3,6 +3,16 @@ insert into garbage_due as g (experiment_id, asked)
 select id, $2 from experiments where id = $1
 on conflict (experiment_id) do update set stamp = g.stamp + 1, asked = g.asked or excluded.asked;
 
+-- name: mark_by_trial
+insert into garbage_due as g (experiment_id, asked)
+select t.experiment_id, false from trials t
+where t.id = $1
+  and (t.warm_start_checkpoint is not null
+       or exists (select 1 from checkpoints c where c.trial_id = t.id)
+       or exists (select 1 from checkpoint_uploads u where u.task_id = t.task_id))
+on conflict (experiment_id) do update set stamp = g.stamp + 1
+returning experiment_id;
+
 -- name: due
 select experiment_id from garbage_due order by experiment_id limit $1;
 

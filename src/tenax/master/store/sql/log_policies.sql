@@ -2,7 +2,8 @@
 -- Of a trial's task: its policies, and those that have matched.
 select k.trial_id, t.run_id, d.config -> 'log_policies' as policies,
        coalesce((select jsonb_agg(jsonb_build_array(m.policy, m.action, m.agent_id))
-                 from log_matches m where m.trial_id = k.trial_id), '[]') as matched
+                 from log_matches m where m.trial_id = k.trial_id), '[]') as matched,
+       exists (select 1 from webhook_triggers w where w.kind = 'TASK_LOG') as any_triggers
 from tasks k
 join trials t on t.id = k.trial_id
 join experiment_documents d on d.experiment_id = t.experiment_id

@@ -1,37 +1,33 @@
--- name: now
-select clock_timestamp();
-
 -- name: month_of_task
-select (extract(year from created_at) * 100 + extract(month from created_at))::integer from tasks where task_id = $1;
+select (extract(year from created_at) * 100 + extract(month from created_at))::integer as month, clock_timestamp() as now
+from tasks where task_id = $1;
 
 -- name: member
 select a.task_id, c.allocation_id,
-       (extract(year from t.created_at) * 100 + extract(month from t.created_at))::integer as month
+       (extract(year from t.created_at) * 100 + extract(month from t.created_at))::integer as month,
+       clock_timestamp() as now, s.stream, s.next_offset, s.carry
 from containers c
 join allocations a on a.allocation_id = c.allocation_id
 join tasks t on t.task_id = a.task_id
+left join log_streams s on s.container_id = c.container_id
 where c.container_id = $1 and c.agent_id = $2;
 
--- name: streams
-select n.now, s.stream, s.next_offset, s.carry
-from (select clock_timestamp() as now) n left join log_streams s on s.container_id = $1;
-
--- name: create_stream
-insert into log_streams (container_id, stream, task_id, next_offset) values ($1, $2, $3, 0) on conflict do nothing;
+-- name: begin_stream
+-- Where it was begun meanwhile, the row is another one than was looked at.
+insert into log_streams (container_id, stream, task_id, next_offset, carry) values ($1, $2, $3, $4, $5)
+on conflict do nothing
+returning next_offset;
 
 -- name: advance
 update log_streams set next_offset = $5, carry = $6
 where container_id = $1 and stream = $2 and next_offset = $3 and carry = $4
 returning next_offset;
 
--- name: known_task
-select 1 from log_tasks where task_id = $1;
-
--- name: add_month
-select tenax_add_month('log_chunks', $1);
-
--- name: create_task
-insert into log_tasks (task_id, month) values ($1, $2) on conflict do nothing;
+-- name: begin_task
+-- With the partition that its lines go to.
+insert into log_tasks (task_id, month)
+select $1, $2::integer from (select tenax_add_month('log_chunks', $2::integer)) part
+on conflict do nothing;
 
 -- name: number
 update log_tasks set next_line = next_line + $2, loose_chunks = loose_chunks + 1

@@ -69,14 +69,14 @@ insert into metric_cuts (trial_id, run_id, kind, step)
 select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[])
 on conflict (trial_id, run_id, kind) do update set step = excluded.step where excluded.step < metric_cuts.step;
 
--- name: save_latest
-insert into trial_telemetry (trial_id, latest_validation) values ($1, $2)
-on conflict (trial_id) do update set latest_validation = excluded.latest_validation, reported_at = now();
-
--- name: save_best
-insert into trial_telemetry (trial_id, best_validation, best_metric) values ($1, $2, $3)
+-- name: save_validations
+-- What is not told anew stays.
+insert into trial_telemetry as p (trial_id, latest_validation, best_validation, best_metric) values ($1, $2, $3, $4)
 on conflict (trial_id) do update
-set best_validation = excluded.best_validation, best_metric = excluded.best_metric, reported_at = now();
+set latest_validation = coalesce(excluded.latest_validation, p.latest_validation),
+    best_validation = coalesce(excluded.best_validation, p.best_validation),
+    best_metric = case when excluded.best_validation is null then p.best_metric else excluded.best_metric end,
+    reported_at = now();
 
 -- name: put_facts
 insert into search_inbox (experiment_id, trial_id, kind, at_key, fact)

@@ -9,7 +9,7 @@ select i.id, i.trial_id, t.request_id, i.kind, i.at_key, i.fact
 from search_inbox i join trials t on t.id = i.trial_id
 where i.experiment_id = $1 and i.seq is null
 order by i.id
-limit 1000;
+limit $2;
 
 -- name: move
 update search_inbox set seq = $2 where id = $1 and seq is null returning id;

@@ -26,15 +26,16 @@ where experiment_id = $1 and request_id = $2 and state = 'ACTIVE'
 returning id;
 
 -- name: set_verdict
+-- The task ends with its trial.
+with ended as (
+    update tasks set ended_at = now()
+    where $3 <> 'ACTIVE' and task_id = (select task_id from trials where id = $1) and ended_at is null)
 update trials
 set state = $3, restarts = $4, reason = $5, setbacks = $6, version = version + 1,
     held_until = case when $7::float8 > 0 then now() + make_interval(secs => $7) end,
     ended_at = case when $3 = 'ACTIVE' then null else now() end
 where id = $1 and version = $2
 returning version;
-
--- name: end_task
-update tasks set ended_at = now() where task_id = $1 and ended_at is null;
 
 -- name: put_fact
 -- The same fact twice is one fact.
@@ -44,14 +45,17 @@ on conflict (trial_id, kind, at_key) do nothing
 returning id;
 
 -- name: live_with_allocation
-select t.id, t.wish, t.wish_reason, t.invalid_hp, t.fatal, coalesce(t.held_until > now(), false) as held,
+-- One row at least, without a trial where none lives; none if there is no such experiment.
+select e.state as experiment_state, e.unmanaged,
+       t.id, t.wish, t.wish_reason, t.invalid_hp, t.fatal, coalesce(t.held_until > now(), false) as held,
        a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
        extract(epoch from a.preemption_deadline - now())::float8 as leaves_within_s,
        coalesce((select bool_and(c.want <> 'RUN' or c.state = 'TERMINATED')
                  from containers c where c.allocation_id = a.allocation_id), false) as ending
-from trials t
+from experiments e
+left join trials t on t.experiment_id = e.id and t.state = 'ACTIVE'
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-where t.experiment_id = $1 and t.state = 'ACTIVE'
+where e.id = $1
 order by t.id;
 
 -- name: at_once
