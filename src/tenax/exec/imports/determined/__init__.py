@@ -17,13 +17,27 @@ from importlib.machinery import ModuleSpec, PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import ModuleType
     from typing import Optional
 
 #: Of ``tenax``, what is offered under the other name. ``determined.<name>`` is ``tenax.<name>``.
 _PARTS = ("core", "experimental", "launch", "pytorch", "transformers", "keras", "deepspeed")
 _NAMES = {"get_cluster_info": "info", "ClusterInfo": "info", "TrialInfo": "info", "InvalidHP": "modes"}
+#: What scripts import from these modules of that package, and Tenax has not: to ask for it is answered in words.
+_MISSING = {
+    "tenax.experimental": """
+        Checkpoint Determined Experiment Model ModelOrderBy ModelSortBy ModelVersion OrderBy Project Trial core_v2
+    """,
+    "tenax.experimental.client": """
+        CheckpointOrderBy CheckpointSortBy CheckpointState Determined DownloadMode ExperimentOrderBy ExperimentSortBy
+        ExperimentState Model ModelOrderBy ModelSortBy ModelVersion OrderBy Project ResourcePool TrialMetrics
+        TrialOrderBy TrialSortBy TrialState Workspace create_model create_user create_workspace delete_workspace
+        get_model get_model_by_id get_model_labels get_models get_session_username get_user_by_id get_user_by_name
+        get_workspace iter_trials_metrics list_models list_users list_workspaces stream_trials_metrics
+        stream_trials_training_metrics stream_trials_validation_metrics
+    """,
+}
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _FIXED = "/run/determined/info/cluster.json"
 
@@ -97,6 +111,9 @@ class _Same(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self._name)
         self._spec = module.__spec__
+        missing = frozenset(_MISSING.get(self._name, "").split())
+        if missing and not hasattr(module, "__getattr__"):
+            module.__getattr__ = _refusing(self._name, missing)  # type: ignore[method-assign]
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -104,6 +121,25 @@ class _Same(Loader):
         module.__spec__ = self._spec
         if self._spec is not None:
             module.__loader__, module.__package__ = self._spec.loader, self._spec.parent
+
+
+def _refusing(module: str, missing: frozenset[str]) -> Callable[[str], object]:
+    """What a module does about names that it does not have."""
+
+    def refuse(name: str) -> object:
+        if name in missing:
+            # No AttributeError: ``from ... import`` would swallow it, and the words.
+            raise ImportError(_absent(f"determined{module[len('tenax') :]}.{name}"), name=module)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return refuse
+
+
+def _absent(name: str) -> str:
+    return (
+        f"there is no {name} here: this task has no package 'determined', and Tenax serves {_served()} under that "
+        "name. Install determined==0.38.1 in the task's environment, where it works unchanged, or use what Tenax offers"
+    )
 
 
 class _Finder(MetaPathFinder):
@@ -118,12 +154,7 @@ class _Finder(MetaPathFinder):
         known = ours.split(".")[1] in _PARTS and importlib.util.find_spec(ours)
         if not known:
             # Not ModuleNotFoundError: ``from determined import <part>`` would swallow it, and the words.
-            raise ImportError(
-                f"there is no {fullname} here: this task has no package 'determined', and Tenax serves "
-                f"{_served()} under that name. Install determined==0.38.1 in the task's environment, where it works "
-                "unchanged, or use what Tenax offers",
-                name=fullname,
-            )
+            raise ImportError(_absent(fullname), name=fullname)
         package = known.submodule_search_locations is not None
         return ModuleSpec(fullname, _Same(ours), origin=known.origin, is_package=package)
 
