@@ -10,7 +10,7 @@ import pytest
 
 from tenax.client import plainhttp, transport
 from tenax.client.login import hashed_password
-from tenax.client.session import BrokenStream, MasterFailed, Session, Unreachable
+from tenax.client.session import BrokenStream, MasterFailed, Session, Unreachable, at
 from tenax.client.tokens import TokenStore, default_path
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain
 from tenax.local.state_dir import StateDir, read_json, write_json
@@ -161,6 +161,13 @@ def test_unreachable(home: Path) -> None:
     """When nothing answers, the message names the address and what to do."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9 .*tenax up"):
         Session("http://127.0.0.1:9", token="t", patience=0.0).get(ME)
+
+
+def test_a_name_with_a_slash(master: PretendMaster) -> None:
+    """Which no address of the master can hold: the name is told, not that the address is unknown."""
+    master.on("GET", "/x/a%2Fb", Reply({"message": "Not Found"}, 404))
+    with pytest.raises(NotFound, match="There is no 'a/b'"):
+        session(master, token="t").get(at("/x/{}", "a/b"))
 
 
 def test_stream(master: PretendMaster) -> None:

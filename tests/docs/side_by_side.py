@@ -75,9 +75,12 @@ on the same API, and most options by the same names.
 
 What `tenax` does better, for all verbs:
 
-- Things are named by name as well as by id, and a shell completes both (`tenax completion`).
-- Lists have filters, `--json` and `--csv`. Data goes to standard output, everything else to standard error.
-- An experiment that waits says why. `tenax experiment create -f` watches it, and its exit code tells how it ended.
+- What has a name of its own (workspaces, projects, models, users, groups, webhooks, jobs) is named by it as well as by
+  id, and the beginning of a command's or task's id is enough. A shell completes ids and names (`tenax completion`).
+- Lists have filters, `--json` and `--csv`. Data goes to standard output, everything else to standard error. A narrow
+  terminal cuts no id and no reason.
+- What waits says why: experiments, trials, commands, tasks, jobs. `tenax experiment create -f` watches an experiment,
+  and its exit code tells how it ended.
 - The exit code says what went wrong ([list](cli.md#exit-codes)); for a word that is not known the nearest one is told.
 - On the machine of the cluster it needs no address and no login.
 

@@ -64,7 +64,7 @@ def show_list(checkpoints: Sequence[Checkpoint], metric: str, as_json: bool, as_
         output.Column("STATE", state=True),
         output.Column("TRIAL", right=True),
         output.Column("STEPS", right=True, spare=True),
-        output.Column(metric, right=True),
+        output.Column("METRIC" if as_csv else metric, right=True),
         output.Column("SIZE", right=True),
         output.Column("SAVED", spare=True),
     ]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from tenax.client.address import local_cluster_at, master_url
 from tenax.client.login import Credentials, hashed_password
@@ -51,6 +51,8 @@ ABSENCE_S = 3.0
 #: A proxy may be spoken to with TLS.
 _PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 
+#: What the master's router says, which knows no such address.
+_NO_ROUTE = "Not Found"
 _KINDS: Dict[int, Type[TenaxError]] = {
     400: InvalidInput,
     401: NotAuthenticated,
@@ -215,7 +217,7 @@ class Session:
                 response.close()
                 continue
             if response.status_code != 200:
-                raise self._failure(response)
+                raise self._failure(request.path, response)
             return response
 
     def _token(self) -> str:
@@ -298,13 +300,15 @@ class Session:
             raise NotAuthenticated(f"Wrong name or password for {user!r} at {self.url}.") from None
         return text_of(answer, "token")
 
-    def _failure(self, response: httpx2.Response) -> TenaxError:
+    def _failure(self, path: str, response: httpx2.Response) -> TenaxError:
         body = response.read()
         response.close()
         value = _json(body)
         told = _told(value) if isinstance(value, dict) else body[:500].decode("utf-8", "replace").strip()
         if response.status_code == 401:
             return NotAuthenticated(f"Your session at {self.url} has ended: tenax user login.")
+        if told == _NO_ROUTE:
+            told = _no_such(path) or told
         kind = _KINDS.get(response.status_code)
         if kind is not None:
             return kind(told or None)
@@ -326,6 +330,12 @@ class Session:
 def at(template: str, *parts: Union[str, int]) -> str:
     """A path whose ``{}`` are filled with escaped parts."""
     return template.format(*(quote(str(part), safe="") for part in parts))
+
+
+def _no_such(path: str) -> str:
+    """What is told where a name with a slash was taken for two parts of an address; empty where there is none."""
+    split = next((part for part in path.split("?")[0].split("/") if "%2F" in part), "")
+    return f"There is no {unquote(split)!r}: a name has no slash." if split else ""
 
 
 def _parameters(query: Optional[Query]) -> List[Tuple[str, Union[str, int, float, bool, None]]]:

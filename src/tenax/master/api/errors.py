@@ -109,6 +109,8 @@ def told(error: BaseException) -> str:
     if kind is INTERNAL:
         return "the master met an error of its own; its log has the details"
     if isinstance(error, asyncpg.PostgresError | asyncpg.DataError):
+        if "value out of int" in str(error):
+            return "a number is larger than any number or count here can be"
         return f"a value cannot be stored: {error}"
     return str(error)
 
