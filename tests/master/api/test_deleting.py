@@ -105,6 +105,29 @@ async def test_what_cannot_be_deleted_says_why_and_can_be_asked_again(api: Api, 
     assert (await api.user.get("/api/v1/experiments/1")).status_code == 404
 
 
+@pytest.mark.parametrize("kind", ["directory", "shared_fs"])
+async def test_files_on_a_machine_of_its_makers_do_not_keep_an_experiment(api: Api, desk: Desk, kind: str) -> None:
+    """One that was trained elsewhere, into a directory there: who looked and found none has done what can be done.
+
+    What is on a file system that all share is waited for.
+    """
+    _, folder = await ended(api)
+    folder.parent.rename(folder.parent.with_name("elsewhere"))
+    place = {"type": kind, "container_path" if kind == "directory" else "host_path": str(folder.parent)}
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update experiments set unmanaged = true")
+        await conn.execute(
+            "update experiment_documents set config = jsonb_set(config, '{checkpoint_storage}', $1)", place
+        )
+    await api.user.ask("DELETE", "/api/v1/experiments/1")
+    assert await make_pass(desk) is not None
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update removals set tries = 1, failure = 'no agent sees it'")
+    await make_pass(desk)
+    gone = (await api.user.get("/api/v1/experiments/1")).status_code == 404
+    assert gone is (kind == "directory")
+
+
 async def test_what_is_still_on_a_machine_is_waited_for(api: Api, desk: Desk) -> None:
     """Nothing is deleted before its containers are gone; the loop looks again soon."""
     _, folder = await ended(api)

@@ -84,6 +84,10 @@ async def _leave_to_a_task(desk: Desk, experiment_id: int, left: Remains, undone
             for uuid in pending:
                 # Asked again it begins anew.
                 await garbage.forget(conn, uuid)
+            if _is_its_makers(left):
+                await deletion.delete_rows(conn, experiment_id)
+                log.info("experiment deleted, its files left to its maker", experiment=experiment_id, files=len(undone))
+                return True
             failure = f"checkpoint {failed.uuid} could not be deleted: {failed.failure}"
             await experiments.ask(conn, experiment_id, ExperimentEvent.DELETE_FAILED, failure)
             return True
@@ -95,6 +99,15 @@ async def _leave_to_a_task(desk: Desk, experiment_id: int, left: Remains, undone
             words = "being deleted, with a task on an agent for what the master cannot reach"
             await deletion.tell(conn, experiment_id, f"{words}: {undone[min(new)]}")
     return False
+
+
+def _is_its_makers(left: Remains) -> bool:
+    """Whether its files are in a directory of the machine that trained it, which is no machine of this cluster's.
+
+    Nobody here could ever delete them, and that shall not keep the experiment for ever.
+    """
+    own = configured_place(left.config)
+    return left.unmanaged and own is not None and own.get("type") == "directory"
 
 
 def _delete_checkpoints(left: Remains, clusters: JsonObject | None) -> dict[str, str]:

@@ -35,6 +35,8 @@ class Remains:
     held: bool
     #: In words: what forbids it.
     obstacle: str | None
+    #: It was trained outside of this cluster, on a machine that nobody here may reach.
+    unmanaged: bool = False
 
 
 async def asked(conn: Connection) -> list[int]:
@@ -57,7 +59,7 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
     stored = [Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id)]
     stored += [Stored(uuid, place, unreported=True) for uuid, place in await garbage.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
-    return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle)
+    return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"])
 
 
 async def tell(conn: Connection, experiment_id: int, words: str) -> None:

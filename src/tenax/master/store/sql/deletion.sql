@@ -22,7 +22,7 @@ order by c.uuid, o.id
 limit 1;
 
 -- name: documents
-select d.config, d.context_hash, e.job_id, (select c.cluster_id::text from cluster c) as cluster_id
+select d.config, d.context_hash, e.job_id, e.unmanaged, (select c.cluster_id::text from cluster c) as cluster_id
 from experiments e join experiment_documents d on d.experiment_id = e.id
 where e.id = $1;
 
