@@ -17,8 +17,7 @@ from tenax.master.tokens import allocation_token, task_session_token, token_hash
 from tenax.scheduler.plan import plan
 from tenax.scheduler.snapshot import Member
 
-#: Each placement changes the words of all behind it ("n requests are ahead"), and most requests wait for a moment only:
-#: they are written this often at most.
+#: Each placement changes the words of all behind it ("n requests are ahead"): they are written this often at most.
 _TELL_EVERY_S = 1.0
 
 
@@ -53,12 +52,14 @@ class Scheduling:
             waiting.update(decided.waiting)
             for placed in decided.placements:
                 told.pop(placed, None)
-        return None if waiting == told else await self._tell(desk, waiting)
+        return None if waiting == told else await self._tell(desk, waiting, told)
 
-    async def _tell(self, desk: Desk, waiting: dict[AllocationId, str]) -> float | None:
-        """Say why each waits; seconds until it should be said, where something was said just now."""
+    async def _tell(
+        self, desk: Desk, waiting: dict[AllocationId, str], told: Mapping[AllocationId, str]
+    ) -> float | None:
+        """Say why each waits; seconds until it should be said, where only the words have changed since just now."""
         left = self._told_at + _TELL_EVERY_S - time.monotonic()
-        if left > 0:
+        if left > 0 and waiting.keys() == told.keys():
             return left
         async with desk.transaction() as conn:
             await placements.write_waits(conn, waiting)
