@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import cast
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tenax.config import may_hold_secrets, without_secrets
@@ -46,6 +46,7 @@ async def test_a_list_says_what_each_experiment_says(api: Api) -> None:
         assert listed[0]["originalConfig"] == CONFIG
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(_NAMES + _MORE), _DOCUMENTS, max_size=4))
 def test_a_text_that_may_not_hold_secrets_holds_none(document: JsonObject) -> None:
     """Whatever hiding them would change is seen in the text."""
