@@ -60,7 +60,7 @@ def test_help(tenax: Tenax) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["experimnt"], ["experiment", "lst"], ["e", "describe", "x"], ["e", "list", "--bad"]]
+    "words", [["experimnt"], ["experiment", "lst"], ["t", "describe", "x"], ["e", "list", "--bad"]]
 )
 def test_usage(tenax: Tenax, words: list[str]) -> None:
     """A command that is not written as it must be is refused with exit code 2 and a hint, without a traceback."""

@@ -179,3 +179,22 @@ def test_the_code_is_fetched(tenax: Tenax, master: PretendMaster, tmp_path: Path
     master.on("GET", f"{PATH}/checkpoints", {"checkpoints": [], "pagination": {}})
     assert tenax("e", "download", "7").code == exits.NOT_FOUND
     assert tenax("e", "download", "7", "--sort-by", "loss").code == exits.USAGE
+
+
+def test_an_experiment_by_its_name(tenax: Tenax, master: PretendMaster) -> None:
+    """Where it alone has that name; of several the numbers are told, and nothing is done to any."""
+    known = [
+        {"id": 7, "name": "digits"},
+        {"id": 8, "name": "twice"},
+        {"id": 9, "name": "twice"},
+        {"id": 5, "name": "digit"},
+    ]
+    master.on("GET", "/api/v1/experiments", {"experiments": known})
+    master.on("GET", "/api/v1/experiments/7", {"experiment": {**known[0], "state": "STATE_RUNNING"}})
+    master.on("POST", "/api/v1/experiments/7/kill", {})
+    assert tenax("experiment", "kill", "digits").out.startswith("Experiment 7 ")
+    several = tenax("experiment", "kill", "twice")
+    assert several.code == exits.FAILED
+    assert "8, 9" in several.err
+    assert tenax("experiment", "kill", "digi").code == exits.NOT_FOUND
+    assert [one.path for one in master.asked if one.method == "POST"] == ["/api/v1/experiments/7/kill"]

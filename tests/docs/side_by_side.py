@@ -75,8 +75,9 @@ on the same API, and most options by the same names.
 
 What `tenax` does better, for all verbs:
 
-- What has a name of its own (workspaces, projects, models, users, groups, webhooks, jobs) is named by it as well as by
-  id, and the beginning of a command's or task's id is enough. A shell completes ids and names (`tenax completion`).
+- What has a name of its own (experiments, workspaces, projects, models, users, groups, webhooks, jobs) is named by it
+  as well as by id, and the beginning of a command's or task's id is enough. A shell completes ids and names
+  (`tenax completion`).
 - Lists have filters, `--json` and `--csv`. Data goes to standard output, everything else to standard error. A narrow
   terminal cuts no id and no reason.
 - What waits says why: experiments, trials, commands, tasks, jobs. `tenax experiment create -f` watches an experiment,

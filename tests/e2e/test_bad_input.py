@@ -138,7 +138,7 @@ def test_code_that_is_far_too_large_is_never_sent(place: Machine, tmp_path: Path
         (("checkpoint", "describe", "00000000-0000-4000-8000-000000000000"), 6, ("00000000-0000-4000",)),
         (("checkpoint", "describe", "nonsense"), 6, ("nonsense",)),
         (("experiment", "create", "/nowhere.yaml", "/nowhere"), 2, ("/nowhere.yaml", "does not exist")),
-        (("experiment", "describe", "one"), 2, ("'one'", "integer")),
+        (("experiment", "describe", "one"), 6, ("'one'", "experiment list")),
         (("experiment", "lst"), 2, ("lst", "list")),
     ],
 )

@@ -9,6 +9,7 @@ import click
 
 from tenax.cli import output
 from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.experiment_choice import EXPERIMENT
 from tenax.cli.lazy import Group
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def group() -> None:
 
 
 @group.command("list")
-@click.argument("experiment", type=int)
+@click.argument("experiment", type=EXPERIMENT)
 @click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
 @click.option("--trial", type=int, metavar="ID", help="Only those of this trial.")
 @click.option(

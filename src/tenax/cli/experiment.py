@@ -9,7 +9,7 @@ import click
 
 from tenax.cli import exits, output
 from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.experiment_choice import filters
+from tenax.cli.experiment_choice import EXPERIMENT, filters
 from tenax.cli.lazy import Entry, Group
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def list_(
 
 
 @group.command()
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @json_option
 @pass_access
 def describe(access: Access, number: int, as_json: bool) -> None:
@@ -213,7 +213,7 @@ def describe(access: Access, number: int, as_json: bool) -> None:
 
 
 @group.command()
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @pass_access
 def config(access: Access, number: int) -> None:
     """Print the configuration of an experiment, with every default, as YAML."""
@@ -225,7 +225,7 @@ def config(access: Access, number: int) -> None:
 
 
 @group.command()
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended.")
 @click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
 @json_option
@@ -244,7 +244,7 @@ def logs(access: Access, number: int, follow: bool, tail: Optional[int], as_json
 
 
 @group.command()
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option("--polling-interval", "interval", type=float, default=1.0, help="Seconds between two looks.", hidden=True)
 @pass_access
 def wait(access: Access, number: int, interval: float) -> int:

@@ -9,6 +9,7 @@ import click
 
 from tenax.cli import exits, output
 from tenax.cli.access import Access, json_option, pass_access
+from tenax.cli.experiment_choice import EXPERIMENT
 from tenax.cli.lazy import Command
 
 _OVERRIDES = click.option(
@@ -22,7 +23,7 @@ _FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it e
 
 
 @click.command("continue", cls=Command)
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option(
     "--config-file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
@@ -57,7 +58,7 @@ def continue_(
 
 
 @click.command("fork", cls=Command)
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.argument("directory", required=False, type=click.Path(exists=True, path_type=Path))
 @_OVERRIDES
 @click.option("--paused", is_flag=True, help="Create it without starting it.")

@@ -18,6 +18,30 @@ Function = TypeVar("Function", bound=Callable[..., object])
 STATES = ("ACTIVE", "QUEUED", "RUNNING", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
 
 
+class ExperimentNumber(click.ParamType):  # type: ignore[type-arg]
+    """An experiment by its number, or by a name that it alone has; the number."""
+
+    name = "experiment"
+
+    def convert(self, value: object, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> int:
+        from tenax.client.naming import is_number, only
+
+        word = str(value)
+        if is_number(word):
+            return int(word)
+        if not word or ctx is None or ctx.resilient_parsing:
+            self.fail("it is empty." if not word else f"{word!r} is not a number.", param, ctx)
+        from tenax.cli.access import Access
+        from tenax.client.experiments import list_experiments
+
+        access = ctx.find_object(Access) or Access()
+        found = [one for one in list_experiments(access.session(), name=word, archived=None) if one.name == word]
+        return only(word, found, lambda one: str(one.id), "experiment", ": tenax experiment list --all shows them.").id
+
+
+EXPERIMENT = ExperimentNumber()
+
+
 def filters(function: Function) -> Function:
     """Options that choose experiments: names, labels, states, projects."""
     project = click.option(
@@ -48,7 +72,7 @@ def what_and_state(function: Function) -> Function:
 def chosen(function: Function) -> Function:
     """The arguments of a command for many experiments: numbers, or filters and ``--yes``."""
     asked = click.option("-y", "--yes", is_flag=True, help="Do not ask.")(filters(function))
-    return click.argument("numbers", metavar="[EXPERIMENT...]", type=int, nargs=-1)(asked)
+    return click.argument("numbers", metavar="[EXPERIMENT...]", type=EXPERIMENT, nargs=-1)(asked)
 
 
 def project_id(session: Session, project: Optional[str]) -> Optional[int]:

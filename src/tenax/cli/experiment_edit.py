@@ -8,12 +8,13 @@ import click
 
 from tenax.cli import output
 from tenax.cli.access import Access, pass_access
+from tenax.cli.experiment_choice import EXPERIMENT
 from tenax.cli.lazy import Command, Entry, Group
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
 
-_NUMBER = click.argument("number", metavar="EXPERIMENT", type=int)
+_NUMBER = click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 _ENTRIES = {
     "gc-policy": Entry("tenax.cli.gc_policy:command", "Which checkpoints are kept."),
 }

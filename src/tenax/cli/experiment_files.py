@@ -9,11 +9,12 @@ import click
 
 from tenax.cli import output
 from tenax.cli.access import Access, pass_access
+from tenax.cli.experiment_choice import EXPERIMENT
 from tenax.cli.lazy import Command
 
 
 @click.command(cls=Command)
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option(
     "-o",
     "--output-dir",
@@ -60,7 +61,7 @@ def download(
 
 
 @click.command("download-model-def", cls=Command)
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option("--output-dir", "target", default=".", type=click.Path(path_type=Path), help="Where to (default: here).")
 @pass_access
 def download_model_def(access: Access, number: int, target: Path) -> None:
@@ -78,7 +79,7 @@ def download_model_def(access: Access, number: int, target: Path) -> None:
 
 
 @click.command("delete-tb-files", cls=Command)
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @pass_access
 def delete_tb_files(access: Access, number: int, yes: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from tenax.cli import output
 from tenax.cli.access import Access, list_options, pass_access
+from tenax.cli.experiment_choice import EXPERIMENT
 from tenax.cli.lazy import Command
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _COUNT = click.IntRange(min=0)
 
 
 @click.command("gc-policy", cls=Command)
-@click.argument("number", metavar="EXPERIMENT", type=int)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option("--save-experiment-best", "best", type=_COUNT, metavar="N", help="Keep the best N of the experiment.")
 @click.option("--save-trial-best", "trial_best", type=_COUNT, metavar="N", help="Keep the best N of each trial.")
 @click.option("--save-trial-latest", "latest", type=_COUNT, metavar="N", help="Keep the latest N of each trial.")

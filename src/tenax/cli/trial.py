@@ -9,6 +9,7 @@ import click
 
 from tenax.cli import exits, output
 from tenax.cli.access import Access, json_option, list_options, pass_access
+from tenax.cli.experiment_choice import EXPERIMENT
 from tenax.cli.lazy import Group
 from tenax.cli.log_options import log_filter, log_options
 from tenax.jsonvalue import Json, JsonObject
@@ -69,7 +70,7 @@ def _rows(trial: Trial) -> List[tuple[str, str]]:
 
 
 @group.command("list")
-@click.argument("experiment", type=int)
+@click.argument("experiment", type=EXPERIMENT)
 @click.option("--state", "states", multiple=True, metavar="STATE", help="Only those in this state.")
 @click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
 @list_options

@@ -27,5 +27,5 @@ def only(word: str, things: Sequence[Thing], id_of: Callable[[Thing], str], noun
         raise NotFound(f"There is no {noun} {word!r}{otherwise}")
     if len(things) > 1:
         ids: List[str] = [id_of(thing) for thing in things[:_TOLD]]
-        raise InvalidInput(f"{word!r} may be any of {len(things)} {noun}s ({', '.join(ids)}): give more of its id.")
+        raise InvalidInput(f"{word!r} may be any of {len(things)} {noun}s ({', '.join(ids)}): say its id.")
     return things[0]
