@@ -9,6 +9,7 @@ from tenax.config.master import MasterSettings, PoolSettings, container_network,
 from tenax.master.credentials import Credentials
 from tenax.master.hub import Hub
 from tenax.master.ingest.intake import Intake
+from tenax.master.looks import Looks
 from tenax.master.passwords import Passwords
 from tenax.master.specs import PoolDefaults
 from tenax.master.store.cluster import Cluster
@@ -31,6 +32,8 @@ class Master:
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
     throttle: Throttle = field(default_factory=Throttle)
+    #: What many ask for at once.
+    looks: Looks = field(default_factory=Looks)
     #: Whose a credential is.
     credentials: Credentials = field(init=False)
     #: Serves the agents.

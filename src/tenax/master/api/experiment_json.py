@@ -7,6 +7,7 @@ Decoding a configuration and writing it again is most of the work of a page.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -31,16 +32,33 @@ class _Sections(msgspec.Struct):
 _sections = msgspec.json.Decoder(_Sections)
 
 
-def experiments_json(views: Sequence[ExperimentView], caller: Caller, pagination: Pagination) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """An experiment with all of its configuration, and what says to whom it may be shown so."""
+
+    view: ExperimentView
+    whole: bytes
+    may_hold_secrets: bool
+
+
+def rendered(view: ExperimentView) -> Rendered:
+    """An experiment that is about to be shown, to whomever."""
+    return Rendered(view, _whole(view), may_hold_secrets(view.config_text))
+
+
+def experiments_json(page: Sequence[Rendered], caller: Caller, pagination: Pagination) -> bytes:
     """A `GetExperimentsResponse` as ``caller`` may see it."""
-    experiments = b",".join(experiment_json(view, caller) for view in views)
+    experiments = b",".join(_for(caller, one) for one in page)
     return b'{"experiments":[' + experiments + b'],"pagination":' + _json(pagination) + b"}"
 
 
-def experiment_json(view: ExperimentView, caller: Caller) -> bytes:
-    """An `Experiment` as ``caller`` may see it."""
-    if not may_see_secrets(caller, view.owner_id) and may_hold_secrets(view.config_text):
-        return _json(experiment_message(view, caller))
+def _for(caller: Caller, one: Rendered) -> bytes:
+    if one.may_hold_secrets and not may_see_secrets(caller, one.view.owner_id):
+        return _json(experiment_message(one.view, caller))
+    return one.whole
+
+
+def _whole(view: ExperimentView) -> bytes:
     config = view.config_text.encode()
     sections = _sections.decode(config)
     message = outlined(view, _object(sections.searcher), _object(sections.integrations))

@@ -14,10 +14,11 @@ from fastapi import Query, Response
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.experiment_actions import check_label, check_owner
-from tenax.master.api.experiment_json import experiments_json
+from tenax.master.api.experiment_json import Rendered, experiments_json, rendered
 from tenax.master.api.paging import NONE, WindowDep, search_page
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import experiment_message
+from tenax.master.api.shared import JSON
 from tenax.master.api.trial_shapes import whole_trials
 from tenax.master.store import experiment_edits as edits
 from tenax.master.store import experiments, garbage, listings_experiments, listings_trials
@@ -36,6 +37,7 @@ from tenax.wire.api.experiments import (
     PatchExperimentResponse,
     State,
 )
+from tenax.wire.api.message import Pagination
 from tenax.wire.api.trials import GetExperimentTrialsResponse, TrialSortBy
 
 routes = Routes("Experiments")
@@ -112,15 +114,20 @@ async def get_experiments(
         ids=_tuple(incl),
         not_ids=_tuple(not_in),
     )
-    async with master.db.snapshot() as conn:
-        total = await listings_experiments.count(conn, wanted)
-        page, pagination = search_page(total, window.offset, window.limit)
-        found = []
-        if window.limit != NONE:
-            found = await listings_experiments.page(
-                conn, wanted, page, total, order=_ORDERS[sort_by], descending=window.descending
-            )
-    return Response(experiments_json(found, caller, pagination), media_type="application/json")
+
+    async def look() -> tuple[list[Rendered], Pagination]:
+        async with master.db.snapshot() as conn:
+            total = await listings_experiments.count(conn, wanted)
+            page, pagination = search_page(total, window.offset, window.limit)
+            found = []
+            if window.limit != NONE:
+                found = await listings_experiments.page(
+                    conn, wanted, page, total, order=_ORDERS[sort_by], descending=window.descending
+                )
+        return [rendered(view) for view in found], pagination
+
+    page, pagination = await master.looks.share(("GetExperiments", wanted, window, sort_by), look)
+    return Response(experiments_json(page, caller, pagination), media_type=JSON)
 
 
 @routes.get("/api/v1/experiments/{experiment_id}", "GetExperiment", allow=Allow.USER)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from asyncpg import Connection
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.master import queue_control
@@ -15,6 +15,7 @@ from tenax.master.api.deps import CallerDep, MasterDep
 from tenax.master.api.paging import Window, WindowDep
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.api.shapes import experiment_progress
+from tenax.master.api.shared import shared_answer
 from tenax.master.context import Master
 from tenax.master.store import jobs, listings_experiments, usage
 from tenax.master.store.jobs import JobView
@@ -45,13 +46,17 @@ Pool = Annotated[str, Query()]
 States = Annotated[list[JobState] | None, Query()]
 
 
-@routes.get("/api/v1/job-queues-v2", "GetJobsV2", allow=Allow.USER)
+@routes.get("/api/v1/job-queues-v2", "GetJobsV2", allow=Allow.USER, response_model=GetJobsV2Response)
 async def get_jobs_v2(
     master: MasterDep, window: WindowDep, resource_pool: Pool = "", states: States = None
-) -> GetJobsV2Response:
+) -> Response:
     """The queue of a pool (the default one for slots where none is named), in the order of turns."""
-    found, pagination = await _page(master, window, resource_pool, states)
-    return GetJobsV2Response(jobs=[RbacJob(full=job) for job in found], pagination=pagination)
+
+    async def make() -> GetJobsV2Response:
+        found, pagination = await _page(master, window, resource_pool, states)
+        return GetJobsV2Response(jobs=[RbacJob(full=job) for job in found], pagination=pagination)
+
+    return await shared_answer(master, ("GetJobsV2", window, resource_pool, frozenset(states or ())), make)
 
 
 @routes.get("/api/v1/job-queues", "GetJobs", allow=Allow.USER)

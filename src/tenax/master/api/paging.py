@@ -5,6 +5,7 @@ A negative offset counts from the end; limit 0 is all that is left. (Lists of ex
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Query
@@ -14,11 +15,13 @@ from tenax.master.store.paging import Page
 from tenax.wire.api.message import OrderBy, Pagination
 
 
+@dataclass(frozen=True, slots=True)
 class Window:
     """What a request asked for."""
 
-    def __init__(self, offset: int, limit: int, order_by: OrderBy) -> None:
-        self.offset, self.limit, self.order_by = offset, limit, order_by
+    offset: int
+    limit: int
+    order_by: OrderBy
 
     @property
     def descending(self) -> bool:

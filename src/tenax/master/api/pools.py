@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from tenax.config.master import FittingPolicy as Fitting
 from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.api.deps import MasterDep
 from tenax.master.api.jobs import queue_stats
-from tenax.master.api.paging import WindowDep
+from tenax.master.api.paging import Window, WindowDep
 from tenax.master.api.routing import Allow, Routes
+from tenax.master.api.shared import shared_answer
 from tenax.master.context import Master
 from tenax.master.store import pools
 from tenax.master.store.pools import Supply
@@ -36,11 +37,14 @@ routes = Routes("Resource pools")
 _BINDINGS = "/api/v1/resource-pools/{resource_pool_name}/workspace-bindings"
 
 
-@routes.get("/api/v1/resource-pools", "GetResourcePools", allow=Allow.USER)
-async def get_pools(
-    master: MasterDep, window: WindowDep, unbound: Annotated[bool, Query()] = False
-) -> GetResourcePoolsResponse:
+@routes.get("/api/v1/resource-pools", "GetResourcePools", allow=Allow.USER, response_model=GetResourcePoolsResponse)
+async def get_pools(master: MasterDep, window: WindowDep, unbound: Annotated[bool, Query()] = False) -> Response:
     """All pools, by name; with ``unbound`` those that every workspace may use."""
+    key = ("GetResourcePools", window, unbound)
+    return await shared_answer(master, key, lambda: _page(master, window, unbound))
+
+
+async def _page(master: Master, window: Window, unbound: bool) -> GetResourcePoolsResponse:
     async with master.db.snapshot() as conn:
         supplies = await pools.supplies(conn)
         bound = await pools.bindings(conn)

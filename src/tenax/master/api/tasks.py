@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from tenax.errors import Forbidden
 from tenax.master.api.deps import AgentDep, CallerDep, MasterDep
 from tenax.master.api.routing import Allow, Routes
+from tenax.master.api.shared import shared_answer
 from tenax.master.api.task_shapes import TASK_STATES, with_launched
 from tenax.master.context import Master
 from tenax.master.store import contexts, listings_launched, listings_tasks
@@ -36,12 +37,16 @@ routes = Routes("Tasks")
 _PIECE = 1 << 20
 
 
-@routes.get("/api/v1/tasks", "GetTasks", allow=Allow.USER)
-async def get_tasks(master: MasterDep) -> GetTasksResponse:
+@routes.get("/api/v1/tasks", "GetTasks", allow=Allow.USER, response_model=GetTasksResponse)
+async def get_tasks(master: MasterDep) -> Response:
     """All attempts that wait or run."""
-    async with master.db.connection() as conn:
-        found = await listings_tasks.open_allocations(conn)
-    return GetTasksResponse(allocation_id_to_summary={one.allocation_id: _summary(one) for one in found})
+
+    async def make() -> GetTasksResponse:
+        async with master.db.connection() as conn:
+            found = await listings_tasks.open_allocations(conn)
+        return GetTasksResponse(allocation_id_to_summary={one.allocation_id: _summary(one) for one in found})
+
+    return await shared_answer(master, "GetTasks", make)
 
 
 @routes.get("/api/v1/tasks/count", "GetActiveTasksCount", allow=Allow.USER)
