@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -74,6 +76,9 @@ READS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("GetProject", "/api/v1/projects/1", {}),
 )
 
+#: What everyone asks another page of: nothing of an answer serves two.
+PAGES = tuple(one for one in READS if one[0].startswith("GetExperiments"))
+
 
 @pytest.mark.timeout(1800)
 async def test_every_read_by_many_users_at_once(large: Large) -> None:
@@ -88,6 +93,19 @@ async def test_every_read_by_many_users_at_once(large: Large) -> None:
                 lambda path=path, given=given: asked(http, path.format(**ids), **given), _USERS, times
             )
             tell(f"{operation} by {_USERS} users", taken, _BUDGET_MS)
+        for operation, path, asking in PAGES:
+            taken = await together(_next_page(http, path, asking), _USERS, times)
+            tell(f"{operation}, another page for each, by {_USERS} users", taken, _BUDGET_MS)
+
+
+def _next_page(http: ClientSession, path: str, asking: dict[str, str]) -> Callable[[], Awaitable[bytes]]:
+    """Asks for the next page that nobody has asked for."""
+    pages = itertools.count()
+
+    def ask() -> Awaitable[bytes]:
+        return asked(http, path, **asking, offset=str(next(pages) * int(asking["limit"]) % scaled(80_000, 400)))
+
+    return ask
 
 
 async def _things(http: ClientSession) -> dict[str, str]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-from asyncpg import Connection
 from fastapi import Query, Response
 
 from tenax.errors import InvalidInput, NotFound
@@ -73,9 +72,9 @@ async def get_stats(
     master: MasterDep, resource_pools: Annotated[list[str] | None, Query()] = None
 ) -> GetJobQueueStatsResponse:
     """How many jobs wait and run in each pool, and how long attempts waited there, by day."""
-    async with master.db.snapshot() as conn:
+    async with master.db.connection() as conn:
         waited = await usage.waited(conn, _DAYS)
-        counted = await queue_stats(conn, master, resource_pools)
+    counted = await queue_stats(master, resource_pools)
     return GetJobQueueStatsResponse(
         results=[
             PoolQueueStats(
@@ -106,10 +105,10 @@ async def update_queue(master: MasterDep, caller: CallerDep, body: UpdateJobQueu
     return Empty()
 
 
-async def queue_stats(conn: Connection, master: Master, names: Sequence[str] | None = None) -> dict[str, QueueStats]:
+async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dict[str, QueueStats]:
     """Of each pool of the settings, or of those named that there are."""
     found: dict[str, QueueStats] = {}
-    queues = await _queues(conn, master)
+    queues = await _queues(master)
     for pool in master.settings.pools:
         if not names or pool.name in names:
             queue = queues[pool.name]
@@ -125,12 +124,12 @@ async def _page(
     name = pool or master.settings.default_compute_pool
     if master.settings.pool(name) is None:
         raise NotFound(f"there is no resource pool {name!r}")
+    queue = [line for line in (await _queues(master))[name] if not wanted or _state(line) in wanted]
+    if window.descending:
+        queue.reverse()
+    page, pagination = window.of(len(queue))
+    shown = queue[page.offset : page.offset + (page.limit or 0)]
     async with master.db.snapshot() as conn:
-        queue = [line for line in (await _queues(conn, master))[name] if not wanted or _state(line) in wanted]
-        if window.descending:
-            queue.reverse()
-        page, pagination = window.of(len(queue))
-        shown = queue[page.offset : page.offset + (page.limit or 0)]
         views = await jobs.shown(conn, [line.job_id for line in shown])
         numbers = [view.experiment_id for view in views.values() if view.experiment_id is not None]
         advances = await listings_experiments.advances(conn, numbers)
@@ -139,13 +138,19 @@ async def _page(
     return told, pagination
 
 
-async def _queues(conn: Connection, master: Master) -> dict[str, tuple[Line, ...]]:
+async def _queues(master: Master) -> dict[str, tuple[Line, ...]]:
     """By pool."""
-    hidden = await jobs.hidden(conn)
-    return {
-        pool: lines(replace(one, requests=tuple(asked for asked in one.requests if asked.job_id not in hidden)))
-        for pool, one in (await queue_control.snapshots_of(conn, master.settings)).items()
-    }
+
+    async def look() -> dict[str, tuple[Line, ...]]:
+        async with master.db.snapshot() as conn:
+            hidden = await jobs.hidden(conn)
+            found = await queue_control.snapshots_of(conn, master.settings)
+        return {
+            pool: lines(replace(one, requests=tuple(asked for asked in one.requests if asked.job_id not in hidden)))
+            for pool, one in found.items()
+        }
+
+    return await master.looks.share("queues", look)
 
 
 def _state(line: Line) -> JobState:

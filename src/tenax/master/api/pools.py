@@ -52,7 +52,7 @@ async def _page(master: Master, window: Window, unbound: bool) -> GetResourcePoo
         listed = [pool for pool in named if not (unbound and pool.name in bound)]
         page, pagination = window.of(len(listed))
         shown = listed[page.offset : page.offset + (page.limit or 0)]
-        stats = await queue_stats(conn, master, [pool.name for pool in shown]) if shown else {}
+    stats = await queue_stats(master, [pool.name for pool in shown]) if shown else {}
     told = [
         _message(master, pool, supplies.get(pool.name, Supply()), stats[pool.name], pool.name in bound)
         for pool in shown
