@@ -110,6 +110,8 @@ class Figures:
 
     def __init__(self) -> None:
         self.samples: dict[str, list[float]] = {}
+        #: What the peer could not do, in its words.
+        self.refused: list[str] = []
 
     def add(self, name: str, value: float) -> None:
         self.samples.setdefault(name, []).append(value)
@@ -151,9 +153,17 @@ def peer_round(url: str, runs: list[str], number: int, figures: Figures) -> None
     for clients in CLIENTS:
         batches = PEER_BATCHES // clients
         jobs = [mlflow_batch(run, batches, 100, number * 100_000 + clients * 10_000) for run in runs[:clients]]
-        figures.add(f"mlflow.values_per_s.batch100_c{clients}", send(url, jobs).per_second(batches * clients * 100))
+        peer_sample(url, jobs, f"mlflow.values_per_s.batch100_c{clients}", batches * clients * 100, figures)
         jobs = [mlflow_single(run, PEER_SINGLES // clients) for run in runs[:clients]]
-        figures.add(f"mlflow.requests_per_s.single_c{clients}", send(url, jobs).per_second(PEER_SINGLES))
+        peer_sample(url, jobs, f"mlflow.requests_per_s.single_c{clients}", PEER_SINGLES, figures)
+
+
+def peer_sample(url: str, jobs: list[Job], name: str, amount: int, figures: Figures) -> None:
+    """One figure of MLflow; where its server refuses a request (its pool of connections runs dry), that is noted."""
+    try:
+        figures.add(name, send(url, jobs).per_second(amount))
+    except RuntimeError as error:
+        figures.refused.append(f"{name}: {str(error).strip().splitlines()[-1][:300]}")
 
 
 async def copy_round(bench: Bench, figures: Figures) -> None:
@@ -246,6 +256,7 @@ def main() -> None:
         chart_ms=extremes(figures.samples["chart_ms"]),
         floor={"values_per_s": FLOOR_VALUES, "chart_ms": FLOOR_CHART_MS},
         mlflow=figures.told("mlflow."),
+        mlflow_refused=figures.refused,
         copy_rows_per_s=extremes(figures.samples["copy.rows_per_s"]),
         ratio={
             **{
