@@ -62,6 +62,8 @@ def target(postgres: EmbeddedPostgres, template: str, tmp_path_factory: pytest.T
         **os.environ,
         "TENAX_MASTER_DB__URL": dsn,
         "TENAX_MASTER_ROLES": "[api]",
+        # Members that never come are not waited for as long as a client would.
+        "TENAX_MASTER_RENDEZVOUS_TIMEOUT": "0.2",
         "TENAX_MASTER_CHECKPOINT_STORAGE": f"{{type: shared_fs, host_path: {directory / 'checkpoints'}}}",
     }
     command = [sys.executable, "-m", "tenax.master", "--port", str(port), "--dir", str(directory / "master")]
