@@ -208,7 +208,7 @@ def test_tenax_does_the_same(cluster: Machine, story: Story, tmp_path: Path) -> 
 
     (listed,) = cast(list[JsonObject], json.loads(tenax("trial", "list", story.experiment, "--best", 1, "--json")))
     assert listed["id"] == story.trial
-    assert tenax("trial", "metrics", story.trial, "--csv").splitlines()[0] == "step,score,lost"
+    assert tenax("trial", "metrics", story.trial, "--csv").splitlines()[0] == "step,lost,score"
     tenax("run", "metadata", story.trial, "--set", "who=Bob", "--set", "depth.of=3")
     filters = ("--filter", "metadata.who=Bob", "--filter", "hp.width>=16", "--filter", "state=COMPLETED")
     (run,) = cast(list[JsonObject], json.loads(tenax("run", "list", *filters, "--json")))

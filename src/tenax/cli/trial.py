@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 
 import click
 
@@ -181,12 +181,13 @@ def metrics(access: Access, number: int, kind: str, as_json: bool, as_csv: bool)
     if not reports and not as_json and not as_csv:
         output.say(f"Trial {number} has reported no {kind} metrics yet.")
         return
-    names: Dict[str, None] = {name: None for one in reports for name in one.metrics}
+    # The same order at each look: reports say their metrics in any.
+    names = sorted({name for one in reports for name in one.metrics})
     columns = [output.Column("STEP", right=True), *(output.Column(name, right=True) for name in names)]
     raw: List[JsonObject] = [
         {"steps": one.steps, "group": one.group, "runId": one.run_id, "metrics": one.metrics} for one in reports
     ]
-    output.listing(columns, [_metrics_row(one, list(names)) for one in reports], raw, as_json, as_csv)
+    output.listing(columns, [_metrics_row(one, names) for one in reports], raw, as_json, as_csv)
 
 
 def _metrics_row(report: Report, names: List[str]) -> List[str]:
