@@ -8,7 +8,7 @@ looks into them: most only travel through.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from asyncpg import Connection
@@ -277,10 +277,8 @@ _ATTEMPTED = f"(e.state = 'ACTIVE' and {_SHOWN} = any({{0}}::text[]))"
 
 def _counted(wanted: ExperimentFilter) -> bool:
     """Whether it asks for nothing but what is counted: project, owner, stored state, archived or not."""
-    elsewhere = (
-        wanted.name, wanted.description, wanted.labels, wanted.after_id, wanted.before_id, wanted.ids, wanted.not_ids
-    )  # fmt: skip
-    return all(one is None for one in elsewhere) and _OF_ATTEMPTS.isdisjoint(wanted.states or ())
+    rest = replace(wanted, archived=None, users=None, user_ids=None, states=None, project_id=None)
+    return rest == ExperimentFilter() and _OF_ATTEMPTS.isdisjoint(wanted.states or ())
 
 
 def _where(wanted: ExperimentFilter) -> tuple[str, list[object]]:
