@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, cast
 
 import anyio.to_thread
+from asyncpg import Connection
 from fastapi import Body, Query
 
 from tenax.config.templates import check_template
@@ -68,10 +69,8 @@ async def post_template(
     """Make one."""
     _check_name(template_name)
     config = await _checked(body.config)
-    workspace_id = body.workspace_id or DEFAULT_WORKSPACE_ID
     async with master.db.transaction() as conn:
-        await workspaces.hold(conn, workspace_id)
-        await templates.create(conn, template_name, workspace_id, caller.person.id, config)
+        await _create(conn, caller, template_name, body, config)
         made = await templates.get(conn, template_name)
     return TemplateResponse(template=_message(made, caller))
 
@@ -86,9 +85,7 @@ async def put_template(
     async with master.db.transaction() as conn:
         found = await templates.lock_if_there(conn, template_name)
         if found is None:
-            workspace_id = body.workspace_id or DEFAULT_WORKSPACE_ID
-            await workspaces.hold(conn, workspace_id)
-            await templates.create(conn, template_name, workspace_id, caller.person.id, config)
+            await _create(conn, caller, template_name, body, config)
         else:
             caller.may_change(found.owner_id, f"template {template_name!r}")
             if body.workspace_id not in (0, found.workspace_id):
@@ -132,6 +129,12 @@ async def delete_template(master: MasterDep, caller: CallerDep, template_name: s
         caller.may_change(found.owner_id, f"template {template_name!r}")
         await templates.delete(conn, template_name)
     return Empty()
+
+
+async def _create(conn: Connection, caller: Caller, name: str, body: PostTemplateRequest, config: JsonObject) -> None:
+    workspace_id = body.workspace_id or DEFAULT_WORKSPACE_ID
+    await workspaces.hold(conn, workspace_id)
+    await templates.create(conn, name, workspace_id, caller.person.id, config)
 
 
 def _check_name(name: str) -> None:
