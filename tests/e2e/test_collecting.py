@@ -86,6 +86,22 @@ def kept(checkpoints: list[Checkpoint], policy: Policy) -> set[str]:
     return stay
 
 
+def collected_and_deleted(place: Machine, number: int, storage: Path) -> None:
+    """Of three checkpoints the latest is left on disk; then the experiment is deleted, and nothing is."""
+    ended = outlast(place, number)
+    assert ended.state == "COMPLETED", output(place, ended.trials()[0])
+    _, checkpoints = all_of(place, number)
+    latest = {max(checkpoints, key=lambda one: one.steps).uuid}
+    wait_for(lambda: on_disk(storage) == latest or None, "the end of two checkpoints")
+    wait_for(
+        lambda: sorted(one.state for one in all_of(place, number)[1]) == ["COMPLETED", "DELETED", "DELETED"] or None,
+        "their records to say so",
+    )
+    with place.client() as client:
+        client.experiment(number).delete()
+    wait_for(lambda: not on_disk(storage) or None, "the end of everything")
+
+
 def test_what_is_on_the_disk_is_what_the_policy_keeps(shared: Machine, tmp_path: Path) -> None:
     """After a search of several trials, and after each change of the policy; the records of all stay."""
     policy = Policy(2, 2, 1)
@@ -195,15 +211,4 @@ def test_what_the_master_may_not_touch_a_task_deletes(shared: Machine, tmp_path:
     text = SAVING.replace("core.init()", f"core.init(checkpoint_storage={str(elsewhere)!r})")
     x: Json = {"type": "categorical", "vals": [1.0]}
     number, _ = submit(shared, tmp_path, text, Policy(0, 0, 1), x=x, saves=3, files=1)
-    ended = outlast(shared, number)
-    assert ended.state == "COMPLETED", output(shared, ended.trials()[0])
-    _, checkpoints = all_of(shared, number)
-    latest = {max(checkpoints, key=lambda one: one.steps).uuid}
-    wait_for(lambda: on_disk(elsewhere) == latest or None, "the end of two checkpoints")
-    wait_for(
-        lambda: sorted(one.state for one in all_of(shared, number)[1]) == ["COMPLETED", "DELETED", "DELETED"] or None,
-        "their records to say so",
-    )
-    with shared.client() as client:
-        client.experiment(number).delete()
-    wait_for(lambda: not on_disk(elsewhere) or None, "the end of everything")
+    collected_and_deleted(shared, number, elsewhere)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tenax.jsonvalue import Json
-from tests.e2e.machine import Machine, machine, outlast, wait_for
-from tests.e2e.test_collecting import SAVING, all_of, on_disk
-from tests.e2e.trials import config, output, script
+from tests.e2e.machine import Machine, machine
+from tests.e2e.test_collecting import SAVING, collected_and_deleted
+from tests.e2e.trials import config, script
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
@@ -49,15 +49,4 @@ def test_a_place_that_the_master_does_not_see_is_cleared_by_a_task(
     )
     with place.client() as client:
         number = client.create_experiment(document, script(tmp_path / "code", code)).id
-    ended = outlast(place, number)
-    assert ended.state == "COMPLETED", output(place, ended.trials()[0])
-    _, checkpoints = all_of(place, number)
-    latest = {max(checkpoints, key=lambda one: one.steps).uuid}
-    wait_for(lambda: on_disk(storage) == latest or None, "the end of two checkpoints")
-    wait_for(
-        lambda: sorted(one.state for one in all_of(place, number)[1]) == ["COMPLETED", "DELETED", "DELETED"] or None,
-        "their records to say so",
-    )
-    with place.client() as client:
-        client.experiment(number).delete()
-    wait_for(lambda: not on_disk(storage) or None, "the end of everything")
+    collected_and_deleted(place, number, storage)
