@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from asyncpg import Connection
 
 from tenax.lifecycle.container import Ending
-from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict, decide_exit
+from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
+from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.master.last_words import in_its_own_words
 from tenax.master.store import logs, tasks
 from tenax.master.store.allocations import Allocation
@@ -21,7 +22,7 @@ async def attempt_ended(
     if task.state in ENDED or allocation.run_id != task.run_id:
         return
     ending = await in_its_own_words(conn, task.task_id, members, ending)
-    verdict = decide_exit(
+    verdict = decide_task_exit(
         TaskAttempt(task.state, ending, allocation.preemption, task.pausable, allocation.preemption_reason)
     )
     await tasks.conclude(conn, task, verdict)

@@ -166,11 +166,11 @@ async def test_reports_without_numbers_must_be_of_the_current_run(book: Book) ->
 
 async def test_many_reporters_at_once_share_transactions_and_lose_nothing(book: Book) -> None:
     """Reports of many trials at once are each there once, with far fewer transactions than reports."""
-    trials = [await book.trial() for _ in range(8)]
+    several = [await book.trial() for _ in range(8)]
     commits = await _commits(book)
-    await asyncio.gather(*(book.report(trial, "training", step, {"x": 1}) for trial in trials for step in range(50)))
+    await asyncio.gather(*(book.report(trial, "training", step, {"x": 1}) for trial in several for step in range(50)))
     assert await _commits(book) - commits < 100
-    for trial in trials:
+    for trial in several:
         assert [report.step for report in await book.reports(trial)] == list(range(50))
 
 
