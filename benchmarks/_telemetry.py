@@ -28,7 +28,7 @@ import asyncpg
 import uvloop
 
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.tokens import allocation_token, token_hash
+from tenax.master.access.task_tokens import allocation_token, token_hash
 
 ROOT = Path(__file__).resolve().parent.parent
 _CONFIG = {"searcher": {"name": "single", "metric": "loss", "smaller_is_better": True}}

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tenax"
-PURE = ("search", "scheduler", "lifecycle")
+PURE = ("search", "scheduler", "lifecycle", "master/telemetry")
 MAX_FILE = 500
 MAX_FUNCTION = 60
 
@@ -66,7 +66,7 @@ def test_only_the_store_speaks_sql() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.attr}"
         for path in _files("src/tenax/master")
-        if path.parent != SOURCE / "master" / "store"
+        if SOURCE / "master" / "store" not in path.parents
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr in sending and _is_connection(node.value)
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.main import run
-from tenax.client.tokens import TokenStore
+from tenax.client.connection.saved_logins import TokenStore
 from tests.client.conftest import VARIABLES
 from tests.kits.pretend_master import PretendMaster
 

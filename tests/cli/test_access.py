@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from tenax.cli import exits
-from tenax.client.tokens import TokenStore
-from tenax.wire.api.users import hashed_password
+from tenax.cli.console import exits
+from tenax.client.connection.saved_logins import TokenStore
+from tenax.master.access.passwords import hashed_password
 from tests.cli.conftest import Tenax
 from tests.kits.pretend_master import PretendMaster, refused
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.cli import exits
+from tenax.cli.console import exits
 from tests.cli.conftest import Tenax
 from tests.kits.pretend_master import PretendMaster, Reply, refused
 

@@ -12,7 +12,7 @@ import click
 import pytest
 from click.shell_completion import BashComplete
 
-from tenax.cli.completion import LISTERS, VARIABLE, kind_of
+from tenax.cli.console.completion import LISTERS, VARIABLE, kind_of
 from tenax.cli.main import cli
 from tests.cli.conftest import Tenax
 from tests.docs.side_by_side import ours

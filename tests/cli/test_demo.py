@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tenax.cli import exits
+from tenax.cli.console import exits
 
 TENAX = str(Path(sys.executable).with_name("tenax"))
 

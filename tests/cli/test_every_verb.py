@@ -9,7 +9,7 @@ import sys
 import click
 import pytest
 
-from tenax.cli.lazy import Command
+from tenax.cli.console.lazy import Command
 from tests.cli.conftest import Tenax
 from tests.docs.side_by_side import ours
 from tests.kits.pretend_master import PretendMaster

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.cli import exits
+from tenax.cli.console import exits
 from tests.cli.conftest import Tenax
 from tests.cli.test_commands import experiment, serve, trial
 from tests.kits.pretend_master import PretendMaster, refused

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.cli import exits
+from tenax.cli.console import exits
 from tests.e2e.machine import ROOT, Machine, machine
 
 NOOP = ROOT / "examples" / "noop"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.cli import output
-from tenax.cli.layout import Column, below, cut, fit, width
+from tenax.cli.console import output
+from tenax.cli.console.layout import Column, below, cut, fit, width
 
 UUID = "61bc92fd-bd5f-46ce-b037-e5664957df9d"
 WAITS = "waits for 1 free slot in pool default: 2 in use or promised, 0 free on 1 agent"

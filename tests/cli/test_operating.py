@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tenax.cli import exits
+from tenax.cli.console import exits
 from tenax.client import Client
 from tests.cli.conftest import Tenax
 from tests.kits.pretend_master import PretendMaster, Reply, refused

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.client.address import FALLBACK, canonical, local_cluster_at, master_url
+from tenax.client.connection.address import FALLBACK, canonical, local_cluster_at, master_url
 from tenax.errors import InvalidInput
 from tenax.local.state_dir import StateDir, write_json
 

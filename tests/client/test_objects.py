@@ -12,8 +12,8 @@ import pytest
 
 from tenax.client import Client, reading
 from tenax.client.checkpoints import Checkpoint, storage_directory
+from tenax.client.connection.session import BrokenStream, Session
 from tenax.client.experiments import Experiment
-from tenax.client.session import BrokenStream, Session
 from tenax.client.trials import Trial
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject

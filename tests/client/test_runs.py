@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tenax.cli.run_metadata import changed, leaves
+from tenax.cli.run import changed, leaves
 from tenax.client.runs import filter_text
 from tenax.client.trials import LogFilter
 from tenax.errors import InvalidInput

@@ -8,13 +8,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tenax.client import plainhttp, transport
-from tenax.client.login import hashed_password
-from tenax.client.session import BrokenStream, MasterFailed, Session, Unreachable, at
-from tenax.client.tokens import TokenStore, default_path
+from tenax.client.connection import plain_http, transport
+from tenax.client.connection.login import hashed_password
+from tenax.client.connection.saved_logins import TokenStore, default_path
+from tenax.client.connection.session import BrokenStream, MasterFailed, Session, Unreachable, at
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain
 from tenax.local.state_dir import StateDir, read_json, write_json
-from tenax.wire.api import users as wire
+from tenax.master.api.users import messages as users_messages
 from tests.kits.pretend_master import PretendMaster, Reply, refused
 
 LOGIN = "/api/v1/auth/login"
@@ -25,7 +25,7 @@ def session(master: PretendMaster, **options: object) -> Session:
     return Session(master.url, **{"patience": 0.0, **options})  # type: ignore[arg-type]
 
 
-@pytest.fixture(autouse=True, params=[httpx2, plainhttp], ids=["httpx2", "plain"])
+@pytest.fixture(autouse=True, params=[httpx2, plain_http], ids=["httpx2", "plain"])
 def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything here holds for either of those that carry requests."""
     monkeypatch.setattr(transport, "httpx2", request.param)
@@ -33,7 +33,7 @@ def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_salt_is_the_wires() -> None:
     """A password is hashed as the master expects it, and a blank one stays blank."""
-    assert hashed_password("secret") == wire.hashed_password("secret")
+    assert hashed_password("secret") == users_messages.hashed_password("secret")
     assert hashed_password("") == ""
 
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.client import quickjson
-from tenax.client.http1 import Connection, ProtocolError
+from tenax.client.connection import fast_json
+from tenax.client.connection.http1 import Connection, ProtocolError
 from tenax.client.task import Backoff, MasterAway, TaskClient, query_string
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound
 from tests.kits import task_master
@@ -321,10 +321,10 @@ def test_quickjson_round_trip(value: object) -> None:
     """What is written is one line of ASCII, is read back as it was, and is what ``json`` reads."""
     import json
 
-    text = quickjson.dumps(value)
+    text = fast_json.dumps(value)
     assert text.isascii()
     assert "\n" not in text
-    assert quickjson.loads(text) == json.loads(text) == value
+    assert fast_json.loads(text) == json.loads(text) == value
 
 
 @given(st.text(alphabet='{}[]",:0123456789.eE+- \ntrufalsn'))
@@ -336,17 +336,17 @@ def test_quickjson_reads_what_json_reads(text: str) -> None:
         expected = json.loads(text)
     except ValueError:
         with pytest.raises(ValueError):  # noqa: PT011
-            quickjson.loads(text)
+            fast_json.loads(text)
     else:
-        assert quickjson.loads(text) == expected
+        assert fast_json.loads(text) == expected
 
 
 def test_quickjson_refuses_nan() -> None:
     """NaN is no JSON: it is refused in writing and understood in reading."""
     for value in (float("nan"), float("inf"), {"a": [float("-inf")]}):
         with pytest.raises(ValueError, match="Out of range"):
-            quickjson.dumps(value)
-    assert str(quickjson.loads("[NaN, -Infinity]")) == "[nan, -inf]"
+            fast_json.dumps(value)
+    assert str(fast_json.loads("[NaN, -Infinity]")) == "[nan, -inf]"
 
 
 def test_client_serves_two_threads(master: TaskMaster) -> None:

@@ -6,7 +6,7 @@ import json
 import stat
 from pathlib import Path
 
-from tenax.client.tokens import TokenStore
+from tenax.client.connection.saved_logins import TokenStore
 
 
 def test_last_login_is_used(tmp_path: Path) -> None:

@@ -12,18 +12,13 @@ from typing import Any
 import pytest
 
 from tenax.config import container_defaults, parse_experiment
-from tenax.config import schema_environment as environment
-from tenax.config import schema_hyperparameters as hyperparameters
-from tenax.config import schema_logs as logs
-from tenax.config import schema_resources as resources
-from tenax.config import schema_searcher as searcher
-from tenax.config import schema_storage as storage
-from tenax.config.lengths import LENGTH, POSITIVE_LENGTH
 from tenax.config.problems import Path, Report
 from tenax.config.resolve import Layers
-from tenax.config.schema_command import COMMAND
-from tenax.config.schema_experiment import EXPERIMENT
-from tenax.config.schema_legacy import PROFILING, SECURITY
+from tenax.config.schema import environment, hyperparameters, logs, resources, searcher, storage
+from tenax.config.schema.command import COMMAND
+from tenax.config.schema.experiment import EXPERIMENT
+from tenax.config.schema.legacy import PROFILING, SECURITY
+from tenax.config.schema.lengths import LENGTH, POSITIVE_LENGTH
 from tenax.config.shapes import Shape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tenax.config import ConfigError, Layers, PoolLayer
 from tenax.config.command import ResolvedCommand, command_wishes, parse_command
-from tenax.config.schema_command import COMMAND
+from tenax.config.schema.command import COMMAND
 from tenax.config.templates import check_template, for_struct
 from tenax.jsonvalue import JsonObject
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tenax.config import ConfigError, Layers, parse_experiment, stored_experiment, without_secrets
 from tenax.config.container_defaults import CONTAINER_DEFAULTS
 from tenax.config.problems import Path, Report
-from tenax.config.schema_command import COMMAND
-from tenax.config.schema_experiment import EXPERIMENT
+from tenax.config.schema.command import COMMAND
+from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.shapes import Respelled, Shape
 from tenax.config.structs import Struct, Tagged
 from tenax.jsonvalue import Json, JsonObject

@@ -8,8 +8,8 @@ import pytest
 
 from tenax.config import ConfigError, Layers, PoolLayer, parse_experiment, stored_experiment, wishes_of, without_secrets
 from tenax.config.resolve import ResolvedExperiment
-from tenax.config.schema_searcher import END_OF_LIFE
-from tenax.config.schema_storage import S3, SharedFs
+from tenax.config.schema.searcher import END_OF_LIFE
+from tenax.config.schema.storage import S3, SharedFs
 from tenax.jsonvalue import JsonObject
 from tenax.search import config as search
 

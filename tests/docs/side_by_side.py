@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from tenax.cli.lazy import Group
+from tenax.cli.console.lazy import Group
 from tenax.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
+from tenax.cli.console.reference import page
 from tenax.cli.main import cli
-from tenax.cli.reference import page
 from tenax.cli.servers import ServerGroup
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +55,7 @@ def resolve(words: list[str]) -> tuple[click.Command, list[str]]:
 
 
 def test_command_page() -> None:
-    """docs/cli.md is what the commands say about themselves: python -m tenax.cli.reference > docs/cli.md."""
+    """docs/cli.md is what the commands say about themselves: python -m tenax.cli.console.reference > docs/cli.md."""
     assert (ROOT / "docs" / "cli.md").read_text() == page()
 
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from tenax.config import ConfigError, parse_experiment
 from tenax.config.agent import AgentSettings
 from tenax.config.master import MasterSettings
-from tenax.config.schema_experiment import EXPERIMENT
-from tenax.config.schema_legacy import IGNORED_SECTIONS
+from tenax.config.schema.experiment import EXPERIMENT
+from tenax.config.schema.legacy import IGNORED_SECTIONS
 from tenax.jsonvalue import JsonObject
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "migrate-from-determined.md").read_text()

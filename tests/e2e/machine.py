@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tenax.client.connect import Client
+from tenax.client.connection.session import Session
 from tenax.client.experiments import Experiment
-from tenax.client.session import Session
 from tenax.errors import TenaxError
 from tenax.jsonvalue import Json
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncpg
 import numpy as np
 
-from tenax.master.store.packing import unpack_integers, unpack_present, unpack_values
+from tenax.master.store.metrics.packing import unpack_integers, unpack_present, unpack_values
 from tests.e2e.books import Row
 from tests.e2e.machine import Machine, wait_for
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tenax.client.checkpoints import Checkpoint
+from tenax.client.checkpoints import Checkpoint, Policy
 from tenax.client.experiments import Experiment
-from tenax.client.garbage import Policy
 from tenax.jsonvalue import Json
 from tests.e2e.machine import Machine, outlast, wait_for
 from tests.e2e.trials import config, output, script

@@ -22,14 +22,14 @@ from argon2 import PasswordHasher, profiles
 from fastapi import FastAPI
 
 from tenax.config.master import LogSettings, MasterSettings
+from tenax.master.access.bootstrap import CREDENTIALS_FILE, bootstrap
+from tenax.master.access.passwords import Passwords
+from tenax.master.access.task_tokens import allocation_token, token_hash
 from tenax.master.app import create_app
-from tenax.master.bootstrap import CREDENTIALS_FILE, bootstrap
 from tenax.master.context import Master
-from tenax.master.log_setup import set_up
-from tenax.master.passwords import Passwords
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener, notify
-from tenax.master.tokens import allocation_token, token_hash
+from tenax.master.observability.log import set_up
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener, notify
 
 set_up(LogSettings(level="warning", color=False))
 
@@ -152,7 +152,7 @@ async def answering(database: Database, settings: MasterSettings) -> AsyncIterat
     made = Api(master, app, nobody, nobody, nobody, password, [nobody])
     try:
         await listener.connected()
-        async with master.intake.running():
+        async with master.running():
             made.admin = await made.login("admin", password)
             made.user = await made.login("determined", password)
             yield made

@@ -17,8 +17,8 @@ import asyncpg
 import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database import Database, prepare
-from tenax.master.store.migrate import migrate
+from tenax.master.store.database.connection import Database, prepare
+from tenax.master.store.database.migrate import migrate
 
 _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB"}
 

@@ -10,10 +10,12 @@ from asyncpg import Connection
 from tenax.ids import RequestId
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Container, ContainerState, Ending, Want
-from tenax.master.store import agents, containers, trials
-from tenax.master.store.queries import load
-from tenax.master.store.trials import Size
-from tenax.master.tokens import token_hash
+from tenax.master.access.task_tokens import token_hash
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.allocations import containers
+from tenax.master.store.database.queries import load
+from tenax.master.store.trials import rows as trials
+from tenax.master.store.trials.rows import Size
 from tenax.search.journal import Create
 from tenax.wire.agents import Hello, SlotInfo
 

@@ -18,7 +18,7 @@ from typing import cast
 from asyncpg import Connection
 
 from tenax.master.context import Master
-from tenax.master.store.database import Database, translated
+from tenax.master.store.database.connection import Database, translated
 
 
 class Sandbox:

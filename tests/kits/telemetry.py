@@ -20,17 +20,18 @@ from tenax.config.master import BudgetSettings
 from tenax.ids import RequestId, allocation_id
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.ingest.intake import Intake
-from tenax.master.ingest.log_search import Filters, Found
-from tenax.master.ingest.log_stream import Wanted, read
-from tenax.master.ingest.reports import from_values
-from tenax.master.ingest.values import Item, Refused
-from tenax.master.store import series, summaries, trials
-from tenax.master.store.database import Database
-from tenax.master.store.metrics import Metrics
-from tenax.master.store.series import Reported
-from tenax.master.store.sessions import TaskOf
-from tenax.master.store.users import User
-from tenax.master.store.wakeups import Listener
+from tenax.master.reading.log_search import Filters, Found
+from tenax.master.reading.log_stream import LogReads, Wanted, read
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener
+from tenax.master.store.metrics import series, summaries
+from tenax.master.store.metrics.rows import Metrics
+from tenax.master.store.metrics.series import Reported
+from tenax.master.store.trials import rows as trials
+from tenax.master.store.users.rows import User
+from tenax.master.store.users.sessions import TaskOf
+from tenax.master.telemetry.reports import from_values
+from tenax.master.telemetry.values import Item, Refused
 from tenax.search.journal import Create
 
 SINGLE: JsonObject = {"name": "single", "metric": "loss", "smaller_is_better": True}
@@ -165,7 +166,9 @@ class Book:
         found: list[Found] = []
         wanted = asked or Wanted(Filters())
         listener = Listener(self.database)
-        async for some in read(self.intake.log_reads, listener, self.intake.threads, task_id, wanted, asyncio.Event()):
+        async for some in read(
+            LogReads(self.database), listener, self.intake.threads, task_id, wanted, asyncio.Event()
+        ):
             found += some
         return found
 

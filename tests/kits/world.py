@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tenax.master.tokens import token_hash
+from tenax.master.access.task_tokens import token_hash
 from tests.kits.api import Api, Client
 from tests.kits.rows import add_agent, add_trial, run_attempt
 

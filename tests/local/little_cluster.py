@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tenax.errors import TenaxError
 from tenax.local.state_dir import StateDir
-from tenax.local.supervise import Supervisor
-from tenax.local.supervise_options import Options, save_options
-from tenax.local.supervise_services import ServerProcess, Service
+from tenax.local.supervise.options import Options, save_options
+from tenax.local.supervise.services import ServerProcess, Service
+from tenax.local.supervise.supervisor import Supervisor
 
 
 def service(state: StateDir, argument: str) -> Service:

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from tenax.local.state_dir import StateDir, number_of
-from tenax.local.supervise import Backoff
-from tenax.local.supervise_control import Glance, glance
+from tenax.local.supervise.control import Glance, glance
+from tenax.local.supervise.supervisor import Backoff
 
 SERVE = "import os, pathlib, signal; pathlib.Path(os.environ['READY']).touch(); signal.pause()"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SERVE

@@ -14,10 +14,10 @@ import pytest
 
 from tenax.errors import UserError
 from tenax.local.state_dir import ROOTS_DEFAULT, CannotServe, StateDir, default_root, read_json, write_json
-from tenax.local.supervise_cluster import PortTaken, free_port, plan, refuse_taken_port
-from tenax.local.supervise_control import AlreadyUp, glance, prepare
-from tenax.local.supervise_logs import open_log, rotate, tail
-from tenax.local.supervise_options import Options, load_options, save_options
+from tenax.local.supervise.cluster import PortTaken, free_port, plan, refuse_taken_port
+from tenax.local.supervise.control import AlreadyUp, glance, prepare
+from tenax.local.supervise.logs import open_log, rotate, tail
+from tenax.local.supervise.options import Options, load_options, save_options
 
 
 @pytest.fixture

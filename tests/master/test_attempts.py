@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tenax.lifecycle.container import ContainerState, Ending
-from tenax.master import attempts
-from tenax.master.store.database import Database
+from tenax.master.allocations import events as allocation_events
+from tenax.master.store.database.connection import Database
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
 
@@ -18,7 +18,7 @@ async def gang(database: Database) -> Attempt:
 
 async def exits(database: Database, container_id: str, code: int) -> None:
     async with database.transaction() as conn:
-        await attempts.member_reported(conn, container_id, ContainerState.TERMINATED, Ending(code), "")
+        await allocation_events.member_reported(conn, container_id, ContainerState.TERMINATED, Ending(code), "")
 
 
 async def wants(database: Database, attempt: Attempt) -> list[str]:
@@ -35,7 +35,7 @@ async def test_a_daemon_that_says_so_late_ends_all_the_same(database: Database) 
     await exits(database, attempt.containers[0], 0)
     assert await wants(database, attempt) == ["GONE", "RUN"]
     async with database.transaction() as conn:
-        await attempts.mark_daemon(conn, attempt.allocation_id, attempt.containers[1])
+        await allocation_events.mark_daemon(conn, attempt.allocation_id, attempt.containers[1])
     assert await wants(database, attempt) == ["GONE", "KILL"]
 
 
@@ -44,7 +44,7 @@ async def test_a_daemon_ends_when_all_others_have(database: Database) -> None:
     attempt = await gang(database)
     for _ in range(2):
         async with database.transaction() as conn:
-            await attempts.mark_daemon(conn, attempt.allocation_id, attempt.containers[1])
+            await allocation_events.mark_daemon(conn, attempt.allocation_id, attempt.containers[1])
     assert await wants(database, attempt) == ["RUN", "RUN"]
     await exits(database, attempt.containers[0], 0)
     assert await wants(database, attempt) == ["GONE", "KILL"]
@@ -59,6 +59,6 @@ async def test_a_member_that_fails_ends_one_that_has_not_started(database: Datab
     assert await wants(database, attempt) == ["GONE", "KILL"]
     async with database.transaction() as conn:
         stopped = Ending(reason="stopped before it was started")
-        await attempts.member_reported(conn, attempt.containers[1], ContainerState.TERMINATED, stopped, "")
+        await allocation_events.member_reported(conn, attempt.containers[1], ContainerState.TERMINATED, stopped, "")
         assert await conn.fetchval("select state from allocations") == "TERMINATED"
         assert await conn.fetchval("select restarts from trials") == 1

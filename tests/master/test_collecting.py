@@ -11,13 +11,14 @@ import pytest
 
 from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master import clearing
-from tenax.master.loops.collecting import Collecting
-from tenax.master.loops.deleting import Deleting
+from tenax.master.checkpoints import removal
+from tenax.master.checkpoints.files import Place, delete_checkpoint
+from tenax.master.loops.checkpoint_gc import Collecting
+from tenax.master.loops.deletion import Deleting
 from tenax.master.loops.loop import Desk
-from tenax.master.reach import Place, delete_checkpoint
-from tenax.master.store import garbage, leases
-from tenax.master.store.wakeups import Woken
+from tenax.master.store.checkpoints import garbage
+from tenax.master.store.database import leases
+from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api
 from tests.kits.rows import add_trial
 from tests.master.api.test_allocations import Running, running
@@ -204,7 +205,7 @@ async def test_a_master_that_ends_in_between_loses_nothing(
             delete_checkpoint(place, name, globs)
         raise Killed
 
-    monkeypatch.setattr(clearing, "delete_checkpoint", ends)
+    monkeypatch.setattr(removal, "delete_checkpoint", ends)
     await collect(api, desk)
     assert (await shown(api, 2))["state"] == "STATE_COMPLETED"
     assert "kept are" in str((await shown(api, 2))["going"])

@@ -12,9 +12,11 @@ from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.lifecycle.trial import Wish
-from tenax.master.continuing import check_offered, continued, overlaid
-from tenax.master.store import continuing, experiments, trials
-from tenax.master.store.database import Database
+from tenax.master.store.database.connection import Database
+from tenax.master.store.experiments import continuing
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.trials import rows as trials
+from tenax.master.submission.continuing import check_offered, continued, overlaid
 from tenax.wire.agents import ContainerSpec
 from tests.kits.pretend_agent import Script
 from tests.master.test_whole_search import ASHA, Cluster, running, submit

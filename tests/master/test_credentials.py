@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from tenax.errors import NotAuthenticated
-from tenax.master.api.routing import Allow
-from tenax.master.auth import Credential
-from tenax.master.credentials import KEEP_S, MOST_KEPT, Credentials
-from tenax.master.store.wakeups import Listener
+from tenax.master.access.authorization import Allow, Credential
+from tenax.master.access.credentials import KEEP_S, MOST_KEPT, Credentials
+from tenax.master.store.database.wakeups import Listener
 from tests.kits.api import Api
 from tests.master.api.test_allocations import running
 from tests.master.api.test_task_tokens import ended
@@ -100,7 +99,7 @@ async def test_a_connection_that_was_lost_forgets_everything(api: Api) -> None:
 
 async def test_what_is_remembered_is_bounded(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest go first, and leave nothing behind."""
-    monkeypatch.setattr("tenax.master.credentials.MOST_KEPT", 3)
+    monkeypatch.setattr("tenax.master.access.credentials.MOST_KEPT", 3)
     assert MOST_KEPT >= 1000
     credentials = Credentials(api.master.db, Listener(api.master.db))
     for _ in range(5):

@@ -13,14 +13,13 @@ import pytest
 
 from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, TooOften
-from tenax.master.api.paging import Window
-from tenax.master.bootstrap import JOIN_FILE, join_token
-from tenax.master.code import pack
-from tenax.master.passwords import Passwords, as_sent
-from tenax.master.throttle import FORGET_S, FREE, LONGEST_WAIT_S, MOST_KEPT, Throttle
-from tenax.wire.api.experiments import File
-from tenax.wire.api.message import OrderBy
-from tenax.wire.api.users import hashed_password
+from tenax.master.access.bootstrap import JOIN_FILE, join_token
+from tenax.master.access.login_throttle import FORGET_S, FREE, LONGEST_WAIT_S, MOST_KEPT, Throttle
+from tenax.master.access.passwords import Passwords, as_sent, hashed_password
+from tenax.master.api.http.paging import Window
+from tenax.master.submission.code import pack
+from tenax.master.submission.messages import File
+from tenax.wire.message import OrderBy
 from tests.kits.api import CHEAP
 
 

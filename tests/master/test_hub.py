@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenax.master import attempts
-from tenax.master.hub import Hub
-from tenax.master.store import cluster
-from tenax.master.store.cluster import Cluster
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener, notify
+from tenax.master.agents.hub import Hub
+from tenax.master.allocations import events as allocation_events
+from tenax.master.store.cluster import rows as cluster
+from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener, notify
 from tenax.wire.agents import (
     PROTOCOL,
     ContainerReport,
@@ -189,14 +189,14 @@ async def test_an_unknown_container_is_to_go_at_once(place: Place) -> None:
 @pytest.mark.timeout(30)
 async def test_a_report_that_fails_is_tried_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the next sign of life of its agent; what else the agent says is taken meanwhile."""
-    apply, failures = attempts.member_reported, ["once"]
+    apply, failures = allocation_events.member_reported, ["once"]
 
     async def failing(*arguments: Any, **more: Any) -> bool:
         if failures:
             raise RuntimeError(failures.pop())
         return await apply(*arguments, **more)
 
-    monkeypatch.setattr(attempts, "member_reported", failing)
+    monkeypatch.setattr(allocation_events, "member_reported", failing)
     talk = place.connect("a1")
     talk.hello(talk.report(place.container, "exited", code=0))
     await talk.wants()

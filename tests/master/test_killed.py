@@ -11,13 +11,14 @@ from asyncpg import Connection
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.lifecycle.silence import Watch
 from tenax.master.loops.loop import Desk
-from tenax.master.loops.rescuing import UNMANAGED_WAIT_S, Rescuing
-from tenax.master.loops.telling import Telling
-from tenax.master.store import leases, unmanaged
-from tenax.master.store.database import Database, now
-from tenax.master.store.leases import Lease
-from tenax.master.store.wakeups import Woken
-from tenax.master.webhook_sender import Sender
+from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Rescuing
+from tenax.master.loops.webhook_delivery import Telling
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import Database, now
+from tenax.master.store.database.leases import Lease
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.experiments import unmanaged
+from tenax.master.webhooks.sender import Sender
 from tests.kits.api import Api
 from tests.kits.receiver import Receiver, receiving
 from tests.master.api.test_unmanaged import state, trial

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.master.last_words import exception_line, explained
+from tenax.master.allocations.exit_reason import exception_line, explained
 
 TRACEBACK = [
     "Traceback (most recent call last):",

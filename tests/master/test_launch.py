@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.lifecycle.task import TaskKind, TaskState
-from tenax.master.launch import launch_task, own_config
-from tenax.master.loops.launching import Launching
 from tenax.master.loops.loop import Desk
-from tenax.master.store import agents, leases, tasks
-from tenax.master.store.database import Database
-from tenax.master.store.queries import load
-from tenax.master.store.tasks import PlacedFile
-from tenax.master.store.wakeups import Woken
+from tenax.master.loops.reconcile_tasks import Launching
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.tasks import rows as tasks
+from tenax.master.store.tasks.rows import PlacedFile
+from tenax.master.submission.launch import launch_task, own_config
 from tests.kits.rows import add_agent, add_experiment
 
 SETTINGS = MasterSettings(

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tenax.errors import NotFound
-from tenax.master.looks import Looks
+from tenax.master.concurrency.single_flight import Looks
 
 
 class Slow:

@@ -11,8 +11,8 @@ import pytest
 from tenax.errors import Stale
 from tenax.master.loops import loop as loops
 from tenax.master.loops.loop import Desk, each, run
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener, Woken, notify
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener, Woken, notify
 
 Pass = Callable[[int, Woken], Awaitable[float | None]]
 

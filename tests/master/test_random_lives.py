@@ -16,12 +16,19 @@ from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.lifecycle.trial import Wish
-from tenax.master import attempts, loops
-from tenax.master.hub import Hub
-from tenax.master.store import agents, allocations, barriers, cluster, experiments, projects, telemetry, trials
-from tenax.master.store.cluster import Cluster
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener
+from tenax.master import loops
+from tenax.master.agents.hub import Hub
+from tenax.master.allocations import events as allocation_events
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.allocations import barriers
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.cluster import rows as cluster
+from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.trials import rows as trials
+from tenax.master.store.workspaces import projects
 from tenax.wire.agents import ContainerSpec
 from tests.kits.pretend_agent import PretendAgent
 from tests.master.test_whole_search import ASHA, Stop, report, submit
@@ -74,7 +81,7 @@ class World:
             lost = await agents.live_containers(conn, name)
         for container_id in lost:
             async with self.db.transaction() as conn:
-                await attempts.member_lost(conn, container_id, "node lost")
+                await allocation_events.member_lost(conn, container_id, "node lost")
 
     # Containers
 
@@ -93,7 +100,7 @@ class World:
                 return 1
             if luck < 0.03:
                 async with self.db.transaction() as conn:
-                    await telemetry.set_invalid_hp(conn, trial_id, run_id)
+                    await trials.set_invalid_hp(conn, trial_id, run_id)
                     await experiments.announce(conn, int(spec.env["DET_EXPERIMENT_ID"]))
             if luck < 0.6 and await self._leaves(spec.allocation_id):
                 return 0

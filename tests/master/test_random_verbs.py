@@ -23,11 +23,11 @@ import pytest
 import structlog
 
 from tenax.master import loops
-from tenax.master.hub import Hub
-from tenax.master.store import agents
-from tenax.master.store import database as store_database
-from tenax.master.store.database import Database
-from tenax.master.tokens import allocation_token
+from tenax.master.access.task_tokens import allocation_token
+from tenax.master.agents.hub import Hub
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.database import connection as store_database
+from tenax.master.store.database.connection import Database
 from tenax.wire.agents import ContainerSpec
 from tests.kits.api import Api, Client, answering, settings_in
 from tests.kits.pretend_agent import PretendAgent

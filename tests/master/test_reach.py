@@ -10,14 +10,7 @@ import pytest
 
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master.reach import (
-    Place,
-    delete_checkpoint,
-    delete_tensorboard,
-    files_of,
-    is_empty,
-    place_of,
-)
+from tenax.master.checkpoints.files import Place, delete_checkpoint, delete_tensorboard, files_of, is_empty, place_of
 from tenax.storage.port import StorageFailed
 
 UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0001"

@@ -9,10 +9,11 @@ from asyncpg import Connection
 
 from tenax.lifecycle.silence import Watch
 from tenax.master.loops.loop import Desk
-from tenax.master.loops.rescuing import Rescuing
-from tenax.master.store import agents, leases
-from tenax.master.store.database import Database, now
-from tenax.master.store.wakeups import Woken
+from tenax.master.loops.timeouts import Rescuing
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import Database, now
+from tenax.master.store.database.wakeups import Woken
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
 WAIT_S = 25.0

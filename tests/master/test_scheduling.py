@@ -12,11 +12,13 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.master.loops import scheduling
 from tenax.master.loops.loop import Desk
 from tenax.master.loops.scheduling import Scheduling
-from tenax.master.pool_rules import rules
-from tenax.master.store import allocations, leases, placements
-from tenax.master.store.containers import FREED
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Woken
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.containers import FREED
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.queue import placements
+from tenax.master.store.queue.pools import rules
 from tenax.scheduler.snapshot import Fitting, PoolRules
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
 

@@ -17,10 +17,12 @@ from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.errors import InvalidInput
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.loops.loop import Desk, run
-from tenax.master.loops.telling import Telling
-from tenax.master.store import experiments, leases, webhook_events
-from tenax.master.store.wakeups import Woken
-from tenax.master.webhook_sender import Sender, check_url, signature
+from tenax.master.loops.webhook_delivery import Telling
+from tenax.master.store.database import leases
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.webhooks import events as webhook_events
+from tenax.master.webhooks.sender import Sender, check_url, signature
 from tests.kits.api import Api
 from tests.kits.receiver import Receiver, receiving
 from tests.kits.rows import add_trial

@@ -6,10 +6,12 @@ import asyncio
 
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.loops.loop import Desk
-from tenax.master.loops.tending import Tending
-from tenax.master.store import containers, experiments, leases
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Woken
+from tenax.master.loops.reconcile_experiments import Tending
+from tenax.master.store.allocations import containers
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.experiments import rows as experiments
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
 
 #: As soon as somebody waits for a lock of another, which waits in turn.

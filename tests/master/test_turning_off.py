@@ -9,10 +9,12 @@ import pytest
 from tenax.errors import NotNow, Stale
 from tenax.ids import AgentId, AllocationId, SlotId
 from tenax.jsonvalue import JsonObject
-from tenax.master import attempts
-from tenax.master.store import deletion, machines, placements
-from tenax.master.store.database import Database
-from tenax.master.store.placements import Credentials
+from tenax.master.allocations import events as allocation_events
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.database.connection import Database
+from tenax.master.store.experiments import deletion
+from tenax.master.store.queue import placements
+from tenax.master.store.queue.placements import Credentials
 from tenax.scheduler.snapshot import Member
 from tenax.wire.agents import ContainerSpec, WantGone
 from tests.kits.api import Api
@@ -56,7 +58,7 @@ async def until_waits(where: Cluster) -> str:
 
 async def turn(where: Cluster, state: str) -> None:
     async with where.db.transaction() as conn:
-        await machines.set_agent(conn, "one", state)
+        await agents.set_agent(conn, "one", state)
 
 
 @pytest.mark.timeout(60)
@@ -106,7 +108,7 @@ async def test_a_slot_that_is_turned_off_is_left_alone_by_others(database: Datab
         experiment = await submit(database, SINGLE)
         first = await hands.started.get()
         async with database.transaction() as conn:
-            await machines.set_slot(conn, "one", first.slots[0], enabled=False)
+            await agents.set_slot(conn, "one", first.slots[0], enabled=False)
         second = await hands.started.get()
         assert second.slots != first.slots
         hands.go_on.set()
@@ -122,12 +124,12 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
         name = await request_attempt(conn, await add_trial(conn, await add_experiment(conn)))
     async with database.transaction() as conn:
         if closing == "agent":
-            await machines.set_agent(conn, "a1", "DRAINING")
+            await agents.set_agent(conn, "a1", "DRAINING")
         elif closing == "slot":
-            await machines.set_slot(conn, "a1", 0, enabled=False, draining=True)
+            await agents.set_slot(conn, "a1", 0, enabled=False, draining=True)
         else:
             await conn.execute("update agent_presence set connected = false")
-            await machines.remove(conn, "a1")
+            await agents.remove(conn, "a1")
     members = [Member(AgentId("a1"), (SlotId(0),))]
     with pytest.raises(Stale):
         async with database.transaction() as conn:
@@ -143,15 +145,15 @@ async def test_an_agent_that_is_gone_for_good_can_be_removed(place: Place) -> No
     comes back under its name joins anew, is told what it still holds in vain, and nobody takes it for a copy's."""
     async with place.db.transaction() as conn:
         await conn.execute("update agent_presence set connected = false")
-        assert (await machines.standing(conn, "a1")).live == 1
+        assert (await agents.presence(conn, "a1")).live == 1
     with pytest.raises(Stale):
         async with place.db.transaction() as conn:
-            await machines.remove(conn, "a1")
+            await agents.remove(conn, "a1")
     assert await place.state() == "RUNNING"
     await lose(place)
     async with place.db.transaction() as conn:
         await conn.execute("update agents set revision = 50")
-        await machines.remove(conn, "a1")
+        await agents.remove(conn, "a1")
     async with place.db.transaction() as conn:
         assert await conn.fetchval("select count(*) from slots_in_use") == 0
         assert await conn.fetchval("select agent_id from usage") == "a1"
@@ -166,7 +168,7 @@ async def test_an_agent_that_is_gone_for_good_can_be_removed(place: Place) -> No
 
 async def lose(where: Place) -> None:
     async with where.db.transaction() as conn:
-        await attempts.member_lost(conn, where.container, "node lost")
+        await allocation_events.member_lost(conn, where.container, "node lost")
 
 
 async def test_what_was_to_be_deleted_no_longer_waits_for_an_agent_that_was_removed(place: Place) -> None:
@@ -178,7 +180,7 @@ async def test_what_was_to_be_deleted_no_longer_waits_for_an_agent_that_was_remo
         left = await deletion.remains(conn, number)
         assert left is not None
         assert left.held
-        await machines.remove(conn, "a1")
+        await agents.remove(conn, "a1")
         left = await deletion.remains(conn, number)
         assert left is not None
         assert not left.held
@@ -209,4 +211,4 @@ async def test_an_agent_that_came_back_meanwhile_is_not_removed(database: Databa
     async with database.transaction() as conn:
         await add_agent(conn, "a1")
         with pytest.raises(NotNow):
-            await machines.remove(conn, "a1")
+            await agents.remove(conn, "a1")

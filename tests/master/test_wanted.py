@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.specs import PoolDefaults, Tokens
-from tenax.master.wanted import want_of
+from tenax.master.agents.desired_state import want_of
+from tenax.master.agents.specs import PoolDefaults, Tokens
 from tenax.wire.agents import ContainerSpec, File, WantRun
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from tenax.wire.api.message import Document, Int64, Message, Timestamp
-from tenax.wire.api.users import hashed_password
+from tenax.master.access.passwords import hashed_password
+from tenax.wire.message import Document, Int64, Message, Timestamp
 
 
 class Inner(Message):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, List, Optional, Tuple
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, list_options, pass_access
+from tenax.cli.console import output
+from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.cli.servers import ServerGroup
 
 if TYPE_CHECKING:

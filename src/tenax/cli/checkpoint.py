@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.experiment_choice import EXPERIMENT
-from tenax.cli.lazy import Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.cli.experiment.choice import EXPERIMENT
 
 if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint

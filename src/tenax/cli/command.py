@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Optional, Tuple
 
 import click
 
-from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.commands import Command
@@ -72,7 +72,7 @@ def run(
 
     One word is a line for the shell: tenax cmd run 'make && ./train.sh'
     """
-    from tenax.cli.overrides import document_of
+    from tenax.cli.console.overrides import document_of
     from tenax.client.commands import run_command
     from tenax.client.workspaces import get_workspace
 
@@ -211,7 +211,7 @@ def describe(access: Access, command_id: str, as_json: bool) -> None:
 @pass_access
 def config(access: Access, command_id: str) -> None:
     """Print the configuration of a command, with every default, as YAML."""
-    from tenax.cli import yaml12
+    from tenax.cli.console import yaml12
     from tenax.client.commands import find_command
 
     print(yaml12.dump(find_command(access.session(), command_id).config, sort=True), end="")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Optional
 
 import click
 
-from tenax.cli import exits, output
+from tenax.cli.console import exits, output
 from tenax.client import reading
 from tenax.errors import InvalidInput
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
     from tenax.client.trials import Trial
     from tenax.local.state_dir import StateDir
-    from tenax.local.supervise_cluster import Cluster
+    from tenax.local.supervise.cluster import Cluster
 
 #: Below the root of a checkout.
 _EXAMPLE = Path("examples") / "digits"
@@ -68,7 +68,7 @@ class _Demo:
         self._code = code
 
     def run(self) -> int:
-        from tenax.cli.follow import Follower
+        from tenax.cli.console.follow import Follower
         from tenax.cli.up import session_of
         from tenax.client.context import read_context
         from tenax.client.experiments import create_experiment
@@ -87,7 +87,7 @@ class _Demo:
 
     def _up(self) -> Cluster:
         from tenax.cli.up import start
-        from tenax.local.supervise_control import prepare
+        from tenax.local.supervise.control import prepare
 
         cluster, lock = prepare(self._state, {"port": 0, "slots": "2"})
         if start(cluster, lock, hints=False) != exits.OK:
@@ -163,8 +163,8 @@ def _end_like_ctrl_c() -> None:
 
 
 def _stop(state: StateDir) -> None:
-    from tenax.cli.leftover import end_all
-    from tenax.local.supervise_control import stop
+    from tenax.cli.console.leftover import end_all
+    from tenax.local.supervise.control import stop
 
     stop(state, lambda message: None)
     end_all(state.agent, remove=True)

@@ -6,10 +6,10 @@ from typing import List, Optional, Sequence
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.lazy import Group
-from tenax.client.naming import number_or_name
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.client.reading import number_or_name
 
 
 @click.group(cls=Group, help="Groups of users. A group gives nobody a right.")

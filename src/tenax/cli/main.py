@@ -10,8 +10,8 @@ from typing import List, NoReturn, Optional
 import click
 
 from tenax import __version__
-from tenax.cli.access import Access
-from tenax.cli.lazy import Entry, Group
+from tenax.cli.console.lazy import Entry, Group
+from tenax.cli.console.options import Access
 
 #: Groups that Determined's users know keep the short names they have there.
 ENTRIES = {
@@ -19,7 +19,7 @@ ENTRIES = {
     "down": Entry("tenax.cli.up:down", "Stop the cluster on this machine."),
     "status": Entry("tenax.cli.up:status", "Show the cluster on this machine."),
     "demo": Entry("tenax.cli.demo:demo", "Run a small search on a cluster of its own, from start to end."),
-    "experiment": Entry("tenax.cli.experiment:group", "Create, watch and steer experiments.", ("e",)),
+    "experiment": Entry("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
     "trial": Entry("tenax.cli.trial:group", "Look at trials: metrics, logs, checkpoints.", ("t",)),
     "run": Entry("tenax.cli.run:group", "Find runs across experiments, and act on many at once.", ("r",)),
     "checkpoint": Entry("tenax.cli.checkpoint:group", "List and download checkpoints.", ("c",)),
@@ -29,7 +29,7 @@ ENTRIES = {
     "workspace": Entry("tenax.cli.workspace:group", "Keep projects and models apart.", ("w",)),
     "project": Entry("tenax.cli.project:group", "File experiments in projects.", ("p",)),
     "model": Entry("tenax.cli.model:group", "Register checkpoints as versions of models.", ("m",)),
-    "preview-search": Entry("tenax.cli.preview:preview_search", "Show what a search would do."),
+    "preview-search": Entry("tenax.cli.experiment.preview:preview_search", "Show what a search would do."),
     "queue": Entry("tenax.cli.queue:group", "Look at the queue of jobs, and change it.", ("job", "j")),
     "agent": Entry("tenax.cli.agent:group", "List agents, turn them on and off, or run one here.", ("a",)),
     "slot": Entry("tenax.cli.slot:group", "List slots, turn them on and off.", ("s",)),
@@ -40,7 +40,9 @@ ENTRIES = {
     "token": Entry("tenax.cli.token:group", "Access tokens, for programs that log in.", ("tkn",)),
     "webhook": Entry("tenax.cli.webhook:group", "Tell other services what happens."),
     "master": Entry("tenax.cli.master:group", "Show the master, its settings and its log, or run one here."),
-    "completion": Entry("tenax.cli.completion:completion", "Print what a shell reads to complete commands and ids."),
+    "completion": Entry(
+        "tenax.cli.console.completion:completion", "Print what a shell reads to complete commands and ids."
+    ),
     "version": Entry("tenax.cli.master:version", "Show the versions of this client and of the master."),
 }
 
@@ -66,8 +68,8 @@ def main(arguments: Optional[List[str]] = None) -> NoReturn:
 
 
 def run(arguments: Optional[List[str]] = None) -> int:
-    """Run a command; its exit code (`tenax.cli.exits`)."""
-    from tenax.cli import exits
+    """Run a command; its exit code (`tenax.cli.console.exits`)."""
+    from tenax.cli.console import exits
 
     _make_printable()
     words = [_readable(word) for word in (sys.argv[1:] if arguments is None else arguments)]
@@ -106,8 +108,8 @@ def _readable(word: str) -> str:
 
 
 def _told(error: Exception) -> int:
-    from tenax.cli import exits
-    from tenax.cli.output import fail
+    from tenax.cli.console import exits
+    from tenax.cli.console.output import fail
     from tenax.errors import TenaxError
 
     if os.environ.get("TENAX_DEBUG"):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.models import Model, ModelVersion
@@ -365,6 +365,6 @@ def _show_version(version: ModelVersion) -> None:
 def _document(text: Optional[str]) -> Optional[JsonObject]:
     from pathlib import Path
 
-    from tenax.cli.overrides import parsed
+    from tenax.cli.console.overrides import parsed
 
     return None if text is None else parsed(text, Path("--metadata"))

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Dict, List, Tuple
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, list_options, name_filter, named, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
+    from tenax.client.connection.session import Session
     from tenax.client.pools import Pool
-    from tenax.client.session import Session
 
 
 @click.group(cls=Group, help="List resource pools, and keep them for workspaces.")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Callable, Optional, Sequence, Tuple, TypeVar
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.experiment_choice import what_and_state
-from tenax.cli.lazy import Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.cli.experiment.choice import what_and_state
 
 if TYPE_CHECKING:
     from tenax.client.projects import Project
@@ -122,7 +122,7 @@ def list_experiments(
     as_csv: bool,
 ) -> None:
     """List the experiments of a project, the newest first: yours, or with --all everybody's."""
-    from tenax.cli.experiment_view import show_list
+    from tenax.cli.experiment.view import show_list
     from tenax.client.users import whoami
 
     found = _found(access, which, project).experiments(

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, list_options, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, list_options, pass_access
 
 if TYPE_CHECKING:
+    from tenax.client.connection.session import Session
     from tenax.client.jobs import Job
-    from tenax.client.session import Session
     from tenax.jsonvalue import JsonObject
 
 

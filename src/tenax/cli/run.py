@@ -1,14 +1,20 @@
-"""``tenax run``: trials of many experiments in one table, and what is done to many at once."""
+"""``tenax run``: trials of many experiments in one table, and what is done to many at once.
+
+Metadata of a run on the command line: leaves by their paths, and a document with some of them changed.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Optional, Tuple
+import json
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 import click
 
-from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from tenax.client.runs import Outcome, Run
@@ -180,7 +186,6 @@ def move(access: Access, numbers: Tuple[int, ...], source_id: int, target_id: in
 @pass_access
 def metadata(access: Access, number: int, settings: Tuple[str, ...], unwanted: Tuple[str, ...], as_json: bool) -> None:
     """Show what was written about a run, or write it; team.lead=Ada goes into team."""
-    from tenax.cli.run_metadata import changed, leaves
     from tenax.client.trials import get_trial
 
     trial = get_trial(access.session(), number)
@@ -211,3 +216,50 @@ def _told(outcomes: List[Outcome], done: str) -> int:
         else:
             print(f"Run {one.id} {done}")
     return exits.FAILED if failed else exits.OK
+
+
+def leaves(document: JsonObject, prefix: str = "") -> List[Tuple[str, str]]:
+    """(path with dots, value) of each leaf."""
+    found: List[Tuple[str, str]] = []
+    for key, value in document.items():
+        if isinstance(value, dict) and value:
+            found += leaves(value, f"{prefix}{key}.")
+        else:
+            found.append((prefix + key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    return found
+
+
+def changed(document: JsonObject, settings: Sequence[str], unwanted: Sequence[str]) -> JsonObject:
+    """A copy with ``KEY=VALUE`` set and keys removed; a key is a path with dots. Raises InvalidInput."""
+    made: JsonObject = json.loads(json.dumps(document))
+    for setting in settings:
+        path, equals, text = setting.partition("=")
+        if not equals or not path:
+            raise InvalidInput(f"{setting!r} sets nothing: write KEY=VALUE")
+        *parents, name = path.split(".")
+        _inside(made, parents, path)[name] = _value(text)
+    for path in unwanted:
+        *parents, name = path.split(".")
+        if _inside(made, parents, path).pop(name, _ABSENT) is _ABSENT:
+            raise InvalidInput(f"there is no {path} to remove")
+    return made
+
+
+_ABSENT: JsonObject = {}
+
+
+def _inside(document: JsonObject, parents: Sequence[str], path: str) -> JsonObject:
+    for parent in parents:
+        inner = document.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            raise InvalidInput(f"{path}: {parent} is a value, and holds no keys")
+        document = inner
+    return document
+
+
+def _value(text: str) -> Json:
+    try:
+        value: Json = json.loads(text)
+    except ValueError:
+        return text
+    return value

@@ -8,7 +8,7 @@ from typing import List, NoReturn, Optional
 
 import click
 
-from tenax.cli.lazy import Group
+from tenax.cli.console.lazy import Group
 from tenax.errors import UserError
 
 

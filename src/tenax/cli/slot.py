@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Optional
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, list_options, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.jsonvalue import JsonObject
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 
 import click
 
-from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.commands import Command
@@ -124,7 +124,7 @@ def create(
     as_json: bool,
 ) -> int:
     """Create a generic task from the YAML file CONFIG."""
-    from tenax.cli.overrides import configuration
+    from tenax.cli.console.overrides import configuration
     from tenax.client.generic_tasks import create_task, find_task
 
     session = access.session()
@@ -173,7 +173,7 @@ def _created(task: Task, remarks: List[str], follow: bool, as_json: bool) -> int
 @pass_access
 def config(access: Access, task_id: str, as_json: bool) -> None:
     """Print the configuration of a task that is no trial's, with every default, as YAML."""
-    from tenax.cli import yaml12
+    from tenax.cli.console import yaml12
     from tenax.client.generic_tasks import find_task
 
     document = find_task(access.session(), task_id).config()

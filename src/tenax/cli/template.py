@@ -7,9 +7,9 @@ from typing import Tuple
 
 import click
 
-from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 _COLUMNS = (
     output.Column("NAME", cuts=True),
@@ -33,7 +33,7 @@ def group() -> None:
 @pass_access
 def list_(access: Access, name: str, workspace: str, details: bool, as_json: bool, as_csv: bool) -> None:
     """List templates by name."""
-    from tenax.cli import yaml12
+    from tenax.cli.console import yaml12
     from tenax.client.templates import list_templates
     from tenax.client.workspaces import get_workspace
 
@@ -61,7 +61,7 @@ def list_(access: Access, name: str, workspace: str, details: bool, as_json: boo
 @pass_access
 def describe(access: Access, template: str, as_json: bool) -> None:
     """Print the configuration of a template as YAML."""
-    from tenax.cli import yaml12
+    from tenax.cli.console import yaml12
     from tenax.client.templates import get_template
 
     found = get_template(access.session(), template)
@@ -78,7 +78,7 @@ def describe(access: Access, template: str, as_json: bool) -> None:
 @pass_access
 def create(access: Access, name: str, file: Path, workspace: str) -> None:
     """Make the template NAME from a YAML FILE."""
-    from tenax.cli.overrides import document_of
+    from tenax.cli.console.overrides import document_of
     from tenax.client.templates import create_template
     from tenax.client.workspaces import get_workspace
 
@@ -99,7 +99,7 @@ def set_value() -> None:
 @pass_access
 def set_config(access: Access, template: str, file: Path) -> None:
     """Replace the configuration of a template by a YAML FILE."""
-    from tenax.cli.overrides import document_of
+    from tenax.cli.console.overrides import document_of
     from tenax.client.templates import set_template_config
 
     set_template_config(access.session(), template, document_of(file))
@@ -112,7 +112,7 @@ def set_config(access: Access, template: str, file: Path) -> None:
 @pass_access
 def set_(access: Access, template: str, file: Path) -> None:
     """Make the template NAME from a YAML FILE, or replace its configuration where it is there."""
-    from tenax.cli.overrides import document_of
+    from tenax.cli.console.overrides import document_of
     from tenax.client.templates import create_template, set_template_config
     from tenax.errors import AlreadyExists
 

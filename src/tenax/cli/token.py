@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, List, Optional
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.access_tokens import AccessToken
@@ -98,7 +98,7 @@ def revoke(access: Access, numbers: List[int]) -> None:
 @pass_access
 def login(access: Access, token_stdin: bool) -> None:
     """Stay logged in on this machine with a token, which is asked for: arguments can be seen by everybody."""
-    from tenax.client.session import Session
+    from tenax.client.connection.session import Session
     from tenax.client.users import whoami
 
     if token_stdin:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 
 import click
 
-from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.experiment_choice import EXPERIMENT
-from tenax.cli.lazy import Group
-from tenax.cli.log_options import log_filter, log_options
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.log_options import log_filter, log_options
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.cli.experiment.choice import EXPERIMENT
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def list_(
         sign = 1.0 if found.smaller_is_better else -1.0
         ranked = [trial for trial in trials if trial.searcher_metric is not None]
         trials = sorted(ranked, key=lambda trial: sign * (trial.searcher_metric or 0.0))[:best]
-    from tenax.cli.experiment_view import trial_cells
+    from tenax.cli.experiment.view import trial_cells
 
     columns, rows = trial_cells(found.metric, trials, for_programs=as_csv)
     output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
@@ -268,6 +268,6 @@ def log_retention(access: Access, number: int, days: Optional[int], forever: boo
 @pass_access
 def support_bundle(access: Access, number: int, directory: Path) -> None:
     """Gather what someone else needs to see what became of a trial, in one archive."""
-    from tenax.cli.support_bundle import write
+    from tenax.cli.master import write
 
     print(write(access.session(), number, directory))

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Callable, List, Optional, TypeVar
 
 import click
 
-from tenax.cli import exits, output
-from tenax.cli.access import json_option
+from tenax.cli.console import exits, output
+from tenax.cli.console.options import json_option
 
 if TYPE_CHECKING:
     from tenax.client.agents import Agent
-    from tenax.client.session import Session
+    from tenax.client.connection.session import Session
     from tenax.local.state_dir import StateDir
-    from tenax.local.supervise_cluster import Cluster
+    from tenax.local.supervise.cluster import Cluster
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -78,7 +78,7 @@ def up(
     Everything lies in one directory. What is given here is remembered there, so that a later `tenax up` comes back at
     the same address; tasks that were left running are found again.
     """
-    from tenax.local.supervise_control import prepare
+    from tenax.local.supervise.control import prepare
 
     given: dict[str, object] = {"host": host, "port": port, "slots": slots, "agent": agent, "runtime": runtime}
     given["config"] = str(config.absolute()) if config is not None else None
@@ -89,8 +89,8 @@ def up(
 
 def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
     """Start a prepared cluster in the background, and tell how to use it; an exit code."""
-    from tenax.local.supervise_cluster import short_of_room
-    from tenax.local.supervise_control import launch, wait_until_up
+    from tenax.local.supervise.cluster import short_of_room
+    from tenax.local.supervise.control import launch, wait_until_up
 
     state = cluster.state
     launch(cluster, lock)
@@ -137,7 +137,7 @@ def _tell_what_is_next(cluster: Cluster) -> None:
 
 
 def _run_here(cluster: Cluster, lock: int) -> int:
-    from tenax.local.supervise_control import supervise
+    from tenax.local.supervise.control import supervise
 
     output.say(f"Starting in the foreground at {cluster.url}; Ctrl-C stops it.")
     return supervise(cluster.state, lock, to_terminal=sys.stderr.isatty())
@@ -165,20 +165,20 @@ def _agents_of(cluster: Cluster) -> List[Agent]:
 
 def session_of(state: StateDir, url: str) -> Session:
     """A session with the cluster of that directory, whatever the environment says."""
-    from tenax.client.session import Session
+    from tenax.client.connection.session import Session
 
     return Session(url, local=state)
 
 
 def _agent_keeps_ending(state: StateDir) -> bool:
     from tenax.local.state_dir import number_of
-    from tenax.local.supervise_control import glance
+    from tenax.local.supervise.control import glance
 
     return number_of(glance(state).services().get("agent", {}), "restarts") >= 2
 
 
 def _tell_about_the_agent(state: StateDir) -> None:
-    from tenax.local.supervise_logs import tail
+    from tenax.local.supervise.logs import tail
 
     output.warn(f"The agent has not joined yet, so nothing can run. The end of {state.log('agent')}:")
     output.say(tail(state.log("agent"), 8))
@@ -199,7 +199,7 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
     Tasks that run in processes or containers of their own run on, and are found again by the next `tenax up`;
     --kill-tasks ends them, which the next `tenax up` treats like a machine that was switched off.
     """
-    from tenax.local.supervise_control import glance, stop
+    from tenax.local.supervise.control import glance, stop
 
     state = state_of(directory)
     seen = glance(state)
@@ -233,7 +233,7 @@ def _running_containers(state: StateDir, url: str) -> int:
 
 def end_tasks(state: StateDir) -> int:
     """End what the agent of this directory left running; how many there were."""
-    from tenax.cli.leftover import end_all
+    from tenax.cli.console.leftover import end_all
 
     return end_all(state.agent)
 
@@ -246,7 +246,7 @@ def status(directory: Optional[Path], as_json: bool) -> int:
 
     The exit code is 0 while it is up and 3 otherwise.
     """
-    from tenax.local.supervise_control import glance
+    from tenax.local.supervise.control import glance
 
     state = state_of(directory)
     seen = glance(state)
@@ -270,8 +270,8 @@ def status(directory: Optional[Path], as_json: bool) -> int:
 
 def _warn_of_a_full_disk(state: StateDir) -> None:
     from tenax.errors import TenaxError
-    from tenax.local.supervise_cluster import plan, short_of_room
-    from tenax.local.supervise_options import load_options
+    from tenax.local.supervise.cluster import plan, short_of_room
+    from tenax.local.supervise.options import load_options
 
     # Settings that cannot be read any more are the next start's concern.
     with contextlib.suppress(TenaxError):
@@ -282,7 +282,7 @@ def _warn_of_a_full_disk(state: StateDir) -> None:
 
 def _show_services(state: StateDir) -> None:
     from tenax.local.state_dir import number_of, text_of
-    from tenax.local.supervise_control import glance
+    from tenax.local.supervise.control import glance
 
     columns = [
         output.Column("SERVER"),

@@ -9,9 +9,9 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, list_options, pass_access
-from tenax.cli.lazy import Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.jsonvalue import JsonObject
 
 #: What sums can be shown by: the word here, and the field of the answer.
@@ -49,13 +49,13 @@ def aggregated(
 
     Without dates: the last 30 days. Days without any are left out. With --csv all sums come, in seconds.
     """
-    from tenax.client import usage
+    from tenax.client import cluster
 
     start, end = _dates(start_date, end_date)
     if as_csv:
-        _pieces(usage.aggregated_csv(access.session(), start, end, monthly=monthly))
+        _pieces(cluster.aggregated_csv(access.session(), start, end, monthly=monthly))
         return
-    entries = usage.aggregated(access.session(), start, end, monthly=monthly)
+    entries = cluster.aggregated(access.session(), start, end, monthly=monthly)
     if as_json:
         output.document(list(entries))
         return
@@ -87,17 +87,17 @@ def raw(
 
     Without times: today and yesterday. With --csv also how long each one waited.
     """
-    from tenax.client import reading, usage
+    from tenax.client import cluster, reading
 
     now = datetime.datetime.now(datetime.timezone.utc)
     begins = after or (now.date() - datetime.timedelta(days=1)).isoformat()
     ends = before or now.isoformat()
     if as_csv:
-        _pieces(_only(usage.attempts_csv(access.session(), begins, ends), users, pools))
+        _pieces(_only(cluster.attempts_csv(access.session(), begins, ends), users, pools))
         return
     entries = [
         one
-        for one in usage.attempts(access.session(), begins, ends)
+        for one in cluster.attempts(access.session(), begins, ends)
         if (not users or one.get("username") in users) and (not pools or one.get("resourcePool") in pools)
     ]
     columns = [

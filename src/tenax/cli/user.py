@@ -8,10 +8,10 @@ from typing import Dict, List, Optional
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, pass_access
-from tenax.cli.lazy import Group
-from tenax.client.naming import number_or_name
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.client.reading import number_or_name
 
 _STDIN = "Read the password from standard input, for scripts."
 
@@ -42,7 +42,7 @@ def login(access: Access, name: Optional[str], password_stdin: bool) -> None:
 def logout(access: Access, everyone: bool) -> None:
     """Log out, and forget the login on this machine."""
     from tenax.client import users
-    from tenax.client.session import Session
+    from tenax.client.connection.session import Session
     from tenax.errors import NotAuthenticated
 
     session = access.session()

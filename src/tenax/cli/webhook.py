@@ -6,10 +6,10 @@ from typing import List, Optional, Tuple
 
 import click
 
-from tenax.cli import exits, output
-from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.lazy import Group
-from tenax.client.naming import number_or_name
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Group
+from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.client.reading import number_or_name
 
 _DELIVERY_STATES = ("WAITING", "DELIVERED", "FAILED")
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
 
 import click
 
-from tenax.cli import output
-from tenax.cli.access import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.lazy import Entry, Group
+from tenax.cli.console import output
+from tenax.cli.console.lazy import Entry, Group
+from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.workspaces import Workspace
@@ -269,7 +269,7 @@ def _given(settings: dict[str, object]) -> dict[str, object]:
 
 
 def _storage(text: object, file: object) -> Optional[JsonObject]:
-    from tenax.cli.overrides import document_of, parsed
+    from tenax.cli.console.overrides import document_of, parsed
 
     if isinstance(text, str) and isinstance(file, Path):
         raise click.UsageError("Give the storage as text or as a file, not both.")

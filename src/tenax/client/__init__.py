@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint
     from tenax.client.commands import Command
     from tenax.client.connect import Client
+    from tenax.client.connection.session import BrokenStream, Unreachable
     from tenax.client.experiments import Experiment
     from tenax.client.generic_tasks import Task
     from tenax.client.groups import Group
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from tenax.client.pools import Pool
     from tenax.client.projects import Project
     from tenax.client.runs import Run
-    from tenax.client.session import BrokenStream, Unreachable
     from tenax.client.templates import Template
     from tenax.client.trials import LogFilter, LogLine, Report, Trial
     from tenax.client.users import User

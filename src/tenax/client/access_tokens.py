@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import List, Optional, Sequence, Tuple
 
 from tenax.client import reading
-from tenax.client.session import Session, at
+from tenax.client.connection.session import Session, at
 from tenax.client.users import get_user, whoami
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject

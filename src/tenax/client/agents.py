@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import List, Optional, Tuple
 
 from tenax.client import reading
-from tenax.client.session import Session, at
+from tenax.client.connection.session import Session, at
 from tenax.jsonvalue import JsonObject
 
 

@@ -1,13 +1,16 @@
-"""The master's own: its settings, its log, the message that administrators show to everyone, log retention."""
+"""The master's own: its settings, its log, the message that administrators show to everyone, log retention.
+
+What slots were used for.
+"""
 
 from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import Dict, Iterator, Optional
+from typing import Dict, Iterator, List, Optional
 
 from tenax.client import reading
-from tenax.client.session import Session
+from tenax.client.connection.session import Session
 from tenax.jsonvalue import Json, JsonObject
 
 
@@ -86,3 +89,33 @@ def cleanup_logs(session: Session) -> int:
 def _next_line(session: Session) -> int:
     newest = list(session.lines("/api/v1/master/logs", {"offset": -1}))
     return reading.integer(reading.record(newest[-1], "logEntry"), "id") + 1 if newest else 0
+
+
+_MONTHLY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
+_DAILY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+
+
+def aggregated(session: Session, start: str, end: str, *, monthly: bool = False) -> List[JsonObject]:
+    """Slot seconds of each day or month from ``start`` to ``end`` (``2026-11-21``, ``2026-11``), both included."""
+    query = {"startDate": start, "endDate": end, "period": _MONTHLY if monthly else _DAILY}
+    return reading.records(session.get("/api/v1/resources/allocation/aggregated", query), "resourceEntries")
+
+
+def aggregated_csv(session: Session, start: str, end: str, *, monthly: bool = False) -> Iterator[str]:
+    """The same as CSV, piece by piece."""
+    query = {"start_date": start, "end_date": end, "period": _MONTHLY if monthly else _DAILY}
+    with session.stream("GET", "/resources/allocation/aggregated", query=query, accept="text/csv") as response:
+        yield from response.iter_text()
+
+
+def attempts(session: Session, after: str, before: str) -> List[JsonObject]:
+    """Every attempt that held slots between two times (RFC 3339, or days)."""
+    query = {"timestampAfter": after, "timestampBefore": before}
+    return reading.records(session.get("/api/v1/resources/allocation/raw", query), "resourceEntries")
+
+
+def attempts_csv(session: Session, after: str, before: str) -> Iterator[str]:
+    """The same as CSV with how long each waited, piece by piece."""
+    query = {"timestamp_after": after, "timestamp_before": before}
+    with session.stream("GET", "/resources/allocation/allocations-csv", query=query, accept="text/csv") as response:
+        yield from response.iter_text()

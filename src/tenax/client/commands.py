@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
+from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import read_context
-from tenax.client.naming import only
 from tenax.client.patience import wait_until
-from tenax.client.session import Query, Session, at
+from tenax.client.reading import only
 from tenax.client.trials import LogLine, pages, read_logs
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject

@@ -1,6 +1,7 @@
 """The door of the SDK: one object that stands for a master.
 
-The address and the login are found as the command line finds them; see `tenax.client.address` and `tenax.client.login`.
+The address and the login are found as the command line finds them; see `tenax.client.connection`, its
+`address` and `login`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tenax.client.access_tokens import AccessToken
 from tenax.client.agents import Agent, list_agents
 from tenax.client.checkpoints import Checkpoint, get_checkpoint
 from tenax.client.commands import Command, get_command, list_commands, run_command
+from tenax.client.connection.session import Session
 from tenax.client.context import read_context
 from tenax.client.experiments import Experiment, create_experiment, get_experiment, list_experiments
 from tenax.client.groups import Group, GroupSize
@@ -22,7 +24,6 @@ from tenax.client.models import Model
 from tenax.client.pools import Pool, list_pools
 from tenax.client.projects import Project
 from tenax.client.runs import Run, search_runs
-from tenax.client.session import Session
 from tenax.client.trials import Trial, get_trial
 from tenax.client.users import User
 from tenax.client.webhooks import Webhook

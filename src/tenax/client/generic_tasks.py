@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
+from tenax.client.connection.session import Session, at
 from tenax.client.context import read_context
-from tenax.client.naming import only
-from tenax.client.session import Session, at
+from tenax.client.reading import only
 from tenax.client.trials import LogLine, read_logs
 from tenax.jsonvalue import JsonObject
 

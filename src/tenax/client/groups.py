@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
-from tenax.client.session import Session, at
+from tenax.client.connection.session import Session, at
 from tenax.client.users import User, get_user
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence
 
 from tenax.client import reading
-from tenax.client.session import Session
+from tenax.client.connection.session import Session
 from tenax.errors import NotFound
 from tenax.jsonvalue import Json, JsonObject
 

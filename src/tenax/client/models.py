@@ -8,7 +8,7 @@ from typing import List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint
-from tenax.client.session import Query, Session, at
+from tenax.client.connection.session import Query, Session, at
 from tenax.client.trials import pages
 from tenax.client.workspaces import get_workspace, ordered
 from tenax.errors import NotFound

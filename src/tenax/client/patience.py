@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Callable, TypeVar
 
-from tenax.client.session import Unreachable
+from tenax.client.connection.session import Unreachable
 from tenax.errors import TryAgain
 
 Thing = TypeVar("Thing")

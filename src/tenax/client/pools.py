@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import List, Sequence
 
 from tenax.client import reading
-from tenax.client.session import Session, at
+from tenax.client.connection.session import Session, at
 from tenax.jsonvalue import JsonObject
 
 _BINDINGS = "/api/v1/resource-pools/{}/workspace-bindings"

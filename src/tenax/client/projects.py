@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Callable, List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
+from tenax.client.connection.session import Query, Session, at
 from tenax.client.experiments import Experiment, list_experiments
-from tenax.client.naming import is_number
-from tenax.client.session import Query, Session, at
+from tenax.client.reading import is_number
 from tenax.client.trials import pages
 from tenax.client.workspaces import folder_state, get_workspace, ordered
 from tenax.errors import NotFound, NotNow

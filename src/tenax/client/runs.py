@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from tenax.client import reading
-from tenax.client.session import Session, at
+from tenax.client.connection.session import Session, at
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 

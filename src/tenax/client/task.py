@@ -15,8 +15,8 @@ import os
 import threading
 import time
 
-from tenax.client import quickjson
-from tenax.client.http1 import Connection, Response
+from tenax.client.connection import fast_json
+from tenax.client.connection.http1 import Connection, Response
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain, UserError
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ class Backoff:
 
 
 class TaskClient:
-    """The master as a task sees it. ``cert_file`` and ``cert_name`` as in :class:`tenax.client.http1.Connection`."""
+    """The master as a task sees it. ``cert_file`` and ``cert_name`` as in `tenax.client.connection.http1`."""
 
     def __init__(self, master_url: str, token: str, *, cert_file: str = "", cert_name: str = "") -> None:
         self.master_url = master_url
@@ -86,7 +86,7 @@ class TaskClient:
         timeout: float = 30.0,
     ) -> Json:
         """One request; the parsed answer. Raises MasterAway or a UserError."""
-        content = raw if raw is not None else (quickjson.dumps(body).encode() if body else b"")
+        content = raw if raw is not None else (fast_json.dumps(body).encode() if body else b"")
         headers = {"Grpc-Metadata-x-allocation-token": f"Bearer {self._token}"}
         with self._lock:
             try:
@@ -137,7 +137,7 @@ class TaskClient:
             if not response.body:
                 return None
             try:
-                return quickjson.loads(response.body.decode("utf-8", "replace"))
+                return fast_json.loads(response.body.decode("utf-8", "replace"))
             except ValueError:
                 raise MasterAway(f"what answers at {self.master_url} is not a master: its answer is not JSON") from None
         text = _message_of(response)
@@ -164,7 +164,7 @@ def _message_of(response: Response) -> str:
     """The words of an error body in any of the master's shapes."""
     text = response.body.decode("utf-8", "replace")
     try:
-        document = quickjson.loads(text)
+        document = fast_json.loads(text)
     except ValueError:
         document = None
     if isinstance(document, dict):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Union
 
 from tenax.client import reading
+from tenax.client.connection.session import BrokenStream, Query, QueryValue, Session, Unreachable, at
 from tenax.client.patience import FOLLOW_S
-from tenax.client.session import BrokenStream, Query, QueryValue, Session, Unreachable, at
 from tenax.errors import InvalidInput, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 

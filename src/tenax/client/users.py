@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import List, Optional, Union
 
 from tenax.client import reading
-from tenax.client.login import hashed_password
-from tenax.client.session import Session, at
+from tenax.client.connection.login import hashed_password
+from tenax.client.connection.session import Session, at
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 

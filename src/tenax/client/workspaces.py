@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
-from tenax.client.naming import is_number
-from tenax.client.session import Query, Session, at
+from tenax.client.connection.session import Query, Session, at
+from tenax.client.reading import is_number
 from tenax.client.trials import pages
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject

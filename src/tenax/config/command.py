@@ -14,7 +14,7 @@ from tenax.config import container_defaults
 from tenax.config.names import three_words
 from tenax.config.problems import ConfigError, Report
 from tenax.config.resolve import Layers
-from tenax.config.schema_command import COMMAND, GENERIC, Command, Generic
+from tenax.config.schema.command import COMMAND, GENERIC, Command, Generic
 from tenax.config.structs import Struct
 from tenax.config.templates import for_struct
 from tenax.config.text import read_object

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from tenax.config.pod_spec import POD_SPEC
 from tenax.config.problems import Path, Report
-from tenax.config.schema_environment import REGISTRY_AUTH, VARIABLE, RegistryAuth, per_device
-from tenax.config.schema_logs import PLAIN_LOG_POLICIES, LogPolicy
-from tenax.config.schema_resources import BIND_MOUNTS, DEVICES, SIZE, BindMount, Device
+from tenax.config.schema.environment import REGISTRY_AUTH, VARIABLE, RegistryAuth, per_device
+from tenax.config.schema.logs import PLAIN_LOG_POLICIES, LogPolicy
+from tenax.config.schema.pod_spec import POD_SPEC
+from tenax.config.schema.resources import BIND_MOUNTS, DEVICES, SIZE, BindMount, Device
 from tenax.config.shapes import (
     Flag,
     Int,

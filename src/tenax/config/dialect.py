@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from tenax.config.lengths import unit_and_count
 from tenax.config.problems import Report
+from tenax.config.schema.lengths import unit_and_count
 from tenax.jsonvalue import JsonObject
 
 _ASHA = ("async_halving", "adaptive_asha")

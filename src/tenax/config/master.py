@@ -17,7 +17,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from tenax.config.container_defaults import CONTAINER_DEFAULTS
 from tenax.config.problems import Path, Report
 from tenax.config.schedule import Schedule, parse_schedule
-from tenax.config.schema_storage import CHECKPOINT_STORAGE
+from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Json, JsonObject
 

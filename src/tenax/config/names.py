@@ -1,8 +1,12 @@
-"""Names for experiments that were given none: three words that are easy to say and to remember."""
+"""Names for experiments that were given none: three words that are easy to say and to remember.
+
+Regular expressions from users: RE2's syntax, checked for what Python's engine cannot take or takes differently.
+"""
 
 from __future__ import annotations
 
 import random
+import re
 
 _MANNERS = (
     *("amber", "bold", "brisk", "calm", "candid", "clear", "crisp", "curious", "daring", "deft", "eager", "early"),
@@ -28,3 +32,16 @@ _BEINGS = (
 def three_words(rng: random.Random) -> str:
     """A name such as ``calm-cedar-otter``; the same generator state gives the same name."""
     return "-".join(rng.choice(words) for words in (_MANNERS, _MATERIALS, _BEINGS))
+
+
+def check_pattern(pattern: str) -> str | None:
+    """What is wrong with ``pattern``, or None. Look-around and back-references are refused: RE2 has none."""
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return str(error)
+    if re.search(r"(?<!\\)(?:\\\\)*\(\?(?:=|!|<=|<!|\()", pattern):
+        return "look-around and conditions are not supported"
+    if re.search(r"(?<!\\)(?:\\\\)*(?:\\[1-9]|\(\?P=)", pattern):
+        return "references to earlier groups are not supported"
+    return None

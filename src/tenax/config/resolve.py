@@ -15,8 +15,8 @@ from tenax.config import container_defaults
 from tenax.config.dialect import modernised
 from tenax.config.names import three_words
 from tenax.config.problems import ConfigError, Report
-from tenax.config.schema_experiment import EXPERIMENT, Experiment
-from tenax.config.schema_storage import CHECKPOINT_STORAGE
+from tenax.config.schema.experiment import EXPERIMENT, Experiment
+from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.searcher import search_config
 from tenax.config.templates import for_struct
 from tenax.config.text import read_object

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tenax.config import schema_searcher as schema
+from tenax.config.schema import searcher as schema_searcher
 from tenax.errors import Impossible
 from tenax.search import config as search
 
 
-def search_config(searcher: schema.Common, hyperparameters: search.Map) -> search.SearchConfig:
+def search_config(searcher: schema_searcher.Common, hyperparameters: search.Map) -> search.SearchConfig:
     """The search of a complete configuration. Raises `Impossible` for a searcher that cannot run."""
     return search.SearchConfig(
         hyperparameters=hyperparameters,
@@ -17,15 +17,15 @@ def search_config(searcher: schema.Common, hyperparameters: search.Map) -> searc
     )
 
 
-def _method(searcher: schema.Common) -> search.Method:
+def _method(searcher: schema_searcher.Common) -> search.Method:
     match searcher:
-        case schema.Single():
+        case schema_searcher.Single():
             return search.Single()
-        case schema.Random():
+        case schema_searcher.Random():
             return search.Random(searcher.max_trials, searcher.max_concurrent_trials)
-        case schema.Grid():
+        case schema_searcher.Grid():
             return search.Grid(searcher.max_concurrent_trials)
-        case schema.AsyncHalving(time_metric=str(time_metric), max_time=int(max_time)):
+        case schema_searcher.AsyncHalving(time_metric=str(time_metric), max_time=int(max_time)):
             return search.AsyncHalving(
                 time_metric=time_metric,
                 max_time=max_time,
@@ -34,7 +34,7 @@ def _method(searcher: schema.Common) -> search.Method:
                 divisor=searcher.divisor,
                 max_concurrent_trials=searcher.max_concurrent_trials,
             )
-        case schema.AdaptiveAsha(time_metric=str(time_metric), max_time=int(max_time)):
+        case schema_searcher.AdaptiveAsha(time_metric=str(time_metric), max_time=int(max_time)):
             return search.AdaptiveAsha(
                 time_metric=time_metric,
                 max_time=max_time,

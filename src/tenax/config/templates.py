@@ -7,8 +7,8 @@ takes what it knows and leaves the rest.
 from __future__ import annotations
 
 from tenax.config.problems import Report
-from tenax.config.schema_command import COMMAND, GENERIC
-from tenax.config.schema_experiment import EXPERIMENT
+from tenax.config.schema.command import COMMAND, GENERIC
+from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.structs import Struct
 from tenax.jsonvalue import JsonObject
 

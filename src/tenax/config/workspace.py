@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenax.config.display import HIDDEN, without_secrets
 from tenax.config.problems import Report
-from tenax.config.schema_storage import CHECKPOINT_STORAGE
+from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.jsonvalue import Json, JsonObject
 
 _SECTION = "checkpoint_storage"

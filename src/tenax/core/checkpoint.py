@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager, suppress
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.core.modes import DownloadMode
 from tenax.core.sharding import (
     conflicts,
@@ -144,7 +144,7 @@ class CheckpointContext:
     def delete(self, storage_id: str) -> None:
         """Delete a checkpoint's files and tell the master. What is gone already is no error."""
         left = self._storage.delete(storage_id)
-        self._spool.report(CHECKPOINT_FILES, quickjson.dumps({"uuid": storage_id, "resources": left}), durable=True)
+        self._spool.report(CHECKPOINT_FILES, fast_json.dumps({"uuid": storage_id, "resources": left}), durable=True)
 
     def get_metadata(self, storage_id: str) -> JsonObject:
         """The metadata of a checkpoint. Raises NotFound."""
@@ -159,7 +159,7 @@ class CheckpointContext:
     def _stored_metadata(self, storage_id: str) -> JsonObject:
         with self.restore_path(storage_id, DownloadMode.NoSharedDownload, selector=METADATA_FILE.__eq__) as path:
             try:
-                document = quickjson.loads((path / METADATA_FILE).read_text(encoding="utf-8"))
+                document = fast_json.loads((path / METADATA_FILE).read_text(encoding="utf-8"))
             except FileNotFoundError:
                 raise NotFound(f"checkpoint {storage_id} has no {METADATA_FILE}") from None
         return document if isinstance(document, dict) else {}
@@ -236,7 +236,7 @@ class CheckpointContext:
 
     def _finish(self, storage_id: str, files: Files, metadata: JsonObject) -> None:
         """All files are staged: add the metadata, commit, report."""
-        text = quickjson.dumps(metadata).encode("ascii")
+        text = fast_json.dumps(metadata).encode("ascii")
         self._storage.stage_bytes(storage_id, METADATA_FILE, text)
         self._storage.commit(storage_id)
         steps = metadata.get("steps_completed")
@@ -248,7 +248,7 @@ class CheckpointContext:
             "storage": self._storage.identity(),
             "state": "COMPLETED",
         }
-        self._spool.report(CHECKPOINT, quickjson.dumps(body), urgent=True, durable=True)
+        self._spool.report(CHECKPOINT, fast_json.dumps(body), urgent=True, durable=True)
 
     def _checked(self, metadata: Optional[Mapping[str, object]]) -> JsonObject:
         checked = plain_metadata(metadata)
@@ -277,7 +277,7 @@ class CheckpointContext:
         speaks = self._distributed.rank == 0 and self._client is not None
         if speaks:
             body = {"uuid": storage_id, "storage": self._storage.identity()}
-            self._spool.report(CHECKPOINT_STARTED, quickjson.dumps(body), durable=True)
+            self._spool.report(CHECKPOINT_STARTED, fast_json.dumps(body), durable=True)
         try:
             yield
         except BaseException:
@@ -286,7 +286,7 @@ class CheckpointContext:
                 with suppress(Exception):
                     self._storage.abandon(storage_id)
                     if speaks:
-                        self._spool.report(CHECKPOINT_ABANDONED, quickjson.dumps({"uuid": storage_id}))
+                        self._spool.report(CHECKPOINT_ABANDONED, fast_json.dumps({"uuid": storage_id}))
             raise
 
     def _fetch(self, storage_id: str, selector: Optional[Selector]) -> tuple[str, bool]:

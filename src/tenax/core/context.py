@@ -258,14 +258,14 @@ def _spool(info: Optional[ClusterInfo], client: Optional[TaskClient]) -> Spool:
 
 def _run_start(info: ClusterInfo) -> str:
     """The body of the first record. Where checkpoints go, without policies and credentials."""
-    from tenax.client import quickjson
+    from tenax.client.connection import fast_json
 
     section = info.trial._config.get("checkpoint_storage")
     place = None
     if isinstance(section, dict):
         secret = ("access_key", "secret_key", "connection_string", "credential")
         place = {key: value for key, value in section.items() if not key.startswith("save_") and key not in secret}
-    return quickjson.dumps({"checkpointStorage": place})
+    return fast_json.dumps({"checkpointStorage": place})
 
 
 def _make_storage(info: Optional[ClusterInfo], chosen: Optional[Union[str, Mapping[str, Json]]]) -> Storage:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.errors import NotNow
 
 TYPE_CHECKING = False
@@ -170,7 +170,7 @@ def cluster_from_environment(get: Callable[[str], Optional[str]]) -> Optional[Js
         "master_url": get("DET_MASTER"),
         "cluster_id": get("DET_CLUSTER_ID"),
         "agent_id": get("DET_AGENT_ID"),
-        "slot_ids": quickjson.loads(get("DET_SLOT_IDS") or "[]"),
+        "slot_ids": fast_json.loads(get("DET_SLOT_IDS") or "[]"),
         "task_id": get("DET_TASK_ID"),
         "allocation_id": get("DET_ALLOCATION_ID"),
         "session_token": get("DET_SESSION_TOKEN"),
@@ -184,7 +184,7 @@ def cluster_from_environment(get: Callable[[str], Optional[str]]) -> Optional[Js
 def _read_file(directory: str, name: str) -> Optional[JsonObject]:
     try:
         with open(os.path.join(directory, "info", name + ".json"), encoding="utf-8") as file:
-            return _object(quickjson.loads(file.read()))
+            return _object(fast_json.loads(file.read()))
     except FileNotFoundError:
         return None
 

@@ -11,7 +11,7 @@ import os
 import threading
 from time import gmtime, strftime, time
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.core.machine import Counters, Gpus, between, disk_use, read_file
 from tenax.core.spool import say
 from tenax.errors import InvalidInput, NotNow, TenaxError
@@ -108,7 +108,7 @@ class ProfilerContext:
                 "batchMetrics": None,
                 "reportTime": at,
             }
-            self._spool.report(METRICS, quickjson.dumps(body))
+            self._spool.report(METRICS, fast_json.dumps(body))
 
 
 def mean(samples: list[dict[str, dict[str, Values]]]) -> dict[str, dict[str, Values]]:

@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from time import time
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.errors import InvalidInput, TenaxError
 from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path, stream_name
 
@@ -170,7 +170,7 @@ class SpoolFile:
         temporary = target + ".new"
         with suppress(OSError):
             with open(temporary, "w") as file:
-                file.write(quickjson.dumps({"n": self.acked_n, "offset": self.acked_offset}))
+                file.write(fast_json.dumps({"n": self.acked_n, "offset": self.acked_offset}))
             os.replace(temporary, target)
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import deque
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.core.spool import say
 from tenax.storage.files import walk_files
 
@@ -143,7 +143,7 @@ class Tensorboard:
             if self._first_step:
                 text += tfevents.restart(waiting[0][0], self._first_step + 1)
         for at, body in thinned(waiting):
-            step, values = scalars_of(quickjson.loads(body))
+            step, values = scalars_of(fast_json.loads(body))
             if values:
                 text += tfevents.scalars(at, step, values)
         with open(self._file, "ab") as file:

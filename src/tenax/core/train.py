@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.core.modes import EarlyExitReason, TensorboardMode
 from tenax.core.spool import Spool, say
 from tenax.core.values import metrics_body, plain, require_finished
@@ -105,16 +105,16 @@ class TrainContext:
             raise InvalidInput(f"progress must be from 0 to 1, not {progress!r}")
         if value in (0.0, 1.0) or abs(value - self._progress) >= _PROGRESS_STEP:
             self._progress = value
-            self._spool.report(PROGRESS, quickjson.dumps({"progress": value}))
+            self._spool.report(PROGRESS, fast_json.dumps({"progress": value}))
 
     def set_status(self, status: str) -> None:
         """A short text about what the trial is doing, for people."""
         self._refuse_rank("set the status")
-        self._spool.report(RUNNER_STATE, quickjson.dumps({"state": str(status)}))
+        self._spool.report(RUNNER_STATE, fast_json.dumps({"state": str(status)}))
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
         """This trial cannot go on with its hyperparameters; end the script after it."""
-        body = quickjson.dumps({"reason": EarlyExitReason(reason).value})
+        body = fast_json.dumps({"reason": EarlyExitReason(reason).value})
         self._spool.report(EARLY_EXIT, body, urgent=True, durable=True)
 
     def get_experiment_best_validation(self) -> Optional[float]:
@@ -143,7 +143,7 @@ class TrainContext:
         self._refuse_rank("set metadata")
         document = plain(metadata, "metadata")
         if self._client is None or self._trial is None:
-            say(f"metadata: {quickjson.dumps(document)}")
+            say(f"metadata: {fast_json.dumps(document)}")
             return None
         path = f"/api/v1/runs/{self._trial.trial_id}/metadata"
         return _metadata(self._client.call("POST", path, body={"metadata": document}))

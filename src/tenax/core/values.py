@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def metrics_body(
     steps = steps_completed if steps_completed.__class__ is int else _steps(steps_completed)
     try:
         "".join(metrics)  # one C loop that fails at a name which is no string
-        encoded = quickjson.dumps(metrics)
+        encoded = fast_json.dumps(metrics)
     except (TypeError, ValueError, RecursionError, AttributeError):
         encoded = _encode_slowly(metrics, "metrics")
     batches = "null" if batch_metrics is None else _batches(batch_metrics)
     return (
-        f'{{"group":{quickjson.dumps(group)},"stepsCompleted":{steps},"metrics":{encoded},'
+        f'{{"group":{fast_json.dumps(group)},"stepsCompleted":{steps},"metrics":{encoded},'
         f'"batchMetrics":{batches},"reportTime":null}}'
     )
 
@@ -66,15 +66,15 @@ def _steps(steps: object) -> int:
 
 def _batches(batch_metrics: Sequence[Metrics]) -> str:
     try:
-        return quickjson.dumps(batch_metrics)
+        return fast_json.dumps(batch_metrics)
     except (TypeError, ValueError, RecursionError):
-        return quickjson.dumps([plain(batch, f"batch_metrics[{i}]") for i, batch in enumerate(batch_metrics)])
+        return fast_json.dumps([plain(batch, f"batch_metrics[{i}]") for i, batch in enumerate(batch_metrics)])
 
 
 def _encode_slowly(metrics: Metrics, name: str) -> str:
     if not hasattr(metrics, "items"):
         raise TypeError(f"metrics must be a dict of names and values, not {type(metrics).__name__}")
-    return quickjson.dumps(plain(metrics, name))
+    return fast_json.dumps(plain(metrics, name))
 
 
 def _plain(value: object, name: str, depth: int) -> object:

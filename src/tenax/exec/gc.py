@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.client.task import TaskClient
 from tenax.core.info import DEFAULT_RUN_DIR
 from tenax.errors import InvalidInput, TenaxError
@@ -36,7 +36,7 @@ def main() -> int:
     run_dir = os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
     try:
         with open(os.path.join(run_dir, "removals.json"), encoding="utf-8") as file:
-            document = quickjson.loads(file.read())
+            document = fast_json.loads(file.read())
         if not isinstance(document, dict):
             raise InvalidInput("removals.json is no object")
         client = TaskClient(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.core.info import DEFAULT_RUN_DIR
 
 TYPE_CHECKING = False
@@ -29,13 +29,13 @@ _QUOTES = "'\"();&"
 
 def host_paths(env: Mapping[str, str]) -> dict[str, str]:
     """Path as the experiment has it -> path on this machine, for everything that it mounts."""
-    told = quickjson.loads(env.get("DET_HOST_PATHS") or "{}")
+    told = fast_json.loads(env.get("DET_HOST_PATHS") or "{}")
     return {path: str(source) for path, source in told.items()} if isinstance(told, dict) else {}
 
 
 def read_only_paths(env: Mapping[str, str]) -> list[str]:
     """Those of them that are not to be written."""
-    guarded = quickjson.loads(env.get("DET_READ_ONLY_PATHS") or "[]")
+    guarded = fast_json.loads(env.get("DET_READ_ONLY_PATHS") or "[]")
     return [str(path) for path in guarded] if isinstance(guarded, list) else []
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.core.info import DEFAULT_RUN_DIR, REQUIRED, cluster_from_environment
 from tenax.errors import InvalidInput
 
@@ -65,9 +65,9 @@ def write_info(trial: Trial) -> None:
     _parsed(env, "DET_HPARAMS", dict)
     # The two documents are JSON already and may be long: they are put in as they are.
     text = (
-        quickjson.dumps(numbers)[:-1]
+        fast_json.dumps(numbers)[:-1]
         + f',"hparams":{env["DET_HPARAMS"]},"config":{env["DET_EXPERIMENT_CONFIG"]},"debug":{debug},'
-        + f'"inter_node_network_interface":{quickjson.dumps(interface)}}}'
+        + f'"inter_node_network_interface":{fast_json.dumps(interface)}}}'
     )
     write_cluster(env, trial.run_dir)
     _write(trial.run_dir, "trial", text)
@@ -75,8 +75,8 @@ def write_info(trial: Trial) -> None:
 
 def write_cluster(env: Mapping[str, str], run_dir: str) -> None:
     """The info files of any task: where it runs, and on which devices."""
-    _write(run_dir, "cluster", quickjson.dumps(cluster_from_environment(env.get)))
-    _write(run_dir, "resources", quickjson.dumps({"gpu_uuids": visible_uuids(env)}))
+    _write(run_dir, "cluster", fast_json.dumps(cluster_from_environment(env.get)))
+    _write(run_dir, "resources", fast_json.dumps({"gpu_uuids": visible_uuids(env)}))
 
 
 def meet(trial: Trial) -> list[str]:
@@ -89,7 +89,7 @@ def meet(trial: Trial) -> list[str]:
     else:
         addresses, rank, slots = ["127.0.0.1"], 0, [len(trial.slot_ids)]
     document = {"container_addrs": addresses, "container_rank": rank, "container_slot_counts": slots}
-    _write(trial.run_dir, "rendezvous", quickjson.dumps(document))
+    _write(trial.run_dir, "rendezvous", fast_json.dumps(document))
     return addresses
 
 
@@ -130,7 +130,7 @@ def _write(run_dir: str, name: str, text: str) -> None:
 
 def _parsed(env: Mapping[str, str], name: str, kind: type) -> JsonObject:
     try:
-        value: Json = quickjson.loads(env[name])
+        value: Json = fast_json.loads(env[name])
     except ValueError as error:
         raise InvalidInput(f"{name} is not JSON: {error}") from None
     if not isinstance(value, kind):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tenax.client import quickjson
+from tenax.client.connection import fast_json
 from tenax.core.info import DEFAULT_RUN_DIR, REQUIRED
 from tenax.errors import InvalidInput, TenaxError
 from tenax.exec import launch, needs, prepare, view
@@ -64,7 +64,7 @@ def main() -> int:
 def words_of(encoded: str) -> list[Json]:
     """The words of the command line. Raises InvalidInput."""
     try:
-        words = quickjson.loads(encoded)
+        words = fast_json.loads(encoded)
     except ValueError as error:
         raise InvalidInput(f"{ENTRYPOINT} is not JSON: {error}") from None
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tenax.local.state_dir import StateDir
-from tenax.local.supervise_control import supervise
+from tenax.local.supervise.control import supervise
 
 if __name__ == "__main__":
     lock = int(sys.argv[2]) if len(sys.argv) > 2 else None

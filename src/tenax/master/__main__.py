@@ -17,7 +17,7 @@ import uvloop
 from tenax.config.master import load_master_settings
 from tenax.errors import TenaxError, UserError
 from tenax.jsonvalue import Json
-from tenax.master.log_setup import set_up
+from tenax.master.observability.log import set_up
 from tenax.master.process import serve
 
 

@@ -1,7 +1,8 @@
 """The application: every declared route, behind one door.
 
-What a route needs is declared beside its handler (`tenax.master.api.routing`); here all of them are put together, in
-the order of `ROUTES`. Nothing is registered in any other way, and a test walks what came out.
+What a route needs is declared beside its handler (`tenax.master.api.http.routing`); here all of them are put
+together; their order decides nothing (`in_order`). Nothing is registered in any other way, and a test walks what came
+out.
 """
 
 from __future__ import annotations
@@ -10,126 +11,93 @@ from collections.abc import Iterable
 
 from fastapi import Depends, FastAPI
 
-from tenax.master.api import (
-    agent_sessions,
-    allocations,
-    auth,
-    checkpoint_lists,
-    checkpoints,
-    cluster,
-    commands,
-    config_policies,
-    continuing,
-    errors,
-    experiment_actions,
-    experiment_files,
-    experiment_metrics,
-    experiment_search,
-    experiments,
-    garbage,
-    generic_tasks,
-    groups,
-    interactive,
-    jobs,
-    kubernetes,
-    legacy_users,
-    logs,
-    machines,
-    metrics,
-    model_versions,
-    models,
-    pools,
-    profiler,
-    projects,
-    prometheus,
-    reports,
-    retention,
-    roles,
-    run_actions,
-    run_columns,
-    runs,
-    searches,
-    spool,
-    submissions,
-    system,
-    tasks,
-    templates,
-    tokens,
-    trial_charts,
-    trials,
-    unmanaged,
-    usage,
-    user_settings,
-    users,
-    webhooks,
-    workloads,
-    workspaces,
-)
-from tenax.master.api.deps import authorize
-from tenax.master.api.edge import Edge
-from tenax.master.api.route import WireRoute
-from tenax.master.api.routing import Routes
+from tenax.master.api.agents import routes as agents
+from tenax.master.api.agents import sessions as agent_sessions
+from tenax.master.api.allocations import routes as allocations
+from tenax.master.api.checkpoints import garbage
+from tenax.master.api.checkpoints import lists as checkpoint_lists
+from tenax.master.api.checkpoints import routes as checkpoints
+from tenax.master.api.cluster import prometheus, unsupported
+from tenax.master.api.cluster import routes as cluster
+from tenax.master.api.experiments import actions as experiment_actions
+from tenax.master.api.experiments import files as experiment_files
+from tenax.master.api.experiments import routes as experiments
+from tenax.master.api.experiments import searches, submissions, unmanaged
+from tenax.master.api.http import errors
+from tenax.master.api.http.callers import authorize
+from tenax.master.api.http.edge import Edge
+from tenax.master.api.http.requests import WireRoute
+from tenax.master.api.http.routing import Declared, Routes, in_order
+from tenax.master.api.logs import routes as logs
+from tenax.master.api.metrics import charts as trial_charts
+from tenax.master.api.metrics import experiments as experiment_metrics
+from tenax.master.api.metrics import profiler
+from tenax.master.api.metrics import routes as metrics
+from tenax.master.api.models import routes as models
+from tenax.master.api.models import versions as model_versions
+from tenax.master.api.queue import jobs, pools, usage
+from tenax.master.api.runs import actions as run_actions
+from tenax.master.api.runs import columns as run_columns
+from tenax.master.api.runs import routes as runs
+from tenax.master.api.tasks import commands, templates
+from tenax.master.api.tasks import generic as generic_tasks
+from tenax.master.api.tasks import routes as tasks
+from tenax.master.api.trials import routes as trials
+from tenax.master.api.trials import workloads
+from tenax.master.api.users import access_tokens, groups, login
+from tenax.master.api.users import legacy as legacy_users
+from tenax.master.api.users import routes as users
+from tenax.master.api.users import settings as user_settings
+from tenax.master.api.webhooks import routes as webhooks
+from tenax.master.api.workspaces import projects
+from tenax.master.api.workspaces import routes as workspaces
 from tenax.master.context import Master
 
-#: All routes of the master; the first that matches a path answers.
+#: All routes of the master, by noun.
 ROUTES: tuple[Routes, ...] = (
-    # What tasks and agents call all the time comes first: a request is matched against one route after another.
-    spool.routes,
-    # Before metrics, whose paths take anything for an id.
-    reports.routes,
-    experiment_metrics.routes,
-    metrics.routes,
-    logs.routes,
-    system.routes,
-    auth.routes,
-    # Before users, whose paths take anything for an id.
-    user_settings.routes,
-    groups.routes,
-    users.routes,
-    legacy_users.routes,
-    tokens.routes,
-    roles.routes,
-    webhooks.routes,
-    submissions.routes,
-    # Before those, whose paths take anything for an id.
-    unmanaged.routes,
-    continuing.routes,
+    access_tokens.routes,
+    agent_sessions.routes,
+    agents.routes,
+    allocations.routes,
+    checkpoint_lists.routes,
+    checkpoints.routes,
+    cluster.routes,
+    commands.routes,
     experiment_actions.routes,
     experiment_files.routes,
-    experiment_search.routes,
-    # Before those, whose paths take anything for an id.
-    trial_charts.routes,
+    experiment_metrics.routes,
     experiments.routes,
-    trials.routes,
-    workloads.routes,
-    profiler.routes,
-    run_actions.routes,
-    runs.routes,
-    run_columns.routes,
-    searches.routes,
-    checkpoints.routes,
-    checkpoint_lists.routes,
     garbage.routes,
-    workspaces.routes,
-    projects.routes,
-    models.routes,
-    model_versions.routes,
-    tasks.routes,
     generic_tasks.routes,
-    commands.routes,
-    templates.routes,
-    config_policies.routes,
-    interactive.routes,
-    allocations.routes,
-    machines.routes,
-    pools.routes,
+    groups.routes,
     jobs.routes,
-    usage.routes,
-    kubernetes.routes,
-    cluster.routes,
+    legacy_users.routes,
+    login.routes,
+    logs.routes,
+    metrics.routes,
+    model_versions.routes,
+    models.routes,
+    pools.routes,
+    profiler.routes,
+    projects.routes,
     prometheus.routes,
-    retention.routes,
-    agent_sessions.routes,
+    run_actions.routes,
+    run_columns.routes,
+    runs.routes,
+    searches.routes,
+    submissions.routes,
+    tasks.routes,
+    templates.routes,
+    trial_charts.routes,
+    trials.routes,
+    unmanaged.routes,
+    unsupported.routes,
+    usage.routes,
+    user_settings.routes,
+    users.routes,
+    webhooks.routes,
+    workloads.routes,
+    workspaces.routes,
 )
 
 
@@ -144,24 +112,23 @@ def create_app(master: Master, routes: Iterable[Routes] = ROUTES) -> FastAPI:
     )
     app.state.master = master
     app.router.route_class = WireRoute
-    for noun in routes:
-        _register(app, noun)
+    for route in in_order(routes):
+        _register(app, route)
     errors.install(app)
     app.add_middleware(Edge, body_limit=master.settings.body_limit_bytes)
     return app
 
 
-def _register(app: FastAPI, noun: Routes) -> None:
-    for route in noun.declared:
-        if route.method == "WEBSOCKET":
-            app.router.add_api_websocket_route(route.path, route.handler, name=route.operation)
-        else:
-            app.router.add_api_route(
-                route.path,
-                route.handler,
-                methods=[route.method],
-                operation_id=route.operation,
-                name=route.operation,
-                tags=[noun.tag],
-                **route.options,  # type: ignore[arg-type]
-            )
+def _register(app: FastAPI, route: Declared) -> None:
+    if route.method == "WEBSOCKET":
+        app.router.add_api_websocket_route(route.path, route.handler, name=route.operation)
+        return
+    app.router.add_api_route(
+        route.path,
+        route.handler,
+        methods=[route.method],
+        operation_id=route.operation,
+        name=route.operation,
+        tags=[route.tag],
+        **route.options,  # type: ignore[arg-type]
+    )

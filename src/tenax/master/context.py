@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from tenax.config.master import MasterSettings, PoolSettings, container_network, startup_hook, task_variables
-from tenax.master.credentials import Credentials
-from tenax.master.hub import Hub
+from tenax.master.access.credentials import Credentials
+from tenax.master.access.login_throttle import Throttle
+from tenax.master.access.passwords import Passwords
+from tenax.master.agents.hub import Hub
+from tenax.master.agents.specs import PoolDefaults
+from tenax.master.concurrency.single_flight import Looks
+from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
-from tenax.master.looks import Looks
-from tenax.master.passwords import Passwords
-from tenax.master.specs import PoolDefaults
-from tenax.master.store.cluster import Cluster
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener
-from tenax.master.throttle import Throttle
+from tenax.master.reading.log_stream import LogReads
+from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener
 
 
 @dataclass(slots=True)
@@ -40,13 +44,27 @@ class Master:
     hub: Hub = field(init=False)
     #: Takes in metrics, spools and output.
     intake: Intake = field(init=False)
+    #: Reads output for many at once.
+    log_reads: LogReads = field(init=False)
+    #: Threads for those who read, so that a long search never holds up what comes in.
+    readers: Threads = field(default_factory=Threads)
 
     def __post_init__(self) -> None:
         self.credentials = Credentials(self.db, self.listener)
         pools = tuple(pool.name for pool in self.settings.pools)
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
+        self.log_reads = LogReads(self.db)
         self.hub = Hub(self.db, self.listener, self.cluster, pools, defaults)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Master]:
+        """With the background tasks and threads that its routes need."""
+        try:
+            async with self.intake.running():
+                yield self
+        finally:
+            self.readers.close()
 
     def _defaults(self, pool: PoolSettings) -> PoolDefaults:
         return PoolDefaults(

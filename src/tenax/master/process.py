@@ -27,13 +27,13 @@ import uvicorn
 from tenax.config.master import MasterSettings, Role
 from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
+from tenax.master.access.bootstrap import bootstrap
+from tenax.master.access.passwords import Passwords
 from tenax.master.app import create_app
-from tenax.master.bootstrap import bootstrap
 from tenax.master.context import Master
-from tenax.master.passwords import Passwords
-from tenax.master.store.database import Database
-from tenax.master.store.migrate import migrate
-from tenax.master.store.wakeups import Listener
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.migrate import migrate
+from tenax.master.store.database.wakeups import Listener
 
 log = structlog.get_logger("tenax.master")
 T = TypeVar("T")
@@ -83,7 +83,7 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     listening = asyncio.create_task(listener.run(), name="listener")
     try:
         master = Master(settings, db, listener, cluster, uuid.uuid4().hex, shutdown=shutdown, passwords=passwords)
-        async with master.intake.running():
+        async with master.running():
             yield master
     finally:
         listening.cancel()

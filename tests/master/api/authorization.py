@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.master.api.routing import Allow
+from tenax.master.access.authorization import Allow
 
 POLICIES: dict[str, Allow] = {
     # Cluster.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tenax.master.store import allocations, listings_tasks
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.tasks import lists as task_lists
 from tests.kits.api import Api, Client
 from tests.kits.rows import Attempt, add_agent, add_trial, end_member, run_attempt
 from tests.master.api.test_experiments import CONFIG, create, refusal
@@ -250,7 +251,7 @@ async def test_a_task_shows_its_attempts_the_newest_first(api: Api) -> None:
     one = await running(api)
     assert (await one.task.post(f"{one.path}/ready")).status_code == 200
     async with api.master.db.connection() as conn:
-        attempts = await listings_tasks.open_allocations(conn)
+        attempts = await task_lists.open_allocations(conn)
     task = (await api.user.get(f"/api/v1/tasks/{attempts[0].task_id}")).json()["task"]
     assert task["taskType"] == "TASK_TYPE_TRIAL"
     assert [(a["allocationId"], a["state"], a["isReady"], a["slots"]) for a in task["allocations"]] == [

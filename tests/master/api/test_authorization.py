@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tenax.config.master import MasterSettings, PoolSettings
-from tenax.master.api.routing import Allow, Declared
+from tenax.master.access.authorization import Allow
+from tenax.master.api.http.routing import Declared
 from tenax.master.app import ROUTES
 from tests.kits.api import Api, Client
 from tests.kits.rows import add_agent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.master.archive import Form, NotAcceptable, form_of
+from tenax.master.checkpoints.archive import Form, NotAcceptable, form_of
 from tests.kits.api import Api
 from tests.master.api.test_allocations import running
 from tests.master.api.test_experiments import refusal

@@ -10,12 +10,14 @@ import pytest
 
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.lifecycle.container import ContainerState, Ending
-from tenax.master import attempts
-from tenax.master.loops.launching import Launching
+from tenax.master.allocations import events as allocation_events
 from tenax.master.loops.loop import Desk
-from tenax.master.store import containers, leases, retention
-from tenax.master.store.queries import load
-from tenax.master.store.wakeups import Woken
+from tenax.master.loops.reconcile_tasks import Launching
+from tenax.master.store.allocations import containers
+from tenax.master.store.database import leases
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.logs import retention
 from tests.kits.api import Api, settings_in
 from tests.kits.rows import add_agent
 
@@ -54,13 +56,13 @@ async def placed(api: Api, task_id: str, run: int = 1) -> str:
         await conn.execute(load("allocations").place, f"{task_id}.{run}")
         await containers.create(conn, name, f"{task_id}.{run}", 0, "a1", [])
     async with api.master.db.transaction() as conn:
-        await attempts.member_reported(conn, name, ContainerState.RUNNING, None, "10.0.0.1")
+        await allocation_events.member_reported(conn, name, ContainerState.RUNNING, None, "10.0.0.1")
     return name
 
 
 async def ended(api: Api, container_id: str, ending: Ending) -> None:
     async with api.master.db.transaction() as conn:
-        await attempts.member_reported(conn, container_id, ContainerState.TERMINATED, ending, "")
+        await allocation_events.member_reported(conn, container_id, ContainerState.TERMINATED, ending, "")
 
 
 async def shown(api: Api, task_id: str) -> dict[str, object]:
@@ -99,7 +101,7 @@ async def test_a_lost_node_ends_a_command_and_says_so(api: Api) -> None:
     task_id = await launched(api)
     container = await placed(api, task_id)
     async with api.master.db.transaction() as conn:
-        await attempts.member_lost(conn, container, "node lost: a1")
+        await allocation_events.member_lost(conn, container, "node lost: a1")
     await tended(api)
     command = await shown(api, task_id)
     assert (command["state"], command["exitStatus"]) == ("STATE_TERMINATED", "node lost: a1")

@@ -9,8 +9,9 @@ import re
 import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
 
-from tenax.master.api.edge import to_snake
-from tenax.master.api.routing import Allow, Declared, Routes, allowed
+from tenax.master.access.authorization import Allow
+from tenax.master.api.http.edge import to_snake
+from tenax.master.api.http.routing import Declared, Routes, allowed
 from tenax.master.app import ROUTES, create_app
 from tests.kits.api import Api, Client
 from tests.master.api.authorization import POLICIES

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tenax.master.loops.deleting import Deleting
+from tenax.master.loops.deletion import Deleting
 from tenax.master.loops.loop import Desk
-from tenax.master.store import leases
-from tenax.master.store.wakeups import Woken
+from tenax.master.store.database import leases
+from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api
 from tests.kits.rows import add_trial
 from tests.master.api.test_allocations import Running, running

@@ -6,7 +6,7 @@ import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from tenax.master.api.edge import Edge
+from tenax.master.api.http.edge import Edge
 
 
 async def test_a_client_that_is_gone_is_no_error_of_ours() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from asyncpg import Connection
 
-from tenax.master.store import experiment_metrics, series
+from tenax.master.store.metrics import series, summaries
 from tests.kits.api import Api
 from tests.kits.telemetry import Book
 from tests.master.api.test_telemetry import lines
@@ -84,9 +84,9 @@ async def test_without_news_nothing_is_said(api: Api, desk: Book, monkeypatch: p
         names, going_on = await searched_by(conn, ids)
         return names, going_on and len(looks) < 4
 
-    searched_by = experiment_metrics.searched
-    monkeypatch.setattr(experiment_metrics, "searched", counted)
-    monkeypatch.setattr("tenax.master.api.experiment_metrics._PERIOD_S", 0.01)
+    searched_by = summaries.searched
+    monkeypatch.setattr(summaries, "searched", counted)
+    monkeypatch.setattr("tenax.master.api.metrics.experiments._PERIOD_S", 0.01)
     (one,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
     assert one["result"]["metricNames"] == []
     assert len(looks) == 4

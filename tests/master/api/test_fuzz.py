@@ -24,7 +24,7 @@ import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.app import ROUTES
-from tenax.master.store.database import Database
+from tenax.master.store.database.connection import Database
 from tests.e2e.machine import free_port, wait_for
 from tests.kits.api import answering, settings_in
 from tests.kits.database import database_in

@@ -11,9 +11,10 @@ import pytest
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.task import TaskKind
-from tenax.master.api import generic_tasks
-from tenax.master.store import allocations, tasks
-from tenax.master.store.tasks import NewTask
+from tenax.master.api.tasks import generic as generic_tasks
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.tasks import rows as tasks
+from tenax.master.store.tasks.rows import NewTask
 from tests.kits.api import Api, Client
 from tests.master.api.test_commands import ended, placed, tended
 

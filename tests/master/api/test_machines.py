@@ -6,8 +6,8 @@ import base64
 import hashlib
 import json
 
-from tenax.master.api.machines import slot_stats
-from tenax.wire.api.machines import Container, Device, DeviceType, Slot
+from tenax.master.api.agents.messages import Container, Device, DeviceType, Slot
+from tenax.master.api.agents.routes import slot_stats
 from tests.cases import load
 from tests.kits.api import Api
 from tests.kits.rows import add_agent

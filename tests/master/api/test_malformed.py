@@ -15,8 +15,8 @@ from typing import cast
 from urllib.parse import quote
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.api.openapi import document
-from tenax.master.api.routing import Declared
+from tenax.master.api.http.openapi import document
+from tenax.master.api.http.routing import Declared
 from tests.kits.api import Client
 from tests.kits.sandbox import undone
 from tests.kits.world import World

@@ -12,17 +12,17 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from tenax.config.display import HIDDEN
+from tenax.config.display import HIDDEN, master_config_shown
 from tenax.config.master import DatabaseSettings, LogSettings, MasterSettings
-from tenax.config.master_display import master_config_shown
 from tenax.config.schedule import Every
-from tenax.master import log_setup
-from tenax.master.api import ndjson
+from tenax.master.api.http import streaming
 from tenax.master.loops.loop import Desk
-from tenax.master.loops.retaining import Retaining
-from tenax.master.own_log import OWN_LOG, OwnLog
-from tenax.master.store import leases, logs
-from tenax.master.store.wakeups import Woken
+from tenax.master.loops.retention import Retaining
+from tenax.master.observability import log as log_setup
+from tenax.master.observability.log import OWN_LOG, OwnLog
+from tenax.master.store.database import leases
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.logs import rows as logs
 from tests.kits.api import Api
 from tests.kits.rows import add_experiment, add_trial
 from tests.master.api.test_allocations import running
@@ -136,7 +136,7 @@ async def test_a_follower_hears_what_comes(api: Api) -> None:
 
 async def test_a_follower_whose_access_ends_hears_no_more(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Logged out, deactivated: the next line is not sent, and the last one says why; others hear on."""
-    monkeypatch.setattr(ndjson, "RECHECK_S", 0.0)
+    monkeypatch.setattr(streaming, "RECHECK_S", 0.0)
     log_setup.set_up(LogSettings(level="info", color=False))
     path = {"offset": OWN_LOG.following, "follow": "true"}
     leaving = await api.login("determined", api.password)

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.store import checkpoints
+from tenax.master.store.checkpoints import rows as checkpoints
 from tests.kits import rows
 from tests.kits.api import Api
 

@@ -15,7 +15,7 @@ from typing import cast
 import httpx2
 
 from tenax.jsonvalue import JsonObject
-from tenax.wire.api.users import hashed_password
+from tenax.master.access.passwords import hashed_password
 from tests.e2e.machine import free_port
 from tests.kits.api import Api, Client
 from tests.kits.world import PASSWORD, World

@@ -9,12 +9,12 @@ import pytest
 
 from tenax.errors import Forbidden
 from tenax.lifecycle.container import ContainerState, Ending
-from tenax.master import attempts
-from tenax.master.api import speaking
-from tenax.master.auth import Caller
-from tenax.master.store import containers
-from tenax.master.store.sessions import TaskOf
-from tenax.master.store.users import User
+from tenax.master.access.authorization import Caller
+from tenax.master.allocations import events as allocation_events
+from tenax.master.api.http import callers
+from tenax.master.store.allocations import containers
+from tenax.master.store.users.rows import User
+from tenax.master.store.users.sessions import TaskOf
 from tests.kits.api import Api
 from tests.master.api.test_allocations import Running, running
 
@@ -23,7 +23,7 @@ async def ended(one: Running) -> None:
     """Its only member was lost with its agent."""
     async with one.api.master.db.transaction() as conn:
         ending = Ending(platform=True, reason="node lost")
-        await attempts.member_reported(conn, one.attempt.containers[0], ContainerState.TERMINATED, ending, "")
+        await allocation_events.member_reported(conn, one.attempt.containers[0], ContainerState.TERMINATED, ending, "")
     await one.api.heard()
 
 
@@ -78,7 +78,7 @@ async def test_a_task_that_is_no_trial_speaks_for_none(api: Api) -> None:
         for trial, told in ((None, "task t-1, which is no trial"), (7, "that of trial 7")):
             caller = Caller(task=TaskOf("t-1.1", "t-1", 1, trial, None, owner))
             with pytest.raises(Forbidden, match=told):
-                await speaking.for_trial(conn, caller, 5)
+                await callers.for_trial(conn, caller, 5)
 
 
 async def test_nothing_is_opened_once_nothing_of_it_is_left(api: Api) -> None:

@@ -8,8 +8,8 @@ import zlib
 import httpx2
 import pytest
 
-from tenax.master.store.database import Database
-from tenax.master.tokens import token_hash
+from tenax.master.access.task_tokens import token_hash
+from tenax.master.store.database.connection import Database
 from tests.kits.api import Api, Client
 from tests.kits.telemetry import Book, metrics_line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tenax.config import stored_experiment
-from tenax.master.store import searches
+from tenax.master.store.experiments import searches
 from tenax.search import searcher
 from tenax.search.journal import Started
 from tests.kits.api import Api

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tenax.master.loops.loop import Desk
-from tenax.master.loops.rescuing import UNMANAGED_WAIT_S, Rescuing
-from tenax.master.store import leases
-from tenax.master.store.database import now
-from tenax.master.store.wakeups import Woken
+from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Rescuing
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import now
+from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api, Client
 from tests.master.api.test_allocations import running
 

@@ -13,9 +13,10 @@ import pytest
 from asyncpg import Connection
 
 from tenax.errors import InvalidInput
-from tenax.master import periods
-from tenax.master.store import containers, usage
-from tenax.master.store.usage import Period
+from tenax.master.api.queue import usage as periods
+from tenax.master.store.allocations import containers
+from tenax.master.store.queue import usage
+from tenax.master.store.queue.usage import Period
 from tests.kits.api import Api
 from tests.kits.rows import add_agent, add_experiment, add_trial, end_member, run_attempt
 from tests.master.api.test_allocations import running

@@ -9,10 +9,9 @@ import stat
 import pytest
 
 from tenax.config.master import MasterSettings, SecuritySettings
-from tenax.master.bootstrap import CREDENTIALS_FILE, bootstrap
-from tenax.master.passwords import Passwords
-from tenax.master.store import user_settings
-from tenax.wire.api.users import hashed_password
+from tenax.master.access.bootstrap import CREDENTIALS_FILE, bootstrap
+from tenax.master.access.passwords import Passwords, hashed_password
+from tenax.master.store.users import settings as user_settings
 from tests.kits.api import CHEAP, Api
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tenax.master.store import agents
+from tenax.master.store.agents import rows as agents
 from tests.kits.api import Api, Client
 from tests.master.api.test_allocations import running
 from tests.master.api.test_deleting import desk, ended, make_pass

@@ -9,12 +9,14 @@ from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import ContainerState, Ending
-from tenax.master import attempts
-from tenax.master.ingest.log_lines import Line, Origin
+from tenax.master.allocations import events as allocation_events
 from tenax.master.ingest.log_policies import Rule, matches_in
-from tenax.master.store import listings_trials, log_policies, trials
-from tenax.master.store.log_policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
-from tenax.master.store.trials import Size
+from tenax.master.store.logs import policies as log_policies
+from tenax.master.store.logs.policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
+from tenax.master.store.trials import lists as trial_lists
+from tenax.master.store.trials import rows as trials
+from tenax.master.store.trials.rows import Size
+from tenax.master.telemetry.log_lines import Line, Origin
 from tests.kits import rows
 from tests.kits.telemetry import Book
 
@@ -80,7 +82,7 @@ async def test_a_match_is_recorded_once_and_told(book: Book) -> None:
     await ship(book, task.allocation_id, len(first), b"CUDA out of memory (2)\nuncorrectable ECC error\n")
     async with book.database.connection() as conn:
         found = await conn.fetch("select policy, action, agent_id, line from log_matches order by matched_at")
-        view = await listings_trials.get(conn, trial)
+        view = await trial_lists.get(conn, trial)
     assert [tuple(one) for one in found] == [
         ("CUDA OOM", LABEL, "", "CUDA out of memory (1)"),
         ("ECC", EXCLUDE_NODE, "a1", "uncorrectable ECC error"),
@@ -119,9 +121,11 @@ async def test_what_must_not_be_tried_again_is_not(book: Book) -> None:
             _, container = await _attempt(conn, trial)
         await ship(book, container, 0, text)
         async with book.database.transaction() as conn:
-            await attempts.member_reported(conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), "")
+            await allocation_events.member_reported(
+                conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), ""
+            )
         async with book.database.connection() as conn:
-            view = await listings_trials.get(conn, trial)
+            view = await trial_lists.get(conn, trial)
         assert view.state == state
         if state == "ERROR":
             assert "'bad data' forbids another try" in view.reason
@@ -134,9 +138,11 @@ async def _fails_on_a1(book: Book) -> tuple[str, str]:
         _, container = await _attempt(conn, trial)
     await ship(book, container, 0, b"uncorrectable ECC error\n")
     async with book.database.transaction() as conn:
-        await attempts.member_reported(conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), "")
+        await allocation_events.member_reported(
+            conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), ""
+        )
     async with book.database.connection() as conn:
-        view = await listings_trials.get(conn, trial)
+        view = await trial_lists.get(conn, trial)
     return view.state, view.reason
 
 
@@ -163,7 +169,9 @@ async def test_the_next_run_is_placed_elsewhere(book: Book) -> None:
         _, container = await _attempt(conn, trial)
     await ship(book, container, 0, b"uncorrectable ECC error\n")
     async with book.database.transaction() as conn:
-        await attempts.member_reported(conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), "")
+        await allocation_events.member_reported(
+            conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), ""
+        )
         again, theirs = [await trials.request_run(conn, one, Size(1, False)) for one in (trial, other)]
         blocked = {
             row["allocation_id"]: row["blocked_agents"]

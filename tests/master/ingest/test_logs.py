@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import ExitReason, TrialState, Verdict
-from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, lines_of, read_head
-from tenax.master.ingest.log_search import Filters, Pattern, rendered, search
-from tenax.master.ingest.log_stream import Wanted, read
-from tenax.master.store import log_packing, logs, trials
-from tenax.master.store.logs import append_system_line, still_speaks_s
-from tenax.master.store.wakeups import Listener
+from tenax.master.reading.log_search import Filters, Pattern, rendered, search
+from tenax.master.reading.log_stream import LogReads, Wanted, read
+from tenax.master.store.database.wakeups import Listener
+from tenax.master.store.logs import packing as log_packing
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.logs.rows import append_system_line, still_speaks_s
+from tenax.master.store.trials import rows as trials
+from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, lines_of, read_head
 from tests.kits.telemetry import Book
 
 
@@ -265,7 +267,7 @@ async def test_following_ends_with_the_task(book: Book) -> None:
     await listener.connected()
     await ship(book, task.allocation_id, 0, b"first\n")
     lines = read(
-        book.intake.log_reads,
+        LogReads(book.database),
         listener,
         book.intake.threads,
         task.task_id,
@@ -294,7 +296,7 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     async with book.database.connection() as conn:
         task_id = await conn.fetchval("select task_id from trials where id = $1", trial)
     wanted = Wanted(Filters(), follow=True)
-    lines = read(book.intake.log_reads, listener, book.intake.threads, task_id, wanted, asyncio.Event())
+    lines = read(LogReads(book.database), listener, book.intake.threads, task_id, wanted, asyncio.Event())
     end = asyncio.ensure_future(anext(lines, None))
     await asyncio.wait({end}, timeout=0.05)
     assert not end.done()
@@ -328,7 +330,7 @@ async def test_following_ends_when_the_master_does(book: Book) -> None:
     task = await book.run(trial, 1)
     stop = asyncio.Event()
     lines = read(
-        book.intake.log_reads,
+        LogReads(book.database),
         Listener(book.database),
         book.intake.threads,
         task.task_id,

@@ -15,9 +15,12 @@ from tenax.errors import TryAgain
 from tenax.jsonvalue import Json
 from tenax.master.ingest.budget import Budget, NoRoom, Usage
 from tenax.master.ingest.intake import Intake
-from tenax.master.ingest.reports import from_values
-from tenax.master.ingest.values import Item
-from tenax.master.store import experiments, metrics, series, summaries, telemetry, trials
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.metrics import rows as metrics
+from tenax.master.store.metrics import series, summaries
+from tenax.master.store.trials import rows as trials
+from tenax.master.telemetry.reports import from_values
+from tenax.master.telemetry.values import Item
 from tests.kits.telemetry import Book
 
 #: (run advances, group, step, metrics)
@@ -73,10 +76,10 @@ async def test_reading_gives_what_was_reported(
     found = {(r.group, r.run_id, r.step): r.metrics for r in await book.reports(trial)}
     assert found == model.rows
     async with book.database.connection() as conn:
-        kept = (await summaries.of_trials(conn, [trial]))[trial], (await telemetry.of_trials(conn, [trial]))[trial]
+        kept = (await summaries.of_trials(conn, [trial]))[trial], (await trials.telemetry_of(conn, [trial]))[trial]
     await book.recount(trial)
     async with book.database.connection() as conn:
-        anew = (await summaries.of_trials(conn, [trial]))[trial], (await telemetry.of_trials(conn, [trial]))[trial]
+        anew = (await summaries.of_trials(conn, [trial]))[trial], (await trials.telemetry_of(conn, [trial]))[trial]
     assert kept[0] == anew[0]
     assert kept[1].total_batches == anew[1].total_batches
     assert _step(kept[1].latest_validation) == _step(anew[1].latest_validation)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.jsonvalue import Json
-from tenax.master.ingest import summary
-from tenax.master.ingest.charts import chart, keep
-from tenax.master.store import packing
-from tenax.master.store.series import Series
+from tenax.master.reading.charts import chart, keep
+from tenax.master.store.metrics import packing
+from tenax.master.store.metrics.series import Series
+from tenax.master.telemetry import summary
 
 SPECIAL = st.sampled_from(["NaN", "Infinity", "-Infinity"])
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)

@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from tenax.master.store import agents, containers
-from tenax.master.store.database import Database
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.allocations import containers
+from tenax.master.store.database.connection import Database
 from tenax.wire.agents import PROTOCOL, Hello
 from tests.kits.rows import add_agent
 

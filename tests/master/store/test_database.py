@@ -10,7 +10,7 @@ import pytest
 
 from tenax.errors import TryAgain
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database import Database, now
+from tenax.master.store.database.connection import Database, now
 
 
 async def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:

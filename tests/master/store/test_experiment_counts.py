@@ -8,11 +8,12 @@ import random
 from asyncpg import Connection
 
 from tenax.master.loops.loop import Desk
-from tenax.master.loops.retaining import Retaining
-from tenax.master.store import experiment_counts, leases, listings_experiments
-from tenax.master.store.database import Database
-from tenax.master.store.listings_experiments import ExperimentFilter
-from tenax.master.store.wakeups import Woken
+from tenax.master.loops.retention import Retaining
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.experiments import lists as experiment_lists
+from tenax.master.store.experiments.lists import ExperimentFilter
 from tests.kits.many_experiments import Amount, seed
 from tests.kits.rows import add_experiment
 
@@ -55,7 +56,7 @@ async def test_what_is_kept_is_what_counting_gives(database: Database) -> None:
                 case 4 if step % 3 == 0:
                     await conn.execute("delete from experiments where id = $1", number)
                 case _:
-                    await experiment_counts.fold(conn)
+                    await experiment_lists.fold_counts(conn)
         async with database.connection() as conn:
             await _agree(conn)
 
@@ -68,7 +69,7 @@ async def test_folding_leaves_one_row_of_each_kind(database: Database) -> None:
     async with database.transaction() as theirs:
         await theirs.execute("update experiments set archived = true where id = (select min(id) from experiments)")
         async with database.transaction() as conn:
-            await asyncio.wait_for(experiment_counts.fold(conn), 10)
+            await asyncio.wait_for(experiment_lists.fold_counts(conn), 10)
             assert await conn.fetch("select change from experiment_counts") == [(5,)]
     async with database.connection() as conn:
         await _agree(conn)
@@ -115,5 +116,5 @@ async def test_a_list_says_the_same_number_whatever_it_is_counted_from(database:
             (ExperimentFilter(states=("PAUSED", "RUNNING")), "e.state = 'PAUSED'"),
             (ExperimentFilter(after_id=50, archived=False), "e.id > 50 and not e.archived"),
         ):
-            told = await listings_experiments.count(conn, filtered)
+            told = await experiment_lists.count(conn, filtered)
             assert told == await conn.fetchval(_COUNTED.format(condition)) > 0, filtered

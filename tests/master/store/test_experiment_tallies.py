@@ -9,7 +9,7 @@ import pytest
 from asyncpg import Connection, Record
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.store.database import Database
+from tenax.master.store.database.connection import Database
 from tests.kits.many_experiments import Amount, seed, settle
 from tests.kits.rows import add_experiment, add_trial
 

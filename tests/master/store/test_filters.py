@@ -10,15 +10,16 @@ from asyncpg import Connection
 
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.api.paging import Window, search_page
-from tenax.master.filters import parse, parse_sort
-from tenax.master.ingest import summary
-from tenax.master.store import listings_runs, run_metadata
-from tenax.master.store.database import Database
-from tenax.master.store.experiment_columns import EXPERIMENTS, SOURCES
-from tenax.master.store.filters import Builder
-from tenax.master.store.paging import Page
-from tenax.wire.api.message import OrderBy, Pagination
+from tenax.master.api.http.paging import Window, search_page
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.filter_sql import Builder
+from tenax.master.store.database.filter_text import parse, parse_sort
+from tenax.master.store.database.paging import Page
+from tenax.master.store.experiments.columns import EXPERIMENTS, SOURCES
+from tenax.master.store.runs import lists as run_lists
+from tenax.master.store.runs import metadata as run_metadata
+from tenax.master.telemetry import summary
+from tenax.wire.message import OrderBy, Pagination
 from tests.cases import load
 from tests.departures import departure
 from tests.kits import rows
@@ -151,9 +152,9 @@ def _summary(metrics: JsonObject) -> bytes:
 async def found(database: Database, filter_text: str | None, sort: str | None = None) -> list[int]:
     wanted, sorts = parse(filter_text), parse_sort(sort)
     async with database.connection() as conn:
-        ids = await listings_runs.search(conn, None, wanted, sorts, Page())
-        assert await listings_runs.count(conn, None, wanted) == len(ids)
-        assert [view.id for view in await listings_runs.views(conn, ids)] == ids
+        ids = await run_lists.search(conn, None, wanted, sorts, Page())
+        assert await run_lists.count(conn, None, wanted) == len(ids)
+        assert [view.id for view in await run_lists.views(conn, ids)] == ids
     return ids
 
 
@@ -359,7 +360,7 @@ def test_what_is_no_filter(given: str, told: str) -> None:
 def test_what_a_table_cannot_be_asked(root: JsonObject, told: str) -> None:
     """It is refused before anything is looked for."""
     with pytest.raises(InvalidInput, match=told):
-        Builder(listings_runs.RUNS).condition(parse(text(group(root))).root)
+        Builder(run_lists.RUNS).condition(parse(text(group(root))).root)
 
 
 @pytest.mark.parametrize(

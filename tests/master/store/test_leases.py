@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from tenax.master.store.database import Database
-from tenax.master.store.leases import Lease, LeaseLost, acquire, release, renew
-from tenax.master.store.wakeups import Listener
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.leases import Lease, LeaseLost, acquire, release, renew
+from tenax.master.store.database.wakeups import Listener
 
 
 async def take(database: Database, holder: str, seconds: float = 60.0) -> Lease | None:

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.migrate import Migration, MigrationChanged, migrate, shipped
+from tenax.master.store.database.migrate import Migration, MigrationChanged, migrate, shipped
 from tests.kits.database import database_in
 
 ONE = Migration("0001_pre_one", "create table one (x int); insert into one values (1)")

@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database import prepare
-from tenax.master.store.migrate import migrate, shipped
+from tenax.master.store.database.connection import prepare
+from tenax.master.store.database.migrate import migrate, shipped
 from tests.kits.database import database_in
 
 #: How many migrations the first release had.

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener, notify
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener, notify
 
 
 @pytest.fixture

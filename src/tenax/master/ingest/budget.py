@@ -1,6 +1,8 @@
 """How much disk telemetry may take: near the end logs are refused first, then metrics, so that state can be written.
 
 Sizes are looked up when something comes in, at most every few seconds; nothing ticks while nothing comes.
+
+What a task's log says about what cannot be stored for it: a line, once, where megabytes found no room.
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from tenax.config.master import BudgetSettings
-from tenax.errors import TryAgain
-from tenax.master.store import sizes
-from tenax.master.store.database import Database
+from tenax.errors import TenaxError, TryAgain
+from tenax.master.store.cluster import gauges
+from tenax.master.store.database.connection import Database
+from tenax.master.store.logs import rows as logs
 
 _FRESH_S = 5.0
 
@@ -87,8 +92,8 @@ def usage_of(database: Database) -> Callable[[], Awaitable[Usage]]:
 
     async def look() -> Usage:
         async with database.connection() as conn:
-            found = await sizes.telemetry(conn)
-            directory = await sizes.local_directory(conn)
+            found = await gauges.telemetry_sizes(conn)
+            directory = await gauges.local_directory(conn)
         return Usage(found.logs, found.metrics, None if directory is None else _free(Path(directory)))
 
     return look
@@ -103,3 +108,33 @@ def _free(directory: Path) -> int | None:
 
 def _size(count: int) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+log = structlog.get_logger("tenax.intake")
+
+_KEPT = 50_000
+
+
+class Notices:
+    """Adds such lines. For one event loop; another master, or a later one, may say the same again."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._said: set[tuple[str, str]] = set()
+
+    async def once(self, task_id: str, what: str, reason: str) -> None:
+        """Warn in the log of a task, unless it was told that already: ``what`` becomes of it, and the reason.
+
+        Raises nothing: where not even a line can be stored, the server's log has to do.
+        """
+        if (task_id, what) in self._said:
+            return
+        if len(self._said) >= _KEPT:
+            self._said.clear()
+        self._said.add((task_id, what))
+        log.warning(what, task=task_id, reason=reason)
+        try:
+            async with self._database.transaction() as conn:
+                await logs.append_system_line(conn, task_id, f"{what}: {reason}", "WARNING")
+        except TenaxError as error:
+            log.warning("the task's log cannot say so", task=task_id, reason=str(error))

@@ -7,15 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tenax.config.master import BudgetSettings
-from tenax.master.ingest.budget import Budget, usage_of
-from tenax.master.ingest.log_reads import LogReads
+from tenax.master.concurrency.threads import Threads
+from tenax.master.ingest.budget import Budget, Notices, usage_of
 from tenax.master.ingest.logs import LogIngest
-from tenax.master.ingest.metrics import MetricIngest
-from tenax.master.ingest.notices import Notices
-from tenax.master.ingest.sealing import Sealing
+from tenax.master.ingest.metrics import MetricIngest, Sealing
 from tenax.master.ingest.spool import SpoolIngest
-from tenax.master.ingest.threads import Threads
-from tenax.master.store.database import Database
+from tenax.master.store.database.connection import Database
 
 
 class Intake:
@@ -24,13 +21,10 @@ class Intake:
     def __init__(self, database: Database, settings: BudgetSettings) -> None:
         budget = Budget(settings, usage_of(database))
         self.threads = Threads()
-        #: For those who read, so that a long search never holds up what comes in.
-        self.readers = Threads()
         self.sealing = Sealing(database, self.threads)
         self.metrics = MetricIngest(database, budget, self.threads, self.sealing)
         notices = Notices(database)
         self.spool = SpoolIngest(database, self.metrics, self.threads, notices)
-        self.log_reads = LogReads(database)
         self.logs = LogIngest(database, budget, self.threads, notices)
 
     @asynccontextmanager
@@ -48,4 +42,3 @@ class Intake:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self.threads.close()
-            self.readers.close()

@@ -20,10 +20,12 @@ import structlog
 from asyncpg import Connection
 
 from tenax.jsonvalue import Json
-from tenax.master.store import log_policies, logs, webhook_events
-from tenax.master.store.database import Database
-from tenax.master.store.log_policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
-from tenax.master.store.webhook_events import LogTrigger
+from tenax.master.store.database.connection import Database
+from tenax.master.store.logs import policies as log_policies
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.logs.policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
+from tenax.master.store.webhooks import events as webhook_events
+from tenax.master.store.webhooks.events import LogTrigger
 
 log = structlog.get_logger("tenax.logs")
 

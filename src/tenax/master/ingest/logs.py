@@ -19,16 +19,16 @@ import structlog
 from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, Stale, TryAgain
-from tenax.master import telemetry
-from tenax.master.ingest.budget import Budget, NoRoom
-from tenax.master.ingest.log_lines import NO_RANK, Line, Origin, Texts, level_number, lines_of
+from tenax.master.concurrency.threads import Threads
+from tenax.master.ingest.budget import Budget, NoRoom, Notices
 from tenax.master.ingest.log_policies import LogPolicies, Match, Rule, Watch, matches_in
-from tenax.master.ingest.notices import Notices
-from tenax.master.ingest.threads import Threads
-from tenax.master.store import log_packing, logs
-from tenax.master.store.database import Database
-from tenax.master.store.log_packing import Chunk
-from tenax.master.store.logs import Member, Place, Span, Stream
+from tenax.master.observability import counters
+from tenax.master.store.database.connection import Database
+from tenax.master.store.logs import packing as log_packing
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.logs.packing import Chunk
+from tenax.master.store.logs.rows import Member, Place, Span, Stream
+from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, Texts, level_number, lines_of
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
 log = structlog.get_logger("tenax.logs")
@@ -77,7 +77,7 @@ class LogIngest:
             for _ in range(_TRIES):
                 try:
                     following = await self._take(agent_id, container_id, stream, offset, raw, final)
-                    telemetry.INGESTED.labels("output_bytes").inc(len(raw))
+                    counters.INGESTED.labels("output_bytes").inc(len(raw))
                     return following
                 except Stale:
                     continue

@@ -6,28 +6,34 @@ Rules:
   other, and in it one report after the other, so that only the culprit is refused.
 - The queue is bounded in bytes: beyond it the answer is "try again".
 - One group at a time; reports of one sender stay in their order.
+
+When tails of metrics are packed: once they have grown, and once their trial has ended.
+
+Nothing ticks: while no report comes, nobody looks.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
 from asyncpg import Connection
 
 from tenax.errors import TryAgain
-from tenax.master import telemetry
+from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.budget import Budget
-from tenax.master.ingest.decide import decide
-from tenax.master.ingest.sealing import Sealing
-from tenax.master.ingest.threads import Threads
-from tenax.master.ingest.values import Item, Known, Outcome, Refused, StreamKey
-from tenax.master.store import logs, summaries
-from tenax.master.store.database import Database
-from tenax.master.store.metrics import Metrics, save_refusals
+from tenax.master.observability import counters
+from tenax.master.store.database.connection import Database
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.metrics import sealing as metrics_sealing
+from tenax.master.store.metrics import summaries
+from tenax.master.store.metrics.rows import Metrics, save_refusals
+from tenax.master.telemetry.decide import decide
+from tenax.master.telemetry.values import GroupKey, Item, Known, Outcome, Refused, Segment, StreamKey
 
 log = structlog.get_logger("tenax.ingest")
 
@@ -191,8 +197,8 @@ class MetricIngest:
 
 def _answer(submission: _Submission, receipt: Receipt) -> None:
     refused = sum(one is not None for one in receipt.refused)
-    telemetry.INGESTED.labels("reports").inc(len(receipt.refused) - refused)
-    telemetry.INGEST_REFUSED.labels("reports").inc(refused)
+    counters.INGESTED.labels("reports").inc(len(receipt.refused) - refused)
+    counters.INGEST_REFUSED.labels("reports").inc(refused)
     # Whoever asked may have gone away.
     if not submission.done.done():
         submission.done.set_result(receipt)
@@ -201,3 +207,70 @@ def _answer(submission: _Submission, receipt: Receipt) -> None:
 def _fail(submission: _Submission, error: TryAgain) -> None:
     if not submission.done.done():
         submission.done.set_exception(error)
+
+
+#: A tail of so many bytes is packed, however few its reports are.
+_SEAL_BYTES = 8 * 1024 * 1024
+#: So long after reports came, trials that have ended are looked for.
+_SWEEP_S = 30.0
+_SWEEP_AT_ONCE = 100
+
+
+class Sealing:
+    """Packs tails in the background. For one event loop; `run` is a task of the owner's."""
+
+    def __init__(self, database: Database, threads: Threads) -> None:
+        self._database = database
+        self._threads = threads
+        #: Reports and bytes that this process has appended since it last packed.
+        self._grown: dict[GroupKey, tuple[int, int]] = {}
+        self._ripe: set[GroupKey] = set()
+        self._wake = asyncio.Event()
+        # An earlier process may have left something.
+        self._stored = True
+
+    def note(self, segments: Iterable[Segment]) -> None:
+        """Reports were appended."""
+        for segment in segments:
+            key = (segment.trial_id, segment.group)
+            count, size = self._grown.get(key, (0, 0))
+            count += len(segment.reports)
+            size += sum(report.size for report in segment.reports)
+            self._grown[key] = (count, size)
+            if count >= metrics_sealing.SEAL_AT or size >= _SEAL_BYTES:
+                self._ripe.add(key)
+                self._wake.set()
+            self._stored = True
+
+    async def run(self) -> None:
+        """Pack, until cancelled."""
+        while True:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _SWEEP_S if self._stored else None)
+            self._wake.clear()
+            try:
+                if not self._ripe:
+                    await self.sweep()
+                while self._ripe:
+                    await self.seal(self._ripe.pop())
+            except TryAgain:
+                log.warning("packing of metrics waits: the database is away")
+            except Exception:
+                log.exception("a group of metrics could not be packed; it stays as it is")
+
+    async def seal(self, key: GroupKey) -> None:
+        """Pack one group. Raises TryAgain."""
+        self._grown.pop(key, None)
+        async with self._database.transaction() as conn:
+            await metrics_sealing.seal(conn, *key, lambda rows: self._threads.run(metrics_sealing.pack, rows))
+
+    async def sweep(self) -> None:
+        """Pack what trials that have ended left. Raises TryAgain."""
+        self._stored = False
+        while True:
+            async with self._database.connection() as conn:
+                found = await metrics_sealing.finished(conn, _SWEEP_AT_ONCE)
+            for key in found:
+                await self.seal(key)
+            if len(found) < _SWEEP_AT_ONCE:
+                return

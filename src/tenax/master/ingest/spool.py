@@ -21,17 +21,16 @@ from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, TryAgain, UserError
 from tenax.jsonvalue import Json, JsonObject
+from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest import states
-from tenax.master.ingest.budget import NoRoom
+from tenax.master.ingest.budget import NoRoom, Notices
 from tenax.master.ingest.metrics import MetricIngest
-from tenax.master.ingest.notices import Notices
-from tenax.master.ingest.reports import from_spool
-from tenax.master.ingest.threads import Threads
-from tenax.master.ingest.values import Item, Refused
-from tenax.master.store import checkpoints
-from tenax.master.store import spool as store
-from tenax.master.store.database import Database
-from tenax.master.store.sessions import TaskOf
+from tenax.master.store.checkpoints import rows as checkpoints
+from tenax.master.store.database.connection import Database
+from tenax.master.store.logs import spool
+from tenax.master.store.users.sessions import TaskOf
+from tenax.master.telemetry.reports import from_spool
+from tenax.master.telemetry.values import Item, Refused
 from tenax.storage.port import checked_id
 from tenax.wire import spool as wire
 from tenax.wire.spool import Refusal, SpoolReply
@@ -123,7 +122,7 @@ class SpoolIngest:
         if (container_id, allocation_id) in self._members:
             return self._acked.pop(key, 0) or await self._look_up(key)
         async with self._database.connection() as conn:
-            acked = await store.acked_of_member(conn, container_id, stream, allocation_id)
+            acked = await spool.acked_of_member(conn, container_id, stream, allocation_id)
         if acked is None:
             raise NotFound(f"there is no container {container_id} in allocation {allocation_id}")
         if len(self._members) >= _MEMBERS_KEPT:
@@ -133,11 +132,11 @@ class SpoolIngest:
 
     async def _repeat(self, key: tuple[str, str], lines: Sequence[Line], last: int, progress: _Progress) -> None:
         async with self._database.connection() as conn:
-            progress.refused += await store.refused(conn, *key, lines[0].n, min(last, lines[-1].n))
+            progress.refused += await spool.refused(conn, *key, lines[0].n, min(last, lines[-1].n))
 
     async def _look_up(self, key: tuple[str, str]) -> int:
         async with self._database.connection() as conn:
-            return await store.acked(conn, *key)
+            return await spool.acked(conn, *key)
 
     def _remember(self, key: tuple[str, str], acked: int) -> None:
         if len(self._acked) >= _MEMBERS_KEPT:
@@ -210,12 +209,12 @@ class SpoolIngest:
     async def _take_state(self, task: TaskOf, key: tuple[str, str], line: Line, refused: Refused | None) -> bool:
         """Let what a line says happen, or remember its refusal; False: its number is not the next one."""
         async with self._database.transaction() as conn:
-            if not await store.take(conn, *key, task.allocation_id, line.n):
+            if not await spool.take(conn, *key, task.allocation_id, line.n):
                 return False
             if refused is None:
                 await _change_state(conn, task, line)
             else:
-                await store.refuse(conn, *key, line.n, refused.message, refused.fatal)
+                await spool.refuse(conn, *key, line.n, refused.message, refused.fatal)
         return True
 
 

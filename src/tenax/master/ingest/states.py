@@ -16,10 +16,14 @@ from asyncpg import Connection
 
 from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.store import allocations, checkpoints, garbage, listings_checkpoints, registry, telemetry
-from tenax.master.store.checkpoints import Checkpoint, Reporter
-from tenax.master.store.sessions import TaskOf
-from tenax.master.store.wakeups import notify
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import lists as checkpoint_lists
+from tenax.master.store.checkpoints import rows as checkpoints
+from tenax.master.store.checkpoints.rows import Checkpoint, Reporter
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.trials import rows as trials
+from tenax.master.store.users.sessions import TaskOf
 
 #: Keys of a checkpoint storage that are credentials or policies, and not where it is.
 _NOT_THE_PLACE = re.compile(r"^save_|secret|password|key_id$|access_key|connection_string|credential|token")
@@ -39,13 +43,13 @@ async def progress_reported(conn: Connection, task: TaskOf, progress: float) -> 
     if not 0.0 <= progress <= 1.0:
         raise InvalidInput(f"progress is {progress}, and must be between 0 and 1")
     if task.trial_id is not None:
-        await telemetry.set_progress(conn, task.trial_id, task.run_id, progress)
+        await trials.set_progress(conn, task.trial_id, task.run_id, progress)
 
 
 async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> None:
     """What the script is doing: "training", "validating", any word."""
     if task.trial_id is not None:
-        await telemetry.set_runner_state(conn, task.trial_id, task.run_id, state[:200])
+        await trials.set_runner_state(conn, task.trial_id, task.run_id, state[:200])
 
 
 async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoints.Report) -> None:
@@ -73,7 +77,7 @@ async def checkpoint_files_left(conn: Connection, uuid: str, resources: dict[str
     """What is left of a checkpoint after a (partial) delete. Raises NotFound, InvalidInput (it is registered)."""
     before = await checkpoints.get(conn, uuid)
     if before.resources != resources:
-        await registry.check_none(conn, [uuid])
+        await checkpoints.check_none(conn, [uuid])
     if not resources:
         await garbage.forget(conn, uuid)
     return await checkpoints.set_files(conn, uuid, resources)
@@ -84,7 +88,7 @@ async def checkpoint_trimmed(conn: Connection, task: TaskOf, uuid: str, resource
 
     Raises NotFound, Forbidden (another's, or new files), InvalidInput (it is registered).
     """
-    view = await listings_checkpoints.get(conn, uuid)
+    view = await checkpoint_lists.get(conn, uuid)
     if view.owner_id != task.owner.id:
         raise Forbidden(f"checkpoint {uuid} belongs to someone else: only its owner's tasks may delete its files")
     added = sorted(set(resources) - set(view.resources))
@@ -104,5 +108,5 @@ async def exited_early(conn: Connection, task: TaskOf, reason: str) -> None:
         raise InvalidInput(f"{reason!r} is no reason for an early exit: {_INVALID_HP} is the only one")
     if task.trial_id is None:
         raise NotNow("only a trial has hyperparameters to give up")
-    if await telemetry.set_invalid_hp(conn, task.trial_id, task.run_id):
+    if await trials.set_invalid_hp(conn, task.trial_id, task.run_id):
         await notify(conn, "experiment", task.experiment_id or "")

@@ -8,19 +8,19 @@ from typing import cast
 
 from tenax.config.master import MasterSettings
 from tenax.jsonvalue import JsonObject
-from tenax.master.loops.collecting import Collecting
-from tenax.master.loops.deleting import Deleting
-from tenax.master.loops.launching import Launching
+from tenax.master.loops.checkpoint_gc import Collecting
+from tenax.master.loops.deletion import Deleting
 from tenax.master.loops.loop import Loop, run
-from tenax.master.loops.rescuing import Rescuing
-from tenax.master.loops.retaining import Retaining
+from tenax.master.loops.reconcile_experiments import Tending
+from tenax.master.loops.reconcile_tasks import Launching
+from tenax.master.loops.retention import Retaining
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.loops.searching import Searching
-from tenax.master.loops.telling import Telling
-from tenax.master.loops.tending import Tending
-from tenax.master.store.database import Database
-from tenax.master.store.wakeups import Listener
-from tenax.master.webhook_sender import Sender
+from tenax.master.loops.timeouts import Rescuing
+from tenax.master.loops.webhook_delivery import Telling
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener
+from tenax.master.webhooks.sender import Sender
 
 
 def start(

@@ -23,12 +23,12 @@ import structlog
 from asyncpg import Connection
 
 from tenax.errors import Stale, TryAgain
-from tenax.master import telemetry
-from tenax.master.store import leases
-from tenax.master.store.database import Database
-from tenax.master.store.experiments import ExperimentGone
-from tenax.master.store.leases import Lease, LeaseLost
-from tenax.master.store.wakeups import MAX_WAIT_S, Listener, Woken
+from tenax.master.observability import counters
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.leases import Lease, LeaseLost
+from tenax.master.store.database.wakeups import MAX_WAIT_S, Listener, Woken
+from tenax.master.store.experiments.rows import ExperimentGone
 
 log = structlog.get_logger("tenax.loops")
 
@@ -161,9 +161,9 @@ async def _hold(loop: Loop, database: Database, listener: Listener, lease: Lease
             woken = Woken(frozenset(), full=True)
             looked = time.monotonic()
             while not renewing.done():
-                with telemetry.LOOP_SECONDS.labels(loop.name).time():
+                with counters.LOOP_SECONDS.labels(loop.name).time():
                     deadline = await loop.make_pass(desk, woken)
-                telemetry.LOOP_PASSES.labels(loop.name).inc()
+                counters.LOOP_PASSES.labels(loop.name).inc()
                 woken = await subscription.wait(MAX_WAIT_S if deadline is None else deadline)
                 if time.monotonic() - looked >= MAX_WAIT_S:
                     woken = Woken(frozenset(), woken.full)

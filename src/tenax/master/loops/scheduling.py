@@ -7,13 +7,14 @@ from collections.abc import Mapping
 
 from tenax.config.master import PoolSettings
 from tenax.ids import AllocationId
+from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.loops.loop import Desk, each
-from tenax.master.pool_rules import rules
-from tenax.master.store import allocations, placements
-from tenax.master.store.containers import FREED
-from tenax.master.store.placements import Credentials
-from tenax.master.store.wakeups import Woken
-from tenax.master.tokens import allocation_token, task_session_token, token_hash
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.containers import FREED
+from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.queue import placements
+from tenax.master.store.queue.placements import Credentials
+from tenax.master.store.queue.pools import rules
 from tenax.scheduler.plan import plan
 from tenax.scheduler.snapshot import Member
 

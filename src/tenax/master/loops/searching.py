@@ -14,10 +14,13 @@ from asyncpg import Connection
 from tenax.config.resolve import stored_experiment
 from tenax.errors import Impossible
 from tenax.lifecycle.experiment import RUNNING, ExperimentEvent, ExperimentState
-from tenax.master.loops.aside import setting_aside
 from tenax.master.loops.loop import Desk, each
-from tenax.master.store import checkpoints, experiments, searches, trials
-from tenax.master.store.wakeups import Woken, notify
+from tenax.master.loops.quarantine import setting_aside
+from tenax.master.store.checkpoints import rows as checkpoints
+from tenax.master.store.database.wakeups import Woken, notify
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments import searches
+from tenax.master.store.trials import rows as trials
 from tenax.search import searcher
 from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, Entry, Shutdown, Started, Stop, Validated

@@ -1,0 +1,1 @@
+"""How all commands look and behave: options, tables, completion, exit codes."""

@@ -1,0 +1,42 @@
+"""Exit codes, for scripts; the documentation lists them from here."""
+
+from __future__ import annotations
+
+from tenax.errors import AlreadyExists, Forbidden, NotAuthenticated, NotFound, TenaxError
+
+#: Done.
+OK = 0
+#: It was refused, or it failed.
+FAILED = 1
+#: The command was not written as it must be.
+USAGE = 2
+#: Nothing answers at the master's address, or no cluster is up.
+UNREACHABLE = 3
+#: Not logged in, a wrong password, or not allowed.
+NOT_ALLOWED = 4
+#: What was waited for ended in another way than COMPLETED.
+NOT_COMPLETED = 5
+#: There is no such experiment, trial, checkpoint, ...
+NOT_FOUND = 6
+#: It is there already; a cluster is already up.
+EXISTS = 7
+#: A mistake of ours.
+BUG = 70
+#: Ctrl-C; what was followed goes on.
+INTERRUPTED = 130
+
+
+def code_of(error: TenaxError) -> int:
+    """The exit code for an error that ends a command."""
+    from tenax.client.connection.session import Unreachable
+
+    for kind, code in (
+        (Unreachable, UNREACHABLE),
+        (NotAuthenticated, NOT_ALLOWED),
+        (Forbidden, NOT_ALLOWED),
+        (NotFound, NOT_FOUND),
+        (AlreadyExists, EXISTS),
+    ):
+        if isinstance(error, kind):
+            return code
+    return FAILED

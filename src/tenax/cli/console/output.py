@@ -1,0 +1,247 @@
+"""How answers look: tables and JSON on stdout, messages on stderr, colour only where a terminal shows it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Iterable, List, Mapping, Optional, Sequence
+
+import click
+
+from tenax.cli.console import layout
+from tenax.cli.console.layout import Column as Column
+from tenax.jsonvalue import Json, JsonObject
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+#: Of a column whose text may be broken.
+_LEAST_WIDTH = 24
+#: By the last word of a state.
+_COLORS = {
+    "COMPLETED": "green",
+    "ERROR": "red",
+    "FAILED": "red",
+    "RUNNING": "cyan",
+    "ACTIVE": "cyan",
+    "STARTING": "cyan",
+    "PULLING": "cyan",
+    "QUEUED": "yellow",
+    "PAUSED": "yellow",
+    "CANCELED": "bright_black",
+    "DELETED": "bright_black",
+    "KILLED": "bright_black",
+    "up": "green",
+    "down": "red",
+    "away": "red",
+    "draining": "yellow",
+    "disabled": "yellow",
+    "failed": "red",
+}
+
+
+def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table: with colour and fitted to its width on a terminal, as plain aligned text elsewhere."""
+    listed = [list(row) for row in rows]
+    if not sys.stdout.isatty():
+        for line in plain(columns, listed):
+            print(line)
+        return
+    room = shutil.get_terminal_size().columns
+    fitted = layout.fit(columns, listed, room)
+    head = [columns[index].title for index in fitted.shown]
+    for line in _side_by_side(columns, fitted, head):
+        click.secho(line, bold=True)
+    for row in listed:
+        for line in _side_by_side(columns, fitted, [row[index] for index in fitted.shown]):
+            click.echo(line)
+        for line in layout.below(row, fitted, room):
+            click.secho(line, dim=True)
+    if fitted.left_out:
+        say(f"This terminal is too narrow for {', '.join(fitted.left_out)}: --csv and --json have everything.")
+
+
+def _side_by_side(columns: Sequence[Column], fitted: layout.Fitted, cells: Sequence[str]) -> List[str]:
+    """The lines of one row, without what goes below it; states are coloured."""
+    shown = [columns[index] for index in fitted.shown]
+    blocks = [
+        layout.broken(cell, room) if column.wraps else [layout.cut(cell, room)]
+        for column, cell, room in zip(shown, cells, fitted.widths)
+    ]
+    lines = []
+    for number in range(max((len(block) for block in blocks), default=0)):
+        parts = []
+        for column, block, room in zip(shown, blocks, fitted.widths):
+            text = block[number] if number < len(block) else ""
+            color = _style(text) if column.state else ""
+            laid = layout.padded(text, room, column.right)
+            parts.append(click.style(laid, fg=color) if color else laid)
+        lines.append("  ".join(parts).rstrip())
+    return lines
+
+
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> RenderableType:
+    """A table that is drawn again and again on a terminal: what is too long for a line is cut."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        shown.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=not column.wraps,
+            overflow="ellipsis",
+            min_width=_LEAST_WIDTH if column.wraps else None,
+        )
+    for row in rows:
+        cells = [Text(cell, style=_style(cell) if column.state else "", no_wrap=True)
+                 for column, cell in zip(columns, row)]  # fmt: skip
+        shown.add_row(*cells)
+    return shown
+
+
+def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> List[str]:
+    """The lines of a table without colour, as wide as they need to be."""
+    lines = [[column.title for column in columns], *rows]
+    widths = [max(layout.width(line[index]) for line in lines) for index in range(len(columns))]
+    return [
+        "  ".join(
+            layout.padded(cell, width, column.right) for cell, width, column in zip(line, widths, columns)
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def csv(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table as comma-separated values, the titles in small letters first."""
+    import csv as writing
+
+    writer = writing.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([column.title.lower() for column in columns])
+    writer.writerows(rows)
+
+
+def listing(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], raw: Sequence[JsonObject], as_json: bool, as_csv: bool
+) -> None:
+    """Print a list as it was asked for (`tenax.cli.console.options.list_options`): a table, JSON of ``raw``, or CSV."""
+    if as_json:
+        document(list(raw))
+    elif as_csv:
+        csv(columns, rows)
+    else:
+        table(columns, rows)
+
+
+def pairs(rows: Sequence[Sequence[str]]) -> None:
+    """Print names and values, one pair a line."""
+    width = max((layout.width(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        first, *rest = value.splitlines() or [""]
+        click.echo(click.style(layout.padded(name, width, False), bold=True) + "  " + first)
+        for line in rest:
+            click.echo(" " * (width + 2) + line)
+
+
+def document(value: Json) -> None:
+    """Print JSON."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def say(message: str) -> None:
+    """A message to the person."""
+    click.echo(message, err=True)
+
+
+def warn(message: str) -> None:
+    """A message that should not be overlooked."""
+    click.echo(click.style("warning: ", fg="yellow") + message, err=True)
+
+
+def fail(message: str) -> None:
+    """Why a command ends."""
+    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
+
+
+def state(word: str) -> str:
+    """A state in its colour; click takes the colour out again where it cannot be shown."""
+    color = _style(word)
+    return click.style(word, fg=color) if color else word
+
+
+def plain_please() -> bool:
+    """Whether the person asked for no colour anywhere (https://no-color.org)."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+
+
+def number(value: Optional[float]) -> str:
+    """A metric: six significant digits; empty for none."""
+    if value is None:
+        return ""
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.6g}"
+
+
+def percent(value: Optional[float]) -> str:
+    """0.345 as ``34 %``."""
+    return "" if value is None else f"{math.floor(value * 100)} %"
+
+
+def moment(value: Optional[datetime.datetime]) -> str:
+    """A time in the zone of this machine."""
+    return "" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(seconds: Optional[float]) -> str:
+    """``8s``, ``3m20s``, ``5h02m``, ``3d04h``."""
+    if seconds is None:
+        return ""
+    whole = int(max(0.0, seconds))
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes == 0:
+        return f"{whole}s"
+    if hours == 0:
+        return f"{minutes}m{whole % 60:02d}s"
+    if days == 0:
+        return f"{hours}h{minutes % 60:02d}m"
+    return f"{days}d{hours % 24:02d}h"
+
+
+def between(start: Optional[datetime.datetime], end: Optional[datetime.datetime]) -> str:
+    """How long something took, or has taken until now."""
+    if start is None:
+        return ""
+    last = end if end is not None else datetime.datetime.now(datetime.timezone.utc)
+    return duration((last - start).total_seconds())
+
+
+def size(count: int) -> str:
+    """Bytes: ``512 B``, ``3.4 MiB``."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def short(value: Json) -> str:
+    """A value of a hyperparameter or metric in a line."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def assignments(values: Mapping[str, Json]) -> str:
+    """``lr=0.01 width=64``."""
+    return " ".join(f"{name}={short(value)}" for name, value in values.items())
+
+
+def _style(word: str) -> str:
+    return _COLORS.get(word.rpartition("_")[2], "")

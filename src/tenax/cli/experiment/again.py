@@ -1,0 +1,100 @@
+"""``tenax experiment`` continue and fork: an experiment goes on, or another one is made from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional, Tuple
+
+import click
+
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Command
+from tenax.cli.console.options import Access, json_option, pass_access
+from tenax.cli.experiment.choice import EXPERIMENT
+
+_OVERRIDES = click.option(
+    "--config",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set a value of the configuration: --config max_restarts=4. May be given several times.",
+)
+_FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code tells how.")
+
+
+@click.command("continue", cls=Command)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
+@click.option(
+    "--config-file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="YAML that is laid over its configuration.",
+)
+@_OVERRIDES
+@_FOLLOW
+@json_option
+@pass_access
+def continue_(
+    access: Access, number: int, config_file: Optional[Path], overrides: Tuple[str, ...], follow: bool, as_json: bool
+) -> int:
+    """Let an experiment go on after its end, from where its trials saved.
+
+    A search of one trial goes on even when it has completed; of others those trials that did not complete.
+    """
+    from tenax.cli.console import yaml12
+    from tenax.cli.console.overrides import document_of
+    from tenax.cli.experiment.commands import follow_to_the_end
+    from tenax.client.experiments import get_experiment
+
+    document = document_of(config_file, overrides)
+    experiment, remarks = get_experiment(access.session(), number).continued(yaml12.dump(document) if document else "")
+    for remark in remarks:
+        output.warn(remark)
+    if as_json:
+        output.document(experiment.raw)
+    else:
+        print(f"Experiment {number} goes on")
+    return follow_to_the_end(experiment) if follow else exits.OK
+
+
+@click.command("fork", cls=Command)
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
+@click.argument("directory", required=False, type=click.Path(exists=True, path_type=Path))
+@_OVERRIDES
+@click.option("--paused", is_flag=True, help="Create it without starting it.")
+@click.option("--project", metavar="PROJECT", help="Put it into this project: its id, key or WORKSPACE/NAME.")
+@_FOLLOW
+@json_option
+@pass_access
+def fork(
+    access: Access,
+    number: int,
+    directory: Optional[Path],
+    overrides: Tuple[str, ...],
+    paused: bool,
+    project: Optional[str],
+    follow: bool,
+    as_json: bool,
+) -> int:
+    """Create an experiment like another one, with its configuration and its code, or the code in DIRECTORY."""
+    from tenax.cli.console import yaml12
+    from tenax.cli.console.overrides import laid_over
+    from tenax.cli.experiment.choice import project_id
+    from tenax.cli.experiment.commands import follow_to_the_end
+    from tenax.client.context import read_context
+    from tenax.client.experiments import create_experiment, get_experiment
+
+    session = access.session()
+    parent = get_experiment(session, number)
+    config = yaml12.dump(laid_over(parent.config, overrides))
+    files = read_context(directory, ()) if directory is not None else []
+    experiment, remarks = create_experiment(
+        session, config, files, activate=not paused, project_id=project_id(session, project), parent_id=number
+    )
+    for remark in remarks:
+        output.warn(remark)
+    if as_json:
+        output.document(experiment.raw)
+    else:
+        print(f"Created experiment {experiment.id} from experiment {number}")
+    return follow_to_the_end(experiment) if follow else exits.OK

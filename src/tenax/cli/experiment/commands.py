@@ -1,0 +1,257 @@
+"""``tenax experiment``: create, watch and steer experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional, Tuple
+
+import click
+
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Entry, Group
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.cli.experiment.choice import EXPERIMENT, filters
+
+if TYPE_CHECKING:
+    from tenax.client.experiments import Experiment
+
+#: What a list may be ordered by, as it is spelled here.
+_WIRE_ORDERS = {"started": "start_time", "ended": "end_time", "trials": "num_trials", "metric": "searcher_metric_val",
+                "checkpoints": "checkpoint_count", "size": "checkpoint_size", "pool": "resource_pool"}  # fmt: skip
+_RISING = ("name", "description", "state", "user", "pool")
+_ORDERS = ("id", "name", "description", "state", "user", "progress", *_WIRE_ORDERS)
+
+#: In files of their own.
+_ENTRIES = {
+    "pause": Entry("tenax.cli.experiment.verbs:pause", "Pause: every trial saves and leaves its slots."),
+    "activate": Entry("tenax.cli.experiment.verbs:activate", "Let paused experiments go on.", ("unpause",)),
+    "cancel": Entry("tenax.cli.experiment.verbs:cancel", "End experiments: every trial saves first."),
+    "kill": Entry("tenax.cli.experiment.verbs:kill", "End experiments at once."),
+    "archive": Entry("tenax.cli.experiment.verbs:archive", "Hide experiments that have ended from lists."),
+    "unarchive": Entry("tenax.cli.experiment.verbs:unarchive", "Show archived experiments in lists again."),
+    "delete": Entry("tenax.cli.experiment.verbs:delete", "Delete experiments with all that they left."),
+    "continue": Entry("tenax.cli.experiment.again:continue_", "Let an experiment go on after its end."),
+    "fork": Entry("tenax.cli.experiment.again:fork", "Create an experiment like another one."),
+    "set": Entry("tenax.cli.experiment.edit:set_", "Change its words, its share of the cluster."),
+    "label": Entry("tenax.cli.experiment.edit:label", "Add and remove labels."),
+    "move": Entry("tenax.cli.experiment.edit:move", "File it in another project."),
+    "gc-policy": Entry("tenax.cli.experiment.gc_policy:command", "Show or change which checkpoints are kept, and why."),
+    "download": Entry("tenax.cli.experiment.files:download", "Fetch the best checkpoints."),
+    "download-model-def": Entry("tenax.cli.experiment.files:download_model_def", "Fetch the code that it came with."),
+    "list-trials": Entry("tenax.cli.trial:list_", "List its trials.", ("lt",)),
+    "list-checkpoints": Entry("tenax.cli.checkpoint:list_", "List its checkpoints, the best first.", ("lc",)),
+    "delete-tb-files": Entry("tenax.cli.experiment.files:delete_tb_files", "Delete its TensorBoard files."),
+}
+
+
+@click.group(cls=Group, entries=_ENTRIES, help="Create, watch and steer experiments.")
+def group() -> None:
+    pass
+
+
+@group.command()
+@click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("directory", required=False, type=click.Path(path_type=Path))
+@click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code tells how.")
+@click.option(
+    "--config",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set a value of the configuration: --config searcher.max_trials=4. May be given several times.",
+)
+@click.option(
+    "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file, too."
+)
+@click.option("--paused", is_flag=True, help="Create it without starting it.")
+@click.option(
+    "--project",
+    "--project_id",
+    metavar="PROJECT",
+    help="Put it into this project: its id, key or WORKSPACE/NAME.",
+)
+@click.option("--template", metavar="NAME", help="Lay the configuration over this template.")
+@click.option("--dry-run", is_flag=True, help="Only check the configuration.")
+@json_option
+@pass_access
+def create(
+    access: Access,
+    config: Path,
+    directory: Optional[Path],
+    follow: bool,
+    overrides: Tuple[str, ...],
+    includes: Tuple[Path, ...],
+    paused: bool,
+    project: Optional[str],
+    template: Optional[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Create an experiment from the YAML file CONFIG, with the code in DIRECTORY.
+
+    What .detignore in DIRECTORY names is left out. CONFIG may be - for standard input.
+    """
+    from tenax.cli.console.overrides import configuration
+    from tenax.cli.experiment.choice import project_id
+    from tenax.client.context import read_context
+    from tenax.client.experiments import create_experiment
+
+    text = configuration(config, overrides)
+    if includes and directory is None:
+        raise click.UsageError("--include adds to the code: name its DIRECTORY, too.")
+    files = read_context(directory, includes) if directory is not None else []
+    session = access.session()
+    experiment, remarks = create_experiment(
+        session,
+        text,
+        files,
+        activate=not paused,
+        project_id=project_id(session, project),
+        validate_only=dry_run,
+        template=template,
+    )
+    for remark in remarks:
+        output.warn(remark)
+    if dry_run:
+        output.say("The configuration is valid; nothing was created.")
+        return exits.OK
+    if as_json:
+        output.document(experiment.raw)
+    else:
+        print(f"Created experiment {experiment.id}")
+    if not follow:
+        return exits.OK
+    return follow_to_the_end(experiment)
+
+
+def follow_to_the_end(experiment: Experiment) -> int:
+    """Show an experiment until it ends; the exit code."""
+    from tenax.cli.console.follow import Follower
+
+    try:
+        ended = Follower(experiment).run()
+    except KeyboardInterrupt:
+        number = experiment.id
+        output.say(
+            f"\nDetached: experiment {number} goes on.\n"
+            f"  tenax experiment wait {number}   to watch it again\n"
+            f"  tenax experiment kill {number}   to end it"
+        )
+        return exits.INTERRUPTED
+    return exits.OK if ended.state == "COMPLETED" else exits.NOT_COMPLETED
+
+
+@group.command("list")
+@click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Those of this user; as often as needed.")
+@filters
+@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
+@click.option("--sort-by", type=click.Choice(_ORDERS), default="id", metavar="ORDER", help=f"{', '.join(_ORDERS)}.")
+@click.option("--reverse", is_flag=True, help="From the other end of that order.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many, the first in that order.")
+@list_options
+@pass_access
+def list_(
+    access: Access,
+    everybodys: bool,
+    users: Tuple[str, ...],
+    name: str,
+    labels: Tuple[str, ...],
+    states: Tuple[str, ...],
+    project: Optional[str],
+    archived: Optional[bool],
+    sort_by: str,
+    reverse: bool,
+    limit: Optional[int],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """List experiments, the newest first: yours, or with --all everybody's."""
+    from tenax.cli.experiment.choice import project_id
+    from tenax.cli.experiment.view import show_list
+    from tenax.client.experiments import list_experiments
+    from tenax.client.users import whoami
+
+    session = access.session()
+    found = list_experiments(
+        session,
+        users=users or ([] if everybodys else [whoami(session).username]),
+        states=states,
+        archived=archived if archived is not None or everybodys else False,
+        limit=limit,
+        name=name,
+        labels=labels,
+        project_id=project_id(session, project),
+        sort=_WIRE_ORDERS.get(sort_by, sort_by),
+        # The newest and the largest come first, names and states from A to Z.
+        descending=(sort_by not in _RISING) is not reverse,
+    )
+    show_list(found, as_json, as_csv)
+    if not found:
+        output.say("There is none. Create one with: tenax experiment create CONFIG DIRECTORY")
+
+
+@group.command()
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
+@json_option
+@pass_access
+def describe(access: Access, number: int, as_json: bool) -> None:
+    """Show an experiment and its trials."""
+    from tenax.client.experiments import get_experiment
+
+    experiment = get_experiment(access.session(), number)
+    trials = experiment.trials()
+    if as_json:
+        output.document({"experiment": experiment.raw, "trials": [trial.raw for trial in trials]})
+        return
+    from tenax.cli.experiment.view import overview, trial_table
+
+    overview(experiment, trials)
+    if trials:
+        click.echo()
+        trial_table(experiment, trials)
+
+
+@group.command()
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
+@pass_access
+def config(access: Access, number: int) -> None:
+    """Print the configuration of an experiment, with every default, as YAML."""
+    from tenax.cli.console import yaml12
+    from tenax.client.experiments import get_experiment
+
+    experiment = get_experiment(access.session(), number)
+    print(yaml12.dump(experiment.config, sort=True), end="")
+
+
+@group.command()
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
+@click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
+@json_option
+@pass_access
+def logs(access: Access, number: int, follow: bool, tail: Optional[int], as_json: bool) -> int:
+    """Print the output of the first trial of an experiment."""
+    from tenax.cli.trial import print_logs
+    from tenax.client.experiments import get_experiment
+
+    trials = get_experiment(access.session(), number).trials()
+    if not trials:
+        from tenax.errors import NotFound
+
+        raise NotFound(f"Experiment {number} has no trial yet: tenax experiment describe {number} says why.")
+    return print_logs(trials[0], follow, None, tail, "", as_json)
+
+
+@group.command()
+@click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
+@click.option("--polling-interval", "interval", type=float, default=1.0, help="Seconds between two looks.", hidden=True)
+@pass_access
+def wait(access: Access, number: int, interval: float) -> int:
+    """Watch an experiment until it has ended; the exit code is 0 if it completed, 5 if it did not."""
+    from tenax.client.experiments import get_experiment
+
+    return follow_to_the_end(get_experiment(access.session(), number))
+
+
+group.alias("list", "ls")

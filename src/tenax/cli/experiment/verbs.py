@@ -1,0 +1,79 @@
+"""``tenax experiment`` pause, activate, cancel, kill, archive, unarchive, delete: of one, of several, or by filters."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import click
+
+from tenax.cli.console import exits, output
+from tenax.cli.console.lazy import Command
+from tenax.cli.console.options import Access, pass_access
+from tenax.cli.experiment.choice import chosen, each_wanted, wanted_of
+
+
+def _verb(name: str, done: str, help_: str) -> click.Command:
+    @click.command(
+        name,
+        cls=Command,
+        help=f"{help_}\n\nName experiments, or choose among yours by filters; then it is asked first.",
+    )
+    @chosen
+    @pass_access
+    def run(
+        access: Access,
+        numbers: Tuple[int, ...],
+        name: str,
+        labels: Tuple[str, ...],
+        states: Tuple[str, ...],
+        project: Optional[str],
+        yes: bool,
+    ) -> int:
+        wanted = wanted_of(access, name, labels, states, project)
+        if bool(numbers) is (wanted is not None):
+            raise click.UsageError("Name experiments, or choose them by --name, --label, --state, --project.")
+        if wanted is not None:
+            question = f"{verb.capitalize()} {_ALL.get(verb, '')}".strip()
+            return each_wanted(access, verb, wanted, done, question, yes)
+        if verb == "delete" and not yes:
+            listed = ", ".join(str(number) for number in numbers)
+            click.confirm(f"Delete experiment {listed} with its metrics, logs and checkpoints?", abort=True, err=True)
+        return _each(access, numbers, verb, done)
+
+    verb = name
+    return run
+
+
+#: What is worth a warning.
+_ALL = {"delete": "with metrics, logs and checkpoints:"}
+
+
+def _each(access: Access, numbers: Tuple[int, ...], verb: str, done: str) -> int:
+    """Do it to each, also after one has refused; the exit code of the last refusal."""
+    from tenax.client.experiments import get_experiment
+    from tenax.errors import UserError
+
+    code = exits.OK
+    for number in numbers:
+        try:
+            experiment = get_experiment(access.session(), number)
+            if verb == "delete":
+                experiment.delete()
+            else:
+                experiment.do(verb)
+        except UserError as error:
+            told = str(error)
+            output.fail(told if f"experiment {number}" in told else f"experiment {number}: {told}")
+            code = exits.code_of(error)
+        else:
+            print(f"Experiment {number} {done}")
+    return code
+
+
+pause = _verb("pause", "is asked to pause", "Pause: every trial saves and leaves its slots.")
+activate = _verb("activate", "is active", "Let paused experiments go on.")
+cancel = _verb("cancel", "is asked to end", "End experiments: every trial saves first.")
+kill = _verb("kill", "is ended", "End experiments at once.")
+archive = _verb("archive", "is archived", "Hide experiments that have ended from lists.")
+unarchive = _verb("unarchive", "is no longer archived", "Show archived experiments in lists again.")
+delete = _verb("delete", "is being deleted", "Delete experiments with their metrics, logs and checkpoints.")

@@ -1,0 +1,1 @@
+"""How the client reaches a master: addresses, logins, HTTP."""

@@ -1,0 +1,372 @@
+"""One conversation with a master: requests, streams, logins, and errors as the errors of ours that they are.
+
+Not thread-safe. What was refused because the master is not ready is tried again for a while; what may have been done
+is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from urllib.parse import quote, unquote
+
+from tenax.client.connection.address import local_cluster_at, master_url
+from tenax.client.connection.login import Credentials, hashed_password
+from tenax.client.connection.saved_logins import TokenStore
+from tenax.errors import (
+    AlreadyExists,
+    Forbidden,
+    InvalidInput,
+    NotAuthenticated,
+    NotFound,
+    TenaxError,
+    TryAgain,
+    Unsupported,
+    UserError,
+)
+from tenax.jsonvalue import Json, JsonObject
+from tenax.local.state_dir import StateDir, read_json, text_of
+
+if TYPE_CHECKING:
+    import httpx2
+
+QueryValue = Union[None, bool, int, float, str, Sequence[str], Sequence[int]]
+Query = Mapping[str, QueryValue]
+
+#: A connection is made in this time or not at all.
+CONNECT_S = 10.0
+#: Between two pieces of an answer; uploads of large contexts are digested before the first.
+READ_S = 300.0
+#: How long a master that is not ready is tried again.
+PATIENCE_S = 10.0
+#: How long a remote address where nothing listens is tried again.
+ABSENCE_S = 3.0
+
+#: A proxy may be spoken to with TLS.
+_PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+
+#: What the master's router says, which knows no such address.
+_NO_ROUTE = "Not Found"
+_KINDS: Dict[int, Type[TenaxError]] = {
+    400: InvalidInput,
+    401: NotAuthenticated,
+    403: Forbidden,
+    404: NotFound,
+    409: AlreadyExists,
+    413: InvalidInput,
+    501: Unsupported,
+    503: TryAgain,
+}
+
+
+class Unreachable(TenaxError):
+    """Nothing answers at the master's address."""
+
+
+class BrokenStream(TenaxError):
+    """The master stopped in the middle of an answer."""
+
+
+class MasterFailed(TenaxError):
+    """The master met an error of its own."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    path: str
+    body: Optional[JsonObject] = None
+    query: Optional[Query] = None
+    accept: str = "application/json"
+    #: Between two pieces of the answer; None: as long as it takes.
+    read_s: Optional[float] = READ_S
+    anonymous: bool = False
+    once: bool = False
+
+
+class Session:
+    """HTTP to one master, as one user.
+
+    ``url``: see `address` beside this; ``user`` and ``token``: see `login`; ``certificate``: a PEM file, or
+    ``noverify``; ``patience``: seconds that a master that is away or not ready is waited for; ``local``: the directory
+    of the cluster that answers there, if it is one of this machine.
+    """
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        *,
+        user: Optional[str] = None,
+        token: Optional[str] = None,
+        certificate: Optional[str] = None,
+        patience: float = PATIENCE_S,
+        store: Optional[TokenStore] = None,
+        local: Optional[StateDir] = None,
+    ) -> None:
+        self.url = master_url(url)
+        self.store = store if store is not None else TokenStore()
+        self._local = local if local is not None else local_cluster_at(self.url)
+        self._credentials = Credentials(self.url, user=user, token=token, store=self.store, local=self._local)
+        self._certificate = certificate or os.environ.get("DET_MASTER_CERT_FILE") or self._local_certificate()
+        self._patience = patience
+        self._opened: Optional[httpx2.Client] = None
+
+    def get(self, path: str, query: Optional[Query] = None) -> JsonObject:
+        """The object at ``path``. Raises the errors of `tenax.errors`, Unreachable, MasterFailed."""
+        return self.call("GET", path, query=query)
+
+    def post(self, path: str, body: Optional[JsonObject] = None) -> JsonObject:
+        """Send ``body``; the object that comes back."""
+        return self.call("POST", path, body=body)
+
+    def get_anonymously(self, path: str) -> JsonObject:
+        """The object at a path that needs no login."""
+        return self._object(_Request("GET", path, anonymous=True))
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Optional[JsonObject] = None,
+        query: Optional[Query] = None,
+        once: bool = False,
+    ) -> JsonObject:
+        """One request and its answer, an object. ``once``: to do it twice would be worse than not at all."""
+        return self._object(_Request(method, path, body=body, query=query, once=once))
+
+    def lines(self, path: str, query: Optional[Query] = None) -> Iterator[JsonObject]:
+        """The results of a streaming answer as they come. Raises BrokenStream when it ends before its time."""
+        from tenax.client.connection.transport import httpx2
+
+        with self.stream("GET", path, query=query) as response:
+            try:
+                for line in response.iter_lines():
+                    value = _json(line.encode()) if line.strip() else None
+                    if not isinstance(value, dict):
+                        continue
+                    if "error" in value:
+                        raise BrokenStream(_told(value) or "the master broke off")
+                    result = value.get("result")
+                    if isinstance(result, dict):
+                        yield result
+            except httpx2.TransportError as error:
+                raise BrokenStream(f"The connection to {self.url} broke off: {error}") from None
+
+    @contextmanager
+    def stream(
+        self, method: str, path: str, *, query: Optional[Query] = None, accept: str = "*/*"
+    ) -> Iterator[httpx2.Response]:
+        """An answer whose body is read piece by piece."""
+        response = self._send(_Request(method, path, query=query, accept=accept, read_s=None))
+        try:
+            yield response
+        finally:
+            response.close()
+
+    def log_in(self, user: str, password: str, *, remember: bool = True) -> str:
+        """Trade name and password for a token, and remember it for this master. Raises NotAuthenticated."""
+        token = self._ask_for_token(user, hashed_password(password))
+        if remember:
+            self.store.put(self.url, user, token)
+        self._credentials = Credentials(self.url, user=user, token=token, store=self.store, local=self._local)
+        return token
+
+    def forget(self, user: str) -> None:
+        """Forget every remembered login of ``user`` at this master."""
+        self.store.drop(self.url, user)
+        self._credentials.forget(user)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def _object(self, request: _Request) -> JsonObject:
+        response = self._send(request)
+        try:
+            value = _json(response.read())
+        finally:
+            response.close()
+        return value if isinstance(value, dict) else {}
+
+    def _send(self, request: _Request) -> httpx2.Response:
+        headers = {"Accept": request.accept}
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
+        while True:
+            if not request.anonymous:
+                headers["Authorization"] = f"Bearer {self._token()}"
+            response = self._until_ready(request, headers)
+            if response.status_code == 401 and not request.anonymous and self._credentials.refused():
+                response.close()
+                continue
+            if response.status_code != 200:
+                raise self._failure(request.path, response)
+            return response
+
+    def _token(self) -> str:
+        try:
+            return self._credentials.token(self._ask_for_token)
+        except NotAuthenticated:
+            # Where nothing answers, that is what the person should hear.
+            self.get_anonymously("/info")
+            raise
+
+    def _until_ready(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
+        from tenax.client.connection.transport import httpx2
+
+        started = time.monotonic()
+        pause = 0.2
+        while True:
+            waited = time.monotonic() + pause - started
+            late = waited > self._patience
+            try:
+                response = self._attempt(request, headers)
+                if response.status_code != 503 or request.once or late:
+                    return response
+                response.close()
+            except httpx2.ConnectError as error:
+                if late or waited > self._absence_s() or _is_about_trust(error):
+                    raise self._unreachable(error) from None
+            except httpx2.TransportError as error:
+                # It may have been done: only what changes nothing is asked again.
+                if late or request.method != "GET":
+                    raise self._unreachable(error) from None
+            time.sleep(pause)
+            pause = min(2.0, pause * 2)
+
+    def _attempt(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
+        from tenax.client.connection.transport import httpx2
+
+        client = self._client()
+        built = client.build_request(
+            request.method,
+            self.url + request.path,
+            content=json.dumps(request.body).encode() if request.body is not None else None,
+            params=_parameters(request.query),
+            headers=headers,
+            timeout=httpx2.Timeout(READ_S, connect=CONNECT_S, read=request.read_s),
+        )
+        return client.send(built, stream=True)
+
+    def _absence_s(self) -> float:
+        """How long it makes sense to wait where nothing listens: a master that is kept up will be back."""
+        if self._local is None:
+            return ABSENCE_S
+        return self._patience if self._local.is_locked() else 0.0
+
+    def _client(self) -> httpx2.Client:
+        if self._opened is None:
+            from tenax.client.connection.transport import httpx2
+
+            self._opened = httpx2.Client(verify=self._trust(), follow_redirects=False, trust_env=True)
+        return self._opened
+
+    def _trust(self) -> Union[bool, ssl.SSLContext]:
+        if not self._certificate:
+            # Reading the system's certificates takes 100 ms, and plain HTTP has no use for them.
+            return not self.url.startswith("http://") or any(os.environ.get(name) for name in _PROXIES)
+        if self._certificate == "noverify":
+            return False
+        try:
+            return ssl.create_default_context(cafile=self._certificate)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidInput(f"The certificate file {self._certificate} cannot be read: {error}.") from None
+
+    def _local_certificate(self) -> str:
+        return text_of(read_json(self._local.supervisor), "certificate") if self._local is not None else ""
+
+    def _ask_for_token(self, user: str, hashed: str) -> str:
+        body: JsonObject = {"username": user, "password": hashed, "isHashed": True}
+        try:
+            answer = self._object(_Request("POST", "/api/v1/auth/login", body=body, anonymous=True))
+        except NotAuthenticated:
+            raise NotAuthenticated(f"Wrong name or password for {user!r} at {self.url}.") from None
+        return text_of(answer, "token")
+
+    def _failure(self, path: str, response: httpx2.Response) -> TenaxError:
+        body = response.read()
+        response.close()
+        value = _json(body)
+        told = _told(value) if isinstance(value, dict) else body[:500].decode("utf-8", "replace").strip()
+        if response.status_code == 401:
+            return NotAuthenticated(f"Your session at {self.url} has ended: tenax user login.")
+        if told == _NO_ROUTE:
+            told = _no_such(path) or told
+        kind = _KINDS.get(response.status_code)
+        if kind is not None:
+            return kind(told or None)
+        if 400 <= response.status_code < 500:
+            return UserError(told or f"The master refused it with status {response.status_code}.")
+        return MasterFailed(told or f"The master answered with status {response.status_code}.")
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        reason = str(error) or type(error).__name__
+        if _is_about_trust(error):
+            hint = "Name its certificate with DET_MASTER_CERT_FILE (or `noverify` for none)."
+        elif self._local is not None or self.url.startswith(("http://127.", "http://localhost")):
+            hint = "Is the cluster up? tenax status; tenax up."
+        else:
+            hint = "Check the address (--master, DET_MASTER) and the network."
+        return Unreachable(f"No master answers at {self.url} ({reason}). {hint}")
+
+
+def at(template: str, *parts: Union[str, int]) -> str:
+    """A path whose ``{}`` are filled with escaped parts."""
+    return template.format(*(quote(str(part), safe="") for part in parts))
+
+
+def _no_such(path: str) -> str:
+    """What is told where a name with a slash was taken for two parts of an address; empty where there is none."""
+    split = next((part for part in path.split("?")[0].split("/") if "%2F" in part), "")
+    return f"There is no {unquote(split)!r}: a name has no slash." if split else ""
+
+
+def _parameters(query: Optional[Query]) -> List[Tuple[str, Union[str, int, float, bool, None]]]:
+    pairs: List[Tuple[str, Union[str, int, float, bool, None]]] = []
+    for name, value in (query or {}).items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            pairs.append((name, "true" if value else "false"))
+        elif isinstance(value, (int, float, str)):
+            pairs.append((name, str(value)))
+        else:
+            pairs.extend((name, str(item)) for item in value)
+    return pairs
+
+
+def _json(text: bytes) -> Json:
+    try:
+        value: Json = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return value
+
+
+def _told(value: JsonObject) -> str:
+    """The message of an error body, of either kind of route."""
+    error = value.get("error")
+    inner = error if isinstance(error, dict) else value
+    return text_of(inner, "error") or text_of(inner, "message")
+
+
+def _is_about_trust(error: BaseException) -> bool:
+    text = str(error)
+    return "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text

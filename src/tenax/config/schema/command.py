@@ -1,0 +1,121 @@
+"""Configuration of a task that is no experiment: notebook, TensorBoard, shell, command; and of a generic task."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Annotated
+
+from tenax.config.problems import Path, Report
+from tenax.config.schema.environment import ENVIRONMENT, Environment
+from tenax.config.schema.resources import (
+    BIND_MOUNTS,
+    DEVICES,
+    PBS,
+    PRIORITY,
+    SIZE,
+    SLURM,
+    BindMount,
+    Device,
+    Pbs,
+    Slurm,
+)
+from tenax.config.shapes import Flag, Int, ListOf, Number, OneOf, Respelled, Text
+from tenax.config.structs import Struct
+from tenax.jsonvalue import Json
+
+
+class NotebookIdleType(str, Enum):
+    """What counts as use of a notebook."""
+
+    KERNELS_OR_TERMINALS = "kernels_or_terminals"
+    KERNEL_CONNECTIONS = "kernel_connections"
+    ACTIVITY = "activity"
+
+
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION = re.compile(r"^(?:\d+(?:\.\d+)?(?:h|ms|m|s))+$")
+_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
+
+
+def _seconds(value: Json, at: Path, report: Report) -> Json:
+    """``"1h30m"`` as 5400."""
+    if not isinstance(value, str):
+        return value
+    if not _DURATION.match(value):
+        report.add(at, f"{value!r} is not a duration: write seconds, or hours, minutes and seconds as in '1h30m'")
+        return None
+    return sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(value))
+
+
+def _line(value: Json, at: Path, report: Report) -> Json:
+    """A line for the shell as a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def _some(value: Json, at: Path, report: Report) -> None:
+    if value == [] or value == [""]:
+        report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
+
+
+#: One word is a line for the shell, several are a program and its arguments.
+WORDS = Respelled(ListOf(Text(), rule=_some), _line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResources:
+    """What the task gets."""
+
+    slots: Annotated[int, Int(minimum=0)] = 1
+    priority: Annotated[int | None, PRIORITY] = None
+    resource_pool: Annotated[str, Text()] = ""
+    #: Bytes.
+    shm_size: Annotated[int | None, SIZE] = None
+    devices: Annotated[tuple[Device, ...], DEVICES] = ()
+    weight: Annotated[float, Number(minimum=0)] = 1
+    is_single_node: Annotated[bool | None, Flag()] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A task that is no experiment."""
+
+    description: Annotated[str | None, Text()] = None
+    bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
+    environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
+    resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
+    #: A program and its arguments.
+    entrypoint: Annotated[tuple[str, ...], WORDS]
+    tensorboard_args: Annotated[tuple[str, ...], ListOf(Text())] = ()
+    #: Seconds without use after which the task is stopped; None: never.
+    idle_timeout: Annotated[float | None, Respelled(Number(minimum=0), _seconds)] = None
+    notebook_idle_type: Annotated[NotebookIdleType, OneOf(NotebookIdleType)] = NotebookIdleType.KERNELS_OR_TERMINALS
+    #: May hold ``$AGENT_USER`` and ``$DET_USER``.
+    work_dir: Annotated[str | None, Text()] = None
+    debug: Annotated[bool, Flag()] = False
+    slurm: Annotated[Slurm, SLURM] = field(default_factory=Slurm)
+    pbs: Annotated[Pbs, PBS] = field(default_factory=Pbs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generic:
+    """A task that may have children, and may be paused."""
+
+    name: Annotated[str | None, Text()] = None
+    description: Annotated[str | None, Text()] = None
+    workspace: Annotated[str, Text()] = ""
+    project: Annotated[str, Text()] = ""
+    bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
+    environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
+    resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
+    entrypoint: Annotated[tuple[str, ...], WORDS]
+    #: May hold ``$AGENT_USER`` and ``$DET_USER``.
+    work_dir: Annotated[str | None, Text()] = None
+    debug: Annotated[bool, Flag()] = False
+    #: Seconds that it may take to save and leave when it is paused; None: a minute.
+    preemption_timeout: Annotated[int | None, Int(minimum=0)] = None
+
+
+COMMAND = Struct(Command)
+GENERIC = Struct(Generic)

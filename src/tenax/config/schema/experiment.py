@@ -1,0 +1,134 @@
+"""The whole configuration of an experiment: every key, its shape and its default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Annotated
+
+from tenax.config.problems import Path, Report
+from tenax.config.schema.environment import ENVIRONMENT, Environment
+from tenax.config.schema.hyperparameters import HYPERPARAMETERS, MAX_POINTS, check_grid, grid_points
+from tenax.config.schema.integrations import INTEGRATIONS, Integrations
+from tenax.config.schema.legacy import IGNORED_SECTIONS, OPTIMIZATIONS, PROFILING, Optimizations, Profiling
+from tenax.config.schema.lengths import LENGTH, Length
+from tenax.config.schema.logs import LOG_POLICIES, LogPolicy
+from tenax.config.schema.resources import BIND_MOUNTS, PBS, RESOURCES, SLURM, BindMount, Pbs, Resources, Slurm
+from tenax.config.schema.searcher import END_OF_LIFE, SEARCHER, Common
+from tenax.config.schema.storage import CHECKPOINT_STORAGE, CheckpointStorage
+from tenax.config.shapes import AnyOf, Flag, FreeMap, Int, ListOf, OneOf, Respelled, Text
+from tenax.config.structs import Struct
+from tenax.jsonvalue import Json, JsonObject
+from tenax.search.config import Map
+
+#: What one seed of an experiment may be: 32 bits, as the generator takes them.
+SEED = Int(minimum=0, maximum=(1 << 32) - 1)
+
+
+class CheckpointPolicy(str, Enum):
+    """Which validations of a trial class also save a checkpoint."""
+
+    BEST = "best"
+    ALL = "all"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproducibility:
+    """What makes two runs alike."""
+
+    #: None only before a configuration is resolved.
+    experiment_seed: Annotated[int | None, SEED] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPolicy:
+    """How long logs are kept."""
+
+    #: -1: for ever.
+    log_retention_days: Annotated[int | None, Int(minimum=-1, maximum=32767)] = None
+
+
+def _each_once(value: Json, at: Path, report: Report) -> Json:
+    """Labels are a set: one that stands twice is one."""
+    if isinstance(value, list) and all(isinstance(label, str) for label in value):
+        return list(dict.fromkeys(value))
+    return value
+
+
+def _command(value: Json, at: Path, report: Report) -> None:
+    if value == []:
+        report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
+
+
+_LABELS = Respelled(ListOf(Text(filled=True)), _each_once)
+_ENTRYPOINT = AnyOf(string=Text(filled=True), list=ListOf(Text(), rule=_command))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """An experiment as its owner wants it, with defaults filled in."""
+
+    #: None only before a configuration is resolved: three random words then.
+    name: Annotated[str | None, Text(filled=True)] = None
+    description: Annotated[str | None, Text()] = None
+    labels: Annotated[tuple[str, ...], _LABELS] = ()
+    workspace: Annotated[str, Text()] = ""
+    project: Annotated[str, Text()] = ""
+    #: A line for the shell, or a program and its arguments.
+    entrypoint: Annotated[str | tuple[str, ...] | None, _ENTRYPOINT] = None
+    hyperparameters: Annotated[Map, HYPERPARAMETERS] = field(default_factory=Map)
+    searcher: Annotated[Common, SEARCHER]
+    resources: Annotated[Resources, RESOURCES] = field(default_factory=Resources)
+    environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
+    #: None only before a configuration is resolved.
+    checkpoint_storage: Annotated[CheckpointStorage | None, CHECKPOINT_STORAGE] = None
+    checkpoint_policy: Annotated[CheckpointPolicy, OneOf(CheckpointPolicy)] = CheckpointPolicy.BEST
+    #: Failures of a trial's own doing after which it is not started again.
+    max_restarts: Annotated[int, Int(minimum=0)] = 5
+    bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
+    data: Annotated[JsonObject, FreeMap()] = field(default_factory=dict)
+    debug: Annotated[bool, Flag()] = False
+    reproducibility: Annotated[Reproducibility, Struct(Reproducibility)] = Reproducibility()
+    profiling: Annotated[Profiling, PROFILING] = field(default_factory=Profiling)
+    perform_initial_validation: Annotated[bool, Flag()] = False
+    #: Seconds; None: the cluster's.
+    preemption_timeout: Annotated[int | None, Int(minimum=0)] = None
+    log_policies: Annotated[tuple[LogPolicy, ...], LOG_POLICIES] = ()
+    retention_policy: Annotated[RetentionPolicy | None, Struct(RetentionPolicy)] = None
+    integrations: Annotated[Integrations | None, INTEGRATIONS] = None
+    slurm: Annotated[Slurm, SLURM] = field(default_factory=Slurm)
+    pbs: Annotated[Pbs, PBS] = field(default_factory=Pbs)
+    min_validation_period: Annotated[Length, LENGTH] = field(default_factory=lambda: Length(batches=0))
+    min_checkpoint_period: Annotated[Length, LENGTH] = field(default_factory=lambda: Length(batches=0))
+    scheduling_unit: Annotated[int, Int(minimum=1)] = 100
+    records_per_epoch: Annotated[int, Int(minimum=0)] = 0
+    optimizations: Annotated[Optimizations, OPTIMIZATIONS] = field(default_factory=Optimizations)
+
+
+def _grid_has_counts(value: Json, at: Path, report: Report) -> None:
+    """Also on a single layer, so that a file that cannot work is refused where it stands."""
+    assert isinstance(value, dict)
+    searcher = value.get("searcher")
+    if isinstance(searcher, dict) and searcher.get("name") == "grid":
+        check_grid(value.get("hyperparameters") or {}, (*at, "hyperparameters"), report)
+
+
+def _whole(value: Json, at: Path, report: Report) -> None:
+    assert isinstance(value, dict)
+    if bool(value.get("workspace")) != bool(value.get("project")):
+        given, other = ("workspace", "project") if value.get("workspace") else ("project", "workspace")
+        report.add((*at, given), f"{given} and {other} go together: set both, or neither for Uncategorized")
+    searcher = value.get("searcher")
+    name = searcher.get("name") if isinstance(searcher, dict) else None
+    if isinstance(name, str) and name in END_OF_LIFE:
+        report.add((*at, "searcher", "name"), f"the searcher {name!r} is no longer there: {END_OF_LIFE[name]}")
+    points = grid_points(value.get("hyperparameters")) if name == "grid" else 1
+    if points > MAX_POINTS:
+        message = f"the grid has {points} points, and at most {MAX_POINTS} are run: lower the counts, or use random"
+        report.add((*at, "hyperparameters"), message)
+    if value.get("checkpoint_storage") is None:
+        report.missing(at, "checkpoint_storage", "here, or as a default of the workspace or of the master")
+
+
+EXPERIMENT = Struct(Experiment, ignored=IGNORED_SECTIONS, rule=_grid_has_counts, complete=_whole)

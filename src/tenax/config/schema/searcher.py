@@ -1,0 +1,200 @@
+"""``searcher``: which trials are made and stopped.
+
+Searchers of the past are read for display, with the defaults that they had, and refused when an experiment is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Union
+
+from tenax.config.problems import Path, Report
+from tenax.config.schema.lengths import MAX_LENGTH
+from tenax.config.shapes import Flag, Free, Int, ListOf, Number, OneOf, Text
+from tenax.config.structs import Struct, Tagged
+from tenax.jsonvalue import Json
+from tenax.search.config import Mode
+
+_NAME = Text(filled=True)
+#: More than any search needs, and few enough that making them all at once does not take a master down.
+MAX_TRIALS = 1_000_000
+#: ``divisor ** rungs`` must stay a float.
+_MAX_RUNGS = 100
+_MAX_DIVISOR = 1000
+
+_TRIALS = Int(minimum=1, maximum=MAX_TRIALS)
+_CONCURRENT = Int(minimum=0, maximum=MAX_TRIALS)
+_RUNGS = Int(minimum=1, maximum=_MAX_RUNGS)
+_TIME = Int(minimum=1, maximum=1 << 53)
+_DIVISOR = Number(above=1, maximum=_MAX_DIVISOR)
+
+
+def _few(value: Json, at: Path, report: Report) -> None:
+    assert isinstance(value, list)
+    if len(value) > _MAX_RUNGS:
+        report.add(at, f"{len(value)} brackets are too many: at most {_MAX_RUNGS}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """What every searcher has."""
+
+    #: Validation metric that ranks the trials.
+    metric: Annotated[str, _NAME]
+    smaller_is_better: Annotated[bool, Flag()] = True
+    #: Warm start of every trial, from a trial's latest checkpoint or from a checkpoint.
+    source_trial_id: Annotated[int | None, Int()] = None
+    source_checkpoint_uuid: Annotated[str | None, Text()] = None
+    #: How long a trial trains, in the spelling of before 0.38; the script may read it.
+    max_length: Annotated[object | None, MAX_LENGTH] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Single(Common):
+    """One trial."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Random(Common):
+    """Independent samples."""
+
+    max_trials: Annotated[int, _TRIALS]
+    #: 0: no cap.
+    max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid(Common):
+    """Every point of a grid."""
+
+    max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asha(Common):
+    """What both forms of successive halving have."""
+
+    max_trials: Annotated[int, _TRIALS]
+    #: Validation metric that tells how far a trial is, and where the last rung lies on it.
+    time_metric: Annotated[str | None, _NAME] = None
+    max_time: Annotated[int | None, _TIME] = None
+    divisor: Annotated[float, _DIVISOR] = 4
+    max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
+    #: Of the time when trials could also be paused and promoted; they are stopped now, always.
+    stop_once: Annotated[bool | None, Flag()] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsyncHalving(_Asha):
+    """One bracket of ASHA."""
+
+    num_rungs: Annotated[int, _RUNGS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptiveAsha(_Asha):
+    """Several brackets of ASHA."""
+
+    mode: Annotated[Mode, OneOf(Mode)] = Mode.STANDARD
+    max_rungs: Annotated[int, _RUNGS] = 5
+    bracket_rungs: Annotated[tuple[int, ...], ListOf(_RUNGS, rule=_few)] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncHalving(Common):
+    """Of the past."""
+
+    num_rungs: Annotated[int, _RUNGS]
+    budget: Annotated[object, MAX_LENGTH]
+    divisor: Annotated[float, _DIVISOR] = 4
+    train_stragglers: Annotated[bool, Flag()] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptive(Common):
+    """Of the past."""
+
+    budget: Annotated[object, MAX_LENGTH]
+    bracket_rungs: Annotated[tuple[int, ...], ListOf(_RUNGS, rule=_few)] = ()
+    divisor: Annotated[float, _DIVISOR] = 4
+    train_stragglers: Annotated[bool, Flag()] = True
+    mode: Annotated[Mode, OneOf(Mode)] = Mode.STANDARD
+    max_rungs: Annotated[int, _RUNGS] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptiveSimple(Common):
+    """Of the past."""
+
+    max_trials: Annotated[int, _TRIALS]
+    max_rungs: Annotated[int, _RUNGS] = 5
+    divisor: Annotated[float, _DIVISOR] = 4
+    mode: Annotated[Mode, OneOf(Mode)] = Mode.STANDARD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Custom(Common):
+    """Of the past: a search that a program outside of the cluster steered."""
+
+    unit: Annotated[object | None, Free()] = None
+
+
+#: The searchers that can run.
+Searcher = Union[Single, Random, Grid, AsyncHalving, AdaptiveAsha]
+
+#: Read for display only, and what to use instead.
+END_OF_LIFE = {
+    "sync_halving": "use async_halving",
+    "adaptive": "use adaptive_asha, which takes max_trials instead of a budget",
+    "adaptive_simple": "use adaptive_asha with the same max_trials and max_rungs",
+    "custom": "use adaptive_asha, or submit an experiment with the single searcher for each trial wanted",
+}
+
+#: Long gone: not even read.
+_GONE = {"pbt": "pbt (population-based training) is not supported: use adaptive_asha or random"}
+
+
+def _one_source(value: Json, at: Path, report: Report) -> None:
+    assert isinstance(value, dict)
+    if value.get("source_trial_id") is not None and value.get("source_checkpoint_uuid") is not None:
+        report.add(at, "a warm start has one source: set source_trial_id or source_checkpoint_uuid, not both")
+
+
+def _told_time(value: Json, at: Path, report: Report) -> None:
+    assert isinstance(value, dict)
+    _one_source(value, at, report)
+    missing = [name for name in ("time_metric", "max_time") if value.get(name) is None]
+    if missing:
+        names = " and ".join(missing)
+        report.add(
+            at,
+            f"{names} must be set: time_metric names the validation metric that tells how far a trial is (such as "
+            "'batches' or 'epochs'), max_time is its value at the end",
+        )
+
+
+SINGLE = Struct(Single, complete=_one_source)
+RANDOM = Struct(Random, complete=_one_source)
+GRID = Struct(Grid, complete=_one_source)
+ASYNC_HALVING = Struct(AsyncHalving, complete=_told_time)
+ADAPTIVE_ASHA = Struct(AdaptiveAsha, complete=_told_time)
+SYNC_HALVING = Struct(SyncHalving)
+ADAPTIVE = Struct(Adaptive)
+ADAPTIVE_SIMPLE = Struct(AdaptiveSimple)
+CUSTOM = Struct(Custom)
+
+SEARCHER = Tagged(
+    "name",
+    {
+        "single": SINGLE,
+        "random": RANDOM,
+        "grid": GRID,
+        "async_halving": ASYNC_HALVING,
+        "adaptive_asha": ADAPTIVE_ASHA,
+        "sync_halving": SYNC_HALVING,
+        "adaptive": ADAPTIVE,
+        "adaptive_simple": ADAPTIVE_SIMPLE,
+        "custom": CUSTOM,
+    },
+    gone=_GONE,
+)

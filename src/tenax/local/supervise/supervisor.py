@@ -1,0 +1,292 @@
+"""The supervising process: it starts the servers of a local cluster in order, and keeps them up.
+
+Rules:
+- One thread. Servers are started from it, since the kernel ends them with it.
+- A vital server must come up the first time: a wrong setting or a taken port is told to the person who waits, and
+  nothing is left running. After that every end is met with a restart, later and later (`Backoff`).
+- What is known about the servers stands in ``supervisor.json``, replaced at once at every change.
+- SIGTERM and SIGINT end the servers in the opposite order. Tasks are not ours: they run on and are found again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import logging
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from tenax.errors import UserError
+from tenax.jsonvalue import Json, JsonObject
+from tenax.local.state_dir import StateDir, write_json
+from tenax.local.supervise.logs import rotate
+from tenax.local.supervise.services import Service
+
+log = logging.getLogger("tenax.local")
+
+#: How long a server may take to end when asked.
+PATIENCE_S = 20.0
+_LOOK_EVERY_S = 0.05
+_ROTATE_EVERY_S = 5.0
+
+
+class StartFailed(UserError):
+    """The cluster did not start."""
+
+
+class StopAsked(BaseException):
+    """Somebody wants the cluster to end while a server is being started."""
+
+
+@dataclass(slots=True)
+class Backoff:
+    """When to start again what keeps ending: at once the first time, then after twice as long each time."""
+
+    first_s: float = 0.2
+    most_s: float = 30.0
+    #: A life of this length forgets what was before.
+    healthy_s: float = 60.0
+    ends: int = 0
+
+    def delay(self, lived_s: float) -> float:
+        """Seconds until the next start, after a life of ``lived_s``."""
+        if lived_s >= self.healthy_s:
+            self.ends = 0
+        self.ends += 1
+        return 0.0 if self.ends == 1 else min(self.most_s, self.first_s * 2.0 ** min(self.ends - 2, 30))
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A service and what its supervisor remembers."""
+
+    service: Service
+    backoff: Backoff
+    #: ``starting``, ``up``, ``waiting`` (for its next start) or ``down``.
+    state: str = "down"
+    started: float = 0.0
+    due: float = 0.0
+    restarts: int = 0
+    ended_with: int | None = None
+
+    def document(self) -> JsonObject:
+        found: JsonObject = {"state": self.state, "pid": self.service.pid, "restarts": self.restarts}
+        if self.ended_with is not None:
+            found["ended_with"] = self.ended_with
+        return found
+
+
+class Supervisor:
+    """Keeps ``services`` up until it is asked to stop. Owned by the main thread.
+
+    ``about`` goes into ``supervisor.json`` as it is: where the cluster answers, and so on.
+    """
+
+    def __init__(
+        self, state: StateDir, services: Sequence[Service], about: JsonObject, logs: Sequence[Path] = ()
+    ) -> None:
+        self._state = state
+        self._watched = [_Watched(service, Backoff()) for service in services]
+        self._about = about
+        self._logs = logs
+        self._phase = "starting"
+        self._message = ""
+        self._rotated = time.monotonic()
+        self._bell = _Bell()
+
+    def run(self) -> None:
+        """Until SIGTERM or SIGINT. Raises UserError, all ended, when a vital service does not come up."""
+        with self._bell:
+            try:
+                self._start_all()
+                self._enter("up", "")
+                while not self._bell.stop_asked:
+                    self._look()
+                    self._bell.wait(self._until_next())
+                self._enter("stopping", "")
+            except StopAsked:
+                self._enter("stopping", "")
+            except UserError as error:
+                self._stop_all()
+                self._enter("failed", error.message)
+                raise
+            self._stop_all()
+            self._enter("down", "")
+
+    def say(self, message: str) -> None:
+        """What is being waited for, for ``tenax up`` to show."""
+        log.info("%s", message)
+        self._message = message
+        self._write()
+
+    def _start_all(self) -> None:
+        for watched in self._watched:
+            self.say(f"starting {watched.service.name}")
+            self._start(watched)
+            if watched.service.vital:
+                self._wait_until_ready(watched)
+
+    def _start(self, watched: _Watched) -> None:
+        watched.state = "starting"
+        watched.started = time.monotonic()
+        with self._bell.interrupting():
+            watched.service.start()
+        self._write()
+
+    def _wait_until_ready(self, watched: _Watched) -> None:
+        service = watched.service
+        while not service.ready():
+            status = service.poll()
+            if status is not None:
+                raise StartFailed(f"{_ending(service.name, status)}\n{service.last_words()}".rstrip())
+            with self._bell.interrupting():
+                self._bell.wait(_LOOK_EVERY_S)
+        watched.state = "up"
+        self._write()
+
+    def _look(self) -> None:
+        """One pass over the services, and over the logs now and then."""
+        now = time.monotonic()
+        for watched in self._watched:
+            self._look_at(watched, now)
+        if now - self._rotated > _ROTATE_EVERY_S:
+            self._rotated = now
+            for path in self._logs:
+                rotate(path)
+
+    def _look_at(self, watched: _Watched, now: float) -> None:
+        service = watched.service
+        if watched.state == "waiting":
+            if now >= watched.due:
+                self._start_again(watched)
+            return
+        status = service.poll()
+        if status is not None:
+            self._schedule(watched, status, now)
+        elif watched.state == "starting" and service.ready():
+            watched.state = "up"
+            log.info("%s is up", service.name)
+            self._write()
+
+    def _start_again(self, watched: _Watched) -> None:
+        watched.restarts += 1
+        log.info("starting %s again", watched.service.name)
+        try:
+            self._start(watched)
+        except (UserError, OSError) as error:
+            log.error("%s did not start: %s", watched.service.name, error)
+            self._schedule(watched, None, time.monotonic())
+
+    def _schedule(self, watched: _Watched, status: int | None, now: float) -> None:
+        watched.ended_with = status
+        wait = watched.backoff.delay(now - watched.started)
+        watched.state = "waiting"
+        watched.due = now + wait
+        log.warning("%s; next start in %.1f s", _ending(watched.service.name, status), wait)
+        self._write()
+
+    def _until_next(self) -> float:
+        """Seconds until something is due, unless a child ends before."""
+        now = time.monotonic()
+        wait = _ROTATE_EVERY_S
+        for watched in self._watched:
+            if watched.state == "waiting":
+                wait = min(wait, max(0.0, watched.due - now))
+            elif watched.state == "starting":
+                wait = min(wait, _LOOK_EVERY_S)
+        return wait
+
+    def _stop_all(self) -> None:
+        for watched in reversed(self._watched):
+            watched.service.ask_to_stop()
+            watched.service.end(PATIENCE_S)
+            watched.state = "down"
+            self._write()
+
+    def _enter(self, phase: str, message: str) -> None:
+        self._phase = phase
+        self._message = message
+        log.info("%s", phase if not message else f"{phase}: {message}")
+        self._write()
+
+    def _write(self) -> None:
+        services: dict[str, Json] = {watched.service.name: watched.document() for watched in self._watched}
+        document: JsonObject = {
+            "v": 1,
+            **self._about,
+            "pid": os.getpid(),
+            "state": self._phase,
+            "message": self._message,
+            "services": services,
+            "changed_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        }
+        try:
+            write_json(self._state.supervisor, document)
+        except OSError as error:
+            # A full disk must not end the servers; the next change tries again.
+            log.error("%s cannot be written: %s", self._state.supervisor, error)
+
+
+class _Bell:
+    """Wakes the supervisor: a child has ended, or somebody wants it to stop."""
+
+    def __init__(self) -> None:
+        self.stop_asked = False
+        self._interrupting = False
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        os.set_blocking(self._reader, False)
+        self._before: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
+
+    def __enter__(self) -> _Bell:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            self._before[number] = signal.signal(number, self._ring)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        signal.set_wakeup_fd(-1)
+        for number, handler in self._before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        os.close(self._reader)
+        os.close(self._writer)
+
+    def wait(self, seconds: float) -> None:
+        """Until a signal, or for so long."""
+        select.select([self._reader], [], [], seconds)
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._reader, 512):
+                pass
+
+    @contextlib.contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Within, a request to stop raises StopAsked: a start may take as long as a recovery takes."""
+        if self.stop_asked:
+            raise StopAsked
+        self._interrupting = True
+        try:
+            yield
+        finally:
+            self._interrupting = False
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGCHLD:
+            return
+        self.stop_asked = True
+        if self._interrupting:
+            self._interrupting = False
+            raise StopAsked
+
+
+def _ending(name: str, status: int | None) -> str:
+    if status is None:
+        return f"{name} could not be started"
+    if status < 0:
+        return f"{name} was ended by {signal.Signals(-status).name}"
+    return f"{name} ended with exit code {status}"

@@ -1,0 +1,103 @@
+"""What a new database needs before anyone can use it: the cluster's identity, the first users, the first project.
+
+Rules it keeps: all of it is made once, whoever starts first; a password is random unless the operator gave one, and
+stands in a file that only its owner can read; blank passwords are made only where the settings say so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+
+import structlog
+
+from tenax.config.master import MasterSettings
+from tenax.errors import InvalidInput
+from tenax.master.access.passwords import Passwords, hashed_password
+from tenax.master.store.cluster import rows as cluster
+from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.database.connection import Database
+from tenax.master.store.queue import pools
+from tenax.master.store.users import rows as users
+from tenax.master.store.workspaces import projects
+
+#: Under the state directory: ``{"username", "password"}`` of the first administrator, for the local command line.
+CREDENTIALS_FILE = "credentials.json"
+#: Under the state directory, where the settings name no other file.
+JOIN_FILE = "join-token"
+#: Name -> whether an administrator. The names that Determined's clients expect.
+FIRST_USERS = {"admin": True, "determined": False}
+
+log = structlog.get_logger("tenax.bootstrap")
+
+
+async def bootstrap(db: Database, settings: MasterSettings, passwords: Passwords) -> Cluster:
+    """Make what is missing. Raises InvalidInput for a password file that cannot be read, OSError, TryAgain."""
+    join_token(settings)
+    async with db.transaction() as conn:
+        made = await cluster.ensure(conn, settings.cluster_name)
+        await projects.create_first(conn)
+        needed = await users.none_yet(conn)
+        bound = await pools.bindings(conn)
+    for name in {settings.default_compute_pool, settings.default_aux_pool} & bound.keys():
+        # It was bound before it became a default: the master must run for that to be undone.
+        log.warning("a default pool is kept for some workspaces: others must name another, or free it", pool=name)
+    if needed:
+        await _first_users(db, settings, passwords)
+    return made
+
+
+async def _first_users(db: Database, settings: MasterSettings, passwords: Passwords) -> None:
+    password = _first_password(settings)
+    stored = await passwords.hash(hashed_password(password))
+    async with db.transaction() as conn:
+        if not await users.create_first(conn, FIRST_USERS, stored):
+            return
+        # Before the commit: users whose password is nowhere would be of no use.
+        path = settings.dir / CREDENTIALS_FILE
+        write_private(path, json.dumps({"username": "admin", "password": password}) + "\n")
+    log.info("made the first users", users=list(FIRST_USERS), password_in=str(path))
+
+
+def _first_password(settings: MasterSettings) -> str:
+    given = settings.security.initial_password_file
+    if given is None:
+        return "" if settings.security.allow_blank_passwords else secrets.token_urlsafe(18)
+    try:
+        password = given.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"the initial password cannot be read from {given}: {error}") from None
+    if not password and not settings.security.allow_blank_passwords:
+        raise InvalidInput(
+            f"the initial password in {given} is blank: write one there, or set security.allow_blank_passwords"
+        )
+    return password
+
+
+def join_token(settings: MasterSettings) -> str:
+    """What agents join with; made where it is not there yet. Raises InvalidInput for a blank one, OSError."""
+    path = settings.security.agent_join_token_file or settings.dir / JOIN_FILE
+    if not path.exists():
+        write_private(path, secrets.token_urlsafe(32) + "\n")
+    token = path.read_text(encoding="utf-8").strip()
+    if not token:
+        raise InvalidInput(f"the join token in {path} is blank, and anyone could join: write one there, or remove it")
+    return token
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace ``path`` as a whole with a file that only its owner can read."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

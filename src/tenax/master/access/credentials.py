@@ -1,0 +1,123 @@
+"""Whose a credential is, remembered for some seconds: most requests are those of a few tasks and agents.
+
+Rules it keeps:
+
+- nothing is remembered longer than `KEEP_S`, nor beyond the end of the credential;
+- what changes a credential (a logout, a new password, a user who is not active any more, the end of an attempt) is
+  announced by the database in the transaction that changes it, and dropped when it is heard; a handler of this process
+  drops it before it answers;
+- what was looked up while something was dropped is not remembered: it may have been read before the change;
+- only what is good is remembered, under the sha256 of the credential.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from tenax.errors import NotAuthenticated
+from tenax.master.access.authorization import ALLOCATION_PREFIX, Allow, Caller, Credential, Identified, identify
+from tenax.master.access.task_tokens import token_hash
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener
+
+KEEP_S = 5.0
+MOST_KEPT = 10_000
+
+#: sha256, and whether it is an agent's.
+_Key = tuple[bytes, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    caller: Caller
+    #: On the monotonic clock.
+    until: float
+    tags: tuple[str, ...]
+
+
+class Credentials:
+    """Callers of late. Owned by one event loop."""
+
+    def __init__(self, database: Database, listener: Listener, keep_s: float = KEEP_S) -> None:
+        self._database = database
+        self._keep_s = keep_s
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        #: What may change -> what is remembered that depends on it.
+        self._by_tag: dict[str, set[_Key]] = {}
+        #: Raised whenever something is dropped.
+        self._generation = 0
+        listener.attach("credential", self)
+
+    async def caller(self, credential: Credential, allow: Allow) -> Caller:
+        """Who calls a route of that policy. Raises NotAuthenticated, TryAgain."""
+        if credential.by_cookie and credential.token.startswith(ALLOCATION_PREFIX):
+            raise NotAuthenticated
+        key = (token_hash(credential.token), allow is Allow.AGENT)
+        known = self._kept.get(key)
+        if known is not None:
+            if time.monotonic() < known.until:
+                return known.caller
+            self._drop(key)
+        generation = self._generation
+        began = time.monotonic()
+        async with self._database.connection() as conn:
+            found = await identify(conn, credential, allow)
+        if generation == self._generation:
+            self._remember(key, found, began)
+        return found.caller
+
+    def forget_user(self, user_id: int) -> None:
+        """A user has changed, or what they are known by."""
+        self.hear(f"user:{user_id}")
+
+    def forget_token(self, hashed: bytes) -> None:
+        """A credential has ended."""
+        self.hear(_token_tag(hashed))
+
+    def hear(self, id: str) -> None:
+        """Something has changed, named as the database names it."""
+        self._generation += 1
+        for key in tuple(self._by_tag.get(id, ())):
+            self._drop(key)
+
+    def hear_all(self) -> None:
+        """Anything may have changed."""
+        self._generation += 1
+        self._kept.clear()
+        self._by_tag.clear()
+
+    def _remember(self, key: _Key, found: Identified, began: float) -> None:
+        until = began + min(self._keep_s, found.seconds_left)
+        kept = _Kept(found.caller, until, _tags(found, key))
+        self._kept[key] = kept
+        for tag in kept.tags:
+            self._by_tag.setdefault(tag, set()).add(key)
+        while len(self._kept) > MOST_KEPT:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: _Key) -> None:
+        known = self._kept.pop(key, None)
+        for tag in known.tags if known is not None else ():
+            keys = self._by_tag[tag]
+            keys.discard(key)
+            if not keys:
+                del self._by_tag[tag]
+
+
+def _tags(found: Identified, key: _Key) -> tuple[str, ...]:
+    """As the triggers of the database announce them."""
+    caller = found.caller
+    tags = [_token_tag(key[0])]
+    if caller.user is not None:
+        tags.append(f"user:{caller.user.id}")
+    if caller.agent_id is not None:
+        tags.append(f"agent:{caller.agent_id}")
+    if found.allocation_id is not None:
+        tags.append(f"allocation:{found.allocation_id}")
+    return tuple(tags)
+
+
+def _token_tag(hashed: bytes) -> str:
+    return f"token:\\x{hashed.hex()}"

@@ -1,0 +1,1 @@
+"""The master's end of agents: connections, desired state, specifications of containers."""

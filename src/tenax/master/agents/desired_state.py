@@ -1,0 +1,84 @@
+"""From a row to what an agent is told of one container. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import msgspec
+
+from tenax.jsonvalue import Json, JsonObject
+from tenax.lifecycle.container import ContainerState, Want
+from tenax.master.agents import specs
+from tenax.wire import agents as wire
+
+_NONE = specs.PoolDefaults()
+
+
+def want_of(
+    row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens], defaults: specs.PoolDefaults = _NONE
+) -> wire.Want:
+    """What the agent should make of a container of a pool with these defaults.
+
+    ``known``: the agent has its specification.
+
+    One that ran is never started again: an agent that has nothing of it left says so, and the next run begins.
+    """
+    container_id = str(row["container_id"])
+    want = Want(str(row["want"]))
+    if want is Want.GONE:
+        return wire.WantGone(container_id)
+    if want is Want.KILL:
+        return wire.WantStop(container_id, 0.0)
+    known = known or row["state"] == ContainerState.RUNNING.value
+    if known:
+        return wire.WantRun(container_id, None)
+    return wire.WantRun(container_id, specs.with_defaults(_spec_of(row, tokens), defaults))
+
+
+def _spec_of(row: JsonObject, tokens: Callable[[str], specs.Tokens]) -> wire.ContainerSpec:
+    if row["trial_id"] is not None:
+        return specs.trial_spec(_member(row, cast(JsonObject, row["config"])), _trial(row), tokens)
+    spec = cast(JsonObject, row["spec"])
+    files = msgspec.convert(spec.get("files") or [], list[wire.File])
+    env = msgspec.convert(spec.get("env") or {}, dict[str, str])
+    return specs.task_spec(_member(row, cast(JsonObject, spec["config"])), files, env, tokens)
+
+
+def _member(row: JsonObject, config: JsonObject) -> specs.Member:
+    return specs.Member(
+        container_id=str(row["container_id"]),
+        allocation_id=str(row["allocation_id"]),
+        task_id=str(row["task_id"]),
+        rank=_int(row["rank"]),
+        members=_int(row["members"]),
+        slots=tuple(_int(slot) for slot in cast("list[Json]", row["slots"])),
+        device_kind=str(row["device_kind"]),
+        kind=str(row["task_kind"]),
+        config=config,
+        context_hash=str(row["context_hash"] or ""),
+        username=str(row["username"]),
+        uid=None if row["agent_uid"] is None else _int(row["agent_uid"]),
+        gid=None if row["agent_gid"] is None else _int(row["agent_gid"]),
+        agent_user=str(row["agent_user"] or ""),
+    )
+
+
+def _trial(row: JsonObject) -> specs.TrialOf:
+    own = row["latest_checkpoint"]
+    warm = row["warm_start_checkpoint"]
+    return specs.TrialOf(
+        run_id=_int(row["run_id"]),
+        trial_id=_int(row["trial_id"]),
+        experiment_id=_int(row["experiment_id"]),
+        hparams=cast(JsonObject, row["hparams"]),
+        trial_seed=_int(row["trial_seed"]),
+        checkpoint=str(own) if own is not None else str(warm) if warm is not None else None,
+        steps_completed=_int(row["steps_completed"]),
+    )
+
+
+def _int(value: Json) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is not an integer")
+    return value

@@ -1,0 +1,1 @@
+"""What happens to allocations: exits, losses, and what comes of them."""

@@ -1,0 +1,122 @@
+"""Agents and their slots, as people see them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tenax.wire.message import Message, Pagination, Timestamp
+
+
+class DeviceType(str, Enum):
+    """What a slot is made of."""
+
+    UNSPECIFIED = "TYPE_UNSPECIFIED"
+    CPU = "TYPE_CPU"
+    CUDA = "TYPE_CUDA"
+    ROCM = "TYPE_ROCM"
+
+
+class Device(Message):
+    """One device."""
+
+    id: int
+    brand: str = ""
+    uuid: str = ""
+    type: DeviceType
+
+
+class Container(Message):
+    """One member of an attempt."""
+
+    id: str
+    #: The attempt.
+    parent: str = ""
+    devices: list[Device] = []
+    state: str
+    permission_denied: bool = False
+
+
+class Slot(Message):
+    """A device of an agent, and what runs on it."""
+
+    id: str
+    device: Device
+    enabled: bool
+    draining: bool
+    container: Container | None = None
+
+
+class DeviceStats(Message):
+    """How many slots there are, and what they do."""
+
+    states: dict[str, int] = {}
+    disabled: int = 0
+    draining: int = 0
+    total: int = 0
+
+
+class SlotStats(Message):
+    """By type and by brand."""
+
+    type_stats: dict[str, DeviceStats] = {}
+    brand_stats: dict[str, DeviceStats] = {}
+
+
+class Agent(Message):
+    """A machine that runs tasks."""
+
+    id: str
+    registered_time: Timestamp | None = None
+    slots: dict[str, Slot] = {}
+    containers: dict[str, Container] = {}
+    addresses: list[str] = []
+    enabled: bool
+    draining: bool
+    #: Whether it is heard of.
+    connected: bool = True
+    last_seen_time: Timestamp | None = None
+    runtime: str = ""
+    version: str = ""
+    resource_pools: list[str]
+    slot_stats: SlotStats
+    #: Containers of another cluster that this machine holds: nobody here ends them.
+    foreign_containers: list[dict[str, str]] = []
+
+
+class GetAgentsResponse(Message):
+    """A page of agents."""
+
+    agents: list[Agent]
+    pagination: Pagination
+
+
+class GetAgentResponse(Message):
+    """One agent."""
+
+    agent: Agent
+
+
+class GetSlotsResponse(Message):
+    """The slots of an agent."""
+
+    slots: list[Slot]
+
+
+class GetSlotResponse(Message):
+    """One slot."""
+
+    slot: Slot
+
+
+class DisableRequest(Message):
+    """``drain``: what runs may end by itself."""
+
+    drain: bool = False
+
+
+class AgentSortBy(str, Enum):
+    """What a list of agents is ordered by."""
+
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    ID = "SORT_BY_ID"
+    TIME = "SORT_BY_TIME"

@@ -1,0 +1,229 @@
+"""Agents and slots: looked at by everyone, turned on and off, and removed for good, by administrators.
+
+Rules it keeps: an agent or slot that is turned off takes nothing new; unless it is only drained, what runs there is
+ended and goes back into the queue, which no trial is charged a restart for. What was turned off is gone over again by
+the rescuing loop, so that nothing is forgotten between two transactions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Annotated
+
+from fastapi import Query
+
+from tenax.errors import NotFound, NotNow
+from tenax.master.access.authorization import Allow
+from tenax.master.allocations import events as allocation_events
+from tenax.master.api.agents.messages import (
+    Agent,
+    AgentSortBy,
+    Container,
+    Device,
+    DeviceStats,
+    DeviceType,
+    DisableRequest,
+    GetAgentResponse,
+    GetAgentsResponse,
+    GetSlotResponse,
+    GetSlotsResponse,
+    Slot,
+    SlotStats,
+)
+from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.context import Master
+from tenax.master.store.agents import lists as agent_lists
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.agents.lists import AgentView, ContainerView, Machines, SlotView
+from tenax.wire.message import Empty
+
+routes = Routes("Agents")
+
+
+@routes.get("/api/v1/agents", "GetAgents", allow=Allow.USER)
+async def get_agents(
+    master: MasterDep,
+    window: WindowDep,
+    sort_by: Annotated[AgentSortBy, Query()] = AgentSortBy.UNSPECIFIED,
+    exclude_slots: Annotated[bool, Query()] = False,
+    exclude_containers: Annotated[bool, Query()] = False,
+) -> GetAgentsResponse:
+    """All agents that ever joined and were not removed."""
+    async with master.db.connection() as conn:
+        found = agent_messages(await agent_lists.machines(conn))
+    if sort_by is AgentSortBy.TIME:
+        found.sort(key=lambda agent: (agent.registered_time is None, agent.registered_time, agent.id))
+    else:
+        found.sort(key=lambda agent: agent.id)
+    if window.descending:
+        found.reverse()
+    page, pagination = window.of(len(found))
+    shown = found[page.offset : page.offset + (page.limit or 0)]
+    for agent in shown:
+        if exclude_slots:
+            agent.slots = {}
+        if exclude_containers:
+            agent.containers = {}
+    return GetAgentsResponse(agents=shown, pagination=pagination)
+
+
+@routes.get("/api/v1/agents/{agent_id}", "GetAgent", allow=Allow.USER)
+async def get_agent(master: MasterDep, agent_id: str) -> GetAgentResponse:
+    """One agent."""
+    return GetAgentResponse(agent=await _agent(master, agent_id))
+
+
+@routes.get("/api/v1/agents/{agent_id}/slots", "GetSlots", allow=Allow.USER)
+async def get_slots(master: MasterDep, agent_id: str) -> GetSlotsResponse:
+    """The slots of an agent."""
+    return GetSlotsResponse(slots=list((await _agent(master, agent_id)).slots.values()))
+
+
+@routes.get("/api/v1/agents/{agent_id}/slots/{slot_id}", "GetSlot", allow=Allow.USER)
+async def get_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlotResponse:
+    """One slot."""
+    return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
+
+
+@routes.post("/api/v1/agents/{agent_id}/enable", "EnableAgent", allow=Allow.ADMIN)
+async def enable_agent(master: MasterDep, agent_id: str) -> GetAgentResponse:
+    """Let it take work again."""
+    async with master.db.transaction() as conn:
+        await agents.set_agent(conn, agent_id, "ENABLED")
+    return GetAgentResponse(agent=await _agent(master, agent_id))
+
+
+@routes.post("/api/v1/agents/{agent_id}/disable", "DisableAgent", allow=Allow.ADMIN)
+async def disable_agent(master: MasterDep, agent_id: str, body: DisableRequest) -> GetAgentResponse:
+    """Let it take nothing new; what runs there is ended and placed elsewhere, with ``drain`` it may end by itself."""
+    async with master.db.transaction() as conn:
+        await agents.set_agent(conn, agent_id, "DRAINING" if body.drain else "DISABLED")
+    async with master.db.transaction() as conn:
+        await agents.turn_out(conn, agent_id)
+    return GetAgentResponse(agent=await _agent(master, agent_id))
+
+
+@routes.post("/api/v1/agents/{agent_id}/slots/{slot_id}/enable", "EnableSlot", allow=Allow.ADMIN)
+async def enable_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlotResponse:
+    """Let new work use it again."""
+    async with master.db.transaction() as conn:
+        await agents.set_slot(conn, agent_id, slot_id, enabled=True)
+    return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
+
+
+@routes.post("/api/v1/agents/{agent_id}/slots/{slot_id}/disable", "DisableSlot", allow=Allow.ADMIN)
+async def disable_slot(master: MasterDep, agent_id: str, slot_id: int, body: DisableRequest) -> GetSlotResponse:
+    """Let no new work use it; what runs on it is ended and placed elsewhere, with ``drain`` it may end by itself."""
+    async with master.db.transaction() as conn:
+        await agents.set_slot(conn, agent_id, slot_id, enabled=False, draining=body.drain)
+    async with master.db.transaction() as conn:
+        await agents.turn_out(conn, agent_id)
+    return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
+
+
+@routes.delete("/api/v1/agents/{agent_id}", "RemoveAgent", allow=Allow.ADMIN)
+async def remove_agent(master: MasterDep, agent_id: str, force: Annotated[bool, Query()] = False) -> Empty:
+    """Forget an agent that is gone for good, with its slots; ``force``: what still counts as running there is lost."""
+    async with master.db.connection() as conn:
+        now = await agents.presence(conn, agent_id)
+        running = await agents.live_containers(conn, agent_id)
+    if now.connected:
+        raise NotNow(f"agent {agent_id!r} is connected: stop it on its machine first, then remove it")
+    if running and not force:
+        raise NotNow(
+            f"{len(running)} containers may still run on agent {agent_id!r}: wait until they are given up, or give "
+            "them up now with force"
+        )
+    for container_id in running:
+        async with master.db.transaction() as conn:
+            await allocation_events.member_lost(conn, container_id, f"node lost: the agent {agent_id} was removed")
+    async with master.db.transaction() as conn:
+        await agents.remove(conn, agent_id)
+    return Empty()
+
+
+def agent_messages(found: Machines) -> list[Agent]:
+    """Agents with their slots and containers, as clients see them."""
+    slots: dict[str, list[SlotView]] = defaultdict(list)
+    containers: dict[str, list[ContainerView]] = defaultdict(list)
+    for slot in found.slots:
+        slots[slot.agent_id].append(slot)
+    for container in found.containers:
+        containers[container.agent_id].append(container)
+    return [_message(agent, slots[agent.agent_id], containers[agent.agent_id]) for agent in found.agents]
+
+
+def slot_stats(slots: list[Slot]) -> SlotStats:
+    """How many slots there are, by type and by brand, and what they do."""
+    stats = SlotStats()
+    for slot in slots:
+        for groups, name in ((stats.type_stats, slot.device.type.value), (stats.brand_stats, slot.device.brand)):
+            group = groups.setdefault(name, DeviceStats())
+            group.total += 1
+            group.disabled += not slot.enabled
+            group.draining += slot.draining
+            # As Determined has it: what they do is told by type alone.
+            if slot.container is not None and groups is stats.type_stats:
+                group.states[slot.container.state] = group.states.get(slot.container.state, 0) + 1
+    return stats
+
+
+async def _agent(master: Master, agent_id: str) -> Agent:
+    async with master.db.connection() as conn:
+        return agent_messages(await agent_lists.machines(conn, agent_id))[0]
+
+
+async def _slot(master: Master, agent_id: str, slot_id: int) -> Slot:
+    agent = await _agent(master, agent_id)
+    slot = next((slot for slot in agent.slots.values() if slot.device.id == slot_id), None)
+    if slot is None:
+        raise NotFound(f"agent {agent_id!r} has no slot {slot_id}")
+    return slot
+
+
+def _message(agent: AgentView, slots: list[SlotView], containers: list[ContainerView]) -> Agent:
+    devices = {slot.slot_id: _device(slot) for slot in slots}
+    held = {one.container_id: _container(one, devices) for one in containers}
+    draining = agent.state == "DRAINING"
+    shown = [
+        Slot(
+            id=str(slot.slot_id),
+            device=devices[slot.slot_id],
+            enabled=slot.enabled and agent.state == "ENABLED",
+            draining=draining or slot.draining,
+            container=None if slot.container_id is None else held.get(slot.container_id),
+        )
+        for slot in slots
+    ]
+    return Agent(
+        id=agent.agent_id,
+        registered_time=agent.created_at,
+        # Names that sort as the numbers do.
+        slots={f"{slot.device.id:03d}": slot for slot in shown},
+        containers=held,
+        addresses=[agent.address] if agent.address else [],
+        enabled=agent.state == "ENABLED" and agent.connected,
+        draining=draining,
+        connected=agent.connected,
+        last_seen_time=agent.last_seen_at,
+        runtime=agent.runtime,
+        version=agent.agent_version,
+        resource_pools=[agent.pool],
+        slot_stats=slot_stats(shown),
+        foreign_containers=[{key: str(value) for key, value in one.items()} for one in agent.foreign_containers],
+    )
+
+
+def _device(slot: SlotView) -> Device:
+    return Device(id=slot.slot_id, brand=slot.name, uuid=slot.uuid, type=DeviceType(f"TYPE_{slot.kind.upper()}"))
+
+
+def _container(view: ContainerView, devices: dict[int, Device]) -> Container:
+    return Container(
+        id=view.container_id,
+        parent=view.allocation_id,
+        devices=[devices[slot] for slot in view.slots if slot in devices],
+        state=f"STATE_{view.state}",
+    )

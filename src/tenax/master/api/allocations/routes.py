@@ -1,0 +1,278 @@
+"""What the members of an attempt ask and tell: preemption, rendezvous, gathering, readiness.
+
+Rules it keeps: a task speaks for its own attempt only; all of it may be repeated; a wait ends in an error that names
+who is missing, after a time that can be set.
+
+Long polls: wait for a row to become what one waits for, woken by the database, never longer than told.
+
+Rules it keeps: the row is read again after every wake-up, and at least every half minute; a master that ends answers
+503 at once, so that the client asks another or again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar, cast
+
+from fastapi import Query
+
+from tenax.errors import Forbidden, InvalidInput, NotNow, TryAgain
+from tenax.jsonvalue import JsonObject
+from tenax.master.access.authorization import Allow
+from tenax.master.allocations import events as allocation_events
+from tenax.master.api.http.callers import MasterDep, TaskDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.tasks.messages import (
+    AcceleratorDataRequest,
+    AllGatherRequest,
+    AllGatherResponse,
+    GetAllocationResponse,
+    NotifyContainerRunningRequest,
+    PreemptionResponse,
+    ProxyAddressRequest,
+    RendezvousInfo,
+    RendezvousResponse,
+)
+from tenax.master.api.tasks.routes import allocation_message
+from tenax.master.context import Master
+from tenax.master.ingest import states
+from tenax.master.store.allocations import barriers
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.barriers import Member
+from tenax.master.store.database.wakeups import Subscription
+from tenax.master.store.tasks import lists as task_lists
+from tenax.master.store.users.sessions import TaskOf
+from tenax.wire.message import Empty
+
+routes = Routes("Allocations")
+
+#: The longest that one long poll is held, whatever it asks for.
+LONGEST_POLL_S = 300.0
+_MOST_PEERS = 10_000
+_LONGEST_ADDRESS = 255
+_PREFIX = "/api/v1/allocations/{allocation_id}"
+
+
+@routes.get(f"{_PREFIX}/signals/preemption", "AllocationPreemptionSignal", allow=Allow.TASK)
+async def preemption_signal(
+    master: MasterDep, task: TaskDep, allocation_id: str, timeout_seconds: Annotated[float, Query()] = 0
+) -> PreemptionResponse:
+    """Whether to save and leave; held up to ``timeoutSeconds`` while the answer is no."""
+    _check_own(task, allocation_id)
+
+    async def look() -> bool | None:
+        async with master.db.connection() as conn:
+            asked, ended = await barriers.preemption(conn, allocation_id)
+        # An attempt that has ended needs no answer: it is held like any other no, or its client would ask in a loop.
+        return True if asked and not ended else None
+
+    seconds = min(max(0.0, timeout_seconds), LONGEST_POLL_S)
+    return PreemptionResponse(preempt=await wait_until(master, "allocation", allocation_id, seconds, look) is True)
+
+
+@routes.post(f"{_PREFIX}/signals/ack_preemption", "AckAllocationPreemptionSignal", allow=Allow.TASK)
+async def ack_preemption(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty:
+    """The task will leave because it was asked to: its exit then means that it wants to go on later."""
+    _check_own(task, allocation_id)
+    async with master.db.transaction() as conn:
+        await states.preemption_acknowledged(conn, task)
+    return Empty()
+
+
+@routes.post(f"{_PREFIX}/signals/pending_preemption", "AllocationPendingPreemptionSignal", allow=Allow.TASK)
+async def pending_preemption(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty:
+    """The place where it runs is about to take its resources: ask it to leave."""
+    _check_own(task, allocation_id)
+    usual = float(master.settings.preemption_timeout)
+    async with master.db.transaction() as conn:
+        await allocations.preempt(conn, allocation_id, "the machine asked for its resources back", usual)
+    return Empty()
+
+
+@routes.get(f"{_PREFIX}/resources/{{resources_id}}/rendezvous", "AllocationRendezvousInfo", allow=Allow.TASK)
+async def rendezvous(
+    master: MasterDep,
+    task: TaskDep,
+    allocation_id: str,
+    resources_id: str,
+    timeout_seconds: Annotated[float | None, Query()] = None,
+) -> RendezvousResponse:
+    """The addresses of all members once all have asked and run."""
+    _check_own(task, allocation_id)
+    async with master.db.transaction() as conn:
+        await barriers.arrive(conn, allocation_id, resources_id)
+
+    async def look() -> list[Member] | None:
+        async with master.db.connection() as conn:
+            found = await barriers.members(conn, allocation_id)
+        _check_still_possible(found)
+        return found if all(_is_there(member, len(found)) for member in found) else None
+
+    seconds = master.settings.rendezvous_timeout if timeout_seconds is None else timeout_seconds
+    met = await wait_until(master, "allocation", allocation_id, seconds, look)
+    if met is None:
+        raise NotNow(await _who_is_missing(master, allocation_id, seconds))
+    rank = next(member.rank for member in met if member.container_id == resources_id)
+    addresses = [member.address or "127.0.0.1" for member in met]
+    info = RendezvousInfo(addresses=addresses, rank=rank, slots=[member.slots for member in met])
+    return RendezvousResponse(rendezvous_info=info)
+
+
+@routes.post(f"{_PREFIX}/all_gather", "AllocationAllGather", allow=Allow.TASK)
+async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body: AllGatherRequest) -> AllGatherResponse:
+    """What all members brought, once all have."""
+    _check_own(task, allocation_id)
+    if not 0 < body.num_peers <= _MOST_PEERS or not body.request_uuid:
+        raise InvalidInput("requestUuid and a positive numPeers are needed: say who you are and how many gather")
+    async with master.db.transaction() as conn:
+        data = cast(JsonObject, body.data)
+        await barriers.bring(conn, allocation_id, body.request_uuid, body.num_peers, data)
+
+    async def look() -> list[JsonObject] | None:
+        async with master.db.connection() as conn:
+            _check_still_possible(await barriers.members(conn, allocation_id))
+            return await barriers.gathered(conn, allocation_id, body.request_uuid, body.num_peers)
+
+    seconds = master.settings.rendezvous_timeout
+    found = await wait_until(master, "allocation", allocation_id, seconds, look)
+    if found is None:
+        async with master.db.connection() as conn:
+            there = await barriers.arrived_at_gathering(conn, allocation_id, body.request_uuid, body.num_peers)
+        raise NotNow(f"only {there} of {body.num_peers} members came to gather within {seconds:g} s")
+    return AllGatherResponse(data=cast("list[dict[str, object]]", found))
+
+
+@routes.get(_PREFIX, "GetAllocation", allow=Allow.USER)
+async def get_allocation(master: MasterDep, allocation_id: str) -> GetAllocationResponse:
+    """One attempt."""
+    async with master.db.connection() as conn:
+        view = await task_lists.allocation(conn, allocation_id)
+    return GetAllocationResponse(allocation=allocation_message(view))
+
+
+@routes.post(f"{_PREFIX}/notify_container_running", "NotifyContainerRunning", allow=Allow.TASK)
+async def container_running(
+    master: MasterDep, task: TaskDep, allocation_id: str, body: NotifyContainerRunningRequest
+) -> AllGatherResponse:
+    """A member says that it runs, and what it is; answers what all of them said, once all have."""
+    gathering = AllGatherRequest(request_uuid=body.request_uuid, num_peers=body.num_peers, data=body.data)
+    return await all_gather(master, task, allocation_id, gathering)
+
+
+@routes.post(f"{_PREFIX}/ready", "AllocationReady", allow=Allow.TASK)
+async def ready(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty:
+    """The task says that its service can be used."""
+    _check_own(task, allocation_id)
+    async with master.db.transaction() as conn:
+        await allocations.set_ready(conn, allocation_id)
+    return Empty()
+
+
+@routes.post(f"{_PREFIX}/waiting", "AllocationWaiting", allow=Allow.TASK)
+async def waiting(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty:
+    """The task runs, and its service waits for something before it can be used."""
+    _check_own(task, allocation_id)
+    async with master.db.transaction() as conn:
+        await allocations.set_waiting(conn, allocation_id)
+    return Empty()
+
+
+@routes.post(f"{_PREFIX}/proxy_address", "PostAllocationProxyAddress", allow=Allow.TASK)
+async def proxy_address(master: MasterDep, task: TaskDep, allocation_id: str, body: ProxyAddressRequest) -> Empty:
+    """Where the task is reached, told by the task itself."""
+    _check_own(task, allocation_id)
+    if not body.proxy_address or len(body.proxy_address) > _LONGEST_ADDRESS or not body.proxy_address.isprintable():
+        raise InvalidInput(f"proxyAddress must be a host name or an address of at most {_LONGEST_ADDRESS} characters")
+    async with master.db.transaction() as conn:
+        await allocations.set_proxy_address(conn, allocation_id, body.proxy_address)
+    return Empty()
+
+
+@routes.post(f"{_PREFIX}/resources/{{resources_id}}/daemon", "MarkAllocationResourcesDaemon", allow=Allow.TASK)
+async def daemon(master: MasterDep, task: TaskDep, allocation_id: str, resources_id: str) -> Empty:
+    """This member only helps the others: it ends when they have."""
+    _check_own(task, allocation_id)
+    async with master.db.transaction() as conn:
+        await allocation_events.mark_daemon(conn, allocation_id, resources_id)
+    return Empty()
+
+
+@routes.post(f"{_PREFIX}/acceleratorData", "PostAllocationAcceleratorData", allow=Allow.TASK)
+async def accelerator_data(master: MasterDep, task: TaskDep, allocation_id: str, body: AcceleratorDataRequest) -> Empty:
+    """The devices that a member found."""
+    _check_own(task, allocation_id)
+    told = body.accelerator_data
+    document: JsonObject = {
+        "accelerator_type": told.accelerator_type,
+        "accelerator_uuids": list(told.accelerator_uuids),
+        "node_name": told.node_name,
+    }
+    async with master.db.transaction() as conn:
+        await barriers.put_accelerators(conn, allocation_id, told.container_id, document)
+    return Empty()
+
+
+def _check_own(task: TaskOf, allocation_id: str) -> None:
+    if task.allocation_id != allocation_id:
+        raise Forbidden(f"this token is that of {task.allocation_id}, and speaks for no other attempt")
+
+
+def _is_there(member: Member, of: int) -> bool:
+    # The only member runs, or it could not ask; several need each other's addresses.
+    return member.arrived and (of == 1 or (member.state == "RUNNING" and member.address != ""))
+
+
+def _check_still_possible(members: list[Member]) -> None:
+    for member in members:
+        if member.state == "TERMINATED":
+            why = f": {member.exit_reason}" if member.exit_reason else ""
+            raise NotNow(f"the members cannot meet: rank {member.rank} on agent {member.agent_id} has ended{why}")
+    if not members or members[0].allocation_state in ("TERMINATED", "TERMINATING"):
+        raise NotNow("the members cannot meet: the attempt is ending")
+
+
+async def _who_is_missing(master: Master, allocation_id: str, seconds: float) -> str:
+    async with master.db.connection() as conn:
+        found = await barriers.members(conn, allocation_id)
+    missing = [member for member in found if not _is_there(member, len(found))]
+    named = ", ".join(
+        f"rank {member.rank} on agent {member.agent_id} ({member.state.lower()}"
+        + (", has asked)" if member.arrived else ", has not asked)")
+        for member in missing
+    )
+    return (
+        f"{len(missing)} of {len(found)} members did not come within {seconds:g} s: {named}. "
+        "Look at their agents; the time is the master's setting rendezvous_timeout"
+    )
+
+
+T = TypeVar("T")
+
+
+async def wait_until(
+    master: Master, kind: str, name: str, seconds: float, look: Callable[[], Awaitable[T | None]]
+) -> T | None:
+    """What ``look`` gives as soon as that is not None; None after ``seconds``. Raises TryAgain when the master ends."""
+    deadline = time.monotonic() + seconds
+    with master.listener.subscribe(kind, name) as subscription:
+        # The first wait returns at once: what happened before we listened is seen by the first look.
+        while True:
+            found = await look()
+            left = deadline - time.monotonic()
+            if found is not None or left <= 0:
+                return found
+            await _wait(master, subscription, left)
+
+
+async def _wait(master: Master, subscription: Subscription, seconds: float) -> None:
+    woken = asyncio.ensure_future(subscription.wait(seconds))
+    ending = asyncio.ensure_future(master.shutdown.wait())
+    try:
+        await asyncio.wait((woken, ending), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        woken.cancel()
+        ending.cancel()
+    if master.shutdown.is_set():
+        raise TryAgain("the master is shutting down: ask again in a moment")

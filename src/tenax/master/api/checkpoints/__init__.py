@@ -1,0 +1,1 @@
+"""Checkpoints: reported, listed, collected, deleted, downloaded."""

@@ -1,0 +1,222 @@
+"""Checkpoints: reported by tasks, looked at by anyone; trimmed, deleted and downloaded where the master reaches them.
+
+Rules: what is registered, or what a live trial would start from, is not deleted; files go first, then the record; a
+deletion that does not work at once is tried again by itself, and the checkpoint says why.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+import anyio.to_thread
+from asyncpg import Connection
+from fastapi import HTTPException, Query, Request
+from fastapi.responses import StreamingResponse
+
+from tenax.errors import Forbidden, InvalidInput, NotNow
+from tenax.jsonvalue import JsonObject
+from tenax.master.access.authorization import Allow, Caller
+from tenax.master.api.checkpoints.lists import with_metrics
+from tenax.master.api.checkpoints.messages import (
+    CheckpointsRemoveFilesRequest,
+    DeleteCheckpointsRequest,
+    GetCheckpointResponse,
+    PatchCheckpointsRequest,
+    PostCheckpointMetadataRequest,
+    PostCheckpointMetadataResponse,
+    ReportCheckpointRequest,
+)
+from tenax.master.api.checkpoints.rendering import checkpoint_message
+from tenax.master.api.http import callers
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.metrics.routes import reports_of
+from tenax.master.api.models.messages import MetricsReport, MetricsResponse, TrialSourceKind
+from tenax.master.checkpoints.archive import NotAcceptable, form_of, packed
+from tenax.master.checkpoints.files import Place, files_of, place_of
+from tenax.master.checkpoints.removal import clear, configured_place
+from tenax.master.context import Master
+from tenax.master.ingest import states
+from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import lists as checkpoint_lists
+from tenax.master.store.checkpoints import rows as checkpoints
+from tenax.master.store.checkpoints.lists import CheckpointView
+from tenax.master.store.checkpoints.rows import Report
+from tenax.master.store.experiments import rows as experiments
+from tenax.storage.port import EVERYTHING, checked_id
+from tenax.wire.message import Empty
+
+routes = Routes("Checkpoints")
+
+#: For so long the loop leaves a deletion to the request that asked for it, if it is of no more than so many.
+_OWN_S, _AT_ONCE = 60.0, 20
+#: Checkpoints, or patterns, of one request.
+_MOST = 10_000
+
+
+@routes.post("/api/v1/checkpoints", "ReportCheckpoint", allow=Allow.REPORTER)
+async def report_checkpoint(master: MasterDep, caller: CallerDep, body: ReportCheckpointRequest) -> Empty:
+    """A task has written a checkpoint; the attempt is that of its token."""
+    checked_id(body.uuid)
+    report = Report(
+        uuid=body.uuid,
+        steps_completed=_steps(body.metadata.get("steps_completed", 0)),
+        resources=dict(body.resources),
+        metadata=cast(JsonObject, body.metadata),
+        storage_id=body.storage_id,
+        state=body.state,
+    )
+    async with master.db.transaction() as conn:
+        task = await callers.for_task(conn, caller, body.task_id or "")
+        await states.checkpoint_reported(conn, task, report)
+    return Empty()
+
+
+@routes.patch("/api/v1/checkpoints", "PatchCheckpoints", allow=Allow.USER)
+async def patch_checkpoints(master: MasterDep, caller: CallerDep, body: PatchCheckpointsRequest) -> Empty:
+    """What is left of checkpoints after files were deleted; by their owner or an administrator."""
+    async with master.db.transaction() as conn:
+        for patched in sorted(body.checkpoints, key=lambda one: one.uuid):
+            view = await checkpoint_lists.get(conn, patched.uuid)
+            caller.may_change(view.owner_id, f"checkpoint {patched.uuid}")
+            if patched.resources is None:
+                continue
+            gone = set(patched.resources.resources) - set(view.resources)
+            if gone:
+                raise Forbidden(f"checkpoint {patched.uuid} never had {sorted(gone)[0]!r}: files cannot be added")
+            await states.checkpoint_files_left(conn, patched.uuid, dict(patched.resources.resources))
+    return Empty()
+
+
+@routes.get("/api/v1/checkpoints/{checkpoint_uuid}", "GetCheckpoint", allow=Allow.USER)
+async def get_checkpoint(master: MasterDep, caller: CallerDep, checkpoint_uuid: str) -> GetCheckpointResponse:
+    """One checkpoint."""
+    async with master.db.snapshot() as conn:
+        (whole,) = await with_metrics(master, conn, [await checkpoint_lists.get(conn, checkpoint_uuid)])
+    return GetCheckpointResponse(checkpoint=checkpoint_message(whole, caller))
+
+
+@routes.post("/api/v1/checkpoints/{checkpoint_uuid}/metadata", "PostCheckpointMetadata", allow=Allow.USER)
+async def post_metadata(
+    master: MasterDep, caller: CallerDep, checkpoint_uuid: str, body: PostCheckpointMetadataRequest
+) -> PostCheckpointMetadataResponse:
+    """Replace what is said about it. The steps at which it was saved are a fact, and stay."""
+    if body.checkpoint is None:
+        raise InvalidInput("checkpoint.metadata is missing: give all that is to be said about the checkpoint")
+    metadata = cast(JsonObject, dict(body.checkpoint.metadata))
+    async with master.db.transaction() as conn:
+        view = await checkpoint_lists.get(conn, checkpoint_uuid)
+        caller.may_change(view.owner_id, f"checkpoint {checkpoint_uuid}")
+        if metadata.setdefault("steps_completed", view.steps_completed) != view.steps_completed:
+            raise InvalidInput(f"steps_completed is {view.steps_completed}, and cannot become anything else")
+        await checkpoints.set_metadata(conn, checkpoint_uuid, metadata)
+        (after,) = await with_metrics(master, conn, [await checkpoint_lists.get(conn, checkpoint_uuid)])
+    return PostCheckpointMetadataResponse(checkpoint=checkpoint_message(after, caller))
+
+
+@routes.get("/api/v1/checkpoints/{checkpoint_uuid}/metrics", "GetTrialMetricsByCheckpoint", allow=Allow.USER)
+async def get_metrics(
+    master: MasterDep,
+    checkpoint_uuid: str,
+    metric_group: Annotated[str, Query()] = "",
+    trial_source_info_type: Annotated[TrialSourceKind, Query()] = TrialSourceKind.UNSPECIFIED,
+) -> MetricsResponse:
+    """What trials reported that said that they use it: of one group, or of all; for one use of it, or for any."""
+    kind = None if trial_source_info_type is TrialSourceKind.UNSPECIFIED else trial_source_info_type.name
+    async with master.db.snapshot() as conn:
+        await checkpoint_lists.get(conn, checkpoint_uuid)
+        trials = await checkpoints.trials_using(conn, checkpoint_uuid, kind)
+    reports = await reports_of(master, trials, metric_group)
+    return MetricsResponse(metrics=[MetricsReport.model_validate(report) for report in reports])
+
+
+@routes.delete("/api/v1/checkpoints", "DeleteCheckpoints", allow=Allow.USER)
+async def delete_checkpoints(master: MasterDep, caller: CallerDep, body: DeleteCheckpointsRequest) -> Empty:
+    """Delete all files of these checkpoints; their records stay."""
+    return await _remove(master, caller, body.checkpoint_uuids, EVERYTHING)
+
+
+@routes.post("/api/v1/checkpoints/rm", "CheckpointsRemoveFiles", allow=Allow.USER)
+async def remove_files(master: MasterDep, caller: CallerDep, body: CheckpointsRemoveFilesRequest) -> Empty:
+    """Delete files that match any of the patterns; without a pattern, look at what is there and record it."""
+    if len(body.checkpoint_globs) > _MOST:
+        raise InvalidInput(f"at most {_MOST} patterns are taken at once")
+    if not all(glob.strip() for glob in body.checkpoint_globs):
+        raise InvalidInput("a pattern is blank: name the files to delete, for example **/optimizer.pt")
+    if body.checkpoint_globs:
+        return await _remove(master, caller, body.checkpoint_uuids, tuple(body.checkpoint_globs))
+    return await _refresh(master, caller, body.checkpoint_uuids)
+
+
+@routes.get("/checkpoints/{checkpoint_uuid}", "DownloadCheckpoint", allow=Allow.USER, response_class=StreamingResponse)
+async def download(master: MasterDep, request: Request, checkpoint_uuid: str) -> StreamingResponse:
+    """Its files as one archive: tar, tar compressed with gzip, or zip, as the ``Accept`` header likes best."""
+    try:
+        form = form_of(request.headers.get("accept", "*/*"))
+    except NotAcceptable as error:
+        raise HTTPException(415, str(error)) from None
+    async with master.db.connection() as conn:
+        view = await checkpoint_lists.get(conn, checkpoint_uuid)
+    place = await anyio.to_thread.run_sync(_place, master, view)
+    # Asked first: once pieces are on their way there is no other way to say that it is not there.
+    await anyio.to_thread.run_sync(files_of, place, view.uuid)
+    headers = {"Content-Disposition": f'attachment; filename="{view.uuid}.{form.suffix}"'}
+    return StreamingResponse(packed(place, view.uuid, form), media_type=form.value, headers=headers)
+
+
+async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple[str, ...]) -> Empty:
+    """Decided for all of them or for none, then done one by one."""
+    async with master.db.transaction() as conn:
+        views = await _to_change(conn, caller, uuids)
+        await checkpoints.check_none(conn, [view.uuid for view in views])
+        for view in views:
+            trial = await checkpoint_lists.needed_by(conn, view.uuid)
+            if trial is not None:
+                raise NotNow(f"trial {trial} still runs and may start from checkpoint {view.uuid}: end it first")
+        reasons = {view.uuid: f"deleted by {caller.person.username}" for view in views}
+        own = len(views) <= _AT_ONCE
+        doomed = await garbage.doom(conn, reasons, globs=globs, wait_s=_OWN_S if own else 0.0)
+    outcomes = [await clear(master.db.transaction, _clusters(master), uuid) for uuid in doomed] if own else []
+    told = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.afar]
+    if told:
+        raise NotNow(f"{len(told)} of {len(views)} could not be deleted yet, and are tried again: {told[0]}")
+    return Empty()
+
+
+async def _refresh(master: Master, caller: Caller, uuids: list[str]) -> Empty:
+    async with master.db.connection() as conn:
+        views = await _to_change(conn, caller, uuids)
+    for view in views:
+        place = await anyio.to_thread.run_sync(_place, master, view)
+        found = await anyio.to_thread.run_sync(files_of, place, view.uuid)
+        async with master.db.transaction() as conn:
+            await states.checkpoint_files_left(conn, view.uuid, found)
+    return Empty()
+
+
+async def _to_change(conn: Connection, caller: Caller, uuids: list[str]) -> list[CheckpointView]:
+    """These checkpoints, each once, if the caller may change all of them; their experiments locked in a transaction."""
+    if not uuids:
+        raise InvalidInput("checkpointUuids is empty: name at least one checkpoint")
+    if len(uuids) > _MOST:
+        raise InvalidInput(f"at most {_MOST} checkpoints are taken at once")
+    views = await checkpoint_lists.get_all(conn, list(dict.fromkeys(uuids)))
+    for view in views:
+        caller.may_change(view.owner_id, f"checkpoint {view.uuid}")
+    for experiment_id in sorted({view.experiment_id for view in views if view.experiment_id is not None}):
+        await experiments.lock(conn, experiment_id)
+    return views
+
+
+def _place(master: Master, view: CheckpointView) -> Place:
+    return place_of(view.storage, configured_place(view.config), _clusters(master))
+
+
+def _clusters(master: Master) -> JsonObject | None:
+    return cast("JsonObject | None", master.settings.checkpoint_storage)
+
+
+def _steps(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidInput(f"metadata.steps_completed is {value!r}, and must be a whole number of at least 0")
+    return value

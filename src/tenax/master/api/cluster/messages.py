@@ -1,0 +1,206 @@
+"""The master's own: its settings, what it says about itself, and the message that administrators show to everyone.
+
+The master about itself.
+
+Notebooks, shells and TensorBoards: lists of them, which are empty as long as none can be started.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pydantic import BaseModel, ConfigDict
+
+from tenax.wire.message import Document, Message, Pagination, Timestamp
+
+
+class LogLevel(str, Enum):
+    """How loud a line is."""
+
+    UNSPECIFIED = "LOG_LEVEL_UNSPECIFIED"
+    TRACE = "LOG_LEVEL_TRACE"
+    DEBUG = "LOG_LEVEL_DEBUG"
+    INFO = "LOG_LEVEL_INFO"
+    WARNING = "LOG_LEVEL_WARNING"
+    ERROR = "LOG_LEVEL_ERROR"
+    CRITICAL = "LOG_LEVEL_CRITICAL"
+
+
+class GetMasterConfigResponse(Message):
+    """The settings, without secrets."""
+
+    config: Document
+
+
+class LogConfig(Message):
+    """How the master talks."""
+
+    level: LogLevel | None = None
+    color: bool | None = None
+
+
+class Config(Message):
+    """What can change while the master runs."""
+
+    log: LogConfig = LogConfig()
+
+
+class FieldMask(Message):
+    """Which fields are meant, by path: ``log.level``; a prefix means all below it."""
+
+    paths: list[str] = []
+
+
+class PatchMasterConfigRequest(Message):
+    """Changes of this process, until it ends."""
+
+    config: Config = Config()
+    #: A list, or one text with commas between.
+    field_mask: FieldMask | str = FieldMask()
+
+
+class LogEntry(Message):
+    """One line of the master's."""
+
+    id: int
+    message: str
+    timestamp: Timestamp
+    level: LogLevel
+
+
+class MasterLogsResponse(Message):
+    """One line of the stream."""
+
+    log_entry: LogEntry
+
+
+class ClusterMessageView(Message):
+    """The message as people see it."""
+
+    message: str
+    start_time: Timestamp
+    end_time: Timestamp | None = None
+    created_time: Timestamp | None = None
+
+
+class GetClusterMessageResponse(Message):
+    """Absent where there is none."""
+
+    cluster_message: ClusterMessageView | None = None
+
+
+class SetClusterMessageRequest(Message):
+    """Until ``endTime``, or for a ``duration`` (``24h``, ``2w``), or until it is taken back."""
+
+    message: str = ""
+    start_time: Timestamp | None = None
+    end_time: Timestamp | None = None
+    duration: str | None = None
+
+
+#: What clients of Determined are told; they warn about any other.
+COMPATIBLE_VERSION = "0.38.1"
+
+
+class SsoProvider(Message):
+    """Another place to log in."""
+
+    name: str
+    sso_url: str
+    type: str = ""
+    always_redirect: bool = False
+
+
+class GetMasterResponse(Message):
+    """What a client needs to know before it does anything else."""
+
+    version: str
+    master_id: str
+    cluster_id: str
+    cluster_name: str
+    telemetry_enabled: bool = False
+    sso_providers: list[SsoProvider] = []
+    external_login_uri: str = ""
+    external_logout_uri: str = ""
+    branding: str = "tenax"
+    rbac_enabled: bool = False
+    product: str = "PRODUCT_COMMUNITY"
+    feature_switches: list[str] = []
+    user_management_enabled: bool = True
+    strict_job_queue_control: bool = False
+    has_custom_logo: bool = False
+    #: What administrators show to everyone at the moment.
+    cluster_message: ClusterMessageView | None = None
+    tenax_version: str
+
+
+class GetTelemetryResponse(Message):
+    """We collect none."""
+
+    enabled: bool = False
+    segment_key: str = ""
+
+
+class Plain(BaseModel):
+    """A body outside ``/api/v1``: fields are named in snake case."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class InfoTelemetry(Plain):
+    enabled: bool = False
+    otel_enabled: bool = False
+    otel_endpoint: str = ""
+
+
+class InfoSsoProvider(Plain):
+    sso_url: str
+    name: str
+    type: str
+    always_redirect: bool
+
+
+class Info(Plain):
+    """``GET /info``: the first thing that any client asks, without a credential."""
+
+    version: str
+    master_id: str
+    cluster_id: str
+    cluster_name: str
+    telemetry: InfoTelemetry = InfoTelemetry()
+    sso_providers: list[InfoSsoProvider] = []
+    tenax_version: str
+
+
+class ManagerHealth(Plain):
+    cluster_name: str
+    status: str
+
+
+class Health(Plain):
+    """``GET /health``: each part is ``up`` or ``down``."""
+
+    status: str
+    database: str
+    resource_managers: list[ManagerHealth]
+
+
+class NotebooksResponse(Message):
+    """A page of notebooks."""
+
+    notebooks: list[Document]
+    pagination: Pagination
+
+
+class ShellsResponse(Message):
+    """A page of shells."""
+
+    shells: list[Document]
+    pagination: Pagination
+
+
+class TensorboardsResponse(Message):
+    """A page of TensorBoards."""
+
+    tensorboards: list[Document]
+    pagination: Pagination

@@ -1,0 +1,257 @@
+"""The master about itself: /info, /health, /metrics, the contract.
+
+The master's own: settings without secrets, level and colour of its log, its newest lines, the cluster's message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta, timezone
+from typing import Annotated, cast
+
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from tenax import __version__
+from tenax.config.display import master_config_shown
+from tenax.config.schedule import parse_duration
+from tenax.errors import InvalidInput, TryAgain
+from tenax.master.access.authorization import Allow
+from tenax.master.api.cluster.messages import (
+    COMPATIBLE_VERSION,
+    ClusterMessageView,
+    GetClusterMessageResponse,
+    GetMasterConfigResponse,
+    GetMasterResponse,
+    GetTelemetryResponse,
+    Health,
+    Info,
+    LogEntry,
+    LogLevel,
+    ManagerHealth,
+    MasterLogsResponse,
+    PatchMasterConfigRequest,
+    SetClusterMessageRequest,
+)
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.openapi import document
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.http.streaming import line, ndjson
+from tenax.master.context import Master
+from tenax.master.observability import counters, log
+from tenax.master.observability.log import OWN_LOG, Entry
+from tenax.master.store.cluster import rows as cluster
+from tenax.master.store.cluster.rows import ClusterMessage
+from tenax.master.store.database.connection import now
+from tenax.wire.message import Document, Empty
+
+routes = Routes("Cluster")
+
+
+@routes.get("/info", "Info", allow=Allow.PUBLIC)
+async def info(master: MasterDep) -> Info:
+    """Who answers here, and in which version."""
+    return Info(
+        version=COMPATIBLE_VERSION,
+        master_id=master.master_id,
+        cluster_id=master.cluster.cluster_id,
+        cluster_name=master.cluster.name,
+        tenax_version=__version__,
+    )
+
+
+@routes.get("/health", "Health", allow=Allow.PUBLIC, response_model=Health)
+async def health(master: MasterDep) -> Response:
+    """Whether this master can do its work: 200, or 503 with what is down."""
+    try:
+        async with master.db.connection() as conn:
+            await now(conn)
+        database = "up"
+    except TryAgain:
+        database = "down"
+    down = database == "down" or master.shutdown.is_set()
+    body = Health(
+        status="down" if down else "up",
+        database=database,
+        resource_managers=[ManagerHealth(cluster_name=master.cluster.name, status="up")],
+    )
+    return JSONResponse(body.model_dump(), status_code=503 if down else 200)
+
+
+@routes.get("/metrics", "Metrics", allow=Allow.PUBLIC, response_class=Response)
+async def metrics() -> Response:
+    """Counters of this process for Prometheus."""
+    return Response(counters.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@routes.get("/api/v1/openapi.json", "OpenApi", allow=Allow.PUBLIC, response_model=Document)
+async def openapi(request: Request) -> JSONResponse:
+    """This contract."""
+    return JSONResponse(document(request.app))
+
+
+@routes.get("/api/v1/master", "GetMaster", allow=Allow.PUBLIC)
+async def get_master(master: MasterDep) -> GetMasterResponse:
+    """What a client needs to know before it does anything else."""
+    return GetMasterResponse(
+        version=COMPATIBLE_VERSION,
+        master_id=master.master_id,
+        cluster_id=master.cluster.cluster_id,
+        cluster_name=master.cluster.name,
+        rbac_enabled=master.settings.security.rbac_ui_enabled,
+        cluster_message=await _cluster_message(master),
+        tenax_version=__version__,
+    )
+
+
+@routes.get("/api/v1/master/telemetry", "GetTelemetry", allow=Allow.PUBLIC)
+async def get_telemetry() -> GetTelemetryResponse:
+    """Nothing is collected."""
+    return GetTelemetryResponse()
+
+
+async def _cluster_message(master: Master) -> ClusterMessageView | None:
+    """What is shown now; nothing while the database is away, which is no reason not to say who answers."""
+    try:
+        async with master.db.connection() as conn:
+            found = await cluster.get_message(conn)
+    except TryAgain:
+        return None
+    return message_view(found) if found is not None and found.begun else None
+
+
+#: Lines in one part of the stream.
+_PART = 500
+#: A stream that has nothing to say looks whether the master is ending.
+_LOOK_S = 1.0
+_FIELDS = ("log.level", "log.color")
+_LATEST_YEAR = 9000
+
+
+@routes.get("/api/v1/master/config", "GetMasterConfig", allow=Allow.ADMIN)
+async def get_config(master: MasterDep) -> GetMasterConfigResponse:
+    """The settings of the master that answers, without secrets, with what was changed since it started."""
+    shown = master_config_shown(master.settings)
+    shown["log"] = {"level": log.NOW.level, "color": log.NOW.color, "json_lines": log.NOW.json_lines}
+    return GetMasterConfigResponse(config=cast(Document, shown))
+
+
+@routes.patch("/api/v1/master/config", "PatchMasterConfig", allow=Allow.ADMIN)
+async def patch_config(body: PatchMasterConfigRequest) -> Empty:
+    """Change level and colour of the log, of the master that answers, until it ends."""
+    mask = body.field_mask
+    paths = [part.strip() for part in mask.split(",") if part.strip()] if isinstance(mask, str) else mask.paths
+    for path in paths:
+        if not any(field == path or field.startswith(f"{path}.") for field in _FIELDS):
+            raise InvalidInput(
+                f"fieldMask: {path!r} cannot change while the master runs, only {' and '.join(_FIELDS)} can: set it in "
+                "the master's configuration and restart it"
+            )
+    meant = {field for field in _FIELDS if not paths or any(field == p or field.startswith(f"{p}.") for p in paths)}
+    level, color = log.NOW.level, log.NOW.color
+    asked = body.config.log
+    if "log.level" in meant and asked.level not in (None, LogLevel.UNSPECIFIED):
+        assert asked.level is not None
+        named = asked.level.name.lower()
+        # There is nothing below debug.
+        level = "debug" if named == "trace" else named
+    if "log.color" in meant and asked.color is not None:
+        color = asked.color
+    log.change(level, color, log.NOW.json_lines)
+    return Empty()
+
+
+@routes.get("/api/v1/master/logs", "MasterLogs", allow=Allow.USER, response_class=StreamingResponse)
+async def get_logs(
+    master: MasterDep,
+    offset: Annotated[int, Query()] = 0,
+    limit: Annotated[int, Query()] = 0,
+    follow: Annotated[bool, Query()] = False,
+) -> StreamingResponse:
+    """Its newest lines, from number ``offset`` on; a negative offset counts from the end, and limit 0 is all."""
+    if limit < 0:
+        raise InvalidInput(f"limit is {limit}: it must not be negative (0 is all)")
+    start = max(0, OWN_LOG.following + offset) if offset < 0 else offset
+    return ndjson(_lines(master, start, limit or None, follow))
+
+
+@routes.get("/api/v1/master/cluster_message", "GetClusterMessage", allow=Allow.USER)
+async def get_message(master: MasterDep) -> GetClusterMessageResponse:
+    """The message that is shown to everyone, or will be."""
+    async with master.db.connection() as conn:
+        found = await cluster.get_message(conn)
+    return GetClusterMessageResponse(cluster_message=None if found is None else message_view(found))
+
+
+@routes.put("/api/v1/master/cluster_message", "SetClusterMessage", allow=Allow.ADMIN)
+async def set_message(master: MasterDep, caller: CallerDep, body: SetClusterMessageRequest) -> Empty:
+    """Show a message to everyone, in the place of the one before."""
+    text = body.message.strip()
+    if not 1 <= len(text) <= cluster.LONGEST:
+        raise InvalidInput(f"message has {len(text)} characters: write 1 to {cluster.LONGEST}")
+    async with master.db.transaction() as conn:
+        moment = await now(conn)
+        starts = body.start_time or moment
+        ends = _end(starts, body)
+        if ends is not None and ends <= moment:
+            raise InvalidInput(f"endTime: the message would be over by {ends.isoformat()}, which has passed")
+        await cluster.set_message(conn, text, starts, ends, caller.person.id)
+    return Empty()
+
+
+@routes.delete("/api/v1/master/cluster_message", "DeleteClusterMessage", allow=Allow.ADMIN)
+async def delete_message(master: MasterDep) -> Empty:
+    """Take the message back."""
+    async with master.db.transaction() as conn:
+        await cluster.clear_message(conn)
+    return Empty()
+
+
+def message_view(found: ClusterMessage) -> ClusterMessageView:
+    """As it travels."""
+    return ClusterMessageView(
+        message=found.message, start_time=found.starts_at, end_time=found.ends_at, created_time=found.created_at
+    )
+
+
+def _end(starts: datetime, asked: SetClusterMessageRequest) -> datetime | None:
+    if asked.end_time is not None and asked.duration:
+        raise InvalidInput("endTime and duration are both given: give one of them")
+    ends = asked.end_time
+    if asked.duration:
+        try:
+            ends = starts + timedelta(seconds=parse_duration(asked.duration))
+        except (ValueError, OverflowError) as error:
+            raise InvalidInput(f"duration: {error}") from None
+    for name, moment in (("startTime", starts), ("endTime", ends)):
+        if moment is not None and not 1970 <= moment.year <= _LATEST_YEAR:
+            raise InvalidInput(f"{name} is in the year {moment.year}: write a time from 1970 to {_LATEST_YEAR}")
+    if ends is not None and ends <= starts:
+        raise InvalidInput("endTime: the message would end before it begins")
+    return ends
+
+
+async def _lines(master: Master, start: int, limit: int | None, follow: bool) -> AsyncIterator[bytes]:
+    at, left = start, limit
+    # What is said while it is read is for followers.
+    last = OWN_LOG.following
+    while left is None or left > 0:
+        most = _PART if left is None else min(left, _PART)
+        found = OWN_LOG.since(at, most)
+        if not follow:
+            found = [entry for entry in found if entry.number < last]
+        if found:
+            at = found[-1].number + 1
+            left = None if left is None else left - len(found)
+            yield b"".join(line(_log_message(entry)) for entry in found)
+        elif not follow or master.shutdown.is_set():
+            return
+        else:
+            await OWN_LOG.wait(at, _LOOK_S)
+
+
+def _log_message(entry: Entry) -> object:
+    at = datetime.fromtimestamp(entry.at, timezone.utc)
+    level = LogLevel.__members__.get(entry.level, LogLevel.UNSPECIFIED)
+    told = LogEntry(id=entry.number, message=entry.message, timestamp=at, level=level)
+    return MasterLogsResponse(log_entry=told).model_dump(mode="json")

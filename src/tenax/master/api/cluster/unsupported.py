@@ -1,0 +1,214 @@
+"""Roles: not offered. Who may do what is decided by three words: administrator, owner, anyone else.
+
+Every route of roles answers so, with what is to be done instead; nothing is pretended.
+
+Notebooks, shells and TensorBoards: not offered yet, which each answer says; the lists say that there are none.
+
+Policies that bind or complete all configurations of a workspace or of the cluster: not offered yet, in words.
+
+What only a cluster on Kubernetes has: refused in words, so that a client of one is told what to use here instead.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NoReturn
+
+from fastapi import Query
+
+from tenax.errors import Unsupported
+from tenax.master.access.authorization import Allow
+from tenax.master.api.cluster.messages import NotebooksResponse, ShellsResponse, TensorboardsResponse
+from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.tasks.messages import CommandSortBy
+from tenax.wire.message import Empty
+
+routes = Routes("Roles")
+
+NO_ROLES = (
+    "there are no roles here: administrators change everything, owners what is theirs, and all others read; make "
+    "someone an administrator with `tenax user edit NAME --admin true`"
+)
+
+#: Method, path, operation.
+_REFUSED = (
+    ("POST", "/api/v1/roles/search", "ListRoles"),
+    ("POST", "/api/v1/roles/search/by-ids", "GetRolesByID"),
+    ("POST", "/api/v1/roles/search/by-assignability", "SearchRolesAssignableToScope"),
+    ("GET", "/api/v1/roles/search/by-group/{group_id}", "GetRolesAssignedToGroup"),
+    ("GET", "/api/v1/roles/search/by-user/{user_id}", "GetRolesAssignedToUser"),
+    ("POST", "/api/v1/roles/add-assignments", "AssignRoles"),
+    ("POST", "/api/v1/roles/remove-assignments", "RemoveAssignments"),
+    ("GET", "/api/v1/permissions/summary", "GetPermissionsSummary"),
+)
+
+
+def _refuse_role(method: str, path: str, operation: str) -> None:
+    async def refused() -> Empty:
+        """Not offered."""
+        raise Unsupported(NO_ROLES)
+
+    declare = routes.get if method == "GET" else routes.post
+    declare(path, operation, allow=Allow.USER)(refused)
+
+
+for _method, _path, _operation in _REFUSED:
+    _refuse_role(_method, _path, _operation)
+
+
+@routes.get("/api/v1/notebooks", "GetNotebooks", allow=Allow.USER)
+async def get_notebooks(
+    master: MasterDep,
+    window: WindowDep,
+    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
+) -> NotebooksResponse:
+    """None, as none can be started."""
+    return NotebooksResponse(notebooks=[], pagination=window.of(0)[1])
+
+
+@routes.get("/api/v1/shells", "GetShells", allow=Allow.USER)
+async def get_shells(
+    master: MasterDep,
+    window: WindowDep,
+    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
+) -> ShellsResponse:
+    """None, as none can be started."""
+    return ShellsResponse(shells=[], pagination=window.of(0)[1])
+
+
+@routes.get("/api/v1/tensorboards", "GetTensorboards", allow=Allow.USER)
+async def get_tensorboards(
+    master: MasterDep,
+    window: WindowDep,
+    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
+) -> TensorboardsResponse:
+    """None, as none can be started."""
+    return TensorboardsResponse(tensorboards=[], pagination=window.of(0)[1])
+
+
+#: Noun in paths -> (operation's noun, what it is called, what to do instead).
+_NOUNS = {
+    "notebooks": ("Notebook", "notebooks", "run a script as a command (`cmd run`), or a notebook on your own machine"),
+    "shells": ("Shell", "shells", "run a program as a command (`cmd run`)"),
+    "tensorboards": ("Tensorboard", "TensorBoards", "point one of your own at the checkpoint storage"),
+}
+_VERBS = (
+    ("POST", "", "Launch{}"),
+    ("GET", "/{{{}_id}}", "Get{}"),
+    ("POST", "/{{{}_id}}/kill", "Kill{}"),
+    ("POST", "/{{{}_id}}/set_priority", "Set{}Priority"),
+)
+
+
+def _declare(path: str, method: str, operation: str, message: str) -> None:
+    async def refuse() -> Empty:
+        raise Unsupported(message)
+
+    refuse.__doc__ = f"Refused: {message}."
+    declare = {"GET": routes.get, "POST": routes.post, "PUT": routes.put}[method]
+    declare(path, operation, allow=Allow.USER)(refuse)
+
+
+#: What a notebook tells of itself; there is none.
+_declare("/api/v1/notebooks/{notebook_id}/report_idle", "PUT", "IdleNotebook", "notebooks are not offered yet")
+
+for _noun, (_name, _words, _instead) in _NOUNS.items():
+    for _method, _rest, _operation in _VERBS:
+        _declare(
+            f"/api/v1/{_noun}" + _rest.format(_name.lower()),
+            _method,
+            _operation.format(_name),
+            f"{_words} are not offered yet: {_instead}",
+        )
+
+
+_INSTEAD = (
+    "config policies are not offered yet: defaults for all tasks stand in task_container_defaults of the master or of "
+    "a pool, and in templates"
+)
+#: Path -> what operations on it are called.
+_PLACES = {
+    "/api/v1/config-policies/global/{workload_type}": "GlobalConfigPolicies",
+    "/api/v1/config-policies/workspaces/{workspace_id}/{workload_type}": "WorkspaceConfigPolicies",
+}
+
+
+def _declare_policy(path: str, name: str) -> None:
+    for declare, verb in ((routes.get, "Get"), (routes.put, "Put"), (routes.delete, "Delete")):
+
+        async def refused() -> Empty:
+            """Not offered."""
+            raise Unsupported(_INSTEAD)
+
+        declare(path, f"{verb}{name}", allow=Allow.USER)(refused)
+
+
+for _path, _name in _PLACES.items():
+    _declare_policy(_path, _name)
+
+
+_NAMESPACES = "workspaces are not bound to Kubernetes namespaces here: keep a resource pool for a workspace instead"
+_QUOTAS = (
+    "there are no Kubernetes resource quotas here: resources.max_slots bounds an experiment, a bound pool a workspace"
+)
+
+
+@routes.get("/api/v1/workspaces/{id}/list-namespace-bindings", "ListWorkspaceNamespaceBindings", allow=Allow.USER)
+async def list_namespaces(id: int) -> Empty:
+    """Not offered."""
+    _refuse(_NAMESPACES)
+
+
+@routes.post("/api/v1/workspaces/{workspace_id}/namespace-bindings", "SetWorkspaceNamespaceBindings", allow=Allow.ADMIN)
+async def set_namespaces(workspace_id: int) -> Empty:
+    """Not offered."""
+    _refuse(_NAMESPACES)
+
+
+@routes.delete(
+    "/api/v1/workspaces/{workspace_id}/namespace-bindings", "DeleteWorkspaceNamespaceBindings", allow=Allow.ADMIN
+)
+async def delete_namespaces(workspace_id: int) -> Empty:
+    """Not offered."""
+    _refuse(_NAMESPACES)
+
+
+@routes.get(
+    "/api/v1/namespace-bindings/workspace-ids-with-default-bindings",
+    "GetWorkspacesWithDefaultNamespaceBindings",
+    allow=Allow.USER,
+)
+async def default_namespaces() -> Empty:
+    """Not offered."""
+    _refuse(_NAMESPACES)
+
+
+@routes.post(
+    "/api/v1/namespace-bindings/bulk-auto-create", "BulkAutoCreateWorkspaceNamespaceBindings", allow=Allow.ADMIN
+)
+async def create_namespaces() -> Empty:
+    """Not offered."""
+    _refuse(_NAMESPACES)
+
+
+@routes.post("/api/v1/workspaces/{id}/set-resource-quota", "SetResourceQuotas", allow=Allow.ADMIN)
+async def set_quotas(id: int) -> Empty:
+    """Not offered."""
+    _refuse(_QUOTAS)
+
+
+@routes.get("/api/v1/workspaces/{id}/get-k8s-resource-quotas", "GetKubernetesResourceQuotas", allow=Allow.USER)
+async def get_quotas(id: int) -> Empty:
+    """Not offered."""
+    _refuse(_QUOTAS)
+
+
+@routes.get("/api/v1/k8s-resource-managers", "GetKubernetesResourceManagers", allow=Allow.USER)
+async def get_managers() -> Empty:
+    """Not offered."""
+    _refuse("no part of this cluster runs on Kubernetes: GET /api/v1/resource-pools lists what there is")
+
+
+def _refuse(why: str) -> NoReturn:
+    raise Unsupported(why)

@@ -1,0 +1,1 @@
+"""Experiments: submitted, found, changed, and their searches."""

@@ -1,0 +1,277 @@
+"""What is done to experiments: verbs, labels, moving, keeping output; to one of them, or to many of a project at once.
+
+Rules it keeps: only its owner and administrators change an experiment; a verb that the state does not allow is refused
+with what to do instead; of many each is done by itself, and one that cannot be done stops no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from asyncpg import Connection
+
+from tenax.errors import InvalidInput, NotFound, UserError
+from tenax.lifecycle.experiment import ExperimentEvent
+from tenax.master.access.authorization import Allow, Caller
+from tenax.master.api.experiments.messages import (
+    BulkFilters,
+    BulkMoveRequest,
+    BulkRequest,
+    BulkResponse,
+    BulkResult,
+    BulkRetainLogsRequest,
+    LabelsResponse,
+    MoveExperimentRequest,
+    RetainLogsRequest,
+)
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.context import Master
+from tenax.master.store.database.paging import Page
+from tenax.master.store.experiments import edits as experiment_edits
+from tenax.master.store.experiments import lists as experiment_lists
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments.lists import ExperimentFilter
+from tenax.master.store.workspaces import projects
+from tenax.wire.message import Empty
+
+routes = Routes("Experiments")
+
+#: Does something to the experiment of that number, in a transaction of its own. Raises UserError.
+Deed = Callable[[Connection, int], Awaitable[object]]
+
+_LONGEST_LABEL = 500
+
+
+@routes.post("/api/v1/experiments/{experiment_id}/activate", "ActivateExperiment", allow=Allow.USER)
+async def activate(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
+    """Let it go on from where each trial saved."""
+    return await _one(master, caller, experiment_id, _event(ExperimentEvent.ACTIVATE, caller))
+
+
+@routes.post("/api/v1/experiments/{experiment_id}/pause", "PauseExperiment", allow=Allow.USER)
+async def pause(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
+    """Every trial saves and leaves its slots."""
+    return await _one(master, caller, experiment_id, _event(ExperimentEvent.PAUSE, caller))
+
+
+@routes.post("/api/v1/experiments/{experiment_id}/cancel", "CancelExperiment", allow=Allow.USER)
+async def cancel(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
+    """Every trial saves, and the experiment ends."""
+    return await _one(master, caller, experiment_id, _event(ExperimentEvent.CANCEL, caller))
+
+
+@routes.post("/api/v1/experiments/{experiment_id}/kill", "KillExperiment", allow=Allow.USER)
+async def kill(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
+    """End it at once."""
+    return await _one(master, caller, experiment_id, _event(ExperimentEvent.KILL, caller))
+
+
+@routes.post("/api/v1/experiments/{experiment_id}/archive", "ArchiveExperiment", allow=Allow.USER)
+async def archive(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
+    """Hide it from lists; nothing of it is deleted."""
+    return await _one(master, caller, experiment_id, _archive(True))
+
+
+@routes.post("/api/v1/experiments/{experiment_id}/unarchive", "UnarchiveExperiment", allow=Allow.USER)
+async def unarchive(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
+    """Show it in lists again."""
+    return await _one(master, caller, experiment_id, _archive(False))
+
+
+@routes.delete("/api/v1/experiments/{experiment_id}", "DeleteExperiment", allow=Allow.USER)
+async def delete(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
+    """Delete it with its checkpoints, metrics and logs, in the background; it must have ended."""
+    return await _one(master, caller, experiment_id, _event(ExperimentEvent.DELETE, caller))
+
+
+@routes.post("/api/v1/experiments/{experiment_id}/move", "MoveExperiment", allow=Allow.USER)
+async def move(master: MasterDep, caller: CallerDep, experiment_id: int, body: MoveExperimentRequest) -> Empty:
+    """File it in another project."""
+    return await _one(master, caller, experiment_id, _move(body.destination_project_id))
+
+
+@routes.put("/api/v1/experiments/{experiment_id}/retain_logs", "PutExperimentRetainLogs", allow=Allow.USER)
+async def retain_logs(master: MasterDep, caller: CallerDep, experiment_id: int, body: RetainLogsRequest) -> Empty:
+    """Keep the output of all its trials so many days after their end."""
+    return await _one(master, caller, experiment_id, _retain(body.num_days))
+
+
+@routes.get("/api/v1/experiment/labels", "GetExperimentLabels", allow=Allow.USER)
+async def get_labels(master: MasterDep, project_id: int | None = None) -> LabelsResponse:
+    """Every label in use, the most used first."""
+    async with master.db.connection() as conn:
+        if project_id:
+            await projects.get(conn, project_id)
+        return LabelsResponse(labels=await experiment_edits.popular_labels(conn, project_id or None))
+
+
+@routes.put("/api/v1/experiments/{experiment_id}/labels/{label:path}", "PutExperimentLabel", allow=Allow.USER)
+async def put_label(master: MasterDep, caller: CallerDep, experiment_id: int, label: str) -> LabelsResponse:
+    """Add a label; one that it has stays as it is."""
+    check_label(label)
+    async with master.db.transaction() as conn:
+        await check_owner(conn, caller, experiment_id)
+        return LabelsResponse(labels=await experiment_edits.add_label(conn, experiment_id, label))
+
+
+@routes.delete("/api/v1/experiments/{experiment_id}/labels/{label:path}", "DeleteExperimentLabel", allow=Allow.USER)
+async def delete_label(master: MasterDep, caller: CallerDep, experiment_id: int, label: str) -> LabelsResponse:
+    """Take a label away; one that it does not have is no error."""
+    async with master.db.transaction() as conn:
+        await check_owner(conn, caller, experiment_id)
+        return LabelsResponse(labels=await experiment_edits.remove_label(conn, experiment_id, label))
+
+
+@routes.post("/api/v1/projects/{project_id}/experiments/activate", "ActivateExperiments", allow=Allow.USER)
+async def activate_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
+    """Let paused experiments go on."""
+    return await _many(master, caller, project_id, body, _event(ExperimentEvent.ACTIVATE, caller))
+
+
+@routes.post("/api/v1/projects/{project_id}/experiments/pause", "PauseExperiments", allow=Allow.USER)
+async def pause_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
+    """Let experiments save and leave their slots."""
+    return await _many(master, caller, project_id, body, _event(ExperimentEvent.PAUSE, caller))
+
+
+@routes.post("/api/v1/projects/{project_id}/experiments/cancel", "CancelExperiments", allow=Allow.USER)
+async def cancel_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
+    """Let experiments save and end."""
+    return await _many(master, caller, project_id, body, _event(ExperimentEvent.CANCEL, caller))
+
+
+@routes.post("/api/v1/projects/{project_id}/experiments/kill", "KillExperiments", allow=Allow.USER)
+async def kill_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
+    """End experiments at once."""
+    return await _many(master, caller, project_id, body, _event(ExperimentEvent.KILL, caller))
+
+
+@routes.post("/api/v1/projects/{project_id}/experiments/archive", "ArchiveExperiments", allow=Allow.USER)
+async def archive_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
+    """Hide experiments that have ended from lists."""
+    return await _many(master, caller, project_id, body, _archive(True))
+
+
+@routes.post("/api/v1/projects/{project_id}/experiments/unarchive", "UnarchiveExperiments", allow=Allow.USER)
+async def unarchive_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
+    """Show experiments in lists again."""
+    return await _many(master, caller, project_id, body, _archive(False))
+
+
+@routes.delete("/api/v1/projects/{project_id}/experiments/delete", "DeleteExperiments", allow=Allow.USER)
+async def delete_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
+    """Delete experiments that have ended, in the background."""
+    return await _many(master, caller, project_id, body, _event(ExperimentEvent.DELETE, caller))
+
+
+@routes.post("/api/v1/projects/{project_id}/experiments/move", "MoveExperiments", allow=Allow.USER)
+async def move_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkMoveRequest) -> BulkResponse:
+    """File experiments in another project."""
+    async with master.db.transaction() as conn:
+        await projects.hold(conn, body.destination_project_id)
+    return await _many(master, caller, project_id, body, _move(body.destination_project_id))
+
+
+@routes.put("/api/v1/projects/{project_id}/experiments/retain_logs", "PutExperimentsRetainLogs", allow=Allow.USER)
+async def retain_logs_of_many(
+    master: MasterDep, caller: CallerDep, project_id: int, body: BulkRetainLogsRequest
+) -> BulkResponse:
+    """Keep the output of all trials of experiments so many days after their end."""
+    return await _many(master, caller, project_id, body, _retain(body.num_days))
+
+
+def check_label(label: str) -> None:
+    """Raises InvalidInput."""
+    if not label.strip() or len(label) > _LONGEST_LABEL:
+        raise InvalidInput(f"labels: give each 1 to {_LONGEST_LABEL} characters, not all of them blank")
+
+
+async def check_owner(conn: Connection, caller: Caller, experiment_id: int) -> None:
+    """Raises NotFound, Forbidden."""
+    caller.may_change(await experiment_lists.owner(conn, experiment_id), f"experiment {experiment_id}")
+
+
+#: How it is told in an experiment's reason.
+_PAST = {
+    ExperimentEvent.PAUSE: "paused",
+    ExperimentEvent.CANCEL: "canceled",
+    ExperimentEvent.KILL: "killed",
+    ExperimentEvent.DELETE: "deleted",
+}
+
+
+def _event(event: ExperimentEvent, caller: Caller) -> Deed:
+    reason = f"{_PAST[event]} by {caller.person.username}" if event in _PAST else ""
+    return lambda conn, experiment_id: experiments.ask(conn, experiment_id, event, reason)
+
+
+def _archive(archived: bool) -> Deed:
+    return lambda conn, experiment_id: experiment_edits.set_archived(conn, experiment_id, archived)
+
+
+def _move(project_id: int) -> Deed:
+    return lambda conn, experiment_id: experiment_edits.move(conn, experiment_id, project_id)
+
+
+def _retain(days: int) -> Deed:
+    return lambda conn, experiment_id: experiment_edits.set_log_retention(conn, experiment_id, days)
+
+
+async def _one(master: Master, caller: Caller, experiment_id: int, deed: Deed) -> Empty:
+    async with master.db.transaction() as conn:
+        await check_owner(conn, caller, experiment_id)
+        await deed(conn, experiment_id)
+    return Empty()
+
+
+async def _many(master: Master, caller: Caller, project_id: int, asked: BulkRequest, deed: Deed) -> BulkResponse:
+    """Do it to each by itself, in the order of the numbers."""
+    results = []
+    for number in await _chosen(master, project_id or asked.project_id, asked):
+        if master.shutdown.is_set():
+            results.append(BulkResult(id=number, error="the master is shutting down: ask again in a moment"))
+            continue
+        try:
+            await _one(master, caller, number, deed)
+        except UserError as error:
+            results.append(BulkResult(id=number, error=error.message))
+        else:
+            results.append(BulkResult(id=number))
+    if asked.filters is None:
+        missing = set(asked.experiment_ids) - {one.id for one in results}
+        told = [BulkResult(id=one, error=_missing(one, project_id)) for one in missing]
+        results = sorted([*results, *told], key=lambda one: one.id)
+    return BulkResponse(results=results)
+
+
+def _missing(number: int, project_id: int) -> str:
+    return f"there is no experiment {number}" + (f" in project {project_id}" if project_id else "")
+
+
+async def _chosen(master: Master, project_id: int | None, asked: BulkRequest) -> list[int]:
+    """Numbers of the experiments that are meant and are there."""
+    if asked.filters is None:
+        wanted = ExperimentFilter(ids=tuple(asked.experiment_ids), project_id=project_id or None)
+    else:
+        wanted = _filter(asked.filters, project_id)
+    async with master.db.snapshot() as conn:
+        if project_id:
+            await projects.get(conn, project_id)
+        total = await experiment_lists.count(conn, wanted)
+        return await experiment_lists.ids(conn, wanted, Page(), total)
+
+
+def _filter(asked: BulkFilters, project_id: int | None) -> ExperimentFilter:
+    if asked.project_id and project_id and asked.project_id != project_id:
+        raise NotFound(f"filters.projectId is {asked.project_id}, and the request is about project {project_id}")
+    return ExperimentFilter(
+        name=asked.name,
+        description=asked.description,
+        labels=tuple(asked.labels) or None,
+        archived=asked.archived,
+        states=tuple(state.value.removeprefix("STATE_") for state in asked.states) or None,
+        user_ids=tuple(asked.user_ids) or None,
+        project_id=asked.project_id or project_id or None,
+        not_ids=tuple(asked.excluded_experiment_ids) or None,
+    )

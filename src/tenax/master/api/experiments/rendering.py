@@ -1,0 +1,97 @@
+"""Experiments as messages. A secret of a configuration is shown to its owner and to administrators only."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tenax.config import stored_experiment
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.access.authorization import Caller, shown_config
+from tenax.master.api.experiments import messages as experiments_messages
+from tenax.master.store.experiments.lists import Advance, ExperimentView
+from tenax.search import grid
+from tenax.wire.message import Document
+
+
+def experiment_reason(view: ExperimentView) -> str:
+    """Why it waits, or how it ended, and of one that failed the first cause."""
+    if view.wait_reason and view.shown_state in (None, "QUEUED"):
+        return view.wait_reason
+    if not view.first_failure:
+        return view.reason
+    return f"{view.reason}: {view.first_failure}" if view.trials == 1 else f"{view.reason}; first: {view.first_failure}"
+
+
+def experiment_message(
+    view: ExperimentView, caller: Caller, trial_ids: list[int] | None = None
+) -> experiments_messages.Experiment:
+    """An experiment as ``caller`` may see it."""
+    stored = view.config
+    config = shown_config(stored, caller, view.owner_id)
+    shown = cast(JsonObject, config)
+    message = outlined(view, _object(shown.get("searcher")), _object(shown.get("integrations")), trial_ids)
+    message.config = config
+    # Its text cannot be masked line by line: where something is hidden, the text is.
+    message.original_config = view.original_config if config == stored else ""
+    message.hyperparameters = cast(Document, _object(shown.get("hyperparameters")))
+    return message
+
+
+def outlined(
+    view: ExperimentView, searcher: JsonObject, integrations: JsonObject, trial_ids: list[int] | None = None
+) -> experiments_messages.Experiment:
+    """An experiment without its configuration, of which only the two sections given are looked at."""
+    return experiments_messages.Experiment(
+        id=view.id,
+        job_id=view.job_id,
+        name=view.name,
+        display_name=view.display_name,
+        description=view.description,
+        notes=view.notes,
+        labels=view.labels,
+        state=experiments_messages.State(f"STATE_{view.shown_state or view.state}"),
+        reason=experiment_reason(view),
+        archived=view.archived,
+        unmanaged=view.unmanaged,
+        start_time=view.created_at,
+        end_time=view.ended_at,
+        duration=int(view.age_s),
+        searcher_type=str(searcher.get("name") or ""),
+        searcher_metric=str(searcher.get("metric") or ""),
+        resource_pool=view.pool,
+        progress=experiment_progress(view),
+        num_trials=view.trials,
+        trial_ids=trial_ids or [],
+        best_trial_id=view.best_trial_id,
+        best_trial_searcher_metric=view.best_metric,
+        checkpoint_count=view.checkpoints,
+        checkpoint_size=view.checkpoint_bytes,
+        model_definition_size=view.code_bytes,
+        forked_from=view.parent_id,
+        parent_archived=view.parent_archived,
+        user_id=view.owner_id,
+        username=view.username,
+        project_id=view.project_id,
+        project_name=view.project_name,
+        project_owner_id=view.project_owner_id,
+        workspace_id=view.workspace_id,
+        workspace_name=view.workspace_name,
+        external_experiment_id=view.external_id,
+        external_trial_id=view.external_trial_id,
+        pachyderm_integration=cast("Document | None", integrations.get("pachyderm")),
+    )
+
+
+def experiment_progress(view: ExperimentView | Advance) -> float:
+    """Share of the trials that the search may make which are over, with what live ones told of themselves."""
+    if view.state == "COMPLETED":
+        return 1.0
+    expected = view.expected_trials
+    if expected is None and _object(view.config.get("searcher")).get("name") == "grid":
+        # Written by a release that did not count the points of a grid.
+        expected = grid.size(stored_experiment(view.config).search.hyperparameters)
+    return min(1.0, (view.trials_ended + view.progress_told) / max(expected or 1, view.trials, 1))
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,336 @@
+"""Experiments: listed, looked at, edited.
+
+Rules it keeps: everyone who is logged in sees every experiment; only its owner and administrators change it.
+
+Experiments of a list as JSON, whose configurations travel as the text that the database has of them.
+
+Rule: only for who may see all of a configuration, or where it has nothing to hide; else as `experiment_message`.
+Decoding a configuration and writing it again is most of the work of a page.
+
+Experiments found by a filter over all that is known of them, with the best trial of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
+
+import msgspec
+from asyncpg import Connection
+from fastapi import Query, Response
+
+from tenax.config import may_hold_secrets
+from tenax.errors import InvalidInput, NotFound
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.access.authorization import Allow, Caller, may_see_secrets
+from tenax.master.api.checkpoints.messages import CheckpointState
+from tenax.master.api.experiments.actions import check_label, check_owner
+from tenax.master.api.experiments.messages import (
+    BestMetricResponse,
+    ExperimentSortBy,
+    GetExperimentResponse,
+    GetExperimentsResponse,
+    JobState,
+    JobSummary,
+    PatchCheckpointStorage,
+    PatchExperiment,
+    PatchExperimentResponse,
+    State,
+)
+from tenax.master.api.experiments.rendering import experiment_message, outlined
+from tenax.master.api.experiments.search_messages import (
+    FoundExperiment,
+    SearchExperimentsRequest,
+    SearchExperimentsResponse,
+)
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import JSON, NONE, WindowDep, search_page
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.trials.messages import GetExperimentTrialsResponse, TrialSortBy
+from tenax.master.api.trials.routes import whole_trials
+from tenax.master.store.checkpoints import garbage
+from tenax.master.store.database.filter_text import parse, parse_sort
+from tenax.master.store.experiments import columns as experiment_columns
+from tenax.master.store.experiments import edits as experiment_edits
+from tenax.master.store.experiments import lists as experiment_lists
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments.edits import Share, Words
+from tenax.master.store.experiments.lists import ExperimentFilter, ExperimentView
+from tenax.master.store.trials import lists as trial_lists
+from tenax.master.store.workspaces import projects
+from tenax.wire.message import Message, Pagination
+
+routes = Routes("Experiments")
+T = TypeVar("T")
+
+_ORDERS = {
+    ExperimentSortBy.UNSPECIFIED: "id",
+    ExperimentSortBy.ID: "id",
+    ExperimentSortBy.DESCRIPTION: "description",
+    ExperimentSortBy.START_TIME: "start_time",
+    ExperimentSortBy.END_TIME: "end_time",
+    ExperimentSortBy.STATE: "state",
+    ExperimentSortBy.NUM_TRIALS: "num_trials",
+    ExperimentSortBy.PROGRESS: "progress",
+    ExperimentSortBy.USER: "user",
+    ExperimentSortBy.NAME: "name",
+    ExperimentSortBy.FORKED_FROM: "forked_from",
+    ExperimentSortBy.RESOURCE_POOL: "resource_pool",
+    ExperimentSortBy.PROJECT_ID: "project_id",
+    ExperimentSortBy.CHECKPOINT_SIZE: "checkpoint_size",
+    ExperimentSortBy.CHECKPOINT_COUNT: "checkpoint_count",
+    ExperimentSortBy.SEARCHER_METRIC_VAL: "searcher_metric",
+}
+_TRIAL_ORDERS = {
+    TrialSortBy.UNSPECIFIED: "id",
+    TrialSortBy.ID: "id",
+    TrialSortBy.START_TIME: "start_time",
+    TrialSortBy.END_TIME: "end_time",
+    TrialSortBy.STATE: "state",
+    TrialSortBy.BEST_VALIDATION_METRIC: "best_validation",
+    TrialSortBy.LATEST_VALIDATION_METRIC: "latest_validation",
+    TrialSortBy.BATCHES_PROCESSED: "total_batches",
+    TrialSortBy.DURATION: "duration",
+    TrialSortBy.RESTARTS: "restarts",
+    TrialSortBy.CHECKPOINT_SIZE: "checkpoint_size",
+    TrialSortBy.LOG_RETENTION_DAYS: "log_retention",
+}
+
+
+@routes.get("/api/v1/experiments", "GetExperiments", allow=Allow.USER, response_model=GetExperimentsResponse)
+async def get_experiments(
+    master: MasterDep,
+    caller: CallerDep,
+    window: WindowDep,
+    sort_by: Annotated[ExperimentSortBy, Query()] = ExperimentSortBy.UNSPECIFIED,
+    archived: Annotated[bool | None, Query()] = None,
+    name: Annotated[str | None, Query()] = None,
+    description: Annotated[str | None, Query()] = None,
+    labels: Annotated[list[str] | None, Query()] = None,
+    users: Annotated[list[str] | None, Query()] = None,
+    user_ids: Annotated[list[int] | None, Query()] = None,
+    states: Annotated[list[State] | None, Query()] = None,
+    project_id: Annotated[int | None, Query()] = None,
+    gt: Annotated[int | None, Query(alias="experiment_id_filter.gt")] = None,
+    gte: Annotated[int | None, Query(alias="experiment_id_filter.gte")] = None,
+    lt: Annotated[int | None, Query(alias="experiment_id_filter.lt")] = None,
+    lte: Annotated[int | None, Query(alias="experiment_id_filter.lte")] = None,
+    incl: Annotated[list[int] | None, Query(alias="experiment_id_filter.incl")] = None,
+    not_in: Annotated[list[int] | None, Query(alias="experiment_id_filter.not_in")] = None,
+    show_trial_data: Annotated[bool, Query(description="What trials come to is always shown.")] = True,
+) -> Response:
+    """Experiments, filtered and in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
+    wanted = ExperimentFilter(
+        archived=archived,
+        name=name,
+        description=description,
+        labels=_tuple(labels),
+        users=_tuple(users),
+        user_ids=_tuple(user_ids),
+        states=None if states is None else tuple(bare(state) for state in states),
+        project_id=project_id or None,
+        after_id=max((bound for bound in (gt, None if gte is None else gte - 1) if bound is not None), default=None),
+        before_id=min((bound for bound in (lt, None if lte is None else lte + 1) if bound is not None), default=None),
+        ids=_tuple(incl),
+        not_ids=_tuple(not_in),
+    )
+
+    async def look() -> tuple[list[Rendered], Pagination]:
+        async with master.db.snapshot() as conn:
+            total = await experiment_lists.count(conn, wanted)
+            page, pagination = search_page(total, window.offset, window.limit)
+            found = []
+            if window.limit != NONE:
+                found = await experiment_lists.page(
+                    conn, wanted, page, total, order=_ORDERS[sort_by], descending=window.descending
+                )
+        return [rendered(view) for view in found], pagination
+
+    page, pagination = await master.looks.share(("GetExperiments", wanted, window, sort_by), look)
+    return Response(experiments_json(page, caller, pagination), media_type=JSON)
+
+
+@routes.get("/api/v1/experiments/{experiment_id}", "GetExperiment", allow=Allow.USER)
+async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: int) -> GetExperimentResponse:
+    """One experiment, and where its job stands."""
+    async with master.db.connection() as conn:
+        view = await experiment_lists.get(conn, experiment_id)
+        trials = await experiment_lists.trial_ids(conn, experiment_id)
+        summary = None
+        # What is trained elsewhere waits in no queue.
+        if view.ended_at is None and not view.unmanaged:
+            ahead, placed = await experiment_lists.job_standing(conn, experiment_id)
+            summary = JobSummary(state=JobState.SCHEDULED if placed else JobState.QUEUED, jobs_ahead=ahead)
+    message = experiment_message(view, caller, trials)
+    return GetExperimentResponse(experiment=message, config=message.config, job_summary=summary)
+
+
+@routes.patch("/api/v1/experiments/{experiment_id}", "PatchExperiment", allow=Allow.USER)
+async def patch_experiment(
+    master: MasterDep, caller: CallerDep, experiment_id: int, body: PatchExperiment
+) -> PatchExperimentResponse:
+    """Edit its words, its share of the cluster, and which checkpoints are kept; all of it or nothing."""
+    words = _words(body)
+    async with master.db.transaction() as conn:
+        await check_owner(conn, caller, experiment_id)
+        if body.resources is not None:
+            share = Share(
+                body.resources.max_slots, body.resources.unlimited, body.resources.weight, body.resources.priority
+            )
+            await experiment_edits.set_share(conn, experiment_id, share)
+        if body.checkpoint_storage is not None:
+            await _set_policy(conn, experiment_id, body.checkpoint_storage)
+        await experiment_edits.set_words(conn, experiment_id, words)
+        view = await experiment_lists.get(conn, experiment_id)
+    return PatchExperimentResponse(experiment=experiment_message(view, caller))
+
+
+def _words(body: PatchExperiment) -> Words:
+    if body.name is not None and not body.name.strip():
+        raise InvalidInput("a name cannot be blank")
+    for label in body.labels or ():
+        check_label(label)
+    labels = None if body.labels is None else tuple(dict.fromkeys(body.labels))
+    return Words(body.name, body.description, body.notes, labels)
+
+
+async def _set_policy(conn: Connection, experiment_id: int, asked: PatchCheckpointStorage) -> None:
+    """What is not said stays."""
+    await experiments.lock(conn, experiment_id)
+    policy = garbage.policy_of((await experiments.plan(conn, experiment_id)).config)
+    said = {
+        "experiment_best": asked.save_experiment_best,
+        "trial_best": asked.save_trial_best,
+        "trial_latest": asked.save_trial_latest,
+    }
+    wanted = replace(policy, **{name: value for name, value in said.items() if value is not None})
+    await garbage.set_policy(conn, experiment_id, wanted)
+
+
+@routes.get("/api/v1/experiments/{experiment_id}/trials", "GetExperimentTrials", allow=Allow.USER)
+async def get_experiment_trials(
+    master: MasterDep,
+    experiment_id: int,
+    window: WindowDep,
+    sort_by: Annotated[TrialSortBy, Query()] = TrialSortBy.UNSPECIFIED,
+    states: Annotated[list[State] | None, Query()] = None,
+) -> GetExperimentTrialsResponse:
+    """Its trials."""
+    wanted = None if states is None else [bare(state) for state in states]
+    async with master.db.connection() as conn:
+        await experiment_lists.owner(conn, experiment_id)
+        page, pagination = window.of(await trial_lists.count(conn, experiment_id, wanted))
+        found = await trial_lists.page(
+            conn, experiment_id, wanted, page, order=_TRIAL_ORDERS[sort_by], descending=window.descending
+        )
+        return GetExperimentTrialsResponse(trials=await whole_trials(conn, found), pagination=pagination)
+
+
+@routes.get(
+    "/api/v1/experiments/{experiment_id}/searcher/best_searcher_validation_metric",
+    "GetBestSearcherValidationMetric",
+    allow=Allow.USER,
+)
+async def best_metric(master: MasterDep, experiment_id: int) -> BestMetricResponse:
+    """The best value of the searcher's metric so far; 404 before there is one."""
+    async with master.db.connection() as conn:
+        view = await experiment_lists.get(conn, experiment_id)
+    if view.best_metric is None:
+        raise NotFound(f"experiment {experiment_id} has no validation with the searcher's metric yet")
+    return BestMetricResponse(metric=view.best_metric)
+
+
+def bare(state: State | CheckpointState) -> str:
+    """A state without the prefix that it travels with."""
+    return str(state.value).removeprefix("STATE_")
+
+
+def _tuple(values: list[T] | None) -> tuple[T, ...] | None:
+    return None if values is None else tuple(values)
+
+
+_NOTHING = msgspec.Raw(b"{}")
+
+
+class _Sections(msgspec.Struct):
+    """What a list looks at in a configuration; the rest is stepped over."""
+
+    searcher: msgspec.Raw = _NOTHING
+    integrations: msgspec.Raw = _NOTHING
+    hyperparameters: msgspec.Raw = _NOTHING
+
+
+_sections = msgspec.json.Decoder(_Sections)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """An experiment with all of its configuration, and what says to whom it may be shown so."""
+
+    view: ExperimentView
+    whole: bytes
+    may_hold_secrets: bool
+
+
+def rendered(view: ExperimentView) -> Rendered:
+    """An experiment that is about to be shown, to whomever."""
+    return Rendered(view, _whole(view), may_hold_secrets(view.config_text))
+
+
+def experiments_json(page: Sequence[Rendered], caller: Caller, pagination: Pagination) -> bytes:
+    """A `GetExperimentsResponse` as ``caller`` may see it."""
+    experiments = b",".join(_for(caller, one) for one in page)
+    return b'{"experiments":[' + experiments + b'],"pagination":' + _json(pagination) + b"}"
+
+
+def _for(caller: Caller, one: Rendered) -> bytes:
+    if one.may_hold_secrets and not may_see_secrets(caller, one.view.owner_id):
+        return _json(experiment_message(one.view, caller))
+    return one.whole
+
+
+def _whole(view: ExperimentView) -> bytes:
+    config = view.config_text.encode()
+    sections = _sections.decode(config)
+    message = outlined(view, _object(sections.searcher), _object(sections.integrations))
+    message.original_config = view.original_config
+    hyperparameters = bytes(sections.hyperparameters)
+    if not hyperparameters.startswith(b"{"):
+        hyperparameters = b"{}"
+    told = _json(message, leaving_out={"config", "hyperparameters"})
+    return told[:-1] + b',"config":' + config + b',"hyperparameters":' + hyperparameters + b"}"
+
+
+def _json(message: Message, leaving_out: set[str] | None = None) -> bytes:
+    return message.__pydantic_serializer__.to_json(message, by_alias=True, exclude=leaving_out)
+
+
+def _object(raw: msgspec.Raw) -> JsonObject:
+    value: Json = msgspec.json.decode(raw)
+    return value if isinstance(value, dict) else {}
+
+
+@routes.post("/api/v1/experiments-search", "SearchExperiments", allow=Allow.USER)
+async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRequest) -> SearchExperimentsResponse:
+    """Experiments that a filter finds, in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
+    wanted, sorts = parse(body.filter), parse_sort(body.sort)
+    project_id = body.project_id or None
+    async with master.db.snapshot() as conn:
+        if project_id is not None:
+            await projects.get(conn, project_id)
+        total = await experiment_columns.count(conn, project_id, wanted)
+        page, pagination = search_page(total, body.offset, body.limit)
+        numbers: list[int] = []
+        if body.limit != NONE:
+            numbers = await experiment_columns.search(conn, project_id, wanted, sorts, page)
+        found = await experiment_lists.views(conn, numbers)
+        best = [view.best_trial_id for view in found if view.best_trial_id is not None]
+        told = {one.id: one for one in await whole_trials(conn, await trial_lists.views(conn, best))}
+    return SearchExperimentsResponse(
+        experiments=[
+            FoundExperiment(experiment=experiment_message(view, caller), best_trial=told.get(view.best_trial_id or 0))
+            for view in found
+        ],
+        pagination=pagination,
+    )

@@ -1,0 +1,173 @@
+"""Making experiments, and looking ahead at what one would do.
+
+Continuing experiments that have ended.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timezone
+from typing import cast
+
+import anyio.to_thread
+
+from tenax.config import ResolvedExperiment, parse_experiment, wishes_of, without_secrets
+from tenax.config.master import PoolSettings
+from tenax.errors import InvalidInput, NotNow, TryAgain
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.experiment import ExperimentEvent, ExperimentState, step
+from tenax.master.access.authorization import Allow, Caller
+from tenax.master.api.experiments.messages import (
+    ContinueExperimentRequest,
+    ContinueExperimentResponse,
+    CreateExperimentResponse,
+    Experiment,
+    PreviewRequest,
+    PreviewResponse,
+    SearchSummary,
+    SearchUnit,
+    State,
+    TrialSummary,
+)
+from tenax.master.api.experiments.rendering import experiment_message
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.context import Master
+from tenax.master.store.experiments import continuing, creation, unmanaged
+from tenax.master.store.experiments import lists as experiment_lists
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments.lists import ExperimentView
+from tenax.master.store.workspaces import projects
+from tenax.master.submission.continuing import check_offered, continued, overlaid
+from tenax.master.submission.defaults import layers
+from tenax.master.submission.experiments import SLOTS_EXCEEDED, Submission, examine, pool_of, unfit_for
+from tenax.master.submission.messages import CreateExperimentRequest
+from tenax.search import view
+from tenax.wire.message import Document
+
+routes = Routes("Experiments")
+
+
+@routes.post("/api/v1/experiments", "CreateExperiment", allow=Allow.USER)
+async def create_experiment(
+    master: MasterDep, caller: CallerDep, body: CreateExperimentRequest
+) -> CreateExperimentResponse:
+    """Submit an experiment; with ``validateOnly`` only say what it would be."""
+    if not body.config.strip():
+        raise InvalidInput("no configuration was given: submit the YAML text of one")
+    asked = await examine(master.db, master.settings, caller.person.id, body)
+    if body.validate_only:
+        return _reply(asked, imagined(asked, caller))
+    async with master.db.transaction() as conn:
+        # Not archived, moved or deleted meanwhile.
+        await projects.hold(conn, asked.new.project_id)
+        if body.unmanaged:
+            experiment_id = await unmanaged.create_experiment(conn, asked.new)
+        else:
+            experiment_id = await creation.create(conn, asked.new, activate=body.activate)
+        made = await experiment_lists.get(conn, experiment_id)
+    return _reply(asked, experiment_message(made, caller))
+
+
+@routes.post("/api/v1/preview-hp-search", "PreviewHPSearch", allow=Allow.USER)
+async def preview_search(master: MasterDep, body: PreviewRequest) -> PreviewResponse:
+    """How many trials would train how long, if none failed."""
+    config = cast(JsonObject, body.config)
+    resolved = await anyio.to_thread.run_sync(_resolve_preview, config, master, body.seed)
+    unit = view.time_metric(resolved.search) or ""
+    rows = [
+        TrialSummary(
+            count=row.count,
+            unit=SearchUnit(name=unit, value=row.units or 0, max_length=row.units is None),
+        )
+        for row in view.preview(resolved.search)
+    ]
+    searcher = cast(Document, without_secrets(resolved.document).get("searcher") or {})
+    return PreviewResponse(summary=SearchSummary(config=searcher, trials=rows))
+
+
+def _reply(asked: Submission, experiment: Experiment) -> CreateExperimentResponse:
+    return CreateExperimentResponse(
+        experiment=experiment,
+        config=experiment.config,
+        warnings=list(asked.warnings),
+        notices=list(asked.notices),
+    )
+
+
+def imagined(asked: Submission, caller: Caller) -> Experiment:
+    """What the experiment would be; it has no number."""
+    searcher = asked.resolved.document.get("searcher")
+    named = searcher if isinstance(searcher, dict) else {}
+    return Experiment(
+        id=0,
+        job_id="",
+        name=asked.new.name,
+        description=asked.new.description,
+        labels=list(asked.new.labels),
+        state=State.PAUSED,
+        start_time=datetime.now(timezone.utc),
+        config=cast(Document, asked.resolved.document),
+        original_config=asked.new.original_config,
+        searcher_type=str(named.get("name") or ""),
+        searcher_metric=str(named.get("metric") or ""),
+        hyperparameters=cast(Document, asked.resolved.document.get("hyperparameters") or {}),
+        resource_pool=asked.new.pool,
+        model_definition_size=asked.code_size,
+        forked_from=asked.new.parent_id,
+        user_id=caller.person.id,
+        username=caller.person.username,
+        project_id=asked.project.id,
+        project_name=asked.project.name,
+        workspace_id=asked.project.workspace_id,
+        workspace_name=asked.project.workspace_name,
+    )
+
+
+def _resolve_preview(config: JsonObject, master: Master, seed: int) -> ResolvedExperiment:
+    settings = master.settings
+    pool = settings.pool(settings.default_compute_pool)
+    assert pool is not None, "settings are checked: the default pool is one of the pools"
+    return parse_experiment(config, rng=random.Random(seed), layers=layers(settings, pool), managed=False)
+
+
+@routes.post("/api/v1/experiments/continue", "ContinueExperiment", allow=Allow.USER)
+async def continue_experiment(
+    master: MasterDep, caller: CallerDep, body: ContinueExperimentRequest
+) -> ContinueExperimentResponse:
+    """Let an experiment that has ended go on, from where its trials saved, with other settings if need be."""
+    async with master.db.connection() as conn:
+        view = await experiment_lists.get(conn, body.id)
+    caller.may_change(view.owner_id, f"experiment {body.id}")
+    _check_continuable(view)
+    pool, resolved = await anyio.to_thread.run_sync(_overlaid, master, view, body.override_config)
+    async with master.db.transaction() as conn:
+        await projects.hold(conn, view.project_id)
+        experiment = await experiments.lock(conn, body.id)
+        stored = (await experiments.plan(conn, body.id)).config
+        if stored != view.config:
+            raise TryAgain("the experiment was changed meanwhile: continue it again")
+        unfit = await unfit_for(conn, master.settings, pool, view.workspace_id, resolved)
+        new = continued(body.id, stored, resolved, pool, await continuing.trials_of(conn, body.id))
+        await continuing.go_on(conn, experiment, new)
+        made = await experiment_lists.get(conn, body.id)
+    notices = [*resolved.notices, f"it will wait: {unfit}"] if unfit else list(resolved.notices)
+    return ContinueExperimentResponse(
+        experiment=experiment_message(made, caller), warnings=[SLOTS_EXCEEDED] if unfit else [], notices=notices
+    )
+
+
+def _check_continuable(view: ExperimentView) -> None:
+    """What needs no lock to be known: it is said before the configuration is looked at. Raises NotNow."""
+    if view.unmanaged:
+        raise NotNow(f"experiment {view.id} is trained outside of this cluster: continue it where its script runs")
+    step(ExperimentState(view.state), ExperimentEvent.CONTINUE)
+    if view.archived:
+        raise NotNow(f"experiment {view.id} is archived: unarchive it before you continue it")
+    check_offered(view.id, view.config)
+
+
+def _overlaid(master: Master, view: ExperimentView, override: str) -> tuple[PoolSettings, ResolvedExperiment]:
+    wished = wishes_of(override, template=view.config)
+    pool = pool_of(master.settings, wished.resource_pool, wished.slots_per_trial)
+    return pool, overlaid(view.config, override, pool)

@@ -1,0 +1,1 @@
+"""What all routes share: declared, let in, read, paged, streamed, refused."""

@@ -1,0 +1,130 @@
+"""The outermost layer of every request: names, sizes, counters, one line of log.
+
+Pure ASGI, so that streams pass untouched. Rules it keeps:
+
+- under ``/api/v1``, and on the routes of old scripts, query parameters are renamed to snake case and every body counts
+  as JSON: clients send either spelling, and bodies without Content-Type or with a wrong one;
+- a body over the limit is refused with 413 before it is held in memory;
+- a NUL in path or query is refused: it could not be stored;
+- an error that nobody foresaw is logged once, here, and told to the caller as ours;
+- the log line names method, route, status and duration; never the query, a header or a body.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from urllib.parse import parse_qsl, urlencode
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tenax.errors import InvalidInput, TenaxError, TooLarge
+from tenax.master.api.http.errors import error_response
+from tenax.master.observability import counters
+
+log = structlog.get_logger("tenax.http")
+
+#: What the oldest scripts call, with bodies as they are sent to ``/api/v1``.
+_LEGACY = ("/login", "/logout", "/users")
+_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def to_snake(name: str) -> str:
+    """``experimentIdFilter.notIn`` as ``experiment_id_filter.not_in``."""
+    return _HUMP.sub(lambda match: "_" + match[1].lower(), name)
+
+
+class Edge:
+    """ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, *, body_limit: int) -> None:
+        self.app = app
+        self.body_limit = body_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        _rename(scope)
+        if scope["type"] == "websocket":
+            await self.app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        exchange = _Exchange(scope, receive, send, self.body_limit)
+        try:
+            if refusal is not None:
+                await error_response(scope["path"], refusal)(scope, receive, exchange.send)
+            else:
+                await self.app(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            # A task that was killed while it spoke: there is nobody to answer, and nothing is wrong here.
+            log.debug("client gone", method=scope["method"], path=scope["path"])
+        except Exception as error:
+            log.exception("request failed", method=scope["method"], path=scope["path"])
+            if exchange.started:
+                raise
+            await error_response(scope["path"], error)(scope, receive, exchange.send)
+        finally:
+            exchange.finish()
+
+    def _refusal(self, scope: Scope) -> TenaxError | None:
+        if b"%00" in scope["query_string"] or "\x00" in scope["path"]:
+            return InvalidInput("the address holds a NUL character: remove it")
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > self.body_limit:
+                return _too_large(self.body_limit)
+        return None
+
+
+class _Exchange:
+    """One request and its answer, counted."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._limit = self._left = body_limit
+        self._status = 0
+        self._began = time.perf_counter()
+
+    @property
+    def started(self) -> bool:
+        return self._status != 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                # Of the framework's kind: it turns any other into a 400 while it reads a body.
+                raise HTTPException(413, _too_large(self._limit).message)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+        await self._send(message)
+
+    def finish(self) -> None:
+        seconds = time.perf_counter() - self._began
+        route = getattr(self._scope.get("route"), "path", "unmatched")
+        method = self._scope["method"]
+        counters.REQUESTS.labels(method, route, str(self._status)).inc()
+        counters.REQUEST_SECONDS.labels(method, route).observe(seconds)
+        log.debug("request", method=method, route=route, status=self._status, ms=round(seconds * 1000, 1))
+
+
+def _rename(scope: Scope) -> None:
+    if not scope["path"].startswith(("/api/v1/", *_LEGACY)):
+        return
+    query = scope["query_string"]
+    if query:
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        scope["query_string"] = urlencode([(to_snake(name), value) for name, value in pairs]).encode("latin-1")
+    headers = [pair for pair in scope["headers"] if pair[0] != b"content-type"]
+    scope["headers"] = [*headers, (b"content-type", b"application/json")]
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"the request is larger than {limit / 2**20:g} MiB, which is the most that this master takes")

@@ -1,0 +1,1 @@
+"""Output of tasks: taken in, read, and how long it is kept."""

@@ -1,0 +1,1 @@
+"""Metrics: taken in, read back, drawn."""

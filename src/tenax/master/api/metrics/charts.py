@@ -1,0 +1,190 @@
+"""Trials side by side, as few points per metric as a chart can show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Query
+from starlette.requests import Request
+
+from tenax.errors import InvalidInput, NotFound
+from tenax.master.access.authorization import Allow
+from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.metrics.messages import ComparableTrial, CompareTrialsResponse, DataPoint, DownsampledMetrics
+from tenax.master.api.trials.messages import MetricType
+from tenax.master.api.trials.routes import whole_trials
+from tenax.master.context import Master
+from tenax.master.reading.charts import EPOCH, Bounds, Wanted, points
+from tenax.master.store.metrics import series
+from tenax.master.store.metrics.series import PackedSeries
+from tenax.master.store.trials import lists as trial_lists
+from tenax.master.telemetry.cuts import PROFILING
+from tenax.master.telemetry.reports import microseconds
+
+routes = Routes("Trials")
+
+#: Trials, and metrics of each, that are compared at most.
+_MOST_TRIALS, _MOST_METRICS = 1000, 200
+#: Trials whose metrics are read together: what is held in memory at a time.
+_READ_AT_ONCE = 100
+_TYPES = {"training": MetricType.TRAINING, "validation": MetricType.VALIDATION}
+_GROUPS = {MetricType.TRAINING: "training", MetricType.VALIDATION: "validation"}
+Texts = Annotated[list[str], Query()]
+Numbers = Annotated[list[int], Query()]
+#: Beginnings of the names of query parameters, without regard to how they are spelled.
+_FILTER = "timeseriesfilter."
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A group, and the metrics of it that are asked for."""
+
+    group: str
+    names: tuple[str, ...]
+
+
+async def _wanted(
+    request: Request,
+    max_datapoints: Annotated[int, Query(ge=0)] = 0,
+    start_batches: int = 0,
+    end_batches: int = 0,
+) -> Wanted:
+    """The points that are asked for; a filter holds for steps, times or epochs, as its name says."""
+    bounds = _bounds(request)
+    steps = Bounds(low=start_batches or None, high=end_batches or None)
+    name = bounds.pop("name", None)
+    ranged = bounds.get("integerrange") or bounds.get("doublerange")
+    if name == EPOCH and isinstance(ranged, Bounds):
+        return Wanted(max_datapoints, steps, epochs=ranged)
+    if name not in (None, "batches", "time", EPOCH):
+        raise InvalidInput(f"timeSeriesFilter.name is {name!r}: batches, epoch, time are all")
+    times = bounds.get("timerange")
+    return Wanted(
+        max_datapoints,
+        _narrower(steps, ranged if isinstance(ranged, Bounds) else Bounds()),
+        times if isinstance(times, Bounds) else Bounds(),
+    )
+
+
+def _narrower(one: Bounds, other: Bounds) -> Bounds:
+    """Both hold: where ``other`` says nothing, ``one`` does."""
+    low = max((bound for bound in (one.low, other.low) if bound is not None), default=None)
+    high = min((bound for bound in (one.high, other.high) if bound is not None), default=None)
+    return Bounds(low, high, other.above, other.below, other.among, other.without)
+
+
+@routes.get("/api/v1/trials/time-series", "CompareTrials", allow=Allow.USER)
+async def compare(
+    master: MasterDep,
+    wanted: Annotated[Wanted, Depends(_wanted)],
+    trial_ids: Numbers = [],  # noqa: B006
+    metric_names: Texts = [],  # noqa: B006
+    metric_ids: Texts = [],  # noqa: B006
+    metric_type: Annotated[MetricType, Query()] = MetricType.UNSPECIFIED,
+    group: str = "",
+) -> CompareTrialsResponse:
+    """Metrics of trials, at most ``maxDatapoints`` of each metric (0: all); least and greatest values are kept.
+
+    Metrics are named by ``metricIds`` (``group.name``), or by ``metricNames`` of one ``group`` or ``metricType``.
+    """
+    lines = _lines(metric_names, metric_ids, group or _GROUPS.get(metric_type, ""))
+    if len(trial_ids) > _MOST_TRIALS:
+        raise InvalidInput(f"at most {_MOST_TRIALS} trials are compared, and {len(trial_ids)} are asked for")
+    ids = list(dict.fromkeys(trial_ids))
+    async with master.db.snapshot() as conn:
+        trials = await whole_trials(conn, await trial_lists.views(conn, ids))
+    missing = set(ids) - {trial.id for trial in trials}
+    if missing:
+        raise NotFound(f"there is no trial {min(missing)}")
+    told: dict[int, list[DownsampledMetrics]] = {}
+    for start in range(0, len(trials), _READ_AT_ONCE):
+        numbers = [trial.id for trial in trials[start : start + _READ_AT_ONCE]]
+        told |= await _metrics(master, numbers, lines, wanted)
+    return CompareTrialsResponse(trials=[ComparableTrial(trial=one, metrics=told[one.id]) for one in trials])
+
+
+async def _metrics(
+    master: Master, trial_ids: list[int], lines: list[_Line], wanted: Wanted
+) -> dict[int, list[DownsampledMetrics]]:
+    """Trial -> what is asked for of each group."""
+    found: dict[int, list[DownsampledMetrics]] = {trial_id: [] for trial_id in trial_ids}
+    for line in lines:
+        async with master.db.snapshot() as conn:
+            groups = [group for group in await series.groups_of(conn, trial_ids) if group.name == line.group]
+            packed = await series.series_of(conn, groups, (*line.names, EPOCH))
+        kind = MetricType.PROFILING if line.group in PROFILING else _TYPES.get(line.group, MetricType.UNSPECIFIED)
+        for trial_id, data in (await master.readers.run(_unpacked, trial_ids, packed, wanted)).items():
+            found[trial_id].append(DownsampledMetrics(data=data, group=line.group, type=kind))
+    return found
+
+
+def _unpacked(
+    trial_ids: list[int], packed: Mapping[int, Sequence[PackedSeries]], wanted: Wanted
+) -> dict[int, list[DataPoint]]:
+    told: dict[int, list[DataPoint]] = {}
+    for trial_id in trial_ids:
+        *those, epochs = packed.get(trial_id) or (None,)
+        known = [one for one in those if one is not None]
+        told[trial_id] = [DataPoint.model_validate(one) for one in points(known, epochs, wanted)]
+    return told
+
+
+def _lines(names: list[str], ids: list[str], group: str) -> list[_Line]:
+    if len(names) + len(ids) > _MOST_METRICS:
+        raise InvalidInput(f"at most {_MOST_METRICS} metrics are compared at a time")
+    wanted: dict[str, dict[str, None]] = {}
+    if names and not group:
+        raise InvalidInput("metricNames are of a group: name it as group, or as metricType")
+    if names:
+        wanted[group] = dict.fromkeys(names)
+    for one in ids:
+        of, dot, name = one.partition(".")
+        if not dot or not of or not name:
+            raise InvalidInput(f"{one!r} is no metric: metricIds are group.name")
+        wanted.setdefault(of, {})[name] = None
+    return [_Line(of, tuple(them)) for of, them in wanted.items()]
+
+
+def _bounds(request: Request) -> dict[str, Bounds | str]:
+    """``timeSeriesFilter.integerRange.gt=5`` as ``{"integerrange": Bounds(above=5)}``; either spelling."""
+    told: dict[str, dict[str, list[str]]] = {}
+    name: str | None = None
+    for key, value in request.query_params.multi_items():
+        plain = key.replace("_", "").lower()
+        if not plain.startswith(_FILTER):
+            continue
+        what, _, sign = plain.removeprefix(_FILTER).partition(".")
+        if what == "name":
+            name = value
+        else:
+            told.setdefault(what, {}).setdefault(sign, []).append(value)
+    found: dict[str, Bounds | str] = {} if name is None else {"name": name}
+    for what, signs in told.items():
+        if what not in ("integerrange", "doublerange", "timerange"):
+            raise InvalidInput(f"timeSeriesFilter has no {what}: integerRange, doubleRange, timeRange are all")
+        found[what] = _bound(what, signs)
+    return found
+
+
+def _bound(what: str, signs: Mapping[str, list[str]]) -> Bounds:
+    def number(text: str) -> float:
+        if what == "timerange":
+            return float(microseconds(text))
+        try:
+            return float(text)
+        except ValueError:
+            raise InvalidInput(f"timeSeriesFilter: {text!r} is no number") from None
+
+    one = {sign: number(values[-1]) for sign, values in signs.items() if sign in ("gt", "gte", "lt", "lte")}
+    among = signs.get("incl")
+    return Bounds(
+        low=one.get("gte"),
+        high=one.get("lte"),
+        above=one.get("gt"),
+        below=one.get("lt"),
+        among=None if among is None else frozenset(map(number, among)),
+        without=frozenset(map(number, signs.get("notin", []))),
+    )

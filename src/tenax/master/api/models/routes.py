@@ -1,0 +1,206 @@
+"""The model registry: models.
+
+Rules it keeps: everyone sees every model and may register versions under it; its owner and administrators change it;
+an archived model takes no new versions and does not change; a path names a model by its name or its number.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from asyncpg import Connection
+from fastapi import Query
+
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import JsonObject
+from tenax.master.access.authorization import Allow, Caller
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.models.messages import (
+    GetModelLabelsResponse,
+    GetModelsResponse,
+    Model,
+    ModelResponse,
+    ModelSortBy,
+    MoveModelRequest,
+    PatchModel,
+    PostModelRequest,
+)
+from tenax.master.context import Master
+from tenax.master.store.models import rows as models
+from tenax.master.store.models.rows import HeldModel, ModelFilter, ModelView, Words
+from tenax.master.store.workspaces import rows as workspaces
+from tenax.master.store.workspaces.projects import DEFAULT_WORKSPACE_ID
+from tenax.wire.message import Document, Empty
+
+routes = Routes("Models")
+
+_ORDERS = {
+    ModelSortBy.UNSPECIFIED: "id",
+    ModelSortBy.NAME: "name",
+    ModelSortBy.DESCRIPTION: "description",
+    ModelSortBy.CREATION_TIME: "created_at",
+    ModelSortBy.LAST_UPDATED_TIME: "updated_at",
+    ModelSortBy.NUM_VERSIONS: "versions",
+    ModelSortBy.WORKSPACE: "workspace",
+}
+
+
+@routes.get("/api/v1/models", "GetModels", allow=Allow.USER)
+async def get_models(
+    master: MasterDep,
+    window: WindowDep,
+    sort_by: Annotated[ModelSortBy, Query()] = ModelSortBy.UNSPECIFIED,
+    model_id: Annotated[int | None, Query(alias="id")] = None,
+    name: Annotated[str | None, Query()] = None,
+    description: Annotated[str | None, Query()] = None,
+    labels: Annotated[list[str] | None, Query()] = None,
+    archived: Annotated[bool | None, Query()] = None,
+    users: Annotated[list[str] | None, Query()] = None,
+    user_ids: Annotated[list[int] | None, Query()] = None,
+    workspace_ids: Annotated[list[int] | None, Query()] = None,
+    workspace_names: Annotated[list[str] | None, Query()] = None,
+) -> GetModelsResponse:
+    """Models, filtered and in order. ``name`` and ``description`` are parts of them."""
+    wanted = ModelFilter(
+        id=model_id,
+        name=name,
+        description=description,
+        labels=tuple(labels) if labels else None,
+        archived=archived,
+        users=tuple(users) if users else None,
+        user_ids=tuple(user_ids) if user_ids else None,
+        workspace_ids=tuple(workspace_ids) if workspace_ids else None,
+        workspace_names=tuple(workspace_names) if workspace_names else None,
+    )
+    async with master.db.snapshot() as conn:
+        page, pagination = window.of(await models.count(conn, wanted))
+        found = await models.page(conn, wanted, page, order=_ORDERS[sort_by], descending=window.descending)
+    return GetModelsResponse(models=[model_message(view) for view in found], pagination=pagination)
+
+
+@routes.get("/api/v1/model/labels", "GetModelLabels", allow=Allow.USER)
+async def get_labels(master: MasterDep, workspace_id: Annotated[int | None, Query()] = None) -> GetModelLabelsResponse:
+    """Labels of models, the most used first."""
+    async with master.db.connection() as conn:
+        return GetModelLabelsResponse(labels=await models.labels(conn, workspace_id or None))
+
+
+@routes.get("/api/v1/models/{model_name}", "GetModel", allow=Allow.USER)
+async def get_model(master: MasterDep, model_name: str) -> ModelResponse:
+    """One model."""
+    async with master.db.snapshot() as conn:
+        view = await models.get(conn, await models.id_of(conn, model_name))
+    return ModelResponse(model=model_message(view))
+
+
+@routes.post("/api/v1/models", "PostModel", allow=Allow.USER)
+async def post_model(master: MasterDep, caller: CallerDep, body: PostModelRequest) -> ModelResponse:
+    """Make a model."""
+    words = Words(body.name, body.description, body.notes, checked_labels(body.labels), cast(JsonObject, body.metadata))
+    models.checked_name(body.name)
+    async with master.db.transaction() as conn:
+        named = await _workspace(conn, body.workspace_id, body.workspace_name)
+        workspace = await workspaces.hold(conn, named or DEFAULT_WORKSPACE_ID)
+        new = await models.create(conn, words, workspace.id, caller.person.id)
+        view = await models.get(conn, new)
+    return ModelResponse(model=model_message(view))
+
+
+@routes.patch("/api/v1/models/{model_name}", "PatchModel", allow=Allow.USER)
+async def patch_model(master: MasterDep, caller: CallerDep, model_name: str, body: PatchModel) -> ModelResponse:
+    """Change what is given; the rest stays. With a workspace, move it there."""
+    labels = None if body.labels is None else checked_labels(body.labels)
+    words = Words(body.name, body.description, body.notes, labels, cast("JsonObject | None", body.metadata))
+    async with master.db.transaction() as conn:
+        goal = await _workspace(conn, body.workspace_id, body.workspace_name)
+        model = await _changeable(conn, caller, model_name, goal)
+        await models.edit(conn, model, words, goal)
+        view = await models.get(conn, model.id)
+    return ModelResponse(model=model_message(view))
+
+
+@routes.post("/api/v1/models/{model_name}/move", "MoveModel", allow=Allow.USER)
+async def move(master: MasterDep, caller: CallerDep, model_name: str, body: MoveModelRequest) -> Empty:
+    """Into another workspace."""
+    if not body.destination_workspace_id:
+        raise InvalidInput("destinationWorkspaceId is missing: name the workspace that it is to move to")
+    async with master.db.transaction() as conn:
+        model = await _changeable(conn, caller, model_name, body.destination_workspace_id)
+        await models.edit(conn, model, Words(), body.destination_workspace_id)
+    return Empty()
+
+
+@routes.post("/api/v1/models/{model_name}/archive", "ArchiveModel", allow=Allow.USER)
+async def archive(master: MasterDep, caller: CallerDep, model_name: str) -> Empty:
+    """It takes no new versions, and does not change."""
+    return await _archive(master, caller, model_name, True)
+
+
+@routes.post("/api/v1/models/{model_name}/unarchive", "UnarchiveModel", allow=Allow.USER)
+async def unarchive(master: MasterDep, caller: CallerDep, model_name: str) -> Empty:
+    """As it was before."""
+    return await _archive(master, caller, model_name, False)
+
+
+@routes.delete("/api/v1/models/{model_name}", "DeleteModel", allow=Allow.USER)
+async def delete(master: MasterDep, caller: CallerDep, model_name: str) -> Empty:
+    """It, and its versions; their checkpoints stay, and may be deleted from then on."""
+    async with master.db.transaction() as conn:
+        model = await models.lock(conn, await models.id_of(conn, model_name))
+        caller.may_change(model.owner_id, model.called)
+        await models.delete(conn, model.id)
+    return Empty()
+
+
+def model_message(view: ModelView) -> Model:
+    """A model as anyone sees it."""
+    return Model(
+        id=view.id,
+        name=view.name,
+        description=view.description,
+        notes=view.notes,
+        labels=view.labels,
+        metadata=cast(Document, view.metadata),
+        archived=view.archived,
+        num_versions=view.versions,
+        workspace_id=view.workspace_id,
+        user_id=view.owner_id,
+        username=view.username,
+        creation_time=view.created_at,
+        last_updated_time=view.updated_at,
+    )
+
+
+async def _changeable(conn: Connection, caller: Caller, model_name: str, goal: int | None) -> HeldModel:
+    """The model, locked, with the workspace that it goes to held. Raises Forbidden, NotFound, NotNow."""
+    if goal is not None:
+        await workspaces.hold(conn, goal)
+    model = await models.lock(conn, await models.id_of(conn, model_name))
+    caller.may_change(model.owner_id, model.called)
+    model.check_open()
+    return model
+
+
+async def _archive(master: Master, caller: Caller, model_name: str, archived: bool) -> Empty:
+    async with master.db.transaction() as conn:
+        model = await models.lock(conn, await models.id_of(conn, model_name))
+        caller.may_change(model.owner_id, model.called)
+        await models.set_archived(conn, model.id, archived)
+    return Empty()
+
+
+async def _workspace(conn: Connection, number: int | None, name: str | None) -> int | None:
+    """The workspace that a request names; None: it names none. Raises InvalidInput, NotFound."""
+    named = await workspaces.id_of(conn, name) if name else None
+    if number and named is not None and number != named:
+        raise InvalidInput(f"workspaceId is {number}, and the workspace {name!r} is {named}: give one of the two")
+    return number or named
+
+
+def checked_labels(labels: list[str]) -> list[str]:
+    """Each once, in the order given. Raises InvalidInput for a blank one."""
+    if any(not label.strip() for label in labels):
+        raise InvalidInput("a label is blank: leave it out")
+    return list(dict.fromkeys(labels))

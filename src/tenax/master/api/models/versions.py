@@ -1,0 +1,176 @@
+"""The model registry: versions of models, each a checkpoint that stays for as long as it is registered.
+
+Rules it keeps: everyone may register a version under a model that is not archived; a version is changed and deleted by
+its owner, its model's and administrators; numbers begin at 1 and are never used again.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from asyncpg import Connection
+from fastapi import Query
+
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import JsonObject
+from tenax.master.access.authorization import Allow, Caller
+from tenax.master.api.checkpoints.lists import with_metrics
+from tenax.master.api.checkpoints.rendering import checkpoint_message
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.metrics.routes import reports_of
+from tenax.master.api.models.messages import (
+    GetModelVersionsResponse,
+    MetricsReport,
+    MetricsResponse,
+    ModelVersion,
+    ModelVersionResponse,
+    ModelVersionSortBy,
+    PatchModelVersion,
+    PostModelVersionRequest,
+    TrialSourceKind,
+)
+from tenax.master.api.models.routes import checked_labels, model_message
+from tenax.master.context import Master
+from tenax.master.store.checkpoints import lists as checkpoint_lists
+from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView
+from tenax.master.store.database.paging import Page
+from tenax.master.store.models import rows as models
+from tenax.master.store.models import versions as model_versions
+from tenax.master.store.models.rows import HeldModel, ModelView
+from tenax.master.store.models.versions import VersionView, Words
+from tenax.wire.message import Document, Empty
+
+routes = Routes("Models")
+
+_ORDERS = {
+    ModelVersionSortBy.UNSPECIFIED: "version",
+    ModelVersionSortBy.VERSION: "version",
+    ModelVersionSortBy.CREATION_TIME: "created_at",
+}
+
+
+@routes.get("/api/v1/models/{model_name}/versions", "GetModelVersions", allow=Allow.USER)
+async def get_versions(
+    master: MasterDep,
+    caller: CallerDep,
+    model_name: str,
+    window: WindowDep,
+    sort_by: Annotated[ModelVersionSortBy, Query()] = ModelVersionSortBy.UNSPECIFIED,
+) -> GetModelVersionsResponse:
+    """Its versions."""
+    async with master.db.snapshot() as conn:
+        model = await models.get(conn, await models.id_of(conn, model_name))
+        page, pagination = window.of(await model_versions.count(conn, model.id))
+        found = await model_versions.page(conn, model.id, page, order=_ORDERS[sort_by], descending=window.descending)
+        checkpoints = await _checkpoints(master, conn, found)
+    messages = [_message(caller, model, view, checkpoints[view.checkpoint_uuid]) for view in found]
+    return GetModelVersionsResponse(model=model_message(model), model_versions=messages, pagination=pagination)
+
+
+@routes.get("/api/v1/models/{model_name}/versions/{version}", "GetModelVersion", allow=Allow.USER)
+async def get_version(master: MasterDep, caller: CallerDep, model_name: str, version: int) -> ModelVersionResponse:
+    """One version."""
+    async with master.db.snapshot() as conn:
+        return await _response(master, conn, caller, await models.id_of(conn, model_name), version)
+
+
+@routes.post("/api/v1/models/{model_name}/versions", "PostModelVersion", allow=Allow.USER)
+async def post_version(
+    master: MasterDep, caller: CallerDep, model_name: str, body: PostModelVersionRequest
+) -> ModelVersionResponse:
+    """Register a checkpoint as the next version."""
+    if not body.checkpoint_uuid:
+        raise InvalidInput("checkpointUuid is missing: name the checkpoint to register")
+    words = Words(body.name, body.comment, body.notes, checked_labels(body.labels), cast(JsonObject, body.metadata))
+    async with master.db.transaction() as conn:
+        model = await models.lock(conn, await models.id_of(conn, model_name))
+        model.check_open()
+        number = await model_versions.register(conn, model.id, body.checkpoint_uuid, words, caller.person.id)
+        return await _response(master, conn, caller, model.id, number)
+
+
+@routes.patch("/api/v1/models/{model_name}/versions/{version}", "PatchModelVersion", allow=Allow.USER)
+async def patch_version(
+    master: MasterDep, caller: CallerDep, model_name: str, version: int, body: PatchModelVersion
+) -> ModelVersionResponse:
+    """Change what is given; the rest stays."""
+    labels = None if body.labels is None else checked_labels(body.labels)
+    words = Words(body.name, body.comment, body.notes, labels, cast("JsonObject | None", body.metadata))
+    async with master.db.transaction() as conn:
+        model = await _changeable(conn, caller, model_name, version)
+        model.check_open()
+        await model_versions.edit(conn, model.id, version, words)
+        return await _response(master, conn, caller, model.id, version)
+
+
+@routes.delete("/api/v1/models/{model_name}/versions/{version}", "DeleteModelVersion", allow=Allow.USER)
+async def delete_version(master: MasterDep, caller: CallerDep, model_name: str, version: int) -> Empty:
+    """It; its checkpoint stays, and may be deleted from then on."""
+    async with master.db.transaction() as conn:
+        model = await _changeable(conn, caller, model_name, version)
+        await model_versions.delete(conn, model.id, version)
+    return Empty()
+
+
+@routes.get("/api/v1/models/{model_name}/versions/{version}/metrics", "GetTrialMetricsByModelVersion", allow=Allow.USER)
+async def get_metrics(
+    master: MasterDep,
+    model_name: str,
+    version: int,
+    metric_group: Annotated[str, Query()] = "",
+    trial_source_info_type: Annotated[TrialSourceKind, Query()] = TrialSourceKind.UNSPECIFIED,
+) -> MetricsResponse:
+    """What trials reported that said that they use it: of one group, or of all; for one use of it, or for any."""
+    kind = None
+    if trial_source_info_type is not TrialSourceKind.UNSPECIFIED:
+        kind = trial_source_info_type.name
+    async with master.db.snapshot() as conn:
+        model_id = await models.id_of(conn, model_name)
+        await model_versions.get(conn, model_id, version)
+        trials = await model_versions.trials_of(conn, model_id, version, kind)
+    reports = await reports_of(master, trials, metric_group)
+    return MetricsResponse(metrics=[MetricsReport.model_validate(report) for report in reports])
+
+
+async def _response(
+    master: Master, conn: Connection, caller: Caller, model_id: int, version: int
+) -> ModelVersionResponse:
+    model = await models.get(conn, model_id)
+    view = await model_versions.get(conn, model_id, version)
+    checkpoints = await _checkpoints(master, conn, [view])
+    return ModelVersionResponse(model_version=_message(caller, model, view, checkpoints[view.checkpoint_uuid]))
+
+
+async def _checkpoints(master: Master, conn: Connection, versions: list[VersionView]) -> dict[str, CheckpointView]:
+    wanted = CheckpointFilter(uuids=tuple({view.checkpoint_uuid for view in versions}))
+    found = await checkpoint_lists.page(conn, wanted, Page())
+    return {view.uuid: view for view in await with_metrics(master, conn, found)}
+
+
+async def _changeable(conn: Connection, caller: Caller, model_name: str, version: int) -> HeldModel:
+    """Its model, locked. Raises Forbidden, NotFound."""
+    model = await models.lock(conn, await models.id_of(conn, model_name))
+    view = await model_versions.get(conn, model.id, version)
+    if caller.person.id != view.owner_id:
+        caller.may_change(model.owner_id, f"version {version} of {model.called}")
+    return model
+
+
+def _message(caller: Caller, model: ModelView, view: VersionView, checkpoint: CheckpointView) -> ModelVersion:
+    return ModelVersion(
+        model=model_message(model),
+        checkpoint=checkpoint_message(checkpoint, caller),
+        version=view.version,
+        id=view.id,
+        name=view.name,
+        comment=view.comment,
+        notes=view.notes,
+        labels=view.labels,
+        metadata=cast(Document, view.metadata),
+        user_id=view.owner_id,
+        username=view.username,
+        creation_time=view.created_at,
+        last_updated_time=view.updated_at,
+    )

@@ -1,0 +1,1 @@
+"""The queue, its resource pools, and what slots were used for."""

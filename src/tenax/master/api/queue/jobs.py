@@ -1,0 +1,181 @@
+"""The queue: looked at by everyone, changed for their own jobs by owners, for all jobs by administrators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from tenax.errors import InvalidInput, NotFound
+from tenax.master.access.authorization import Allow
+from tenax.master.api.experiments.rendering import experiment_progress
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import Window, WindowDep, shared_answer
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.queue.messages import (
+    AggregateQueueStats,
+    GetJobQueueStatsResponse,
+    GetJobsResponse,
+    GetJobsV2Response,
+    Job,
+    JobState,
+    JobSummary,
+    JobType,
+    PoolQueueStats,
+    QueueStats,
+    RbacJob,
+    UpdateJobQueueRequest,
+)
+from tenax.master.context import Master
+from tenax.master.store.experiments import lists as experiment_lists
+from tenax.master.store.queue import jobs, usage
+from tenax.master.store.queue.jobs import JobView
+from tenax.master.submission import queue_control
+from tenax.scheduler.queueing import Line, Standing, lines
+from tenax.wire.message import Empty, Pagination
+
+routes = Routes("Jobs")
+
+#: Days over which waiting is told.
+_DAYS = 30
+_MOST_UPDATES = 1000
+
+Pool = Annotated[str, Query()]
+States = Annotated[list[JobState] | None, Query()]
+
+
+@routes.get("/api/v1/job-queues-v2", "GetJobsV2", allow=Allow.USER, response_model=GetJobsV2Response)
+async def get_jobs_v2(
+    master: MasterDep, window: WindowDep, resource_pool: Pool = "", states: States = None
+) -> Response:
+    """The queue of a pool (the default one for slots where none is named), in the order of turns."""
+
+    async def make() -> GetJobsV2Response:
+        found, pagination = await _page(master, window, resource_pool, states)
+        return GetJobsV2Response(jobs=[RbacJob(full=job) for job in found], pagination=pagination)
+
+    return await shared_answer(master, ("GetJobsV2", window, resource_pool, frozenset(states or ())), make)
+
+
+@routes.get("/api/v1/job-queues", "GetJobs", allow=Allow.USER)
+async def get_jobs(
+    master: MasterDep, window: WindowDep, resource_pool: Pool = "", states: States = None
+) -> GetJobsResponse:
+    """As `get_jobs_v2`, in the older form."""
+    found, pagination = await _page(master, window, resource_pool, states)
+    return GetJobsResponse(jobs=found, pagination=pagination)
+
+
+@routes.get("/api/v1/job-queues/stats", "GetJobQueueStats", allow=Allow.USER)
+async def get_stats(
+    master: MasterDep, resource_pools: Annotated[list[str] | None, Query()] = None
+) -> GetJobQueueStatsResponse:
+    """How many jobs wait and run in each pool, and how long attempts waited there, by day."""
+    async with master.db.connection() as conn:
+        waited = await usage.waited(conn, _DAYS)
+    counted = await queue_stats(master, resource_pools)
+    return GetJobQueueStatsResponse(
+        results=[
+            PoolQueueStats(
+                resource_pool=pool,
+                stats=stats,
+                aggregates=[
+                    AggregateQueueStats(period_start=day, seconds=seconds) for day, seconds in waited.get(pool, [])
+                ],
+            )
+            for pool, stats in counted.items()
+        ]
+    )
+
+
+@routes.post("/api/v1/job-queues", "UpdateJobQueue", allow=Allow.USER)
+async def update_queue(master: MasterDep, caller: CallerDep, body: UpdateJobQueueRequest) -> Empty:
+    """Change places in the queue; all changes are made, or none."""
+    if len(body.updates) > _MOST_UPDATES:
+        raise InvalidInput(
+            f"updates has {len(body.updates)} entries, and may have {_MOST_UPDATES}: send less at a time"
+        )
+    for update in body.updates:
+        queue_control.check(update)
+    async with master.db.transaction() as conn:
+        for update in body.updates:
+            caller.may_change((await jobs.find(conn, update.job_id)).owner_id, f"job {update.job_id}")
+        await queue_control.apply(conn, master.settings, body.updates)
+    return Empty()
+
+
+async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dict[str, QueueStats]:
+    """Of each pool of the settings, or of those named that there are."""
+    found: dict[str, QueueStats] = {}
+    queues = await _queues(master)
+    for pool in master.settings.pools:
+        if not names or pool.name in names:
+            queue = queues[pool.name]
+            waiting = sum(1 for line in queue if line.standing is Standing.QUEUED)
+            found[pool.name] = QueueStats(queued_count=waiting, scheduled_count=len(queue) - waiting)
+    return found
+
+
+async def _page(
+    master: Master, window: Window, pool: str, states: list[JobState] | None
+) -> tuple[list[Job], Pagination]:
+    wanted = set(states or ()) - {JobState.UNSPECIFIED}
+    name = pool or master.settings.default_compute_pool
+    if master.settings.pool(name) is None:
+        raise NotFound(f"there is no resource pool {name!r}")
+    queue = [line for line in (await _queues(master))[name] if not wanted or _state(line) in wanted]
+    if window.descending:
+        queue.reverse()
+    page, pagination = window.of(len(queue))
+    shown = queue[page.offset : page.offset + (page.limit or 0)]
+    async with master.db.snapshot() as conn:
+        views = await jobs.shown(conn, [line.job_id for line in shown])
+        numbers = [view.experiment_id for view in views.values() if view.experiment_id is not None]
+        advances = await experiment_lists.advances(conn, numbers)
+    progress = {number: experiment_progress(advance) for number, advance in advances.items()}
+    told = [_message(line, views[line.job_id], progress) for line in shown if line.job_id in views]
+    return told, pagination
+
+
+async def _queues(master: Master) -> dict[str, tuple[Line, ...]]:
+    """By pool."""
+
+    async def look() -> dict[str, tuple[Line, ...]]:
+        async with master.db.snapshot() as conn:
+            hidden = await jobs.hidden(conn)
+            found = await queue_control.snapshots_of(conn, master.settings)
+        return {
+            pool: lines(replace(one, requests=tuple(asked for asked in one.requests if asked.job_id not in hidden)))
+            for pool, one in found.items()
+        }
+
+    return await master.looks.share("queues", look)
+
+
+def _state(line: Line) -> JobState:
+    return JobState(f"STATE_{line.standing.value}")
+
+
+def _message(line: Line, view: JobView, progress: dict[int, float]) -> Job:
+    kind = JobType.EXPERIMENT if view.kind == "TRIAL" else JobType(f"TYPE_{view.kind}")
+    return Job(
+        summary=JobSummary(state=_state(line), jobs_ahead=line.ahead),
+        type=kind,
+        submission_time=view.submitted_at,
+        username=view.username,
+        user_id=view.owner_id,
+        resource_pool=view.pool,
+        is_preemptible=line.preemptible,
+        priority=view.priority,
+        weight=view.weight,
+        entity_id=view.task_id or "" if view.experiment_id is None else str(view.experiment_id),
+        job_id=view.job_id,
+        requested_slots=line.requested_slots,
+        allocated_slots=line.allocated_slots,
+        name=view.name,
+        progress=progress.get(view.experiment_id or 0, 0.0),
+        workspace_id=view.workspace_id,
+        reason=view.reason or "",
+    )

@@ -1,0 +1,291 @@
+"""The queue: jobs that wait or run, and how their places change.
+
+Resource pools: what they have, how they are scheduled, and which workspaces they are kept for.
+
+What slots were used for, attempt by attempt and summed up.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tenax.master.api.agents.messages import DeviceType
+from tenax.master.api.experiments.messages import JobState, JobSummary
+from tenax.master.submission.messages import QueueControl
+from tenax.wire.message import Message, Pagination, Timestamp
+
+
+class JobType(str, Enum):
+    """What a job runs."""
+
+    UNSPECIFIED = "TYPE_UNSPECIFIED"
+    EXPERIMENT = "TYPE_EXPERIMENT"
+    NOTEBOOK = "TYPE_NOTEBOOK"
+    TENSORBOARD = "TYPE_TENSORBOARD"
+    SHELL = "TYPE_SHELL"
+    COMMAND = "TYPE_COMMAND"
+    CHECKPOINT_GC = "TYPE_CHECKPOINT_GC"
+    GENERIC = "TYPE_GENERIC"
+
+
+class Job(Message):
+    """One job of the queue."""
+
+    summary: JobSummary
+    type: JobType
+    submission_time: Timestamp
+    username: str
+    user_id: int
+    resource_pool: str
+    is_preemptible: bool
+    priority: int
+    weight: float
+    #: The experiment, or the task.
+    entity_id: str
+    job_id: str
+    requested_slots: int
+    allocated_slots: int
+    name: str
+    progress: float = 0.0
+    workspace_id: int
+    #: In words, why the first of its requests waits.
+    reason: str = ""
+
+
+class RbacJob(Message):
+    """A job, as much of it as the caller may see: here all of it."""
+
+    full: Job
+
+
+class GetJobsResponse(Message):
+    """A page of a pool's queue."""
+
+    jobs: list[Job]
+    pagination: Pagination
+
+
+class GetJobsV2Response(Message):
+    """A page of a pool's queue."""
+
+    jobs: list[RbacJob]
+    pagination: Pagination
+
+
+class QueueStats(Message):
+    """How many jobs wait, and how many have slots."""
+
+    queued_count: int = 0
+    scheduled_count: int = 0
+
+
+class AggregateQueueStats(Message):
+    """How long attempts waited on average on one day."""
+
+    period_start: str
+    seconds: float
+
+
+class PoolQueueStats(Message):
+    """Of one pool."""
+
+    stats: QueueStats
+    resource_pool: str
+    aggregates: list[AggregateQueueStats] = []
+
+
+class GetJobQueueStatsResponse(Message):
+    """A pool each."""
+
+    results: list[PoolQueueStats]
+
+
+class UpdateJobQueueRequest(Message):
+    """Applied in this order, all or none."""
+
+    updates: list[QueueControl] = []
+
+
+__all__ = [
+    "AggregateQueueStats",
+    "GetJobQueueStatsResponse",
+    "GetJobsResponse",
+    "GetJobsV2Response",
+    "Job",
+    "JobState",
+    "JobSummary",
+    "JobType",
+    "PoolQueueStats",
+    "QueueStats",
+    "RbacJob",
+    "UpdateJobQueueRequest",
+]
+
+
+class PoolType(str, Enum):
+    """Where its machines come from."""
+
+    UNSPECIFIED = "RESOURCE_POOL_TYPE_UNSPECIFIED"
+    AWS = "RESOURCE_POOL_TYPE_AWS"
+    GCP = "RESOURCE_POOL_TYPE_GCP"
+    STATIC = "RESOURCE_POOL_TYPE_STATIC"
+    K8S = "RESOURCE_POOL_TYPE_K8S"
+
+
+class SchedulerType(str, Enum):
+    """By which rule requests compete."""
+
+    UNSPECIFIED = "SCHEDULER_TYPE_UNSPECIFIED"
+    PRIORITY = "SCHEDULER_TYPE_PRIORITY"
+    FAIR_SHARE = "SCHEDULER_TYPE_FAIR_SHARE"
+
+
+class FittingPolicy(str, Enum):
+    """Which of the agents that fit is taken."""
+
+    UNSPECIFIED = "FITTING_POLICY_UNSPECIFIED"
+    BEST = "FITTING_POLICY_BEST"
+    WORST = "FITTING_POLICY_WORST"
+
+
+class PrioritySchedulerDetail(Message):
+    """How the priority scheduler is set."""
+
+    preemption: bool
+    default_priority: int
+
+
+class PoolDetail(Message):
+    """What only some kinds of pool and scheduler have."""
+
+    priority_scheduler: PrioritySchedulerDetail | None = None
+
+
+class ResourcePool(Message):
+    """One pool, with every field that Determined's client insists on."""
+
+    name: str
+    description: str
+    type: PoolType = PoolType.STATIC
+    num_agents: int
+    slots_available: int
+    slots_used: int
+    slot_type: DeviceType
+    #: -1 where agents differ, or there is none.
+    slots_per_agent: int
+    accelerator: str = ""
+    aux_container_capacity: int
+    aux_container_capacity_per_agent: int
+    aux_containers_running: int
+    default_compute_pool: bool
+    default_aux_pool: bool
+    #: Whether the machines themselves may be taken away.
+    preemptible: bool = False
+    #: How many machines may be started; 0: they are not started from here.
+    min_agents: int = 0
+    max_agents: int = 0
+    max_idle_agent_period: float = 0.0
+    max_agent_starting_period: float = 0.0
+    instance_type: str = ""
+    image_id: str = ""
+    location: str = "on-prem"
+    scheduler_type: SchedulerType
+    scheduler_fitting_policy: FittingPolicy
+    details: PoolDetail
+    stats: QueueStats
+    cluster_name: str
+    resource_manager_metadata: dict[str, str] = {}
+    master_url: str = ""
+    master_cert_name: str = ""
+    startup_script: str = ""
+    container_startup_script: str = ""
+    agent_docker_network: str = ""
+    agent_docker_runtime: str = ""
+    agent_docker_image: str = ""
+    agent_fluent_image: str = ""
+    #: It is kept for some workspaces.
+    bound: bool = False
+
+
+class GetResourcePoolsResponse(Message):
+    """A page of pools."""
+
+    resource_pools: list[ResourcePool]
+    pagination: Pagination
+
+
+class BindingRequest(Message):
+    """Workspaces, by number or name; the pool is that of the path."""
+
+    workspace_ids: list[int] = []
+    workspace_names: list[str] = []
+
+
+class BoundWorkspacesResponse(Message):
+    """A page of workspaces that a pool is kept for."""
+
+    workspace_ids: list[int]
+    pagination: Pagination
+
+
+class UsablePoolsResponse(Message):
+    """A page of pools that a workspace may use."""
+
+    resource_pools: list[str]
+    pagination: Pagination
+
+
+class AggregationPeriod(str, Enum):
+    """How long a period is."""
+
+    UNSPECIFIED = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_UNSPECIFIED"
+    DAILY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+    MONTHLY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
+
+
+class RawEntry(Message):
+    """One attempt that held slots."""
+
+    #: ``experiment``, ``command``, ``notebook``...
+    kind: str
+    start_time: Timestamp
+    #: Absent while it goes on.
+    end_time: Timestamp | None = None
+    experiment_id: int | None = None
+    username: str
+    user_id: int
+    labels: list[str] = []
+    #: In the window that was asked for; times ``slots`` they are slot seconds.
+    seconds: float
+    slots: int
+    allocation_id: str
+    resource_pool: str
+    agents: list[str] = []
+    workspace_name: str = ""
+
+
+class RawResponse(Message):
+    """In the order of their start."""
+
+    resource_entries: list[RawEntry]
+
+
+class AggregatedEntry(Message):
+    """Slot seconds of one day or month, in all and by whom, where and what for."""
+
+    #: ``2026-11-21``, ``2026-11``.
+    period_start: str
+    period: AggregationPeriod
+    seconds: float
+    by_username: dict[str, float] = {}
+    #: An experiment with several labels counts for each of them.
+    by_experiment_label: dict[str, float] = {}
+    by_resource_pool: dict[str, float] = {}
+    by_agent: dict[str, float] = {}
+    by_experiment: dict[str, float] = {}
+
+
+class AggregatedResponse(Message):
+    """One entry for each period, also for one without any use."""
+
+    resource_entries: list[AggregatedEntry]

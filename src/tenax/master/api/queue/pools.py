@@ -1,0 +1,165 @@
+"""Resource pools: looked at by everyone; kept for workspaces by administrators."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from tenax.config.master import FittingPolicy as Fitting
+from tenax.config.master import PoolSettings
+from tenax.errors import InvalidInput, NotFound
+from tenax.master.access.authorization import Allow
+from tenax.master.api.agents.messages import DeviceType
+from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.paging import Window, WindowDep, shared_answer
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.queue.jobs import queue_stats
+from tenax.master.api.queue.messages import (
+    BindingRequest,
+    BoundWorkspacesResponse,
+    FittingPolicy,
+    GetResourcePoolsResponse,
+    PoolDetail,
+    PrioritySchedulerDetail,
+    QueueStats,
+    ResourcePool,
+    SchedulerType,
+    UsablePoolsResponse,
+)
+from tenax.master.context import Master
+from tenax.master.store.queue import pools
+from tenax.master.store.queue.pools import Supply
+from tenax.wire.message import Empty
+
+routes = Routes("Resource pools")
+
+_BINDINGS = "/api/v1/resource-pools/{resource_pool_name}/workspace-bindings"
+
+
+@routes.get("/api/v1/resource-pools", "GetResourcePools", allow=Allow.USER, response_model=GetResourcePoolsResponse)
+async def get_pools(master: MasterDep, window: WindowDep, unbound: Annotated[bool, Query()] = False) -> Response:
+    """All pools, by name; with ``unbound`` those that every workspace may use."""
+    key = ("GetResourcePools", window, unbound)
+    return await shared_answer(master, key, lambda: _page(master, window, unbound))
+
+
+async def _page(master: Master, window: Window, unbound: bool) -> GetResourcePoolsResponse:
+    async with master.db.snapshot() as conn:
+        supplies = await pools.supplies(conn)
+        bound = await pools.bindings(conn)
+        named = sorted(master.settings.pools, key=lambda pool: pool.name)
+        listed = [pool for pool in named if not (unbound and pool.name in bound)]
+        page, pagination = window.of(len(listed))
+        shown = listed[page.offset : page.offset + (page.limit or 0)]
+    stats = await queue_stats(master, [pool.name for pool in shown]) if shown else {}
+    told = [
+        _message(master, pool, supplies.get(pool.name, Supply()), stats[pool.name], pool.name in bound)
+        for pool in shown
+    ]
+    return GetResourcePoolsResponse(resource_pools=told, pagination=pagination)
+
+
+@routes.get(_BINDINGS, "ListWorkspacesBoundToRP", allow=Allow.USER)
+async def bound_workspaces(master: MasterDep, window: WindowDep, resource_pool_name: str) -> BoundWorkspacesResponse:
+    """The workspaces that a pool is kept for; none: it is for all."""
+    _known(master, resource_pool_name)
+    async with master.db.connection() as conn:
+        found = await pools.bound_workspaces(conn, resource_pool_name)
+    page, pagination = window.of(len(found))
+    shown = found[page.offset : page.offset + (page.limit or 0)]
+    return BoundWorkspacesResponse(workspace_ids=shown, pagination=pagination)
+
+
+@routes.get("/api/v1/workspaces/{workspace_id}/available-resource-pools", "ListRPsBoundToWorkspace", allow=Allow.USER)
+async def usable_pools(master: MasterDep, window: WindowDep, workspace_id: int) -> UsablePoolsResponse:
+    """The pools that a workspace may use: those that are kept for it, and those that are for all."""
+    async with master.db.snapshot() as conn:
+        found = await pools.usable(conn, workspace_id, sorted(pool.name for pool in master.settings.pools))
+    page, pagination = window.of(len(found))
+    shown = found[page.offset : page.offset + (page.limit or 0)]
+    return UsablePoolsResponse(resource_pools=shown, pagination=pagination)
+
+
+@routes.post(_BINDINGS, "BindRPToWorkspace", allow=Allow.ADMIN)
+async def bind(master: MasterDep, resource_pool_name: str, body: BindingRequest) -> Empty:
+    """Keep a pool for these workspaces, beside those that it is kept for already."""
+    _bindable(master, resource_pool_name)
+    async with master.db.transaction() as conn:
+        found = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
+        if not found:
+            raise InvalidInput("workspaceIds and workspaceNames are empty: name the workspaces to keep the pool for")
+        await pools.bind(conn, resource_pool_name, found)
+    return Empty()
+
+
+@routes.put(_BINDINGS, "OverwriteRPWorkspaceBindings", allow=Allow.ADMIN)
+async def rebind(master: MasterDep, resource_pool_name: str, body: BindingRequest) -> Empty:
+    """Keep a pool for these workspaces and no others; none: it is for all again."""
+    _bindable(master, resource_pool_name)
+    async with master.db.transaction() as conn:
+        found = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
+        await pools.rebind(conn, resource_pool_name, found)
+    return Empty()
+
+
+@routes.delete(_BINDINGS, "UnbindRPFromWorkspace", allow=Allow.ADMIN)
+async def unbind(master: MasterDep, resource_pool_name: str, body: BindingRequest) -> Empty:
+    """Keep a pool for these workspaces no longer."""
+    async with master.db.transaction() as conn:
+        found = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
+        # Also of a pool that is not there any more: what is left of it can be cleared away.
+        if not await pools.bound_workspaces(conn, resource_pool_name):
+            _known(master, resource_pool_name)
+        await pools.unbind(conn, resource_pool_name, found)
+    return Empty()
+
+
+def _known(master: Master, name: str) -> PoolSettings:
+    pool = master.settings.pool(name)
+    if pool is None:
+        known = ", ".join(sorted(one.name for one in master.settings.pools))
+        raise NotFound(f"there is no resource pool {name!r}; the pools are {known}")
+    return pool
+
+
+def _bindable(master: Master, name: str) -> None:
+    """Raises NotFound, InvalidInput."""
+    _known(master, name)
+    if name in (master.settings.default_compute_pool, master.settings.default_aux_pool):
+        raise InvalidInput(
+            f"{name!r} is the cluster's default pool, which is for everyone: make another one the default first "
+            "(default_compute_pool, default_aux_pool in the master's configuration)"
+        )
+
+
+def _message(master: Master, pool: PoolSettings, supply: Supply, stats: QueueStats, bound: bool) -> ResourcePool:
+    settings = master.settings
+    places = pool.max_aux_containers_per_agent
+    kind = f"TYPE_{supply.kinds[0].upper()}" if len(supply.kinds) == 1 else "TYPE_UNSPECIFIED"
+    worst = pool.scheduler.fitting_policy is Fitting.WORST
+    return ResourcePool(
+        name=pool.name,
+        description=pool.description,
+        num_agents=supply.agents,
+        slots_available=supply.slots,
+        slots_used=supply.used,
+        slot_type=DeviceType(kind),
+        slots_per_agent=-1 if supply.slots_per_agent is None or not supply.agents else supply.slots_per_agent,
+        accelerator=", ".join(supply.devices) if "cpu" not in supply.kinds else "",
+        aux_container_capacity=places * supply.agents,
+        aux_container_capacity_per_agent=places,
+        aux_containers_running=supply.auxiliary,
+        default_compute_pool=pool.name == settings.default_compute_pool,
+        default_aux_pool=pool.name == settings.default_aux_pool,
+        scheduler_type=SchedulerType.PRIORITY,
+        scheduler_fitting_policy=FittingPolicy.WORST if worst else FittingPolicy.BEST,
+        details=PoolDetail(
+            priority_scheduler=PrioritySchedulerDetail(
+                preemption=pool.scheduler.preemption, default_priority=pool.scheduler.default_priority
+            )
+        ),
+        stats=stats,
+        cluster_name=master.cluster.name,
+        bound=bound,
+    )

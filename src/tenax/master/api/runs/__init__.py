@@ -1,0 +1,1 @@
+"""Runs: found by any column, changed by the hundred."""

@@ -1,0 +1,116 @@
+"""What a project's lists of experiments and runs can show, and between which values their metrics lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from fastapi import Query
+
+from tenax.master.access.authorization import Allow
+from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.runs.messages import (
+    ColumnType,
+    LocationType,
+    MetricsRange,
+    MetricsRangesResponse,
+    ProjectColumn,
+    ProjectColumnsResponse,
+    TableType,
+)
+from tenax.master.store.database.filter_sql import Column, Holds
+from tenax.master.store.experiments.columns import EXPERIMENTS
+from tenax.master.store.runs import lists as run_lists
+from tenax.master.store.runs.lists import RUNS, Named
+from tenax.master.store.workspaces import projects
+
+routes = Routes("Projects")
+
+_HOLDS = {
+    Holds.NUMBER: ColumnType.NUMBER,
+    Holds.TIME: ColumnType.DATE,
+    Holds.BOOLEAN: ColumnType.UNSPECIFIED,
+}
+_GROUPS = {"training": LocationType.TRAINING, "validation": LocationType.VALIDATIONS}
+_QUALIFIERS = ("last", "max", "mean", "min")
+
+
+@routes.get("/api/v1/projects/{project_id}/columns", "GetProjectColumns", allow=Allow.USER)
+async def get_columns(
+    master: MasterDep,
+    project_id: int,
+    table_type: Annotated[TableType, Query()] = TableType.UNSPECIFIED,
+) -> ProjectColumnsResponse:
+    """The columns of its list of runs, or else of its list of experiments."""
+    async with master.db.snapshot() as conn:
+        await projects.get(conn, project_id)
+        metrics = await run_lists.metric_columns(conn, project_id)
+        if table_type is TableType.RUN:
+            columns = _own(RUNS.columns, LocationType.RUN)
+            columns += _hyperparameters(
+                await run_lists.hyperparameter_columns(conn, project_id), LocationType.RUN_HYPERPARAMETERS
+            )
+            columns += [_metadata(one) for one in await run_lists.metadata_columns(conn, project_id)]
+        else:
+            columns = _own(EXPERIMENTS.columns, LocationType.EXPERIMENT)
+            columns += _hyperparameters(await run_lists.configured(conn, project_id), LocationType.HYPERPARAMETERS)
+    return ProjectColumnsResponse(columns=columns + [each for group, one in metrics for each in _metric(group, one)])
+
+
+@routes.get(
+    "/api/v1/projects/{project_id}/experiments/metric-ranges", "GetProjectNumericMetricsRange", allow=Allow.USER
+)
+async def get_ranges(master: MasterDep, project_id: int) -> MetricsRangesResponse:
+    """Of each metric, by least, greatest, mean and last value of a run: between which values it lies."""
+    async with master.db.connection() as conn:
+        await projects.get(conn, project_id)
+        found = await run_lists.metric_ranges(conn, project_id)
+    return MetricsRangesResponse(
+        ranges=[MetricsRange(metrics_name=name, min=low, max=high) for name, low, high in found]
+    )
+
+
+def _own(columns: Mapping[str, Column], location: LocationType) -> list[ProjectColumn]:
+    return [
+        ProjectColumn(
+            column=name,
+            location=location,
+            type=_HOLDS.get(column.holds, ColumnType.TEXT),
+            display_name=_in_words(name),
+        )
+        for name, column in sorted(columns.items())
+    ]
+
+
+def _in_words(name: str) -> str:
+    """``startTime`` as ``Start time``."""
+    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
+    return words[:1].upper() + words[1:]
+
+
+def _hyperparameters(found: Iterable[Named], location: LocationType) -> list[ProjectColumn]:
+    return [
+        ProjectColumn(
+            column=f"hp.{one.name}",
+            location=location,
+            type=ColumnType.NUMBER if one.number else ColumnType.TEXT,
+        )
+        for one in found
+    ]
+
+
+def _metadata(one: Named) -> ProjectColumn:
+    kinds = ((one.list, ColumnType.ARRAY), (one.number, ColumnType.NUMBER), (one.moment, ColumnType.DATE))
+    kind = next((kind for holds, kind in kinds if holds), ColumnType.TEXT)
+    return ProjectColumn(column=f"metadata.{one.name}", location=LocationType.RUN_METADATA, type=kind)
+
+
+def _metric(group: str, one: Named) -> list[ProjectColumn]:
+    location = _GROUPS.get(group, LocationType.CUSTOM_METRIC)
+    if not one.number:
+        return [ProjectColumn(column=f"{group}.{one.name}.last", location=location, type=ColumnType.TEXT)]
+    return [
+        ProjectColumn(column=f"{group}.{one.name}.{qualifier}", location=location, type=ColumnType.NUMBER)
+        for qualifier in _QUALIFIERS
+    ]

@@ -1,0 +1,1 @@
+"""Tasks, commands, generic tasks and templates."""

@@ -1,0 +1,167 @@
+"""Commands: launched, listed, looked at, ended.
+
+Rules it keeps: everyone who is logged in sees every command; only its owner and administrators change it; a secret of a
+configuration is shown to these alone.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Annotated
+
+from asyncpg import Connection
+from fastapi import Query
+
+from tenax.errors import InvalidInput
+from tenax.lifecycle.task import TaskEvent, TaskKind
+from tenax.master.access.authorization import Allow, Caller, shown_config
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.tasks.messages import (
+    Command,
+    CommandSortBy,
+    GetCommandResponse,
+    GetCommandsResponse,
+    KillCommandResponse,
+    LaunchCommandResponse,
+    SetCommandPriorityRequest,
+    SetCommandPriorityResponse,
+    TaskState,
+)
+from tenax.master.api.tasks.routes import TASK_STATES, container_message
+from tenax.master.store.tasks import lists as task_lists
+from tenax.master.store.tasks import rows as tasks
+from tenax.master.store.tasks.lists import LaunchedFilter, LaunchedView
+from tenax.master.store.tasks.rows import NewTask
+from tenax.master.store.workspaces import rows as workspaces
+from tenax.master.submission.commands import examine_command
+from tenax.master.submission.messages import LaunchCommandRequest
+
+routes = Routes("Commands")
+
+ORDERS = {
+    CommandSortBy.UNSPECIFIED: "start_time",
+    CommandSortBy.ID: "id",
+    CommandSortBy.DESCRIPTION: "description",
+    CommandSortBy.START_TIME: "start_time",
+    CommandSortBy.WORKSPACE_ID: "workspace_id",
+}
+_KIND = TaskKind.COMMAND.value
+
+
+@routes.post("/api/v1/commands", "LaunchCommand", allow=Allow.USER)
+async def launch_command(master: MasterDep, caller: CallerDep, body: LaunchCommandRequest) -> LaunchCommandResponse:
+    """Run a program once; with ``preview`` only say what it would be."""
+    launch = await examine_command(master.db, master.settings, caller.person.id, body)
+    if body.preview:
+        message = _imagined(launch.new, caller)
+    else:
+        async with master.db.transaction() as conn:
+            await workspaces.hold(conn, launch.new.workspace_id)
+            task_id = await tasks.create(conn, launch.new)
+            message = command_message(await task_lists.get_launched(conn, task_id))
+    config = shown_config(launch.new.config, caller, caller.person.id)
+    return LaunchCommandResponse(
+        command=message, config=config, warnings=list(launch.warnings), notices=list(launch.notices)
+    )
+
+
+@routes.get("/api/v1/commands", "GetCommands", allow=Allow.USER)
+async def get_commands(
+    master: MasterDep,
+    window: WindowDep,
+    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
+    users: Annotated[list[str] | None, Query()] = None,
+    user_ids: Annotated[list[int] | None, Query()] = None,
+    workspace_id: Annotated[int | None, Query()] = None,
+) -> GetCommandsResponse:
+    """Those that live or have ended within a day; ``users`` and ``userIds`` together name whose."""
+    wanted = LaunchedFilter(
+        _KIND,
+        usernames=None if users is None else tuple(users),
+        user_ids=None if user_ids is None else tuple(user_ids),
+        workspace_id=workspace_id or None,
+    )
+    async with master.db.snapshot() as conn:
+        page, pagination = window.of(await task_lists.count_launched(conn, wanted))
+        found = await task_lists.launched_page(conn, wanted, page, order=ORDERS[sort_by], descending=window.descending)
+    return GetCommandsResponse(commands=[command_message(view) for view in found], pagination=pagination)
+
+
+@routes.get("/api/v1/commands/{command_id}", "GetCommand", allow=Allow.USER)
+async def get_command(master: MasterDep, caller: CallerDep, command_id: str) -> GetCommandResponse:
+    """One command and its configuration."""
+    async with master.db.connection() as conn:
+        view = await task_lists.get_launched(conn, command_id, _KIND)
+    return GetCommandResponse(command=command_message(view), config=shown_config(view.config, caller, view.owner_id))
+
+
+@routes.post("/api/v1/commands/{command_id}/kill", "KillCommand", allow=Allow.USER)
+async def kill_command(master: MasterDep, caller: CallerDep, command_id: str) -> KillCommandResponse:
+    """End it at once; nothing if it has ended."""
+    async with master.db.transaction() as conn:
+        await _check_owner(conn, caller, command_id)
+        task = await tasks.lock(conn, command_id)
+        await tasks.happen(conn, task, TaskEvent.KILL, f"killed by {caller.person.username}")
+        view = await task_lists.get_launched(conn, command_id, _KIND)
+    return KillCommandResponse(command=command_message(view))
+
+
+@routes.post("/api/v1/commands/{command_id}/set_priority", "SetCommandPriority", allow=Allow.USER)
+async def set_priority(
+    master: MasterDep, caller: CallerDep, command_id: str, body: SetCommandPriorityRequest
+) -> SetCommandPriorityResponse:
+    """Its place in the queue: 1 is the most urgent, 99 the least."""
+    if not 1 <= body.priority <= 99:
+        raise InvalidInput(f"priority is {body.priority}: give a number from 1 (most urgent) to 99")
+    async with master.db.transaction() as conn:
+        await _check_owner(conn, caller, command_id)
+        await tasks.set_priority(conn, command_id, body.priority)
+        view = await task_lists.get_launched(conn, command_id, _KIND)
+    return SetCommandPriorityResponse(command=command_message(view))
+
+
+async def _check_owner(conn: Connection, caller: Caller, command_id: str) -> None:
+    view = await task_lists.get_launched(conn, command_id, _KIND)
+    caller.may_change(view.owner_id, f"command {command_id}")
+
+
+def command_message(view: LaunchedView) -> Command:
+    """A command as clients see one."""
+    ended = view.ended_at is not None
+    return Command(
+        id=view.task_id,
+        description=view.description,
+        state=TaskState.TERMINATED if ended else TASK_STATES.get(view.attempt_state or "", TaskState.QUEUED),
+        start_time=view.created_at,
+        container=container_message(view),
+        display_name=view.display_name,
+        user_id=view.owner_id,
+        username=view.username,
+        resource_pool=view.pool,
+        exit_status=view.reason if ended else "",
+        job_id=view.job_id,
+        workspace_id=view.workspace_id,
+        end_time=view.ended_at,
+        exit_code=view.exit_code if ended else None,
+        priority=view.priority,
+        reason=view.wait_reason or "",
+    )
+
+
+def _imagined(new: NewTask, caller: Caller) -> Command:
+    """What the command would be; it has no id."""
+    return Command(
+        id="",
+        description=new.description,
+        state=TaskState.QUEUED,
+        start_time=datetime.now(timezone.utc),
+        display_name=caller.person.display_name,
+        user_id=caller.person.id,
+        username=caller.person.username,
+        resource_pool=new.pool,
+        job_id="",
+        workspace_id=new.workspace_id,
+        priority=new.priority,
+    )

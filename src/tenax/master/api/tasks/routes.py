@@ -1,0 +1,226 @@
+"""Tasks and their attempts; and the code that a task or an agent fetches.
+
+Rows of tasks as messages.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncIterator
+
+import anyio.to_thread
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from tenax.errors import Forbidden
+from tenax.master.access.authorization import Allow, Caller, shown_config
+from tenax.master.api.agents.messages import Container, Device
+from tenax.master.api.http.callers import AgentDep, CallerDep, MasterDep
+from tenax.master.api.http.paging import shared_answer
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.tasks.messages import (
+    AcceleratorData,
+    ActiveTasksCount,
+    Allocation,
+    AllocationSummary,
+    Devices,
+    GenericTaskState,
+    GetAcceleratorDataResponse,
+    GetContextResponse,
+    GetTaskResponse,
+    GetTasksResponse,
+    ResourcesSummary,
+    Task,
+    TaskState,
+)
+from tenax.master.context import Master
+from tenax.master.store.tasks import contexts
+from tenax.master.store.tasks import lists as task_lists
+from tenax.master.store.tasks.lists import AllocationView, LaunchedView, OpenAllocation
+
+routes = Routes("Tasks")
+
+#: Bytes of an archive that are read and sent at a time.
+_PIECE = 1 << 20
+
+
+@routes.get("/api/v1/tasks", "GetTasks", allow=Allow.USER, response_model=GetTasksResponse)
+async def get_tasks(master: MasterDep) -> Response:
+    """All attempts that wait or run."""
+
+    async def make() -> GetTasksResponse:
+        async with master.db.connection() as conn:
+            found = await task_lists.open_allocations(conn)
+        return GetTasksResponse(allocation_id_to_summary={one.allocation_id: _summary(one) for one in found})
+
+    return await shared_answer(master, "GetTasks", make)
+
+
+@routes.get("/api/v1/tasks/count", "GetActiveTasksCount", allow=Allow.USER)
+async def count_tasks(master: MasterDep) -> ActiveTasksCount:
+    """How many launched tasks wait or run, by kind."""
+    async with master.db.connection() as conn:
+        found = await task_lists.active_by_kind(conn)
+    return ActiveTasksCount(
+        commands=found.get("COMMAND", 0),
+        notebooks=found.get("NOTEBOOK", 0),
+        shells=found.get("SHELL", 0),
+        tensorboards=found.get("TENSORBOARD", 0),
+    )
+
+
+@routes.get("/api/v1/tasks/{task_id}", "GetTask", allow=Allow.USER)
+async def get_task(master: MasterDep, caller: CallerDep, task_id: str) -> GetTaskResponse:
+    """One task and its attempts, the newest first."""
+    async with master.db.connection() as conn:
+        view, attempts = await task_lists.get(conn, task_id)
+        launched = await task_lists.launched_views(conn, [task_id])
+    task = Task(
+        task_id=view.task_id,
+        task_type=f"TASK_TYPE_{view.kind}",
+        allocations=[allocation_message(one) for one in attempts],
+        start_time=view.created_at,
+        end_time=view.ended_at,
+    )
+    return GetTaskResponse(task=with_launched(task, launched[0], caller) if launched else task)
+
+
+@routes.get("/api/v1/tasks/{task_id}/acceleratorData", "GetTaskAcceleratorData", allow=Allow.USER)
+async def get_accelerator_data(master: MasterDep, task_id: str) -> GetAcceleratorDataResponse:
+    """The devices that members of a task found."""
+    async with master.db.connection() as conn:
+        await task_lists.get(conn, task_id)
+        found = await task_lists.accelerators(conn, task_id)
+    return GetAcceleratorDataResponse(
+        accelerator_data=[
+            AcceleratorData.model_validate(
+                {
+                    **one.data,
+                    "container_id": one.container_id,
+                    "allocation_id": one.allocation_id,
+                    "task_id": one.task_id,
+                    "resource_pool": one.pool,
+                }
+            )
+            for one in found
+        ]
+    )
+
+
+@routes.get("/api/v1/tasks/{task_id}/context_directory", "GetTaskContextDirectory", allow=Allow.USER)
+async def get_context_directory(master: MasterDep, task_id: str) -> GetContextResponse:
+    """The code of a task; empty for none."""
+    async with master.db.connection() as conn:
+        hashed = await contexts.of_task(conn, task_id)
+        archive = b"" if hashed is None else await contexts.get(conn, hashed)
+    encoded = await anyio.to_thread.run_sync(base64.b64encode, archive)
+    return GetContextResponse(b64_tgz=encoded.decode())
+
+
+@routes.get("/agents/contexts/{hash}", "GetContext", allow=Allow.AGENT, response_class=Response)
+async def get_context(master: MasterDep, agent_id: AgentDep, hash: str) -> StreamingResponse:
+    """An archive of code, for an agent that runs something with it."""
+    async with master.db.connection() as conn:
+        if not await contexts.wanted_by_agent(conn, agent_id, hash):
+            raise Forbidden("nothing on this agent needs that code")
+        size = await contexts.size(conn, hash)
+    headers = {"Content-Length": str(size)}
+    return StreamingResponse(_pieces(master, hash, size), media_type="application/gzip", headers=headers)
+
+
+async def _pieces(master: Master, hash: str, size: int) -> AsyncIterator[bytes]:
+    for offset in range(0, size, _PIECE):
+        async with master.db.connection() as conn:
+            piece = await contexts.part(conn, hash, offset, _PIECE)
+        yield piece
+
+
+def allocation_message(view: AllocationView) -> Allocation:
+    """An attempt as clients see it."""
+    return Allocation(
+        allocation_id=view.allocation_id,
+        task_id=view.task_id,
+        state=TASK_STATES[view.state],
+        slots=view.slots,
+        is_ready=view.ready,
+        start_time=view.assigned_at or view.requested_at,
+        end_time=view.ended_at,
+        exit_reason=view.exit_reason or None,
+        status_code=view.exit_code,
+        reason=view.wait_reason or "",
+    )
+
+
+def _summary(one: OpenAllocation) -> AllocationSummary:
+    name = f"Trial {one.trial_id} (Experiment {one.experiment_id})"
+    if one.trial_id is None:
+        name = one.description or one.task_id
+    return AllocationSummary(
+        allocation_id=one.allocation_id,
+        task_id=one.task_id,
+        name=name,
+        registered_time=one.requested_at,
+        resource_pool=one.pool,
+        slots_needed=one.slots,
+        priority=one.priority,
+        scheduler_type="priority",
+        state=TASK_STATES[one.state],
+        reason=one.wait_reason or "",
+        resources=[
+            ResourcesSummary(
+                resources_id=str(member["container_id"]),
+                container_id=str(member["container_id"]),
+                allocation_id=one.allocation_id,
+                agent_devices={str(member["agent_id"]): Devices.model_validate({"devices": member["devices"]})},
+            )
+            for member in one.members
+        ],
+    )
+
+
+#: Of attempts, as clients see them.
+TASK_STATES = {
+    "PENDING": TaskState.QUEUED,
+    "ASSIGNED": TaskState.STARTING,
+    "PULLING": TaskState.PULLING,
+    "STARTING": TaskState.STARTING,
+    "RUNNING": TaskState.RUNNING,
+    "WAITING": TaskState.WAITING,
+    "TERMINATING": TaskState.TERMINATING,
+    "TERMINATED": TaskState.TERMINATED,
+}
+
+
+def container_message(view: LaunchedView) -> Container | None:
+    """Where a task runs; None before it is placed, and once it has ended."""
+    if view.container_id is None or view.ended_at is not None:
+        return None
+    return Container(
+        id=view.container_id,
+        parent=view.allocation_id or "",
+        devices=[Device.model_validate(device) for device in view.devices],
+        state=f"STATE_{view.container_state}",
+    )
+
+
+def config_text(view: LaunchedView, caller: Caller) -> str:
+    """The configuration of a task as JSON text, as ``caller`` may see it."""
+    return json.dumps(shown_config(view.config, caller, view.owner_id))
+
+
+def with_launched(task: Task, view: LaunchedView, caller: Caller) -> Task:
+    """A task with what only launched ones have."""
+    return task.model_copy(
+        update={
+            "task_state": GenericTaskState(f"GENERIC_TASK_STATE_{view.state}"),
+            "reason": view.wait_reason or view.reason,
+            "parent_id": view.parent_id,
+            "forked_from": view.forked_from,
+            "no_pause": not view.pausable,
+            "config": config_text(view, caller),
+            "description": view.description,
+            "user_id": view.owner_id,
+            "username": view.username,
+        }
+    )

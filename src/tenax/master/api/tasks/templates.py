@@ -1,0 +1,163 @@
+"""Templates: made, looked at, changed, removed.
+
+Rules it keeps: everyone who is logged in sees and uses every template; only its owner and administrators change it. A
+secret in one is shown to these alone, and used by all. A change does not reach what was submitted before.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+import anyio.to_thread
+from asyncpg import Connection
+from fastapi import Body, Query
+
+from tenax.config.templates import check_template
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import JsonObject
+from tenax.master.access.authorization import Allow, Caller, shown_config
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.tasks.messages import (
+    GetTemplatesResponse,
+    PatchTemplateNameRequest,
+    PostTemplateRequest,
+    Template,
+    TemplateResponse,
+    TemplateSortBy,
+)
+from tenax.master.store.tasks import templates
+from tenax.master.store.workspaces import rows as workspaces
+from tenax.master.submission.commands import DEFAULT_WORKSPACE_ID
+from tenax.wire.message import Document, Empty
+
+routes = Routes("Templates")
+
+LONGEST_NAME = 200
+
+
+@routes.get("/api/v1/templates", "GetTemplates", allow=Allow.USER)
+async def get_templates(
+    master: MasterDep,
+    caller: CallerDep,
+    window: WindowDep,
+    sort_by: Annotated[TemplateSortBy, Query()] = TemplateSortBy.UNSPECIFIED,
+    name: Annotated[str | None, Query()] = None,
+    workspace_ids: Annotated[list[int] | None, Query()] = None,
+) -> GetTemplatesResponse:
+    """Templates by name; ``name`` is a part of it."""
+    wanted = templates.TemplateFilter(name, None if workspace_ids is None else tuple(workspace_ids))
+    async with master.db.snapshot() as conn:
+        page, pagination = window.of(await templates.count(conn, wanted))
+        found = await templates.page(conn, wanted, page, descending=window.descending)
+    return GetTemplatesResponse(templates=[_message(one, caller) for one in found], pagination=pagination)
+
+
+@routes.get("/api/v1/templates/{template_name:path}", "GetTemplate", allow=Allow.USER)
+async def get_template(master: MasterDep, caller: CallerDep, template_name: str) -> TemplateResponse:
+    """One template."""
+    async with master.db.connection() as conn:
+        found = await templates.get(conn, template_name)
+    return TemplateResponse(template=_message(found, caller))
+
+
+@routes.post("/api/v1/templates/{template_name:path}", "PostTemplate", allow=Allow.USER)
+async def post_template(
+    master: MasterDep, caller: CallerDep, template_name: str, body: PostTemplateRequest
+) -> TemplateResponse:
+    """Make one."""
+    _check_name(template_name)
+    config = await _checked(body.config)
+    async with master.db.transaction() as conn:
+        await _create(conn, caller, template_name, body, config)
+        made = await templates.get(conn, template_name)
+    return TemplateResponse(template=_message(made, caller))
+
+
+@routes.put("/api/v1/templates/{template_name:path}", "PutTemplate", allow=Allow.USER)
+async def put_template(
+    master: MasterDep, caller: CallerDep, template_name: str, body: PostTemplateRequest
+) -> TemplateResponse:
+    """Make it, or replace the configuration of the one there is; that stays in its workspace."""
+    _check_name(template_name)
+    config = await _checked(body.config)
+    async with master.db.transaction() as conn:
+        found = await templates.lock_if_there(conn, template_name)
+        if found is None:
+            await _create(conn, caller, template_name, body, config)
+        else:
+            caller.may_change(found.owner_id, f"template {template_name!r}")
+            if body.workspace_id not in (0, found.workspace_id):
+                raise InvalidInput(f"template {template_name!r} is in workspace {found.workspace_id}, where it stays")
+            await templates.set_config(conn, found, config)
+        told = await templates.get(conn, template_name)
+    return TemplateResponse(template=_message(told, caller))
+
+
+@routes.patch("/api/v1/template/rename", "PatchTemplateName", allow=Allow.USER)
+async def rename(master: MasterDep, caller: CallerDep, body: PatchTemplateNameRequest) -> TemplateResponse:
+    """Give it another name; what was submitted with it stays as it is."""
+    _check_name(body.new_name)
+    async with master.db.transaction() as conn:
+        found = await templates.lock(conn, body.old_name)
+        caller.may_change(found.owner_id, f"template {body.old_name!r}")
+        await templates.rename(conn, found, body.new_name)
+        renamed = await templates.get(conn, body.new_name)
+    return TemplateResponse(template=_message(renamed, caller))
+
+
+@routes.patch("/api/v1/templates/{template_name:path}", "PatchTemplateConfig", allow=Allow.USER)
+async def patch_config(
+    master: MasterDep, caller: CallerDep, template_name: str, body: Annotated[Document, Body()]
+) -> TemplateResponse:
+    """Replace its configuration with the body."""
+    config = await _checked(body)
+    async with master.db.transaction() as conn:
+        found = await templates.lock(conn, template_name)
+        caller.may_change(found.owner_id, f"template {template_name!r}")
+        await templates.set_config(conn, found, config)
+        changed = await templates.get(conn, template_name)
+    return TemplateResponse(template=_message(changed, caller))
+
+
+@routes.delete("/api/v1/templates/{template_name:path}", "DeleteTemplate", allow=Allow.USER)
+async def delete_template(master: MasterDep, caller: CallerDep, template_name: str) -> Empty:
+    """Remove it; what was submitted with it stays as it is."""
+    async with master.db.transaction() as conn:
+        found = await templates.lock(conn, template_name)
+        caller.may_change(found.owner_id, f"template {template_name!r}")
+        await templates.delete(conn, template_name)
+    return Empty()
+
+
+async def _create(conn: Connection, caller: Caller, name: str, body: PostTemplateRequest, config: JsonObject) -> None:
+    workspace_id = body.workspace_id or DEFAULT_WORKSPACE_ID
+    await workspaces.hold(conn, workspace_id)
+    await templates.create(conn, name, workspace_id, caller.person.id, config)
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or name != name.strip():
+        raise InvalidInput("the name of a template cannot be blank, nor begin or end with a space")
+    if len(name) > LONGEST_NAME:
+        raise InvalidInput(f"the name of a template has at most {LONGEST_NAME} characters, and this has {len(name)}")
+
+
+async def _checked(config: Document) -> JsonObject:
+    document = cast(JsonObject, config)
+    await anyio.to_thread.run_sync(check_template, document)
+    return document
+
+
+def _message(one: templates.Template, caller: Caller) -> Template:
+    return Template(
+        name=one.name,
+        config=shown_config(one.config, caller, one.owner_id),
+        workspace_id=one.workspace_id,
+        workspace_name=one.workspace_name,
+        user_id=one.owner_id,
+        username=one.username,
+        created_at=one.created_at,
+        modified_at=one.modified_at,
+    )

@@ -1,0 +1,1 @@
+"""Trials: looked at, killed, and what their scripts say."""

@@ -1,0 +1,183 @@
+"""What happened in a trial, step by step: reports and checkpoints in one list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+import msgspec
+import numpy as np
+from asyncpg import Connection
+from fastapi import Query
+
+from tenax.errors import InvalidInput
+from tenax.master.access.authorization import Allow
+from tenax.master.api.checkpoints.messages import CheckpointState
+from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.trials.messages import (
+    CheckpointWorkload,
+    GetTrialWorkloadsResponse,
+    Metrics,
+    MetricsWorkload,
+    MetricType,
+    Workload,
+    WorkloadFilter,
+)
+from tenax.master.context import Master
+from tenax.master.reading.log_search import timestamp
+from tenax.master.store.checkpoints import lists as checkpoint_lists
+from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView
+from tenax.master.store.database.paging import Page
+from tenax.master.store.metrics import series
+from tenax.master.store.metrics.packing import Floats, Integers
+from tenax.master.store.metrics.series import Group, Reported, reports_at, steps_of
+from tenax.master.store.trials import lists as trial_lists
+from tenax.master.telemetry.cuts import PROFILING
+from tenax.wire.message import Document
+
+routes = Routes("Trials")
+
+_TRAINING, _VALIDATION = "training", "validation"
+#: What stands at one step stands in this order.
+_ORDER = {_TRAINING: 0, _VALIDATION: 1}
+_CHECKPOINT_PLACE = 3
+_DELETED = ("DELETED",)
+
+
+@routes.get("/api/v1/trials/{trial_id}/workloads", "GetTrialWorkloads", allow=Allow.USER)
+async def get_workloads(
+    master: MasterDep,
+    trial_id: int,
+    window: WindowDep,
+    sort_key: Annotated[str, Query()] = "",
+    filter: Annotated[WorkloadFilter, Query()] = WorkloadFilter.UNSPECIFIED,
+    metric_type: Annotated[MetricType, Query()] = MetricType.UNSPECIFIED,
+    group: Annotated[str, Query()] = "",
+    include_batch_metrics: Annotated[bool, Query()] = False,
+    remove_deleted_checkpoints: Annotated[bool, Query()] = False,
+) -> GetTrialWorkloadsResponse:
+    """By step, or by the value of the metric ``sortKey``, what lacks it last. Only the page is read."""
+    async with master.db.snapshot() as conn:
+        await trial_lists.owner(conn, trial_id)
+        known = {group.name: group for group in await series.groups_of(conn, [trial_id])}
+        groups = [known[name] for name in _groups(filter, metric_type, group) if name in known]
+        lists = [await _list_of(master, conn, one, sort_key) for one in groups]
+        checkpoints: list[CheckpointView] = []
+        if filter is not WorkloadFilter.VALIDATION and metric_type is MetricType.UNSPECIFIED:
+            found = await checkpoint_lists.page(conn, CheckpointFilter(trial_id=trial_id), Page(), order="steps")
+            checkpoints = [one for one in found if not (remove_deleted_checkpoints and one.state in _DELETED)]
+        lists.append(_of_checkpoints(checkpoints))
+        page, pagination = window.of(sum(len(one.steps) for one in lists))
+        places = await master.readers.run(_places, lists, window.descending, bool(_metric(sort_key)), page)
+        shown: dict[tuple[int, int], Workload] = {}
+        for number, one in enumerate(groups):
+            wanted = [int(lists[number].steps[place]) for source, place in places if source == number]
+            for report in await _reports(master, conn, one, wanted):
+                shown[number, report.step or 0] = _of_report(report, one.name, include_batch_metrics)
+    last = len(lists) - 1
+    return GetTrialWorkloadsResponse(
+        workloads=[
+            _of_checkpoint(checkpoints[place]) if source == last else shown[source, int(lists[source].steps[place])]
+            for source, place in places
+            if source == last or (source, int(lists[source].steps[place])) in shown
+        ],
+        pagination=pagination,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """What is ordered: the steps of one group, or of the checkpoints; all have one length."""
+
+    #: Among what stands at one step.
+    place: int
+    steps: Integers
+    #: What is ordered by, turned by nothing; NaN where there is none.
+    values: Floats
+
+
+def _metric(sort_key: str) -> str:
+    return "" if sort_key == "batches" else sort_key
+
+
+async def _list_of(master: Master, conn: Connection, group: Group, sort_key: str) -> _List:
+    steps = await master.readers.run((await steps_of(conn, group)).steps)
+    values = np.full(len(steps), np.nan)
+    if _metric(sort_key):
+        line = await master.readers.run((await series.series(conn, group, sort_key)).points)
+        inside = np.isin(line.steps, steps)
+        values[np.searchsorted(steps, line.steps[inside])] = line.values[inside]
+    return _List(_ORDER.get(group.name, 2), steps, values)
+
+
+def _of_checkpoints(checkpoints: list[CheckpointView]) -> _List:
+    steps = np.array([one.steps_completed for one in checkpoints], np.int64)
+    return _List(_CHECKPOINT_PLACE, steps, np.full(len(steps), np.nan))
+
+
+def _places(lists: list[_List], descending: bool, by_value: bool, page: Page) -> list[tuple[int, int]]:
+    """(list, place in it) of the rows of a page."""
+    sources = np.concatenate([np.full(len(one.steps), number) for number, one in enumerate(lists)])
+    inside = np.concatenate([np.arange(len(one.steps)) for one in lists])
+    steps = np.concatenate([one.steps for one in lists])
+    places = np.concatenate([np.full(len(one.steps), one.place) for one in lists])
+    order = np.lexsort((places, steps))
+    if descending:
+        order = order[::-1]
+    if by_value:
+        values = np.concatenate([one.values for one in lists])[order]
+        # What has no value is last both ways, as NaN is in an order.
+        order = order[np.argsort(-values if descending else values, kind="stable")]
+    chosen = order[page.offset : None if page.limit is None else page.offset + page.limit]
+    return list(zip(sources[chosen].tolist(), inside[chosen].tolist()))
+
+
+def _groups(wanted: WorkloadFilter, kind: MetricType, group: str) -> Iterable[str]:
+    if kind is MetricType.PROFILING or group in PROFILING:
+        raise InvalidInput("what the profiler measured has no steps: read it by /trials/{id}/profiler/metrics")
+    if wanted is WorkloadFilter.CHECKPOINT:
+        return ()
+    if group:
+        return (group,)
+    if kind is MetricType.VALIDATION or wanted in (
+        WorkloadFilter.VALIDATION,
+        WorkloadFilter.CHECKPOINT_OR_VALIDATION,
+    ):
+        return (_VALIDATION,)
+    return (_TRAINING,) if kind is MetricType.TRAINING else (_TRAINING, _VALIDATION)
+
+
+async def _reports(master: Master, conn: Connection, group: Group, steps: list[int]) -> list[Reported]:
+    """Those at ``steps``."""
+    wanted = set(steps)
+    found: list[Reported] = []
+    for packed in await reports_at(conn, group, steps) if steps else []:
+        reports = await master.readers.run(packed.reports)
+        found += [report for report in reports if (report.step or 0) in wanted]
+    return found
+
+
+def _of_report(report: Reported, name: str, batches: bool) -> Workload:
+    batch = msgspec.json.decode(report.batch) if batches and report.batch is not None else None
+    workload = MetricsWorkload(
+        end_time=timestamp(report.at_us),
+        metrics=Metrics(avg_metrics=cast(Document, report.metrics), batch_metrics=batch),
+        total_batches=report.step or 0,
+    )
+    return Workload(validation=workload) if name == _VALIDATION else Workload(training=workload)
+
+
+def _of_checkpoint(view: CheckpointView) -> Workload:
+    return Workload(
+        checkpoint=CheckpointWorkload(
+            uuid=view.uuid,
+            end_time=view.reported_at,
+            state=CheckpointState(f"STATE_{view.state}"),
+            resources=view.resources,
+            total_batches=view.steps_completed,
+            metadata=cast(Document, view.metadata),
+        )
+    )

@@ -1,0 +1,1 @@
+"""Users, groups, logins, access tokens and settings."""

@@ -1,0 +1,161 @@
+"""Access tokens: credentials of a person that live for days.
+
+Rules it keeps: people make, describe and revoke their own, administrators everyone's; a task makes none, for it would
+outlive the task; a token is shown once, when it is made; one that is revoked is of no use from the answer on, and stays
+so; none lives longer than the master's settings allow.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Annotated
+
+from fastapi import Query
+
+from tenax.errors import Forbidden, InvalidInput, NotNow
+from tenax.master.access.authorization import ACCESS_PREFIX, Allow, Caller
+from tenax.master.access.task_tokens import token_hash
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.users.messages import (
+    GetAccessTokensResponse,
+    PatchAccessTokenRequest,
+    PatchAccessTokenResponse,
+    PostAccessTokenRequest,
+    PostAccessTokenResponse,
+    TokenInfo,
+    TokenSortBy,
+)
+from tenax.master.context import Master
+from tenax.master.store.users import access_tokens
+from tenax.master.store.users import rows as users
+from tenax.master.store.users.access_tokens import AccessToken, TokenFilter
+
+routes = Routes("Tokens")
+
+DAY_S = 86400.0
+#: What "for ever" is: a hundred years.
+FOR_EVER_S = 36500 * DAY_S
+#: A lifespan that asks for the longest that is allowed.
+LONGEST = "-1"
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+_LIFESPAN = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?[hms])+")
+MOST_WORDS = 1000
+
+_ORDERS = {
+    TokenSortBy.UNSPECIFIED: "id",
+    TokenSortBy.USER_ID: "user_id",
+    TokenSortBy.EXPIRY: "expires_at",
+    TokenSortBy.CREATED_AT: "created_at",
+    # All of them are of one type.
+    TokenSortBy.TOKEN_TYPE: "id",
+    TokenSortBy.REVOKED: "revoked",
+    TokenSortBy.DESCRIPTION: "description",
+}
+
+
+@routes.post("/api/v1/tokens", "PostAccessToken", allow=Allow.USER)
+async def post_access_token(
+    master: MasterDep, caller: CallerDep, body: PostAccessTokenRequest
+) -> PostAccessTokenResponse:
+    """Make a token. This answer is the only place where it is ever shown."""
+    _check_may(caller, body.user_id)
+    seconds = _seconds(master, body.lifespan)
+    token = ACCESS_PREFIX + secrets.token_urlsafe(32)
+    async with master.db.transaction() as conn:
+        user = await users.get(conn, body.user_id)
+        if not user.active:
+            raise NotNow(
+                f"{user.username!r} is not active, so a token of theirs would be of no use: activate them first"
+            )
+        new = await access_tokens.create(
+            conn, user.id, caller.person.id, token_hash(token), _words(body.description), seconds
+        )
+    return PostAccessTokenResponse(token=token, token_id=new)
+
+
+@routes.get("/api/v1/tokens", "GetAccessTokens", allow=Allow.USER)
+async def get_access_tokens(
+    master: MasterDep,
+    caller: CallerDep,
+    window: WindowDep,
+    token_ids: Annotated[list[int] | None, Query()] = None,
+    username: Annotated[str | None, Query()] = None,
+    show_inactive: Annotated[bool, Query()] = False,
+    sort_by: Annotated[TokenSortBy, Query()] = TokenSortBy.UNSPECIFIED,
+) -> GetAccessTokensResponse:
+    """The caller's tokens, and everyone's for an administrator. Those that were named are shown in any case."""
+    wanted = TokenFilter(
+        user_id=None if caller.is_admin else caller.person.id,
+        username=username or None,
+        ids=tuple(token_ids) if token_ids else None,
+        inactive=show_inactive or bool(token_ids),
+    )
+    async with master.db.snapshot() as conn:
+        page, pagination = window.of(await access_tokens.count(conn, wanted))
+        order = _ORDERS[sort_by]
+        found = await access_tokens.page(conn, wanted, page, order=order, descending=window.descending)
+    return GetAccessTokensResponse(token_info=[_info(one) for one in found], pagination=pagination)
+
+
+@routes.patch("/api/v1/tokens/{token_id}", "PatchAccessToken", allow=Allow.USER)
+async def patch_access_token(
+    master: MasterDep, caller: CallerDep, token_id: int, body: PatchAccessTokenRequest
+) -> PatchAccessTokenResponse:
+    """Say what a token is for, or revoke it."""
+    async with master.db.transaction() as conn:
+        token = await access_tokens.lock(conn, token_id)
+        _check_may(caller, token.user_id)
+        if body.description is not None:
+            await access_tokens.describe(conn, token_id, _words(body.description))
+        if body.set_revoked:
+            await access_tokens.revoke(conn, token_id)
+        changed = await access_tokens.lock(conn, token_id)
+    # By its user, for the token itself is not known any more.
+    master.credentials.forget_user(token.user_id)
+    return PatchAccessTokenResponse(token_info=_info(changed))
+
+
+def _check_may(caller: Caller, user_id: int) -> None:
+    if caller.is_task:
+        raise Forbidden("a task cannot make or change access tokens: they would outlive it")
+    caller.may_change(user_id, "that token")
+
+
+def _seconds(master: Master, lifespan: str | None) -> float:
+    """How long a new token lives. Raises InvalidInput."""
+    settings = master.settings.security.token
+    most = FOR_EVER_S if settings.max_lifespan_days == -1 else settings.max_lifespan_days * DAY_S
+    if lifespan == LONGEST:
+        return most
+    if lifespan is None or lifespan == "":
+        usual = settings.default_lifespan_days
+        return most if usual == -1 else usual * DAY_S
+    if not _LIFESPAN.fullmatch(lifespan):
+        raise InvalidInput("lifespan must be written as hours, minutes and seconds, as in 48h or 1h30m, or be -1")
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([hms])", lifespan))
+    if not 0 < seconds <= most:
+        raise InvalidInput(
+            f"lifespan is {seconds / DAY_S:g} days: give more than none and at most {most / DAY_S:g} "
+            "(security.token.max_lifespan_days of the master's settings)"
+        )
+    return seconds
+
+
+def _words(description: str) -> str:
+    if len(description) > MOST_WORDS:
+        raise InvalidInput(f"description has {len(description)} characters: {MOST_WORDS} are possible")
+    return description
+
+
+def _info(token: AccessToken) -> TokenInfo:
+    return TokenInfo(
+        id=token.id,
+        user_id=token.user_id,
+        description=token.description,
+        created_at=token.created_at,
+        expiry=token.expires_at,
+        revoked=token.revoked_at is not None,
+    )

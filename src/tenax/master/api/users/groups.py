@@ -1,0 +1,104 @@
+"""Groups of users: seen by everyone, made and changed by administrators. A group gives nobody a right."""
+
+from __future__ import annotations
+
+from asyncpg import Connection
+
+from tenax.errors import InvalidInput
+from tenax.master.access.authorization import Allow
+from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.paging import Window
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.users.messages import (
+    AssignMultipleGroupsRequest,
+    CreateGroupRequest,
+    GetGroupsRequest,
+    GetGroupsResponse,
+    Group,
+    GroupDetails,
+    GroupResponse,
+    GroupSearchResult,
+    UpdateGroupRequest,
+    user_message,
+)
+from tenax.master.store.users import groups
+from tenax.master.store.users.groups import GroupFilter
+from tenax.wire.message import Empty, OrderBy
+
+routes = Routes("Groups")
+
+LONGEST_NAME = 255
+
+
+@routes.post("/api/v1/groups/search", "GetGroups", allow=Allow.USER)
+async def get_groups(master: MasterDep, body: GetGroupsRequest) -> GetGroupsResponse:
+    """The groups by name; those of a user, or the one of a name."""
+    wanted = GroupFilter(body.name or None, body.user_id)
+    window = Window(body.offset, body.limit, OrderBy.UNSPECIFIED)
+    async with master.db.snapshot() as conn:
+        page, pagination = window.of(await groups.count(conn, wanted))
+        found = await groups.page(conn, wanted, page)
+    results = [
+        GroupSearchResult(group=Group(group_id=one.id, name=one.name), num_members=members) for one, members in found
+    ]
+    return GetGroupsResponse(groups=results, pagination=pagination)
+
+
+@routes.get("/api/v1/groups/{group_id}", "GetGroup", allow=Allow.USER)
+async def get_group(master: MasterDep, group_id: int) -> GroupResponse:
+    """One group, and who is in it."""
+    async with master.db.snapshot() as conn:
+        return await _response(conn, group_id)
+
+
+@routes.post("/api/v1/groups", "CreateGroup", allow=Allow.ADMIN)
+async def create_group(master: MasterDep, body: CreateGroupRequest) -> GroupResponse:
+    """Make a group."""
+    name = _checked(body.name)
+    async with master.db.transaction() as conn:
+        return await _response(conn, await groups.create(conn, name, body.add_users))
+
+
+@routes.put("/api/v1/groups/{group_id}", "UpdateGroup", allow=Allow.ADMIN)
+async def update_group(master: MasterDep, group_id: int, body: UpdateGroupRequest) -> GroupResponse:
+    """Rename it, put users in and take others out; all of it or nothing."""
+    both = sorted(set(body.add_users) & set(body.remove_users))
+    if both:
+        raise InvalidInput(f"addUsers and removeUsers both name {both[0]}: it must be one of them")
+    async with master.db.transaction() as conn:
+        if body.name:
+            await groups.rename(conn, group_id, _checked(body.name))
+        await groups.assign(conn, body.add_users, add=[group_id], remove=[])
+        await groups.assign(conn, body.remove_users, add=[], remove=[group_id])
+        return await _response(conn, group_id)
+
+
+@routes.delete("/api/v1/groups/{group_id}", "DeleteGroup", allow=Allow.ADMIN)
+async def delete_group(master: MasterDep, group_id: int) -> Empty:
+    """Delete a group; its users stay."""
+    async with master.db.transaction() as conn:
+        await groups.delete(conn, group_id)
+    return Empty()
+
+
+@routes.patch("/api/v1/users/assignments", "AssignMultipleGroups", allow=Allow.ADMIN)
+async def assign_multiple_groups(master: MasterDep, body: AssignMultipleGroupsRequest) -> Empty:
+    """Put users into groups and take them out of others; all of it or nothing."""
+    both = sorted(set(body.add_groups) & set(body.remove_groups))
+    if both:
+        raise InvalidInput(f"addGroups and removeGroups both name {both[0]}: it must be one of them")
+    async with master.db.transaction() as conn:
+        await groups.assign(conn, body.user_ids, add=body.add_groups, remove=body.remove_groups)
+    return Empty()
+
+
+def _checked(name: str) -> str:
+    if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME:
+        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters, without blanks around them")
+    return name
+
+
+async def _response(conn: Connection, group_id: int) -> GroupResponse:
+    group = await groups.get(conn, group_id)
+    users = [user_message(user) for user in await groups.members(conn, group_id)]
+    return GroupResponse(group=GroupDetails(group_id=group.id, name=group.name, users=users))

@@ -1,0 +1,104 @@
+"""Logging in and out."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import time
+
+import structlog
+from fastapi import Request, Response
+
+from tenax.errors import Forbidden, InvalidInput, NotAuthenticated
+from tenax.master.access.authorization import COOKIE, Allow
+from tenax.master.access.passwords import as_sent
+from tenax.master.access.task_tokens import token_hash
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.users.messages import GetMeResponse, LoginRequest, LoginResponse, user_message
+from tenax.master.context import Master
+from tenax.master.observability import counters
+from tenax.master.store.users import rows as users
+from tenax.master.store.users import sessions
+from tenax.master.store.users.rows import User
+from tenax.wire.message import Empty
+
+routes = Routes("Authentication")
+log = structlog.get_logger("tenax.auth")
+
+
+@routes.post("/api/v1/auth/login", "Login", allow=Allow.PUBLIC)
+async def login(master: MasterDep, request: Request, response: Response, body: LoginRequest) -> LoginResponse:
+    """A token for a name and a password."""
+    if not body.username:
+        raise InvalidInput("no user name was given: say who you are")
+    address = request.client.host if request.client else ""
+    master.throttle.check(body.username, address, time.monotonic())
+    user = await _verified(master, body)
+    if user is None:
+        master.throttle.failed(body.username, address, time.monotonic())
+        counters.LOGINS.labels("refused").inc()
+        log.warning("login refused", address=address)
+        raise NotAuthenticated("the user name or the password is wrong")
+    if not user.active:
+        raise Forbidden(f"the user {user.username} is not active: ask an administrator")
+    if user.password_hash is None and not is_local(request):
+        raise Forbidden("a blank password works only on the master's own machine: set a password there first")
+    master.throttle.succeeded(body.username, address)
+    counters.LOGINS.labels("accepted").inc()
+    token = "tnxs_" + secrets.token_urlsafe(32)
+    lifetime = master.settings.security.session_lifetime
+    async with master.db.transaction() as conn:
+        await sessions.delete_expired(conn)
+        await sessions.create(conn, user.id, token_hash(token), lifetime)
+        await users.logged_in(conn, user.id)
+    secure = master.settings.tls is not None
+    response.set_cookie(COOKIE, token, max_age=int(lifetime), path="/", httponly=True, samesite="lax", secure=secure)
+    return LoginResponse(token=token, user=user_message(user))
+
+
+@routes.post("/api/v1/auth/logout", "Logout", allow=Allow.USER)
+async def logout(master: MasterDep, caller: CallerDep, response: Response) -> Empty:
+    """End this session. An access token stays good: it is ended by revoking it."""
+    if caller.is_task:
+        raise InvalidInput("a task's session ends with the task: it cannot log out")
+    async with master.db.transaction() as conn:
+        await sessions.delete(conn, caller.credential)
+    master.credentials.forget_token(caller.credential)
+    response.delete_cookie(COOKIE, path="/")
+    return Empty()
+
+
+@routes.get("/api/v1/me", "GetMe", allow=Allow.USER)
+async def me(caller: CallerDep) -> GetMeResponse:
+    """Who is asking."""
+    return GetMeResponse(user=user_message(caller.person))
+
+
+@routes.get("/api/v1/auth/user", "CurrentUser", allow=Allow.USER)
+async def current_user(caller: CallerDep) -> GetMeResponse:
+    """Who is asking, under an older name."""
+    return GetMeResponse(user=user_message(caller.person))
+
+
+def is_local(request: Request) -> bool:
+    """Whether the client is on the master's own machine, as far as can be told; behind a proxy it is not."""
+    if request.client is None or any(name in request.headers for name in ("x-forwarded-for", "forwarded", "x-real-ip")):
+        return False
+    try:
+        address = ipaddress.ip_address(request.client.host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+async def _verified(master: Master, body: LoginRequest) -> User | None:
+    """The user whose password it is; None, after the same time, for a wrong name or password."""
+    sent = as_sent(body.password, body.is_hashed)
+    async with master.db.connection() as conn:
+        user = await users.find(conn, body.username)
+    if user is None or user.remote:
+        await master.passwords.refuse(sent)
+        return None
+    return user if await master.passwords.matches(user.password_hash, sent) else None

@@ -1,0 +1,224 @@
+"""Users: who there is, and their passwords.
+
+Rules it keeps: anyone sees everyone; an administrator changes anyone, others their own display name and password; the
+last administrator stays one; a changed password ends the user's other sessions; a blank one needs the explicit setting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import Body, Query
+
+from tenax.errors import Forbidden, InvalidInput, NotFound, NotNow, Stale, Unsupported, UserError
+from tenax.master.access.authorization import Allow, Caller
+from tenax.master.access.passwords import as_sent
+from tenax.master.api.cluster.unsupported import NO_ROLES
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.users.messages import (
+    GetUserResponse,
+    GetUsersResponse,
+    GetUsersSortBy,
+    PatchUser,
+    PatchUserResponse,
+    PatchUsersRequest,
+    PatchUsersResponse,
+    PostUserRequest,
+    PostUserResponse,
+    SetUserPasswordResponse,
+    UserActionResult,
+    user_message,
+)
+from tenax.master.context import Master
+from tenax.master.store.database.paging import Page
+from tenax.master.store.users import rows as users
+from tenax.master.store.users import sessions
+from tenax.master.store.users.rows import NO_LOGIN, User, UserFilter
+
+routes = Routes("Users")
+
+LONGEST_NAME = 255
+
+_ORDERS = {
+    GetUsersSortBy.UNSPECIFIED: "id",
+    GetUsersSortBy.DISPLAY_NAME: "display_name",
+    GetUsersSortBy.USER_NAME: "username",
+    GetUsersSortBy.ADMIN: "admin",
+    GetUsersSortBy.ACTIVE: "active",
+    GetUsersSortBy.MODIFIED_TIME: "modified_at",
+    GetUsersSortBy.NAME: "name",
+    GetUsersSortBy.LAST_AUTH_TIME: "last_login_at",
+    GetUsersSortBy.REMOTE: "remote",
+}
+
+
+@routes.get("/api/v1/users", "GetUsers", allow=Allow.USER)
+async def get_users(
+    master: MasterDep,
+    window: WindowDep,
+    sort_by: Annotated[GetUsersSortBy, Query()] = GetUsersSortBy.UNSPECIFIED,
+    active: Annotated[bool | None, Query()] = None,
+    admin: Annotated[bool | None, Query()] = None,
+    name: Annotated[str | None, Query()] = None,
+    role_id_assigned_directly_to_user: Annotated[list[int] | None, Query()] = None,
+) -> GetUsersResponse:
+    """The users, filtered and in order."""
+    if role_id_assigned_directly_to_user:
+        raise Unsupported(NO_ROLES)
+    wanted = UserFilter(active, admin, name, _ORDERS[sort_by], window.descending)
+    async with master.db.connection() as conn:
+        page, pagination = window.of(await users.count(conn, wanted))
+        found = await users.page(conn, wanted, page)
+    return GetUsersResponse(users=[user_message(user) for user in found], pagination=pagination)
+
+
+@routes.get("/api/v1/users/{user_id}", "GetUser", allow=Allow.USER)
+async def get_user(master: MasterDep, user_id: int) -> GetUserResponse:
+    """One user."""
+    async with master.db.connection() as conn:
+        return GetUserResponse(user=user_message(await users.get(conn, user_id)))
+
+
+@routes.get("/api/v1/users/{username}/by-username", "GetUserByUsername", allow=Allow.USER)
+async def get_user_by_username(master: MasterDep, username: str) -> GetUserResponse:
+    """One user, by name."""
+    async with master.db.connection() as conn:
+        user = await users.find(conn, username)
+    if user is None:
+        raise NotFound(f"there is no user {username!r}")
+    return GetUserResponse(user=user_message(user))
+
+
+@routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN)
+async def post_user(master: MasterDep, body: PostUserRequest) -> PostUserResponse:
+    """Make a user."""
+    told = body.user
+    if told is None or not told.username:
+        raise InvalidInput("no user name was given: a user needs one")
+    _check_name(told.username)
+    group = told.agent_user_group
+    user = User(
+        0,
+        told.username,
+        display_name=told.display_name,
+        admin=told.admin,
+        active=told.active,
+        remote=told.remote,
+        agent_uid=group.agent_uid if group else None,
+        agent_gid=group.agent_gid if group else None,
+        agent_user=group.agent_user if group else None,
+        agent_group=group.agent_group if group else None,
+    )
+    stored = NO_LOGIN if told.remote else await _stored(master, as_sent(body.password, body.is_hashed))
+    async with master.db.transaction() as conn:
+        new = await users.create(conn, replace(user, password_hash=stored))
+        return PostUserResponse(user=user_message(await users.get(conn, new)))
+
+
+@routes.patch("/api/v1/users/{user_id}", "PatchUser", allow=Allow.USER)
+async def patch_user(master: MasterDep, caller: CallerDep, user_id: int, body: PatchUser) -> PatchUserResponse:
+    """Change a user."""
+    return PatchUserResponse(user=user_message(await change_user(master, caller, user_id, body)))
+
+
+@routes.post("/api/v1/users/{user_id}/password", "SetUserPassword", allow=Allow.USER)
+async def set_user_password(
+    master: MasterDep, caller: CallerDep, user_id: int, body: Annotated[str, Body()]
+) -> SetUserPasswordResponse:
+    """Give a user another password; the body is that password itself, as JSON."""
+    user = await change_user(master, caller, user_id, PatchUser(password=body))
+    return SetUserPasswordResponse(user=user_message(user))
+
+
+@routes.patch("/api/v1/users", "PatchUsers", allow=Allow.ADMIN)
+async def patch_users(master: MasterDep, caller: CallerDep, body: PatchUsersRequest) -> PatchUsersResponse:
+    """Activate or deactivate many, each for itself: what is refused of one is told, and the others go on."""
+    async with master.db.connection() as conn:
+        wanted: list[int] = list(dict.fromkeys(body.user_ids))
+        if body.filters is not None and not wanted:
+            matching = UserFilter(admin=body.filters.admin, name=body.filters.name)
+            wanted = [user.id for user in await users.page(conn, matching, Page())]
+    results = []
+    for user_id in wanted:
+        try:
+            await change_user(master, caller, user_id, PatchUser(active=body.activate))
+            results.append(UserActionResult(id=user_id))
+        except UserError as error:
+            results.append(UserActionResult(id=user_id, error=str(error)))
+    return PatchUsersResponse(results=results)
+
+
+async def change_user(master: Master, caller: Caller, user_id: int, body: PatchUser) -> User:
+    """Change a user, and let go of the logins that this ends. Raises UserError, Stale."""
+    _check_may_patch(caller, user_id, body)
+    async with master.db.connection() as conn:
+        known = await users.get(conn, user_id)
+    becomes_local = known.remote and body.remote is False
+    new_password = body.password is not None or becomes_local
+    stored = known.password_hash
+    if new_password:
+        # Takes a core for a while: before the transaction.
+        stored = await _stored(master, as_sent(body.password or "", body.is_hashed))
+    async with master.db.transaction() as conn:
+        before, another = await users.lock(conn, user_id)
+        if before.remote != known.remote:
+            raise Stale
+        after = _patched(before, body)
+        if after.remote and body.password is not None:
+            raise InvalidInput(f"Cannot set password of {after.username!r}: a remote user logs in elsewhere")
+        if new_password or after.remote:
+            after = replace(after, password_hash=NO_LOGIN if after.remote else stored)
+        _check_admin_left(before, after, another)
+        await users.update(conn, after)
+        if new_password or (after.remote and not before.remote) or not after.active:
+            await sessions.delete_of_user(conn, user_id, but=caller.credential)
+        changed = await users.get(conn, user_id)
+    master.credentials.forget_user(user_id)
+    return changed
+
+
+def _check_may_patch(caller: Caller, user_id: int, body: PatchUser) -> None:
+    if caller.is_admin:
+        return
+    if caller.is_task or caller.person.id != user_id:
+        raise Forbidden("only administrators may change other users")
+    if any(value is not None for value in (body.username, body.admin, body.active, body.remote, body.agent_user_group)):
+        raise Forbidden("only administrators may change more than a display name and a password")
+
+
+def _check_admin_left(before: User, after: User, another: bool) -> None:
+    if before.admin and before.active and not (after.admin and after.active) and not another:
+        raise NotNow(f"{before.username!r} is the last active administrator: make another one first")
+
+
+def _patched(user: User, body: PatchUser) -> User:
+    if body.username is not None:
+        _check_name(body.username)
+    group = body.agent_user_group
+    changes: dict[str, object] = {
+        name: value
+        for name in ("username", "display_name", "admin", "active", "remote")
+        if (value := getattr(body, name)) is not None
+    }
+    if group is not None:
+        changes |= group.model_dump(by_alias=False)
+    return replace(user, **changes)  # type: ignore[arg-type]
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise InvalidInput(
+            f"{name[:LONGEST_NAME]!r} cannot be a user name: give 1 to {LONGEST_NAME} characters that can be printed, "
+            "without blanks around them"
+        )
+
+
+async def _stored(master: Master, sent: str) -> str | None:
+    if not sent and not master.settings.security.allow_blank_passwords:
+        raise InvalidInput(
+            "a blank password needs the master's setting security.allow_blank_passwords: give a password"
+        )
+    return await master.passwords.hash(sent)

@@ -1,0 +1,63 @@
+"""What the page remembers for whoever asks. Everyone has their own, and sees no other's."""
+
+from __future__ import annotations
+
+from tenax.errors import InvalidInput
+from tenax.master.access.authorization import Allow
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.users.messages import (
+    ActivityType,
+    EntityType,
+    GetUserSettingResponse,
+    PostUserActivityRequest,
+    PostUserSettingRequest,
+    UserWebSetting,
+)
+from tenax.master.store.users import settings as user_settings
+from tenax.master.store.users.settings import Place
+from tenax.wire.message import Empty
+
+routes = Routes("Users")
+
+
+@routes.get("/api/v1/users/setting", "GetUserSetting", allow=Allow.USER)
+async def get_user_setting(master: MasterDep, caller: CallerDep) -> GetUserSettingResponse:
+    """All settings of the caller."""
+    async with master.db.connection() as conn:
+        kept = await user_settings.of_user(conn, caller.person.id)
+    settings = [
+        UserWebSetting(key=place.key, value=value, storage_path=place.storage_path) for place, value in kept.items()
+    ]
+    return GetUserSettingResponse(settings=settings)
+
+
+@routes.post("/api/v1/users/setting", "PostUserSetting", allow=Allow.USER)
+async def post_user_setting(master: MasterDep, caller: CallerDep, body: PostUserSettingRequest) -> Empty:
+    """Keep settings of the caller; those of other names stay."""
+    values = {Place(one.storage_path, one.key): one.value for one in body.settings}
+    if any(not place.key for place in values):
+        raise InvalidInput("settings.key is blank: every setting needs one")
+    async with master.db.transaction() as conn:
+        await user_settings.put(conn, caller.person.id, values)
+    return Empty()
+
+
+@routes.post("/api/v1/users/setting/reset", "ResetUserSetting", allow=Allow.USER)
+async def reset_user_setting(master: MasterDep, caller: CallerDep) -> Empty:
+    """Forget all settings of the caller."""
+    async with master.db.transaction() as conn:
+        await user_settings.reset(conn, caller.person.id)
+    return Empty()
+
+
+@routes.post("/api/v1/users/activity", "PostUserActivity", allow=Allow.USER)
+async def post_user_activity(master: MasterDep, caller: CallerDep, body: PostUserActivityRequest) -> Empty:
+    """The caller has looked at a project."""
+    if body.activity_type is not ActivityType.GET or body.entity_type is not EntityType.PROJECT:
+        raise InvalidInput(
+            "activityType and entityType must be ACTIVITY_TYPE_GET and ENTITY_TYPE_PROJECT: nothing else is remembered"
+        )
+    async with master.db.transaction() as conn:
+        await user_settings.saw_project(conn, caller.person.id, body.entity_id)
+    return Empty()

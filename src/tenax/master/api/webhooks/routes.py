@@ -1,0 +1,245 @@
+"""Webhooks: who is told of what over HTTP.
+
+Rules it keeps: a workspace's webhook is made and changed by its owner, one of all workspaces by administrators; all
+others see that it is there, and of its address, which is often a secret, the host; an event of a script's own is sent
+by whoever owns the experiment, and by its tasks.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from urllib.parse import urlsplit
+
+from fastapi import Response
+
+from tenax.config.names import check_pattern
+from tenax.errors import InvalidInput, Unsupported
+from tenax.master.access.authorization import Allow, Caller
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.webhooks.messages import (
+    Delivery,
+    GetWebhookDeliveriesResponse,
+    GetWebhookSigningKeyResponse,
+    GetWebhooksResponse,
+    LogLevel,
+    PatchWebhookRequest,
+    PostWebhookEventDataRequest,
+    TestWebhookResponse,
+    Trigger,
+    TriggerType,
+    Webhook,
+    WebhookMode,
+    WebhookResponse,
+    WebhookType,
+)
+from tenax.master.context import Master
+from tenax.master.store.webhooks import events as webhook_events
+from tenax.master.store.webhooks import rows as webhooks
+from tenax.master.store.webhooks.events import STATES
+from tenax.master.store.workspaces import rows as workspaces
+from tenax.master.webhooks.payloads import trial_event
+from tenax.master.webhooks.sender import Sender, check_url, signing_key
+from tenax.wire.message import Document, Empty
+
+routes = Routes("Webhooks")
+
+LONGEST_NAME = 255
+#: Characters of a title and a description, and of a pattern.
+LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_PATTERN = 1000, 100_000, 1000
+
+
+@routes.get("/api/v1/webhooks", "GetWebhooks", allow=Allow.USER)
+async def get_webhooks(master: MasterDep, caller: CallerDep) -> GetWebhooksResponse:
+    """All webhooks."""
+    async with master.db.snapshot() as conn:
+        found = await webhooks.listed(conn)
+    return GetWebhooksResponse(webhooks=[_message(one, caller) for one in found])
+
+
+@routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER)
+async def post_webhook(master: MasterDep, caller: CallerDep, body: Webhook) -> WebhookResponse:
+    """Make a webhook."""
+    made = _checked(body)
+    async with master.db.transaction() as conn:
+        owner = None if made.workspace_id is None else (await workspaces.hold(conn, made.workspace_id)).owner_id
+        caller.may_change(owner, _whose(made.workspace_id))
+        new = await webhooks.create(conn, made, caller.person.id)
+        return WebhookResponse(webhook=_message(await webhooks.get(conn, new), caller))
+
+
+@routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER)
+async def post_webhook_event_data(master: MasterDep, caller: CallerDep, body: PostWebhookEventDataRequest) -> Empty:
+    """An event of a script's own, to every webhook of its experiment that hears of such."""
+    told = body.data
+    if len(told.title) > LONGEST_TITLE or len(told.description) > LONGEST_DESCRIPTION:
+        raise InvalidInput(
+            f"data.title may have {LONGEST_TITLE} characters and data.description {LONGEST_DESCRIPTION}: shorten them"
+        )
+    level = LogLevel.INFO if told.level is LogLevel.UNSPECIFIED else told.level
+    words = level.value.removeprefix("LOG_LEVEL_")
+    async with master.db.transaction() as conn:
+        owner = await webhook_events.owner_of(conn, body.experiment_id)
+        caller.may_change(owner, f"experiment {body.experiment_id}")
+        await webhook_events.custom(conn, body.experiment_id, body.trial_id, told.title, told.description, words)
+    return Empty()
+
+
+@routes.get("/api/v1/webhooks/signing-key", "GetWebhookSigningKey", allow=Allow.ADMIN)
+async def get_webhook_signing_key(master: MasterDep, response: Response) -> GetWebhookSigningKeyResponse:
+    """What receivers check signatures with."""
+    response.headers["Cache-Control"] = "no-store"
+    return GetWebhookSigningKeyResponse(signing_key=signing_key(master.settings.webhooks, master.cluster.secret))
+
+
+@routes.get("/api/v1/webhooks/{webhook_id}", "GetWebhook", allow=Allow.USER)
+async def get_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> WebhookResponse:
+    """One webhook."""
+    async with master.db.snapshot() as conn:
+        return WebhookResponse(webhook=_message(await webhooks.get(conn, webhook_id), caller))
+
+
+@routes.patch("/api/v1/webhooks/{webhook_id}", "PatchWebhook", allow=Allow.USER)
+async def patch_webhook(
+    master: MasterDep, caller: CallerDep, webhook_id: int, body: PatchWebhookRequest
+) -> WebhookResponse:
+    """Send to another address, also what waits already."""
+    check_url(body.url)
+    await _may_change(master, caller, webhook_id)
+    async with master.db.transaction() as conn:
+        await webhooks.set_url(conn, webhook_id, body.url)
+        return WebhookResponse(webhook=_message(await webhooks.get(conn, webhook_id), caller))
+
+
+@routes.delete("/api/v1/webhooks/{webhook_id}", "DeleteWebhook", allow=Allow.USER)
+async def delete_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> Empty:
+    """Delete a webhook, and what waits for it."""
+    await _may_change(master, caller, webhook_id)
+    async with master.db.transaction() as conn:
+        await webhooks.delete(conn, webhook_id)
+    return Empty()
+
+
+@routes.post("/api/v1/webhooks/{webhook_id}/test", "TestWebhook", allow=Allow.USER)
+async def test_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> TestWebhookResponse:
+    """Send it a message at once, once, and tell how that ended."""
+    webhook = await _may_change(master, caller, webhook_id)
+    sender = Sender(master.settings.webhooks, master.cluster.secret)
+    now = int(time.time())
+    outcome = await sender.send(webhook.url, webhook.kind, trial_event(str(uuid.uuid4()), now), now)
+    done = outcome.status is not None and 200 <= outcome.status < 300
+    return TestWebhookResponse(completed=done, outcome=outcome.words)
+
+
+@routes.get("/api/v1/webhooks/{webhook_id}/deliveries", "GetWebhookDeliveries", allow=Allow.USER)
+async def get_webhook_deliveries(
+    master: MasterDep, caller: CallerDep, window: WindowDep, webhook_id: int
+) -> GetWebhookDeliveriesResponse:
+    """What was sent, what waits, and what was given up and why; the newest first."""
+    await _may_change(master, caller, webhook_id)
+    async with master.db.snapshot() as conn:
+        page, pagination = window.of(await webhooks.count_deliveries(conn, webhook_id))
+        found = await webhooks.deliveries(conn, webhook_id, page)
+    shown = [
+        Delivery(
+            id=one.id,
+            event_id=one.event_id,
+            event_type=str(one.event.get("event_type", "")),
+            state=one.state,
+            attempts=one.attempts,
+            outcome=one.outcome,
+            created_at=one.created_at,
+            ended_at=one.ended_at,
+        )
+        for one in found
+    ]
+    return GetWebhookDeliveriesResponse(deliveries=shown, pagination=pagination)
+
+
+async def _may_change(master: Master, caller: Caller, webhook_id: int) -> webhooks.Webhook:
+    async with master.db.snapshot() as conn:
+        webhook = await webhooks.get(conn, webhook_id)
+    caller.may_change(webhook.workspace_owner_id, _whose(webhook.workspace_id))
+    return webhook
+
+
+def _whose(workspace_id: int | None) -> str:
+    return "a webhook of all workspaces" if workspace_id is None else f"a webhook of workspace {workspace_id}"
+
+
+def _checked(body: Webhook) -> webhooks.Webhook:
+    """What was asked for, as it is stored. Raises InvalidInput, Unsupported."""
+    check_url(body.url)
+    if not body.name.strip() or len(body.name) > LONGEST_NAME:
+        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters")
+    if body.webhook_type is WebhookType.UNSPECIFIED:
+        raise InvalidInput("webhookType must be WEBHOOK_TYPE_DEFAULT or WEBHOOK_TYPE_SLACK")
+    if not body.triggers:
+        raise InvalidInput("triggers is empty: say what it is to be told of")
+    # Before there were modes, every webhook was of its workspace.
+    mode = WebhookMode.WORKSPACE if body.mode is WebhookMode.UNSPECIFIED else body.mode
+    return webhooks.Webhook(
+        name=body.name.strip(),
+        url=body.url,
+        kind=body.webhook_type.value.removeprefix("WEBHOOK_TYPE_"),
+        mode=mode.value.removeprefix("WEBHOOK_MODE_"),
+        workspace_id=body.workspace_id or None,
+        triggers=tuple(_trigger(one) for one in body.triggers),
+    )
+
+
+def _trigger(asked: Trigger) -> webhooks.Trigger:
+    kind = asked.trigger_type
+    if kind is TriggerType.EXPERIMENT_STATE_CHANGE:
+        state = str(asked.condition.get("state", "")).removeprefix("STATE_")
+        possible = [one.value for one in STATES]
+        if state not in possible:
+            raise InvalidInput(f"triggers.condition.state is {state[:40]!r}: one of {', '.join(possible)} is possible")
+        return webhooks.Trigger("EXPERIMENT_STATE_CHANGE", {"state": state})
+    if kind is TriggerType.TASK_LOG:
+        regex = asked.condition.get("regex")
+        if not isinstance(regex, str) or not 0 < len(regex) <= LONGEST_PATTERN:
+            raise InvalidInput(f"triggers.condition.regex must be a pattern of 1 to {LONGEST_PATTERN} characters")
+        wrong = check_pattern(regex)
+        if wrong is not None:
+            raise InvalidInput(f"triggers.condition.regex cannot be used: {wrong}")
+        return webhooks.Trigger("TASK_LOG", {"regex": regex})
+    if kind is TriggerType.CUSTOM:
+        return webhooks.Trigger("CUSTOM")
+    if kind is TriggerType.METRIC_THRESHOLD_EXCEEDED:
+        raise Unsupported("metrics trigger nothing here: send an event from the script, with core_context.alert()")
+    raise InvalidInput("triggers.triggerType is missing: say what the webhook is to be told of")
+
+
+def _message(webhook: webhooks.Webhook, caller: Caller) -> Webhook:
+    owner = webhook.workspace_owner_id
+    may_see = caller.is_admin or (owner is not None and caller.person.id == owner)
+    triggers = [
+        Trigger(
+            id=one.id,
+            webhook_id=webhook.id,
+            trigger_type=TriggerType(f"TRIGGER_TYPE_{one.kind}"),
+            condition=_document(one),
+        )
+        for one in webhook.triggers
+    ]
+    return Webhook(
+        id=webhook.id,
+        name=webhook.name,
+        url=webhook.url if may_see else _host_of(webhook.url),
+        webhook_type=WebhookType(f"WEBHOOK_TYPE_{webhook.kind}"),
+        mode=WebhookMode(f"WEBHOOK_MODE_{webhook.mode}"),
+        triggers=triggers,
+        workspace_id=webhook.workspace_id,
+    )
+
+
+def _document(trigger: webhooks.Trigger) -> Document:
+    return dict(trigger.condition)
+
+
+def _host_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}/********"

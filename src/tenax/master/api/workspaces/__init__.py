@@ -1,0 +1,1 @@
+"""Workspaces and the projects in them."""

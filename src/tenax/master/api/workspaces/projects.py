@@ -1,0 +1,205 @@
+"""Projects: made, changed, moved, archived, deleted, and their notes. Lists of them are a workspace's.
+
+Rules it keeps: everyone sees every project and may make one and file experiments in it; its owner, its workspace's and
+administrators change it; the immutable one changes only in its notes; what is archived takes nothing new.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import Query
+
+from tenax.errors import InvalidInput, NotNow
+from tenax.jsonvalue import JsonObject
+from tenax.master.access.authorization import Allow, Caller
+from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.routing import Routes
+from tenax.master.api.workspaces.messages import (
+    DeleteResponse,
+    GetProjectsByUserActivityResponse,
+    MoveProjectRequest,
+    Note,
+    PatchProject,
+    PostProjectRequest,
+    ProjectNotesResponse,
+    ProjectResponse,
+    PutProjectNotesRequest,
+)
+from tenax.master.api.workspaces.routes import checked_name, project_message
+from tenax.master.context import Master
+from tenax.master.store.users import settings as user_settings
+from tenax.master.store.workspaces import lists as project_lists
+from tenax.master.store.workspaces import projects
+from tenax.master.store.workspaces import removal as workspace_removal
+from tenax.master.store.workspaces import rows as workspaces
+from tenax.master.store.workspaces.projects import HeldProject
+from tenax.master.store.workspaces.removal import Folder
+from tenax.wire.message import Empty
+
+routes = Routes("Projects")
+
+#: Projects that are given when no number is asked for, and at most.
+_RECENT, _MOST_RECENT = 5, 100
+_KEY = re.compile(r"[A-Za-z0-9]{1,5}")
+
+
+@routes.get("/api/v1/user/projects/activity", "GetProjectsByUserActivity", allow=Allow.USER)
+async def get_recent(
+    master: MasterDep, caller: CallerDep, limit: Annotated[int, Query()] = 0
+) -> GetProjectsByUserActivityResponse:
+    """What the caller looked at last, the newest first."""
+    if limit < 0:
+        raise InvalidInput(f"limit is {limit}: it must not be negative")
+    most = min(limit or _RECENT, _MOST_RECENT)
+    async with master.db.connection() as conn:
+        ids = await user_settings.recent_projects(conn, caller.person.id, most)
+        found = await project_lists.views(conn, ids)
+    return GetProjectsByUserActivityResponse(projects=[project_message(view) for view in found])
+
+
+@routes.get("/api/v1/projects/key/{key}", "GetProjectByKey", allow=Allow.USER)
+async def get_by_key(master: MasterDep, key: str) -> ProjectResponse:
+    """One project, by its key."""
+    async with master.db.connection() as conn:
+        view = await project_lists.get(conn, await projects.id_of_key(conn, key))
+    return ProjectResponse(project=project_message(view))
+
+
+@routes.get("/api/v1/projects/{project_id}", "GetProject", allow=Allow.USER)
+async def get_project(master: MasterDep, project_id: int) -> ProjectResponse:
+    """One project."""
+    async with master.db.connection() as conn:
+        view = await project_lists.get(conn, project_id)
+    return ProjectResponse(project=project_message(view))
+
+
+@routes.post("/api/v1/workspaces/{workspace_id}/projects", "PostProject", allow=Allow.USER)
+async def post_project(
+    master: MasterDep, caller: CallerDep, workspace_id: int, body: PostProjectRequest
+) -> ProjectResponse:
+    """Make a project in a workspace."""
+    name = checked_name(body.name, "project")
+    key = _key(body.key) if body.key else None
+    async with master.db.transaction() as conn:
+        await workspaces.hold(conn, workspace_id)
+        new = await projects.create(conn, workspace_id, name, body.description, key, caller.person.id)
+        view = await project_lists.get(conn, new)
+    return ProjectResponse(project=project_message(view))
+
+
+@routes.patch("/api/v1/projects/{project_id}", "PatchProject", allow=Allow.USER)
+async def patch_project(master: MasterDep, caller: CallerDep, project_id: int, body: PatchProject) -> ProjectResponse:
+    """Change what is given; the rest stays."""
+    name = None if body.name is None else checked_name(body.name, "project")
+    key = None if body.key is None else _key(body.key)
+    async with master.db.transaction() as conn:
+        project = await projects.lock(conn, project_id)
+        _check_may_change(caller, project)
+        project.check_editable()
+        await projects.edit(conn, project, name, body.description, key)
+        view = await project_lists.get(conn, project_id)
+    return ProjectResponse(project=project_message(view))
+
+
+@routes.delete("/api/v1/projects/{project_id}", "DeleteProject", allow=Allow.USER)
+async def delete_project(master: MasterDep, caller: CallerDep, project_id: int) -> DeleteResponse:
+    """Delete it with its experiments; in the background where there are any."""
+    async with master.db.transaction() as conn:
+        project = await projects.lock(conn, project_id)
+        _check_may_change(caller, project)
+        if project.immutable:
+            raise NotNow(f"{project.called} is immutable and cannot be deleted")
+        completed = await workspace_removal.ask(
+            conn, Folder(project_id=project_id), project.called, caller.person.username
+        )
+    return DeleteResponse(completed=completed)
+
+
+@routes.post("/api/v1/projects/{project_id}/archive", "ArchiveProject", allow=Allow.USER)
+async def archive(master: MasterDep, caller: CallerDep, project_id: int) -> Empty:
+    """Nothing is filed in it any more, and it does not change."""
+    return await _archive(master, caller, project_id, True)
+
+
+@routes.post("/api/v1/projects/{project_id}/unarchive", "UnarchiveProject", allow=Allow.USER)
+async def unarchive(master: MasterDep, caller: CallerDep, project_id: int) -> Empty:
+    """As it was before."""
+    return await _archive(master, caller, project_id, False)
+
+
+@routes.post("/api/v1/projects/{project_id}/move", "MoveProject", allow=Allow.USER)
+async def move(master: MasterDep, caller: CallerDep, project_id: int, body: MoveProjectRequest) -> Empty:
+    """Into another workspace, with all that is filed in it."""
+    if not body.destination_workspace_id:
+        raise InvalidInput("destinationWorkspaceId is missing: name the workspace that it is to move to")
+    async with master.db.transaction() as conn:
+        # Whoever deletes a workspace locks it before its projects: both ends first.
+        here = (await projects.get(conn, project_id)).workspace_id
+        for workspace_id in sorted({here, body.destination_workspace_id}):
+            await workspaces.hold(conn, workspace_id)
+        project = await projects.lock(conn, project_id)
+        _check_may_change(caller, project)
+        project.check_editable()
+        await projects.move(conn, project, body.destination_workspace_id)
+    return Empty()
+
+
+@routes.post("/api/v1/projects/{project_id}/notes", "AddProjectNote", allow=Allow.USER)
+async def add_note(master: MasterDep, caller: CallerDep, project_id: int, body: Note) -> ProjectNotesResponse:
+    """Put a note behind the others."""
+    async with master.db.transaction() as conn:
+        await _notable(master, caller, await projects.lock(conn, project_id))
+        stored = await projects.add_note(conn, project_id, _note(body))
+    return _notes(stored)
+
+
+@routes.put("/api/v1/projects/{project_id}/notes", "PutProjectNotes", allow=Allow.USER)
+async def put_notes(
+    master: MasterDep, caller: CallerDep, project_id: int, body: PutProjectNotesRequest
+) -> ProjectNotesResponse:
+    """Replace all notes."""
+    async with master.db.transaction() as conn:
+        await _notable(master, caller, await projects.lock(conn, project_id))
+        stored = await projects.set_notes(conn, project_id, [_note(note) for note in body.notes])
+    return _notes(stored)
+
+
+async def _archive(master: Master, caller: Caller, project_id: int, archived: bool) -> Empty:
+    async with master.db.transaction() as conn:
+        project = await projects.lock(conn, project_id)
+        _check_may_change(caller, project)
+        if project.immutable:
+            raise NotNow(f"{project.called} is immutable and cannot be archived")
+        if "DELETING" in (project.state, project.workspace_state):
+            raise NotNow(f"{project.called} is being deleted")
+        if project.archived and not project.archived_itself:
+            raise NotNow(f"{project.called} is archived with its workspace: unarchive that")
+        await projects.set_archived(conn, project_id, archived)
+    return Empty()
+
+
+async def _notable(master: Master, caller: Caller, project: HeldProject) -> None:
+    _check_may_change(caller, project)
+    project.check_open()
+
+
+def _check_may_change(caller: Caller, project: HeldProject) -> None:
+    """Raises Forbidden unless the caller owns it or its workspace, or is an administrator."""
+    if caller.person.id != project.workspace_owner_id:
+        caller.may_change(project.owner_id, project.called)
+
+
+def _key(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise InvalidInput(f"the key {key!r} will not do: a key is one to five letters and digits, such as VIS or NLP2")
+    return key.upper()
+
+
+def _note(note: Note) -> JsonObject:
+    return {"name": note.name, "contents": note.contents}
+
+
+def _notes(stored: list[JsonObject]) -> ProjectNotesResponse:
+    return ProjectNotesResponse(notes=[Note.model_validate(note) for note in stored])

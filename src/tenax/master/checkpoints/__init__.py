@@ -1,0 +1,1 @@
+"""Checkpoint files: as archives, and removed, here or by a task."""

@@ -1,0 +1,243 @@
+"""A checkpoint as one archive, piece by piece: tar, tar compressed with gzip, or zip. Blocking: read it in a thread.
+
+Nothing is opened through a link. A link that stays inside the checkpoint is packed as a link, another one is left out.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import posixpath
+import stat
+import tarfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from enum import Enum
+from typing import IO, cast
+
+from tenax.errors import InvalidInput
+from tenax.master.checkpoints.files import Place, opened_checkpoint
+
+_PIECE = 1 << 20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Form(str, Enum):
+    """What is asked for, and answered."""
+
+    TAR = "application/x-tar"
+    TGZ = "application/gzip"
+    ZIP = "application/zip"
+
+    @property
+    def suffix(self) -> str:
+        return {Form.TAR: "tar", Form.TGZ: "tar.gz", Form.ZIP: "zip"}[self]
+
+
+#: Other names of the same.
+_NAMES = {"application/x-gtar": Form.TAR, "application/x-gzip": Form.TGZ, "application/x-zip-compressed": Form.ZIP}
+
+
+class NotAcceptable(InvalidInput):
+    """The checkpoint cannot be sent in that form: accept application/x-tar, application/gzip or application/zip."""
+
+
+def form_of(accept: str) -> Form:
+    """The form that an ``Accept`` header likes best; a tar archive where any will do. Raises NotAcceptable."""
+    best: tuple[float, Form] | None = None
+    for part in accept.split(",") if accept.strip() else ["*/*"]:
+        name, *parameters = (each.strip().lower() for each in part.split(";"))
+        form = _NAMES.get(name) or next((each for each in Form if each.value == name), None)
+        if name in ("*/*", "application/*"):
+            form = Form.TAR
+        weight = _weight(parameters)
+        if form is not None and weight > 0 and (best is None or weight > best[0]):
+            best = weight, form
+    if best is None:
+        raise NotAcceptable
+    return best[1]
+
+
+def _weight(parameters: list[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+def packed(place: Place, checkpoint: str, form: Form) -> Iterator[bytes]:
+    """The archive. Raises NotFound, NotNow before the first piece, OSError when a file cannot be read."""
+    with opened_checkpoint(place, checkpoint) as folder:
+        outbox = _Outbox()
+        with closing(_packer(outbox, form)) as packer:
+            yield from _fill(folder, packer, outbox)
+        yield outbox.take()
+
+
+class _Packer:
+    """Takes entries one by one."""
+
+    def folder(self, path: str, status: os.stat_result) -> None:
+        raise NotImplementedError
+
+    def link(self, path: str, status: os.stat_result, target: str) -> None:
+        raise NotImplementedError
+
+    def file(self, path: str, status: os.stat_result, content: IO[bytes]) -> Iterator[None]:
+        """Stops now and then, so that what is packed can be sent."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class _Tar(_Packer):
+    def __init__(self, outbox: _Outbox, *, compressed: bool) -> None:
+        stream = cast(IO[bytes], outbox)
+        # A low level: checkpoints hardly shrink, and whoever downloads waits.
+        self._zipped = gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=1) if compressed else None
+        self._tar = tarfile.open(  # noqa: SIM115 - closed by `close`
+            fileobj=self._zipped or stream, mode="w|", format=tarfile.PAX_FORMAT
+        )
+
+    def folder(self, path: str, status: os.stat_result) -> None:
+        self._tar.addfile(self._entry(path, status, tarfile.DIRTYPE))
+
+    def link(self, path: str, status: os.stat_result, target: str) -> None:
+        entry = self._entry(path, status, tarfile.SYMTYPE)
+        entry.linkname = target
+        self._tar.addfile(entry)
+
+    def file(self, path: str, status: os.stat_result, content: IO[bytes]) -> Iterator[None]:
+        entry = self._entry(path, status, tarfile.REGTYPE)
+        entry.size = status.st_size
+        feed = _Feed(content, status.st_size)
+        self._tar.addfile(entry)
+        # What follows the header, in pieces; `addfile` with a file would not stop in between.
+        target = self._tar.fileobj
+        assert target is not None
+        for piece in feed:
+            target.write(piece)
+            yield
+        padding = -status.st_size % tarfile.BLOCKSIZE
+        target.write(b"\0" * padding)
+        self._tar.offset += status.st_size + padding
+        yield
+
+    def close(self) -> None:
+        self._tar.close()
+        if self._zipped is not None:
+            self._zipped.close()
+
+    def _entry(self, path: str, status: os.stat_result, kind: bytes) -> tarfile.TarInfo:
+        entry = tarfile.TarInfo(path)
+        entry.type, entry.mode, entry.mtime = kind, stat.S_IMODE(status.st_mode) & 0o777, int(status.st_mtime)
+        return entry
+
+
+class _Zip(_Packer):
+    def __init__(self, outbox: _Outbox) -> None:
+        self._zip = zipfile.ZipFile(cast(IO[bytes], outbox), "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+
+    def folder(self, path: str, status: os.stat_result) -> None:
+        self._zip.writestr(self._entry(path + "/", status, stat.S_IFDIR), b"")
+
+    def link(self, path: str, status: os.stat_result, target: str) -> None:
+        self._zip.writestr(self._entry(path, status, stat.S_IFLNK), target)
+
+    def file(self, path: str, status: os.stat_result, content: IO[bytes]) -> Iterator[None]:
+        with self._zip.open(self._entry(path, status, stat.S_IFREG), "w", force_zip64=True) as target:
+            for piece in _Feed(content, status.st_size):
+                target.write(piece)
+                yield
+
+    def close(self) -> None:
+        self._zip.close()
+
+    def _entry(self, path: str, status: os.stat_result, kind: int) -> zipfile.ZipInfo:
+        # The format knows no year before 1980.
+        moment = max(time.gmtime(status.st_mtime)[:6], (1980, 1, 1, 0, 0, 0))
+        entry = zipfile.ZipInfo(path, moment)
+        entry.external_attr = (kind | stat.S_IMODE(status.st_mode) & 0o777) << 16
+        entry.compress_type = zipfile.ZIP_DEFLATED if kind == stat.S_IFREG else zipfile.ZIP_STORED
+        return entry
+
+
+def _packer(outbox: _Outbox, form: Form) -> _Packer:
+    return _Zip(outbox) if form is Form.ZIP else _Tar(outbox, compressed=form is Form.TGZ)
+
+
+def _fill(folder: int, packer: _Packer, outbox: _Outbox) -> Iterator[bytes]:
+    for base, folders, files, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+        folders.sort()
+        prefix = "" if base == "." else base.removeprefix("./") + "/"
+        for name in sorted(folders + files):
+            for _ in _add(packer, prefix + name, name, descriptor):
+                if outbox.size >= _PIECE:
+                    yield outbox.take()
+
+
+def _add(packer: _Packer, path: str, name: str, parent: int) -> Iterator[None]:
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        packer.folder(path, status)
+    elif stat.S_ISLNK(status.st_mode):
+        target = os.readlink(name, dir_fd=parent)
+        if _stays_inside(path, target):
+            packer.link(path, status, target)
+    elif stat.S_ISREG(status.st_mode):
+        with open(os.open(name, _READ, dir_fd=parent), "rb", buffering=0) as content:
+            yield from packer.file(path, os.fstat(content.fileno()), content)
+    yield
+
+
+def _stays_inside(path: str, target: str) -> bool:
+    if target.startswith("/"):
+        return False
+    return not posixpath.normpath(posixpath.join(posixpath.dirname(path), target)).startswith("..")
+
+
+class _Feed:
+    """Exactly so many bytes of a file. Raises OSError if there are fewer: it was changed meanwhile."""
+
+    def __init__(self, content: IO[bytes], size: int) -> None:
+        self._content, self._left = content, size
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self._left:
+            piece = self._content.read(min(_PIECE, self._left))
+            if not piece:
+                raise OSError(errno.EIO, "a file of the checkpoint was cut off while it was read")
+            self._left -= len(piece)
+            yield piece
+
+
+class _Outbox(io.RawIOBase):
+    """What was written and not yet taken."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self.size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        piece = bytes(data)  # type: ignore[call-overload]
+        self._pieces.append(piece)
+        self.size += len(piece)
+        return len(piece)
+
+    def take(self) -> bytes:
+        taken = b"".join(self._pieces)
+        self._pieces.clear()
+        self.size = 0
+        return taken

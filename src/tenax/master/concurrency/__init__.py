@@ -1,0 +1,1 @@
+"""Work that many share: the bounded pool of threads, and single flight."""

@@ -1,0 +1,49 @@
+"""Setting an experiment aside that a loop cannot handle: its story told, its trials ended, the loop free again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from tenax.lifecycle.allocation import AllocationState
+from tenax.lifecycle.container import Want
+from tenax.lifecycle.experiment import ENDED, ExperimentEvent
+from tenax.lifecycle.trial import ExitReason, TrialState, Verdict
+from tenax.master.allocations import events as allocation_events
+from tenax.master.loops.loop import Desk
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.trials import rows as trials
+
+log = structlog.get_logger("tenax.loops")
+
+
+def setting_aside(desk: Desk, loop: str) -> Callable[[str, str], Awaitable[None]]:
+    """For `each`: takes the experiment's number and the story."""
+
+    async def set_aside(name: str, story: str) -> None:
+        try:
+            await _set_aside(desk, int(name), f"an error of the platform in {loop}: {story}")
+        except Exception:
+            log.exception("this experiment could not even be set aside", loop=loop, experiment=name)
+
+    return set_aside
+
+
+async def _set_aside(desk: Desk, experiment_id: int, reason: str) -> None:
+    async with desk.transaction() as conn:
+        experiment = await experiments.lock(conn, experiment_id)
+        if experiment.state in ENDED:
+            return
+        for live in await trials.live(conn, experiment_id):
+            trial = await trials.lock(conn, live.trial_id)
+            verdict = Verdict(TrialState.ERROR, trial.restarts, reason, ExitReason.ERRORED)
+            await trials.conclude(conn, trial, verdict, experiment.state)
+            if live.allocation is None:
+                continue
+            if live.allocation.state is AllocationState.PENDING:
+                await allocations.withdraw(conn, live.allocation.allocation_id, reason)
+            else:
+                await allocation_events.end_members(conn, live.allocation.allocation_id, Want.KILL)
+        await experiments.happen(conn, experiment, ExperimentEvent.BROKEN, reason)

@@ -1,0 +1,1 @@
+"""What the master says and counts about itself."""

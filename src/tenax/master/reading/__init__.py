@@ -1,0 +1,1 @@
+"""Reading metrics and output back: charts, searches, streams."""

@@ -1,0 +1,194 @@
+"""Which lines a reader wants, and how they look. Works on unpacked chunks; for a thread.
+
+Rules:
+- Text is found without regard to case; a pattern is RE2's (no backtracking: no pattern can hang the master).
+- A pattern is tried on the whole chunk at once; lines are looked at one by one only where that could differ.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import re2
+
+from tenax.errors import InvalidInput
+from tenax.master.store.logs.packing import columns_of
+from tenax.master.store.logs.rows import Span
+from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Line, Origin
+
+Places: TypeAlias = npt.NDArray[np.int64]
+_LINE_FEED = 10
+#: Anchors of the whole text, and flags that are switched off.
+_WHOLE_TEXT = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Empty: no restriction. Times are microseconds since 1970, both ends included."""
+
+    allocation_ids: frozenset[str] = frozenset()
+    agent_ids: frozenset[str] = frozenset()
+    container_ids: frozenset[str] = frozenset()
+    ranks: frozenset[int] = frozenset()
+    #: Numbers of `LEVELS`.
+    levels: frozenset[int] = frozenset()
+    sources: frozenset[str] = frozenset()
+    stdtypes: frozenset[str] = frozenset()
+    after_us: int | None = None
+    before_us: int | None = None
+    text: str = ""
+    #: ``text`` is a pattern.
+    regex: bool = False
+    pattern: Pattern | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.regex and self.text:
+            object.__setattr__(self, "pattern", Pattern(self.text))
+
+    def may_match(self, span: Span) -> bool:
+        """Whether it is worth unpacking; by what is known of the chunk as a whole."""
+        chunk = span.chunk
+        if self.levels and not any(chunk.levels >> level & 1 for level in self.levels):
+            return False
+        if self.after_us is not None and chunk.last_at_us < self.after_us:
+            return False
+        if self.before_us is not None and chunk.first_at_us > self.before_us:
+            return False
+        return any(self.wants(origin) for origin in chunk.origins)
+
+    def wants(self, origin: Origin) -> bool:
+        """Whether lines of that speaker may be wanted."""
+        return (
+            (not self.allocation_ids or origin.allocation_id in self.allocation_ids)
+            and (not self.agent_ids or origin.agent_id in self.agent_ids)
+            and (not self.container_ids or origin.container_id in self.container_ids)
+            and (not self.sources or origin.source in self.sources)
+            and (not self.stdtypes or origin.stdtype in self.stdtypes)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A line with its number in the task and who spoke."""
+
+    number: int
+    line: Line
+    origin: Origin
+
+
+def search(
+    span: Span, filters: Filters, after: int, before: int, most: int | None = None, *, descending: bool = False
+) -> list[Found]:
+    """At most ``most`` wanted lines of a chunk with numbers after ``after`` and before ``before``, in order."""
+    if not filters.may_match(span):
+        return []
+    first = span.first_line
+    places = _by_columns(span, filters, np.arange(max(0, after + 1 - first), min(span.chunk.lines, before - first)))
+    if not places.size:
+        return []
+    data = zlib.decompress(span.chunk.body)
+    if filters.text:
+        places = places[np.isin(places, _by_text(data, filters), assume_unique=True)]
+    if descending:
+        places = places[::-1]
+    return _found(span, places[:most], data)
+
+
+def _by_columns(span: Span, filters: Filters, places: Places) -> Places:
+    """Those of ``places`` that everything but their text speaks for."""
+    columns = columns_of(span.chunk)
+    wanted = [number for number, origin in enumerate(span.chunk.origins) if filters.wants(origin)]
+    if len(wanted) < len(span.chunk.origins):
+        places = places[np.isin(columns.origin[places], wanted)]
+    if filters.levels:
+        places = places[np.isin(columns.level[places], list(filters.levels))]
+    if filters.ranks:
+        places = places[np.isin(columns.rank[places], list(filters.ranks))]
+    if filters.after_us is not None:
+        places = places[columns.at_us[places] >= filters.after_us]
+    if filters.before_us is not None:
+        places = places[columns.at_us[places] <= filters.before_us]
+    return places
+
+
+def _by_text(data: bytes, filters: Filters) -> list[int]:
+    """Places of lines that the text speaks for."""
+    if filters.pattern is not None:
+        return filters.pattern.lines(data)
+    needle, text = filters.text.lower(), data.decode().lower()
+    if needle not in text:
+        return []
+    return [place for place, line in enumerate(text.split("\n")) if needle in line]
+
+
+def _found(span: Span, places: Places, data: bytes) -> list[Found]:
+    columns = columns_of(span.chunk)
+    texts = data.decode().split("\n")
+    return [
+        Found(span.first_line + place, Line(at_us, texts[place], level, rank, origin), span.chunk.origins[origin])
+        for place, at_us, rank, level, origin in zip(
+            places.tolist(),
+            columns.at_us[places].tolist(),
+            columns.rank[places].tolist(),
+            columns.level[places].tolist(),
+            columns.origin[places].tolist(),
+        )
+    ]
+
+
+def rendered(found: Found) -> str:
+    """``[2022-03-02T02:15:18.299569Z] 0f3c2a1b [rank=0] || INFO: text``: what Determined's client prints."""
+    line = found.line
+    container = found.origin.container_id[:8] or " " * 8
+    rank = f" [rank={line.rank}]" if line.rank != NO_RANK else ""
+    level = f"{LEVELS[line.level]}: " if line.level else ""
+    return f"[{timestamp(line.at_us)}] {container}{rank} || {level}{line.text}\n"
+
+
+def timestamp(at_us: int) -> str:
+    """RFC 3339 with microseconds, in UTC."""
+    return f"{_second(at_us // 1_000_000)}.{at_us % 1_000_000:06d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second(at: int) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).replace(tzinfo=None).isoformat()
+
+
+class Pattern:
+    """A regular expression of RE2, for many lines at once. Raises InvalidInput."""
+
+    def __init__(self, text: str) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            self._line = re2.compile(text, options=options)
+            # On the whole chunk ^ and $ stand at every line.
+            self._chunk = re2.compile(f"(?m){text}", options=options)
+        except re2.error as error:
+            why = error.args[0]
+            told = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+            raise InvalidInput(f"{text!r} is not a regular expression of RE2: {told}") from None
+        # Anchors of the whole text mean a line's ends; what matches nothing at all matches everywhere.
+        self._apart = bool(_WHOLE_TEXT.search(text)) or self._line.search("") is not None
+
+    def lines(self, data: bytes) -> list[int]:
+        """Places of the lines that match."""
+        if not self._apart:
+            ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LINE_FEED)
+            starts = []
+            for match in self._chunk.finditer(data):
+                if b"\n" in data[match.start() : match.end()]:
+                    break
+                starts.append(match.start())
+            else:
+                return np.unique(np.searchsorted(ends, starts)).tolist() if starts else []
+        # A match over several lines may hide others: look at each line.
+        return [place for place, line in enumerate(data.split(b"\n")) if self._line.search(line) is not None]

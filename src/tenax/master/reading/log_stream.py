@@ -1,0 +1,197 @@
+"""Reading output for many at once: those who ask for the same at the same moment get one answer.
+
+Rules: nobody gets an answer that was looked up before they asked, or a wake-up that came in between would be lost; one
+who goes away takes the answer from nobody else.
+
+Reading output: from one end or the other, filtered, as long as the task goes on if asked to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from tenax.master.concurrency.threads import Threads
+from tenax.master.reading.log_search import Filters, Found, search
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.wakeups import Listener, Subscription
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.logs.rows import Place, Span
+
+Answer = TypeVar("Answer")
+
+
+class LogReads:
+    """Looks into the database. For one event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        #: By what is asked; those that have not looked yet.
+        self._gathering: dict[Hashable, asyncio.Future[object]] = {}
+
+    async def place_of(self, task_id: str) -> Place:
+        """Raises NotFound, TryAgain."""
+        async with self._database.connection() as conn:
+            return await logs.place_of(conn, task_id)
+
+    async def still_speaks_s(self, task_id: str) -> float | None:
+        """As `tenax.master.store.logs.rows.still_speaks_s`. Raises TryAgain."""
+
+        async def look() -> float | None:
+            async with self._database.connection() as conn:
+                return await logs.still_speaks_s(conn, task_id)
+
+        return await self._shared(("ended", task_id), look)
+
+    async def spans(self, place: Place, after: int, before: int, *, descending: bool, limit: int) -> list[Span]:
+        """As `tenax.master.store.logs.rows.spans`; the list is everyone's. Raises TryAgain."""
+
+        async def look() -> list[Span]:
+            async with self._database.connection() as conn:
+                return await logs.spans(conn, place, after=after, before=before, descending=descending, limit=limit)
+
+        return await self._shared(("spans", place.task_id, after, before, descending, limit), look)
+
+    async def _shared(self, key: Hashable, look: Callable[[], Awaitable[Answer]]) -> Answer:
+        flight = self._gathering.get(key)
+        if flight is None:
+            flight = asyncio.ensure_future(cast("Awaitable[object]", self._look(key, look)))
+            self._gathering[key] = flight
+        return cast(Answer, await asyncio.shield(flight))
+
+    async def _look(self, key: Hashable, look: Callable[[], Awaitable[Answer]]) -> Answer:
+        # Whoever was woken in the same moment asks before this goes on.
+        await asyncio.sleep(0)
+        del self._gathering[key]
+        return await look()
+
+
+T = TypeVar("T")
+
+#: Chunks that are looked through at a time, at first (a page needs few) and at most.
+_FIRST, _MOST = 2, 8
+_BEYOND = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a reader asks for."""
+
+    filters: Filters
+    #: None: all of them.
+    limit: int | None = None
+    follow: bool = False
+    descending: bool = False
+
+
+async def read(
+    reads: LogReads, listener: Listener, threads: Threads, task_id: str, wanted: Wanted, stop: asyncio.Event
+) -> AsyncIterator[list[Found]]:
+    """Lines of a task, some at a time; with ``follow`` until the task ends or ``stop`` is set. Raises NotFound."""
+    reader = _Reader(reads, threads, await reads.place_of(task_id), wanted)
+    if not wanted.follow or wanted.descending:
+        async for found in reader.rest():
+            yield found
+        return
+    with listener.subscribe("logs", task_id) as ear:
+        async for found in _follow(reads, reader, ear, stop):
+            yield found
+
+
+async def until_end(
+    reads: LogReads,
+    listener: Listener,
+    task_id: str,
+    stop: asyncio.Event,
+    look: Callable[[], Awaitable[T]],
+    *,
+    follow: bool,
+) -> AsyncIterator[T]:
+    """What ``look`` gives; with ``follow`` again after whatever the task says, until it ends or ``stop`` is set."""
+    if not follow:
+        yield await look()
+        return
+    with listener.subscribe("logs", task_id) as ear:
+        while not stop.is_set():
+            # Looked up before looking: what was written before the end is seen after it.
+            left_s = await reads.still_speaks_s(task_id)
+            yield await look()
+            if left_s is not None and left_s <= 0:
+                return
+            await _either(ear, stop, left_s)
+
+
+async def _follow(
+    reads: LogReads, reader: _Reader, ear: Subscription, stop: asyncio.Event
+) -> AsyncIterator[list[Found]]:
+    while not stop.is_set():
+        # Looked up before reading: what was written before the end is read after it.
+        left_s = await reads.still_speaks_s(reader.place.task_id)
+        async for found in reader.rest():
+            yield found
+        if reader.is_done or (left_s is not None and left_s <= 0):
+            return
+        await _either(ear, stop, left_s)
+
+
+async def _either(ear: Subscription, stop: asyncio.Event, seconds: float | None) -> None:
+    waits = [
+        asyncio.ensure_future(ear.wait() if seconds is None else ear.wait(seconds)),
+        asyncio.ensure_future(stop.wait()),
+    ]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+
+
+class _Reader:
+    """Where a reader is."""
+
+    def __init__(self, reads: LogReads, threads: Threads, place: Place, wanted: Wanted) -> None:
+        self.place = place
+        self._reads = reads
+        self._threads = threads
+        self._wanted = wanted
+        self._after = -1
+        self._before = _BEYOND
+        self._left = wanted.limit
+        self._at_once = _FIRST
+
+    @property
+    def is_done(self) -> bool:
+        """All that was asked for has been given."""
+        return self._left == 0
+
+    async def rest(self) -> AsyncIterator[list[Found]]:
+        """The wanted lines from here to what is the end now."""
+        while not self.is_done:
+            found = await self._reads.spans(
+                self.place, self._after, self._before, descending=self._wanted.descending, limit=self._at_once
+            )
+            if not found:
+                return
+            self._at_once = min(2 * self._at_once, _MOST)
+            lines = await self._threads.run(self._search, found)
+            last = found[-1]
+            if self._wanted.descending:
+                self._before = last.first_line
+            else:
+                self._after = last.first_line + last.chunk.lines - 1
+            if self._left is not None:
+                self._left -= len(lines)
+            if lines:
+                yield lines
+
+    def _search(self, spans: list[Span]) -> list[Found]:
+        found: list[Found] = []
+        for span in spans:
+            most = None if self._left is None else self._left - len(found)
+            if most != 0:
+                down = self._wanted.descending
+                found += search(span, self._wanted.filters, self._after, self._before, most, descending=down)
+        return found

@@ -1,0 +1,1 @@
+"""Rows of agents and their slots."""

@@ -1,0 +1,142 @@
+-- name: join
+insert into agents (agent_id, pool, credential_hash, revision)
+values ($1, $2, $3, coalesce((select revision + 1 from removed_agents where agent_id = $1), 1))
+on conflict (agent_id) do update set credential_hash = excluded.credential_hash, pool = excluded.pool, version = agents.version + 1
+returning agent_id;
+
+-- name: by_credential
+select agent_id, pool, state from agents where credential_hash = $1;
+
+-- name: open_session
+update agents set session = session + 1 where agent_id = $1 returning session, revision;
+
+-- name: standing
+select session, revision, (select generation from cluster) as generation from agents where agent_id = $1;
+
+-- name: is_connected
+select connected and last_seen_at > now() - interval '30 seconds' from agent_presence where agent_id = $1;
+
+-- name: raise_revision
+-- Locked in order: an update alone takes its rows as they come.
+with ordered as (select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update)
+update agents set revision = revision + 1 from ordered where agents.agent_id = ordered.agent_id
+returning agents.agent_id;
+
+-- name: known_containers
+-- What is gone is not known any more.
+select container_id from containers where agent_id = $1 and container_id = any($2::text[]) and gone_at is null;
+
+-- name: put_slot
+insert into agent_slots (agent_id, slot_id, kind, name, uuid) values ($1, $2, $3, $4, $5)
+on conflict (agent_id, slot_id) do update set kind = excluded.kind, name = excluded.name, uuid = excluded.uuid, present = true;
+
+-- name: drop_slots
+update agent_slots set present = false where agent_id = $1 and not slot_id = any($2::integer[]) and present;
+
+-- name: put_presence
+insert into agent_presence (agent_id, connected, hostname, address, runtime, agent_version, foreign_containers)
+values ($1, true, $2, $3, $4, $5, $6)
+on conflict (agent_id) do update
+set connected = true, last_seen_at = now(), hostname = excluded.hostname, address = excluded.address,
+    runtime = excluded.runtime, agent_version = excluded.agent_version, foreign_containers = excluded.foreign_containers;
+
+-- name: heard
+-- The agent's row is held, so that a newer connection waits for this transaction or this one sees the newer connection;
+-- and held first, as by whoever opens one.
+-- Noted twice in a second at most.
+with current as (select agent_id from agents where agent_id = $1 and session = $2 for share),
+noted as (
+    update agent_presence p set last_seen_at = now(), connected = true
+    from current
+    where p.agent_id = current.agent_id and (not p.connected or p.last_seen_at < now() - interval '0.5 seconds'))
+select agent_id from current;
+
+-- name: left
+-- Only the newest connection can say that the agent has left.
+update agent_presence p set connected = false, last_seen_at = now()
+from agents a where a.agent_id = $1 and p.agent_id = a.agent_id and a.session = $2;
+
+-- name: set_state
+update agents set state = $2, version = version + 1, revision = revision + 1 where agent_id = $1 returning agent_id;
+
+-- name: for_scheduling
+select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected,
+       coalesce((select json_agg(json_build_object('id', s.slot_id, 'kind', s.kind) order by s.slot_id)
+                 from agent_slots s where s.agent_id = a.agent_id and s.present and s.enabled), '[]'::json) as slots
+from agents a left join agent_presence p on p.agent_id = a.agent_id
+order by a.agent_id;
+
+-- name: silent
+-- Agents that hold containers and were not heard of for $1 seconds; $2: seconds for which this master has listened.
+select distinct a.agent_id
+from agents a join agent_presence p on p.agent_id = a.agent_id
+join containers c on c.agent_id = a.agent_id and c.state <> 'TERMINATED'
+where p.last_seen_at < now() - make_interval(secs => $1) and $2::float8 >= $1::float8;
+
+-- name: is_silent
+select clock_timestamp() > last_seen_at + make_interval(secs => $2) from agent_presence where agent_id = $1;
+
+-- name: live_containers
+select container_id from containers where agent_id = $1 and state <> 'TERMINATED' order by allocation_id, rank;
+
+-- name: hold
+-- The agent's row, so that a placement there waits for what is decided now, or is seen by it.
+select agent_id from agents where agent_id = $1 for no key update;
+
+-- name: set_slot
+update agent_slots set enabled = $3, draining = $4 where agent_id = $1 and slot_id = $2 and present returning slot_id;
+
+-- name: turned_out
+-- Attempts with a live member on what was turned off at once: on an agent, or on a slot. Of one agent, or of all.
+select distinct on (c.allocation_id) c.allocation_id, c.agent_id, a.state = 'DISABLED' as whole, s.slot_id
+from containers c
+join agents a on a.agent_id = c.agent_id
+join allocations x on x.allocation_id = c.allocation_id and x.state not in ('PENDING', 'TERMINATED')
+left join agent_slots s on s.agent_id = c.agent_id and s.slot_id = any(c.slots) and not s.enabled and not s.draining
+where c.gone_at is null and c.state <> 'TERMINATED' and c.want = 'RUN' and (a.state = 'DISABLED' or s.slot_id is not null)
+  and (x.preemption_deadline is null or x.preemption_deadline > now())
+  and ($1::text is null or c.agent_id = $1)
+order by c.allocation_id, c.rank;
+
+-- name: closed
+-- Whether anything that a placement has just taken was turned off, or is not there any more.
+select exists (select 1 from unnest($1::text[]) as told (agent_id)
+               where not exists (select 1 from agents a where a.agent_id = told.agent_id and a.state = 'ENABLED'))
+    or exists (select 1 from containers c join slots_in_use u on u.container_id = c.container_id
+               join agent_slots s on s.agent_id = u.agent_id and s.slot_id = u.slot_id
+               where c.allocation_id = $2 and not s.enabled);
+
+-- name: agent_standing
+select coalesce(p.connected and p.last_seen_at > now() - interval '30 seconds', false) as connected,
+       (select count(*) from containers c where c.agent_id = a.agent_id and c.state <> 'TERMINATED')::int as live
+from agents a left join agent_presence p on p.agent_id = a.agent_id
+where a.agent_id = $1;
+
+-- name: forget_containers
+update containers set gone_at = now(), version = version + 1 where agent_id = $1 and gone_at is null and state = 'TERMINATED';
+
+-- name: forget_slots
+delete from slots_in_use where agent_id = $1;
+
+-- name: remove
+with gone as (delete from agents where agent_id = $1 returning agent_id, revision)
+insert into removed_agents (agent_id, revision) select agent_id, revision from gone
+on conflict (agent_id) do update set revision = greatest(removed_agents.revision, excluded.revision), removed_at = now();
+
+-- name: views
+select a.agent_id, a.pool, a.state, a.created_at, coalesce(p.connected, false) as connected, p.last_seen_at,
+       coalesce(p.hostname, '') as hostname, coalesce(p.address, '') as address, coalesce(p.runtime, '') as runtime,
+       coalesce(p.agent_version, '') as agent_version, coalesce(p.foreign_containers, '[]'::jsonb) as foreign_containers
+from agents a left join agent_presence p on p.agent_id = a.agent_id
+where $1::text is null or a.agent_id = $1;
+
+-- name: slots
+select s.agent_id, s.slot_id, s.kind, s.name, s.uuid, s.enabled, s.draining, u.container_id
+from agent_slots s left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
+where s.present and ($1::text is null or s.agent_id = $1)
+order by s.agent_id, s.slot_id;
+
+-- name: containers
+select container_id, allocation_id, agent_id, slots, state from containers
+where gone_at is null and ($1::text is null or agent_id = $1)
+order by allocation_id, rank;

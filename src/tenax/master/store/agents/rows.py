@@ -1,0 +1,203 @@
+"""Rows of agents: identity, slots, the revision of what they should run; and when they were last heard of.
+
+Rules: a credential is kept as its hash; writes of a connection that is not the agent's newest change nothing.
+
+Agents and slots turned on and off, and agents that are removed for good.
+
+Rules: what is turned off takes nothing new from the moment that this is committed, whatever was planned before; what
+runs on what is turned off at once is turned out, by the same deadline as any other attempt; an agent is removed only
+while it is not connected, and when nothing there counts as running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from asyncpg import Connection
+from asyncpg.exceptions import ForeignKeyViolationError
+
+from tenax.errors import AlreadyExists, NotFound, NotNow, Stale
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.wire.agents import Hello
+
+Q = load("agents")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An agent, as its credential names it."""
+
+    agent_id: str
+    pool: str
+    state: str
+
+
+async def join(conn: Connection, agent_id: str, pool: str, credential_hash: bytes) -> None:
+    """Bind a credential to an agent id. Raises AlreadyExists while another connection of that name is open."""
+    if await conn.fetchval(Q.is_connected, agent_id):
+        raise AlreadyExists(
+            f"an agent named {agent_id!r} is connected already: give this one another name (--agent-id), "
+            "or stop the other first"
+        )
+    await conn.execute(Q.join, agent_id, pool, credential_hash)
+
+
+async def by_credential(conn: Connection, credential_hash: bytes) -> Known | None:
+    """The agent that this credential was given to."""
+    row = await conn.fetchrow(Q.by_credential, credential_hash)
+    return None if row is None else Known(row["agent_id"], row["pool"], row["state"])
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an agent stands in the database; numbers are -1 for an agent that is not there."""
+
+    #: Of its newest connection.
+    session: int
+    #: Of what it should run.
+    revision: int
+    #: Of the cluster.
+    generation: int
+
+
+async def open_session(conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]) -> Standing:
+    """A new connection, from now on the only one that counts; its slots and presence as it says. Raises NotFound."""
+    row = await conn.fetchrow(Q.open_session, agent_id)
+    if row is None:
+        raise NotFound(f"there is no agent {agent_id}")
+    for slot in hello.slots:
+        await conn.execute(Q.put_slot, agent_id, slot.id, slot.kind, slot.name, slot.uuid)
+    await conn.execute(Q.drop_slots, agent_id, [slot.id for slot in hello.slots])
+    await conn.execute(Q.put_presence, agent_id, hello.hostname, address, hello.runtime, hello.agent_version, foreign)
+    await notify(conn, "agent", agent_id)
+    await notify(conn, "scheduling", "")
+    return await standing(conn, agent_id)
+
+
+async def standing(conn: Connection, agent_id: str) -> Standing:
+    """Its newest connection and what it should run."""
+    row = await conn.fetchrow(Q.standing, agent_id)
+    return Standing(-1, -1, -1) if row is None else Standing(row["session"], row["revision"], row["generation"])
+
+
+async def known_containers(conn: Connection, agent_id: str, container_ids: list[str]) -> set[str]:
+    """Those of these containers that the database has as this agent's."""
+    return {row["container_id"] for row in await conn.fetch(Q.known_containers, agent_id, container_ids)}
+
+
+async def heard(conn: Connection, agent_id: str, session: int) -> bool:
+    """It was heard of just now, on this connection; False, and nothing noted, if that is not its newest.
+
+    Locks the agent's row, which comes last: at the end of a transaction.
+    """
+    return await conn.fetchval(Q.heard, agent_id, session) is not None
+
+
+async def left(conn: Connection, agent_id: str, session: int) -> None:
+    """Its connection has ended."""
+    await conn.execute(Q.left, agent_id, session)
+    await notify(conn, "scheduling", "")
+
+
+async def set_state(conn: Connection, agent_id: str, state: str) -> None:
+    """Whether it takes work: ENABLED, DRAINING (what runs may end), DISABLED. Raises NotFound."""
+    if await conn.fetchval(Q.set_state, agent_id, state) is None:
+        raise NotFound(f"there is no agent {agent_id!r}")
+    await notify(conn, "agent", agent_id)
+    await notify(conn, "scheduling", "")
+
+
+async def wanted(conn: Connection, agent_id: str) -> list[JsonObject]:
+    """A row for each container of an agent that is not gone."""
+    return [dict(row) for row in await conn.fetch(_WANTED, agent_id)]
+
+
+async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[str]:
+    """Agents with live containers, not heard of for ``wait_s`` while someone listened for ``listening_s``."""
+    return [row["agent_id"] for row in await conn.fetch(Q.silent, wait_s, listening_s)]
+
+
+async def is_silent(conn: Connection, agent_id: str, wait_s: float) -> bool:
+    """Whether it was not heard of for ``wait_s`` up to now."""
+    return bool(await conn.fetchval(Q.is_silent, agent_id, wait_s))
+
+
+async def live_containers(conn: Connection, agent_id: str) -> list[str]:
+    """Containers of an agent that have not ended."""
+    return [row["container_id"] for row in await conn.fetch(Q.live_containers, agent_id)]
+
+
+_WANTED = load("allocations").wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What speaks against removing an agent."""
+
+    connected: bool
+    #: Containers there that count as running.
+    live: int
+
+
+async def set_agent(conn: Connection, agent_id: str, state: str) -> None:
+    """ENABLED, DRAINING (what runs may end), DISABLED (what runs is turned out). Raises NotFound."""
+    await set_state(conn, agent_id, state)
+    await notify(conn, "deadline", "")
+
+
+async def set_slot(conn: Connection, agent_id: str, slot_id: int, *, enabled: bool, draining: bool = False) -> None:
+    """Whether new work may use a slot, and whether what runs on it may end by itself. Raises NotFound."""
+    await conn.fetchval(Q.hold, agent_id)
+    if await conn.fetchval(Q.set_slot, agent_id, slot_id, enabled, draining) is None:
+        raise NotFound(f"agent {agent_id!r} has no slot {slot_id}")
+    await notify(conn, "scheduling", "")
+    await notify(conn, "deadline", "")
+
+
+async def turn_out(conn: Connection, agent_id: str | None = None) -> None:
+    """Let the time of every attempt be over that runs on what was turned off at once; of one agent, or of all."""
+    for row in await conn.fetch(Q.turned_out, agent_id):
+        what = f"agent {row['agent_id']}" if row["whole"] else f"slot {row['slot_id']} of agent {row['agent_id']}"
+        await allocations.ask_to_leave(conn, row["allocation_id"], f"{what} was disabled", 0.0)
+
+
+async def check_open(conn: Connection, allocation_id: str, agent_ids: Iterable[str]) -> None:
+    """Raises Stale where an attempt was placed on what was turned off, or removed, meanwhile.
+
+    After the revision of these agents was raised: from then on nobody else turns them off.
+    """
+    if await conn.fetchval(Q.closed, sorted(set(agent_ids)), allocation_id):
+        raise Stale
+
+
+async def presence(conn: Connection, agent_id: str) -> Presence:
+    """Raises NotFound."""
+    row = await conn.fetchrow(Q.agent_standing, agent_id)
+    if row is None:
+        raise NotFound(f"there is no agent {agent_id!r}")
+    return Presence(row["connected"], row["live"])
+
+
+async def remove(conn: Connection, agent_id: str) -> None:
+    """Forget an agent and its slots; its containers have ended, and nothing of them is waited for any more.
+
+    Raises NotFound, NotNow (it is connected again), Stale (something was placed there meanwhile).
+    """
+    await conn.execute(Q.forget_containers, agent_id)
+    await conn.execute(Q.forget_slots, agent_id)
+    await conn.fetchval(Q.hold, agent_id)
+    now = await presence(conn, agent_id)
+    if now.connected:
+        raise NotNow(f"agent {agent_id!r} is connected: stop it on its machine first")
+    if now.live:
+        raise Stale
+    try:
+        await conn.execute(Q.remove, agent_id)
+    except ForeignKeyViolationError as error:
+        raise Stale from error
+    for kind in ("scheduling", "deletion", "experiment"):
+        await notify(conn, kind, "")

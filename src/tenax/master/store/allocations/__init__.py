@@ -1,0 +1,1 @@
+"""Rows of allocations, their containers, and where their members meet."""

@@ -1,0 +1,249 @@
+-- name: request
+-- The clock, not the transaction's time: what is asked for together is served in the order of asking. Agents that a log
+-- policy has excluded for the trial are blocked.
+insert into allocations (allocation_id, task_id, run_id, slots, preemptible, single_node, requested_at, blocked_agents)
+values ($1, $2, $3, $4, $5, $6, clock_timestamp(), array(
+    select distinct m.agent_id
+    from tasks k join log_matches m on m.trial_id = k.trial_id and m.action = 'EXCLUDE_NODE' and m.agent_id <> ''
+    where k.task_id = $2 order by m.agent_id));
+
+-- name: lock
+select allocation_id, task_id, run_id, state, version, preemption, preemption_reason, ready_at is not null as ready
+from allocations where allocation_id = $1 for no key update;
+
+-- name: owner_of_container
+-- One that is gone is not known any more: an agent that still has something of it is told to remove that.
+select c.allocation_id, a.task_id, t.trial_id, tr.experiment_id
+from containers c
+join allocations a on a.allocation_id = c.allocation_id
+join tasks t on t.task_id = a.task_id
+left join trials tr on tr.id = t.trial_id
+where c.container_id = $1 and c.gone_at is null and ($2::text is null or c.agent_id = $2);
+
+-- name: owner
+select a.task_id, t.trial_id, tr.experiment_id
+from allocations a
+join tasks t on t.task_id = a.task_id
+left join trials tr on tr.id = t.trial_id
+where a.allocation_id = $1;
+
+-- name: set_state
+update allocations
+set state = $3, exit_reason = $4, version = version + 1,
+    ready_at = case when $5 then coalesce(ready_at, now()) else ready_at end,
+    ended_at = case when $3 = 'TERMINATED' then now() end
+where allocation_id = $1 and version = $2
+returning version;
+
+-- name: withdraw
+update allocations set state = 'TERMINATED', exit_reason = $2, ended_at = now(), version = version + 1
+where allocation_id = $1 and state = 'PENDING'
+returning task_id;
+
+-- name: ask_to_leave
+-- Asked again, the shorter time and the first reason hold.
+update allocations
+set preemption = case preemption when 'NONE' then 'REQUESTED' else preemption end,
+    preemption_reason = case preemption_reason when '' then $2 else preemption_reason end,
+    preemption_deadline = now() + make_interval(secs => $3), version = version + 1
+where allocation_id = $1 and state not in ('PENDING', 'TERMINATED')
+  and (preemption = 'NONE' or preemption_deadline is null or preemption_deadline > now() + make_interval(secs => $3))
+returning allocation_id;
+
+-- name: time_to_leave
+-- Seconds that the task of an attempt may take to save and leave: none before it is ready, for there is nothing to save
+-- then; else what its configuration says, or what is usual for one of a trial ($2) or of a launched task ($3).
+select case when a.ready_at is null then 0
+            else coalesce((coalesce(d.config, t.spec -> 'config') ->> 'preemption_timeout')::float8,
+                          case when t.trial_id is null then $3::float8 else $2::float8 end) end::float8
+from allocations a
+join tasks t on t.task_id = a.task_id
+left join trials tr on tr.id = t.trial_id
+left join experiment_documents d on d.experiment_id = tr.experiment_id
+where a.allocation_id = $1;
+
+-- name: acknowledge
+-- A task that leaves without having been asked has all the time it wants.
+update allocations set preemption = 'ACKNOWLEDGED', version = version + 1
+where allocation_id = $1 and preemption <> 'ACKNOWLEDGED' and state <> 'TERMINATED'
+returning allocation_id;
+
+-- name: set_ready
+update allocations set ready_at = coalesce(ready_at, now()), waiting_since = null, version = version + 1
+where allocation_id = $1 and (ready_at is null or waiting_since is not null) and state <> 'TERMINATED'
+returning allocation_id;
+
+-- name: set_waiting
+update allocations set waiting_since = now(), version = version + 1
+where allocation_id = $1 and waiting_since is null and state <> 'TERMINATED'
+returning allocation_id;
+
+-- name: set_proxy_address
+update allocations set proxy_address = $2, version = version + 1
+where allocation_id = $1 and proxy_address <> $2 and state <> 'TERMINATED'
+returning allocation_id;
+
+-- name: overdue
+select allocation_id from allocations
+where state not in ('PENDING', 'TERMINATED') and preemption_deadline < now()
+  and exists (select 1 from containers c where c.allocation_id = allocations.allocation_id
+              and c.state <> 'TERMINATED' and c.want = 'RUN');
+
+-- name: next_deadline
+-- Seconds until the next deadline that has not passed; what is overdue is looked at in any pass.
+select extract(epoch from min(preemption_deadline) - now())::float8 from allocations
+where state not in ('PENDING', 'TERMINATED') and preemption_deadline > now()
+  and exists (select 1 from containers c where c.allocation_id = allocations.allocation_id
+              and c.state <> 'TERMINATED' and c.want = 'RUN');
+
+-- name: place
+-- What it waited for is over.
+with over as (delete from allocation_waits where allocation_id = $1)
+update allocations set state = 'ASSIGNED', assigned_at = now(), version = version + 1
+where allocation_id = $1 and state = 'PENDING'
+returning run_id, task_id;
+
+-- name: put_credentials
+-- Its own, and a session as its owner.
+with owner as (
+    select j.owner_id
+    from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
+    where a.allocation_id = $3),
+token as (
+    insert into allocation_tokens (token_hash, allocation_id, user_id) select $1, $3, owner_id from owner
+    on conflict do nothing)
+insert into user_sessions (user_id, token_hash, allocation_id, expires_at)
+select owner_id, $2, $3, 'infinity' from owner
+on conflict do nothing;
+
+-- name: drop_task_session
+delete from user_sessions where allocation_id = $1;
+
+-- name: open_requests
+select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.preemption,
+       extract(epoch from a.requested_at)::float8 as requested_at,
+       j.job_id, j.pool, j.priority, j.queue_position, j.weight, j.max_slots,
+       tr.run_id as trial_run_id
+from allocations a
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+left join trials tr on tr.id = t.trial_id
+where a.state <> 'TERMINATED';
+
+-- name: placements
+-- Containers that still hold slots or an auxiliary place, whatever became of their allocation.
+select c.container_id, c.allocation_id, c.agent_id, c.slots, c.want, c.state
+from containers c
+where c.gone_at is null
+order by c.allocation_id, c.rank;
+
+-- name: any_waits
+select exists (select 1 from allocations where state = 'PENDING') or exists (select 1 from allocation_waits);
+
+-- name: waits
+select allocation_id, reason from allocation_waits;
+
+-- name: put_waits
+-- Of those that still wait: another transaction may have placed or withdrawn one meanwhile.
+insert into allocation_waits (allocation_id, reason)
+select told.allocation_id, told.reason
+from unnest($1::text[], $2::text[]) as told (allocation_id, reason)
+join allocations a on a.allocation_id = told.allocation_id and a.state = 'PENDING'
+on conflict (allocation_id) do update set reason = excluded.reason;
+
+-- name: drop_wait
+delete from allocation_waits where allocation_id = any($1::text[]);
+
+-- name: lock_members
+select container_id, agent_id, rank, slots, state, want, version, exit, daemon from containers
+where allocation_id = $1 order by rank for no key update;
+
+-- name: create
+-- With the slots that it holds from now on.
+with made as (
+    insert into containers (container_id, allocation_id, rank, agent_id, slots) values ($1, $2, $3, $4, $5)
+    returning container_id, agent_id, slots)
+insert into slots_in_use (agent_id, slot_id, container_id) select agent_id, unnest(slots), container_id from made;
+
+-- name: container_set_state
+update containers
+set state = $3, want = $4, exit = $5, daemon = $7, address = case when $6 = '' then address else $6 end, version = version + 1,
+    started_at = case when $3 = 'RUNNING' then coalesce(started_at, now()) else started_at end,
+    ended_at = case when $3 = 'TERMINATED' then coalesce(ended_at, now()) end
+where container_id = $1 and version = $2
+returning version;
+
+-- name: gone
+with gone as (
+    update containers set gone_at = now(), version = version + 1
+    where container_id = $1 and agent_id = $2 and gone_at is null and state = 'TERMINATED'
+    returning container_id),
+freed as (delete from slots_in_use u using gone where u.container_id = gone.container_id)
+select container_id from gone;
+
+-- name: wanted
+-- All containers of an agent that are not gone, with what their specification is made of.
+select c.container_id, c.allocation_id, c.rank, c.slots, c.want, c.state,
+       a.task_id, a.run_id, t.kind as task_kind, t.spec, j.pool,
+       (select count(*) from containers m where m.allocation_id = c.allocation_id)::int as members,
+       tr.id as trial_id, tr.experiment_id, tr.hparams, tr.seed as trial_seed, tr.warm_start_checkpoint,
+       d.config, coalesce(d.context_hash, l.context_hash) as context_hash,
+       u.id as owner_id, u.username,
+       coalesce(w.agent_uid, u.agent_uid) as agent_uid, coalesce(w.agent_gid, u.agent_gid) as agent_gid,
+       coalesce(w.agent_user, u.agent_user) as agent_user,
+       coalesce((select s.kind from agent_slots s where s.agent_id = c.agent_id and s.slot_id = c.slots[1]), 'cpu') as device_kind,
+       ck.uuid as latest_checkpoint, coalesce(ck.steps_completed, 0) as steps_completed
+from containers c
+join allocations a on a.allocation_id = c.allocation_id
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+left join launched_tasks l on l.task_id = t.task_id
+left join trials tr on tr.id = t.trial_id
+left join experiment_documents d on d.experiment_id = tr.experiment_id
+left join experiments e on e.id = tr.experiment_id
+left join projects p on p.id = e.project_id
+left join workspaces w on w.id = coalesce(p.workspace_id, l.workspace_id)
+left join users u on u.id = j.owner_id
+left join lateral (
+    select uuid, steps_completed from checkpoints k
+    where k.trial_id = tr.id and k.state = 'COMPLETED' and not k.superseded and not k.doomed
+    order by steps_completed desc, reported_at desc limit 1) ck on true
+where c.agent_id = $1 and c.gone_at is null
+order by c.container_id;
+
+-- name: arrive
+insert into rendezvous_members (container_id, allocation_id)
+select container_id, allocation_id from containers where container_id = $1 and allocation_id = $2
+on conflict (container_id) do nothing;
+
+-- name: members
+select c.container_id, c.rank, c.agent_id, c.state, c.address, cardinality(c.slots) as slots, c.exit ->> 'reason' as exit_reason,
+       m.container_id is not null as arrived, a.state as allocation_state, a.exit_reason as allocation_reason
+from containers c
+join allocations a on a.allocation_id = c.allocation_id
+left join rendezvous_members m on m.container_id = c.container_id
+where c.allocation_id = $1
+order by c.rank;
+
+-- name: lock_allocation
+-- Those who gather come one after the other, so that the order of their arrival is the same for all.
+select state from allocations where allocation_id = $1 for no key update;
+
+-- name: bring
+insert into all_gathers (allocation_id, request_uuid, num_peers, data, arrived_at)
+values ($1, $2, $3, $4, clock_timestamp())
+on conflict (allocation_id, request_uuid) do nothing;
+
+-- name: gathered
+select request_uuid, num_peers, data from all_gathers where allocation_id = $1 order by arrived_at, request_uuid;
+
+-- name: signal
+select a.preemption, a.state from allocations a where a.allocation_id = $1;
+
+-- name: is_member
+select exists (select 1 from containers where container_id = $2 and allocation_id = $1);
+
+-- name: put_accelerators
+insert into allocation_accelerators (container_id, allocation_id, data)
+select container_id, allocation_id, $3 from containers where container_id = $2 and allocation_id = $1
+on conflict (container_id) do update set data = excluded.data, reported_at = now();

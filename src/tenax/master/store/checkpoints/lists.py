@@ -1,0 +1,206 @@
+"""Checkpoints as people see them: with their trial, its configuration, and the metric at their step. Reads only.
+
+What was trained and validated at a checkpoint's step, for many checkpoints at once. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from asyncpg import Connection, Record
+
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.paging import Page
+from tenax.master.store.database.queries import load
+from tenax.master.store.metrics import series
+from tenax.master.store.metrics.series import Group, PackedReports
+
+Q = load("checkpoints")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointView:
+    """One checkpoint, with what it comes from."""
+
+    uuid: str
+    task_id: str
+    allocation_id: str | None
+    trial_id: int | None
+    storage_id: int | None
+    state: str
+    superseded: bool
+    steps_completed: int
+    metadata: JsonObject
+    resources: dict[str, int]
+    size_bytes: int
+    reported_at: datetime
+    experiment_id: int | None
+    owner_id: int | None
+    hparams: JsonObject | None
+    #: Of its experiment, with its secrets.
+    config: JsonObject | None
+    #: Where it is, as reported; None: as the experiment says.
+    storage: JsonObject | None
+    #: The searcher's metric at its step.
+    metric: float | None
+    #: What is known of the validation at its step.
+    metrics: JsonObject | None
+    #: Why its files are being deleted; None: they are not.
+    going: str | None
+    #: Why that did not work the last time; empty: nothing failed.
+    going_failure: str | None
+    #: What was trained at its step; None: nothing was reported there, or it was not looked for.
+    trained: JsonObject | None = None
+
+
+#: What a list may be ordered by.
+ORDERS: Mapping[str, str] = {
+    "uuid": "c.uuid",
+    "trial_id": "c.trial_id",
+    "steps": "c.steps_completed",
+    "reported_at": "c.reported_at",
+    "state": "c.state",
+    # What is not a number ranks behind all numbers, in both directions.
+    "metric": "nullif(nullif(nullif(v.metric, 'NaN'), 'Infinity'), '-Infinity')",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFilter:
+    """Which checkpoints to list; None: no matter."""
+
+    experiment_id: int | None = None
+    trial_id: int | None = None
+    states: tuple[str, ...] | None = None
+    uuids: tuple[str, ...] | None = None
+
+
+async def count(conn: Connection, wanted: CheckpointFilter) -> int:
+    """How many match."""
+    text = f"select count(*) from checkpoints c left join trials t on t.id = c.trial_id {Q.matching}"
+    total: int = await conn.fetchval(text, *_parameters(wanted))
+    return total
+
+
+async def page(
+    conn: Connection, wanted: CheckpointFilter, window: Page, *, order: str = "reported_at", descending: bool = False
+) -> list[CheckpointView]:
+    """A page of those that match."""
+    direction = "desc" if descending else "asc"
+    text = (
+        f"{Q.columns} {Q.sources} {Q.matching} order by {ORDERS[order]} {direction} nulls last, "
+        f"c.uuid {direction} limit $5 offset $6"
+    )
+    rows = await conn.fetch(text, *_parameters(wanted), window.limit, window.offset)
+    return [CheckpointView(**row) for row in rows]
+
+
+async def get(conn: Connection, uuid: str) -> CheckpointView:
+    """Raises NotFound."""
+    return (await get_all(conn, [uuid]))[0]
+
+
+async def get_all(conn: Connection, uuids: list[str]) -> list[CheckpointView]:
+    """These, in their order. Raises NotFound."""
+    found = {view.uuid: view for view in await page(conn, CheckpointFilter(uuids=tuple(uuids)), Page())}
+    missing = next((uuid for uuid in uuids if uuid not in found), None)
+    if missing is not None:
+        raise NotFound(f"there is no checkpoint {missing}")
+    return [found[uuid] for uuid in uuids]
+
+
+async def needed_by(conn: Connection, uuid: str) -> int | None:
+    """A live trial that would resume from it, or that started from it; None: no trial does."""
+    trial: int | None = await conn.fetchval(Q.needed_by, uuid)
+    return trial
+
+
+def _parameters(wanted: CheckpointFilter) -> tuple[object, ...]:
+    return (
+        wanted.experiment_id,
+        wanted.trial_id,
+        None if wanted.states is None else list(wanted.states),
+        None if wanted.uuids is None else list(wanted.uuids),
+    )
+
+
+_TRAINING, _VALIDATION = "training", "validation"
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What was reported at a step: metric -> value; None: nothing was."""
+
+    training: JsonObject | None = None
+    validation: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSteps:
+    """What is stored around some steps. Unpacking takes a while: `reports` is for a thread."""
+
+    #: (trial, step)
+    wanted: Collection[tuple[int, int]] = ()
+    groups: tuple[PackedReports, ...] = field(default=())
+
+    def reports(self) -> Mapping[tuple[int, int], Reports]:
+        """(trial, step) -> what was reported there and is visible; nothing for a step without a report."""
+        found: dict[tuple[int, int], dict[str, JsonObject]] = {}
+        for packed in self.groups:
+            for report in packed.reports():
+                if report.step is not None and (report.trial_id, report.step) in self.wanted:
+                    found.setdefault((report.trial_id, report.step), {})[report.group] = report.metrics
+        return {place: Reports(of.get(_TRAINING), of.get(_VALIDATION)) for place, of in found.items()}
+
+
+async def at_steps(conn: Connection, wanted: Collection[tuple[int, int]]) -> PackedSteps:
+    """What is stored around these steps of trials: (trial, step)."""
+    trials = sorted({trial_id for trial_id, _ in wanted})
+    groups = [one for one in await series.groups_of(conn, trials) if one.name in (_TRAINING, _VALIDATION)]
+    if not groups:
+        return PackedSteps()
+    steps: dict[int, list[int]] = defaultdict(list)
+    for trial_id, step in sorted(wanted):
+        steps[trial_id].append(step)
+    tails = _by_group(await conn.fetch(Q.tail, *_columns([_key(group) for group in groups])))
+    sealed = [(*_key(group), step) for group in groups if group.sealed_ord for step in steps[group.trial_id]]
+    found = await conn.fetch(Q.blocks, *_columns(sealed)) if sealed else []
+    blocks = _by_group(found)
+    chunks: dict[tuple[int, str, int], list[Record]] = defaultdict(list)
+    places = [(row["month"], row["trial_id"], row["grp"], row["first_ord"]) for row in found]
+    for row in await conn.fetch(Q.chunks, *_columns(places)) if places else []:
+        chunks[row["trial_id"], row["grp"], row["first_ord"]].append(row)
+    return PackedSteps(
+        frozenset(wanted),
+        tuple(
+            PackedReports(
+                group,
+                tails[_place(group)],
+                [(row, chunks[row["trial_id"], row["grp"], row["first_ord"]]) for row in blocks[_place(group)]],
+            )
+            for group in groups
+        ),
+    )
+
+
+def _key(group: Group) -> tuple[int, int, str]:
+    return group.month, group.trial_id, group.name
+
+
+def _place(group: Group) -> tuple[int, str]:
+    return group.trial_id, group.name
+
+
+def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
+    return [list(column) for column in zip(*rows)]
+
+
+def _by_group(rows: Sequence[Record]) -> dict[tuple[int, str], list[Record]]:
+    found: dict[tuple[int, str], list[Record]] = defaultdict(list)
+    for row in rows:
+        found[row["trial_id"], row["grp"]].append(row)
+    return found

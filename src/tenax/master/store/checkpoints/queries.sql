@@ -1,0 +1,389 @@
+-- name: upsert
+-- A run is superseded when its trial has a newer one. A repeated report changes nothing but what it says itself; what
+-- was deleted meanwhile, or is another task's, stays as it is.
+insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, storage_id, state, superseded,
+                         steps_completed, metadata, resources, size_bytes)
+values ($1, $2, $3, $4, $5, $6, $7,
+        coalesce((select run_id from trials where id = $4) > $5, false),
+        $8, $9, $10, $11)
+on conflict (uuid) do update
+set state = excluded.state, steps_completed = excluded.steps_completed, metadata = excluded.metadata,
+    resources = excluded.resources, size_bytes = excluded.size_bytes, storage_id = excluded.storage_id,
+    version = checkpoints.version + 1
+where checkpoints.task_id = excluded.task_id and checkpoints.state in ('ACTIVE', 'COMPLETED', 'ERROR')
+returning uuid;
+
+-- name: get
+select * from checkpoints where uuid = $1;
+
+-- name: lock
+select * from checkpoints where uuid = $1 for no key update;
+
+-- name: latest
+select * from checkpoints
+where trial_id = $1 and state = 'COMPLETED' and not superseded and not doomed
+order by steps_completed desc, reported_at desc
+limit 1;
+
+-- name: of_trial
+select * from checkpoints where trial_id = $1 order by steps_completed desc, reported_at desc, uuid;
+
+-- name: of_experiment
+select c.* from checkpoints c join trials t on t.id = c.trial_id
+where t.experiment_id = $1
+order by c.trial_id, c.steps_completed desc, c.reported_at desc, c.uuid;
+
+-- name: set_files
+update checkpoints set state = $2, resources = $3, size_bytes = $4, version = version + 1 where uuid = $1 returning *;
+
+-- name: set_metadata
+update checkpoints set metadata = $2, version = version + 1 where uuid = $1 returning *;
+
+-- name: trials_using
+select distinct trial_id from trial_sources
+where checkpoint_uuid = $1 and ($2::text is null or kind = $2) order by trial_id;
+
+-- name: known_storage
+select id from storage_backends where config = $1;
+
+-- name: storage_backend
+-- Made by somebody else meanwhile: the update that changes nothing makes an existing row come back.
+insert into storage_backends (config) values ($1)
+on conflict (config) do update set config = excluded.config
+returning id;
+
+-- name: storage_of
+select config from storage_backends where id = $1;
+
+-- name: registered
+-- Which of these checkpoints are registered, each with one version that names it.
+select distinct on (v.checkpoint_uuid) v.checkpoint_uuid as uuid, m.name as model, v.version
+from model_versions v join models m on m.id = v.model_id
+where v.checkpoint_uuid = any($1::text[])
+order by v.checkpoint_uuid, m.id, v.version;
+
+-- name: registered_of_experiment
+select c.uuid, m.name as model, v.version
+from trials t
+join checkpoints c on c.trial_id = t.id
+join model_versions v on v.checkpoint_uuid = c.uuid
+join models m on m.id = v.model_id
+where t.experiment_id = $1
+order by c.uuid, m.id, v.version limit 1;
+
+-- name: mark
+insert into garbage_due as g (experiment_id, asked)
+select id, $2 from experiments where id = $1
+on conflict (experiment_id) do update set stamp = g.stamp + 1, asked = g.asked or excluded.asked;
+
+-- name: mark_by_trial
+insert into garbage_due as g (experiment_id, asked)
+select t.experiment_id, false from trials t
+where t.id = $1
+  and (t.warm_start_checkpoint is not null
+       or exists (select 1 from checkpoints c where c.trial_id = t.id)
+       or exists (select 1 from checkpoint_uploads u where u.task_id = t.task_id))
+on conflict (experiment_id) do update set stamp = g.stamp + 1
+returning experiment_id;
+
+-- name: due
+select experiment_id from garbage_due order by experiment_id limit $1;
+
+-- name: stamp
+select stamp, asked from garbage_due where experiment_id = $1;
+
+-- name: settle
+-- Unless it was marked again meanwhile.
+delete from garbage_due where experiment_id = $1 and stamp = $2;
+
+-- name: policy
+select d.config, e.unmanaged
+from experiments e join experiment_documents d on d.experiment_id = e.id
+where e.id = $1;
+
+-- name: candidates
+-- The metric at its step: as lists of checkpoints show it.
+select c.uuid, c.trial_id, c.steps_completed, c.state, c.superseded, extract(epoch from c.reported_at)::float8 as reported,
+       c.size_bytes,
+       case when (m.best_validation ->> 'step')::bigint = c.steps_completed then m.best_metric
+            else (i.fact ->> 'metric')::float8 end as metric,
+       (select 'trial ' || o.id || ' of experiment ' || o.experiment_id
+        from trials o
+        where o.warm_start_checkpoint = c.uuid and (o.experiment_id <> t.experiment_id or o.state = 'ACTIVE')
+        order by o.id limit 1) as source_of
+from trials t
+join checkpoints c on c.trial_id = t.id
+left join trial_telemetry m on m.trial_id = t.id
+left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
+where t.experiment_id = $1 and c.state in ('COMPLETED', 'PARTIALLY_DELETED') and not c.doomed
+order by c.trial_id, c.steps_completed, c.reported_at, c.uuid;
+
+-- name: live
+-- Trials that have not ended, and how far each has told the searcher's metric.
+select t.id, greatest((m.latest_validation ->> 'step')::bigint,
+                      (select max(i.at_key) from search_inbox i where i.trial_id = t.id and i.kind = 'validation')) as validated_to
+from trials t left join trial_telemetry m on m.trial_id = t.id
+where t.experiment_id = $1 and t.state = 'ACTIVE';
+
+-- name: doom
+-- Also one that a narrower removal waits for: what is asked for last is done.
+with doomed as (
+    update checkpoints set doomed = true, version = version + 1
+    where uuid = any($1::text[]) and state in ('COMPLETED', 'PARTIALLY_DELETED', 'ERROR', 'ACTIVE')
+    returning uuid)
+insert into removals (uuid, checkpoint, reason, globs, retry_at)
+select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)
+from doomed d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
+on conflict (uuid) do update
+set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, afar = false,
+    -- What a task has in hand may be less: what it tells counts no more.
+    task_id = null
+returning uuid;
+
+-- name: announce
+insert into checkpoint_uploads (uuid, task_id, allocation_id, storage_id) values ($1, $2, $3, $4)
+on conflict (uuid) do nothing;
+
+-- name: withdraw
+-- The task itself threw away what it had uploaded.
+delete from checkpoint_uploads u
+where u.uuid = $1 and u.task_id = $2 and not exists (select 1 from removals r where r.upload = u.uuid);
+
+-- name: lock_upload
+-- Held until the report is stored, so that it is not given up meanwhile.
+select collected_at from checkpoint_uploads where uuid = $1 for update;
+
+-- name: is_given_up
+select exists (select 1 from removals where upload = $1);
+
+-- name: drop_upload
+delete from checkpoint_uploads where uuid = $1;
+
+-- name: doom_abandoned
+-- Nobody is left who could complete them: the attempt has ended and nothing of it is on a machine any more. Where an agent
+-- never came back to say so, a week is waited.
+insert into removals (uuid, upload, reason)
+select o.uuid, o.uuid, 'its upload began, and its task ended without reporting it'
+from (
+    select u.uuid
+    from checkpoint_uploads u
+    join allocations a on a.allocation_id = u.allocation_id
+    where u.collected_at is null and a.state = 'TERMINATED'
+      and (a.ended_at < now() - interval '7 days'
+           or not exists (select 1 from containers c where c.allocation_id = a.allocation_id and c.gone_at is null))
+    for update of u skip locked) o
+on conflict do nothing
+returning uuid;
+
+-- name: any_upload
+select exists (select 1 from checkpoint_uploads where collected_at is null);
+
+-- name: doom_uploads
+insert into removals (uuid, upload, reason)
+select uuid, uuid, $2 from checkpoint_uploads where uuid = any($1::text[]) and collected_at is null
+on conflict do nothing;
+
+-- name: any_afar
+select exists (select 1 from removals where (afar and retry_at <= now()) or task_id is not null);
+
+-- name: waiting
+select uuid from removals
+where retry_at <= now() and task_id is null and not afar
+order by retry_at, uuid limit $1;
+
+-- name: next_retry
+select extract(epoch from min(retry_at) - now())::float8 from removals where retry_at > now() and task_id is null;
+
+-- name: lock_checkpoint
+-- Before its removal, as whoever decides one does.
+select 1 from checkpoints where uuid = $1 for no key update;
+
+-- name: begin
+-- From here on it cannot be called off. What has become needed since it was decided is kept.
+with called_off as (
+    delete from removals r
+    where r.uuid = $1 and r.begun_at is null and r.checkpoint is not null
+      and (exists (select 1 from model_versions v where v.checkpoint_uuid = r.checkpoint)
+           or exists (select 1 from trials t where t.warm_start_checkpoint = r.checkpoint and t.state = 'ACTIVE'))
+    returning r.checkpoint),
+kept as (
+    update checkpoints set doomed = false, version = version + 1 where uuid in (select checkpoint from called_off)),
+begun as (
+    update removals set begun_at = coalesce(begun_at, now())
+    where uuid = $1 and task_id is null and uuid not in (select checkpoint from called_off)
+    -- Begun in this transaction.
+    returning uuid, checkpoint, upload, globs, reason, tries, failure, begun_at = now() as fresh)
+select b.*, coalesce(c.task_id, u.task_id) as task_id, t.experiment_id, j.owner_id, d.config, s.config as storage,
+       c.resources
+from begun b
+left join checkpoints c on c.uuid = b.checkpoint
+left join checkpoint_uploads u on u.uuid = b.upload
+left join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
+left join jobs j on j.job_id = k.job_id
+left join trials t on t.id = k.trial_id
+left join experiment_documents d on d.experiment_id = t.experiment_id
+left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id);
+
+-- name: failed
+-- What could not even begin may still be called off.
+update removals
+set tries = tries + 1, failure = $2, retry_at = now() + make_interval(secs => $3),
+    begun_at = case when $4 then null else begun_at end, afar = false, task_id = null
+where uuid = $1;
+
+-- name: finish
+delete from removals where uuid = $1;
+
+-- name: spare
+-- Some of its files were to go, and went.
+update checkpoints set doomed = false, version = version + 1 where uuid = $1 and doomed;
+
+-- name: collected
+update checkpoint_uploads set collected_at = now() where uuid = $1;
+
+-- name: garbage_of_experiment
+-- Removals of an experiment's checkpoints and uploads.
+select r.uuid, r.upload is not null as unreported, r.reason, r.tries, r.failure, r.retry_at, r.asked_at
+from removals r
+left join checkpoints c on c.uuid = r.checkpoint
+left join checkpoint_uploads u on u.uuid = r.upload
+join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
+join trials t on t.id = k.trial_id
+where t.experiment_id = $1
+order by r.asked_at, r.uuid;
+
+-- name: of_checkpoint
+select uuid, false as unreported, reason, tries, failure, retry_at, asked_at from removals where checkpoint = $1;
+
+-- name: uploads
+-- Files that an experiment's tasks began to upload, and that are no checkpoints.
+select u.uuid, s.config as storage
+from checkpoint_uploads u
+join tasks k on k.task_id = u.task_id
+join trials t on t.id = k.trial_id
+join storage_backends s on s.id = u.storage_id
+where t.experiment_id = $1 and u.collected_at is null and not exists (select 1 from checkpoints c where c.uuid = u.uuid)
+order by u.uuid;
+
+-- name: set_policy
+update experiment_documents
+set config = jsonb_set(config, '{checkpoint_storage}', (config -> 'checkpoint_storage') || $2::jsonb)
+where experiment_id = $1 and jsonb_typeof(config -> 'checkpoint_storage') = 'object'
+returning experiment_id;
+
+-- name: send_afar
+-- What the master cannot reach, an agent may.
+update removals
+set afar = true, begun_at = case when $3 then null else begun_at end, retry_at = now(),
+    failure = case when failure = '' then $2 else failure end
+where uuid = $1 and task_id is null;
+
+-- name: afar
+-- What a task is to do, and no task does; and what was around the task that wrote the files.
+select r.uuid, r.globs, j.owner_id, coalesce(s.config, d.config -> 'checkpoint_storage') as storage, t.experiment_id, j.pool,
+       x.config -> 'environment' as environment, x.config -> 'bind_mounts' as bind_mounts
+from removals r
+left join checkpoints c on c.uuid = r.checkpoint
+left join checkpoint_uploads u on u.uuid = r.upload
+join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
+join jobs j on j.job_id = k.job_id
+left join trials t on t.id = k.trial_id
+left join experiment_documents d on d.experiment_id = t.experiment_id
+left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id)
+cross join lateral (select coalesce(d.config, k.spec -> 'config') as config) x
+where r.afar and r.task_id is null and r.retry_at <= now()
+order by r.asked_at, r.uuid
+limit $1;
+
+-- name: tensorboards
+-- Of experiments that are being deleted: their TensorBoard files go with their last checkpoints.
+select (select cluster_id::text from cluster) || '/tensorboard/experiment/' || id as path
+from experiments where id = any($1::bigint[]) and state = 'DELETING' order by id;
+
+-- name: hand_over
+update removals set task_id = $2, begun_at = coalesce(begun_at, now()) where uuid = any($1::text[]) and task_id is null;
+
+-- name: in_hand
+-- What a task may report about, locked.
+select r.uuid, r.upload is not null as unreported, r.tries, r.failure, r.reason, coalesce(c.task_id, u.task_id) as task_id
+from removals r
+left join checkpoints c on c.uuid = r.checkpoint
+left join checkpoint_uploads u on u.uuid = r.upload
+where r.task_id = $1 and r.uuid = any($2::text[])
+order by r.uuid
+for no key update of r;
+
+-- name: left_behind
+-- By a task that has ended without a word about it.
+select r.uuid, r.task_id as by_task, l.reason as ended, r.tries, r.failure
+from removals r
+join tasks k on k.task_id = r.task_id and k.ended_at is not null
+left join launched_tasks l on l.task_id = k.task_id
+order by r.uuid
+limit $1;
+
+-- name: columns
+select c.uuid, c.task_id, c.allocation_id, c.trial_id, c.storage_id, c.state, c.superseded, c.steps_completed, c.metadata,
+       c.resources, c.size_bytes, c.reported_at, t.experiment_id, coalesce(e.owner_id, j.owner_id) as owner_id, t.hparams, d.config,
+       s.config as storage, v.metric, v.metrics, r.reason as going, r.failure as going_failure
+
+-- name: sources
+from checkpoints c
+join tasks k on k.task_id = c.task_id
+join jobs j on j.job_id = k.job_id
+left join trials t on t.id = c.trial_id
+left join experiments e on e.id = t.experiment_id
+left join experiment_documents d on d.experiment_id = e.id
+left join storage_backends s on s.id = c.storage_id
+left join removals r on r.checkpoint = c.uuid
+left join trial_telemetry m on m.trial_id = t.id
+left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
+cross join lateral (
+    -- The searcher's metric at its step: as the newest run reported it where that is known, else as the search saw it.
+    select case when (m.best_validation ->> 'step')::bigint = c.steps_completed then m.best_metric
+                else (i.fact ->> 'metric')::float8 end as metric,
+           case when (m.best_validation ->> 'step')::bigint = c.steps_completed then m.best_validation -> 'metrics'
+                when (m.latest_validation ->> 'step')::bigint = c.steps_completed then m.latest_validation -> 'metrics'
+                when i.fact is not null
+                then jsonb_build_object(d.config -> 'searcher' ->> 'metric', i.fact -> 'metric') end as metrics) v
+
+-- name: matching
+where ($1::bigint is null or t.experiment_id = $1)
+  and ($2::bigint is null or c.trial_id = $2)
+  and ($3::text[] is null or c.state = any($3))
+  and ($4::text[] is null or c.uuid = any($4))
+
+-- name: needed_by
+-- A live trial that may start from the checkpoint.
+select min(id) from (
+    select t.id
+    from trials t join checkpoints c on c.trial_id = t.id
+    where c.uuid = $1 and t.state = 'ACTIVE' and c.state = 'COMPLETED' and not c.superseded
+      and not exists (
+        select 1 from checkpoints o
+        where o.trial_id = t.id and o.state = 'COMPLETED' and not o.superseded and not o.doomed and o.uuid <> c.uuid
+          and (o.steps_completed, o.reported_at) > (c.steps_completed, c.reported_at))
+    union all
+    select t.id from trials t where t.warm_start_checkpoint = $1 and t.state = 'ACTIVE') n (id);
+
+-- name: tail
+-- Before the blocks: what is packed meanwhile is read twice then, and never missed.
+select t.trial_id, t.grp, t.run_id, t.first_ord, t.steps, t.times, t.bodies, null::bytea as batches
+from unnest($1::integer[], $2::bigint[], $3::text[]) w (month, trial, grp)
+join metric_tail t on t.month = w.month and t.trial_id = w.trial and t.grp = w.grp
+order by t.trial_id, t.grp, t.first_ord;
+
+-- name: blocks
+-- Those that may hold a report of one of the steps; $4: steps of each group.
+select distinct on (b.trial_id, b.grp, b.first_ord)
+       b.month, b.trial_id, b.grp, b.run_id, b.first_ord, b.reports, b.steps, b.times, null::bytea as batches
+from unnest($1::integer[], $2::bigint[], $3::text[], $4::bigint[]) w (month, trial, grp, step)
+join metric_blocks b on b.month = w.month and b.trial_id = w.trial and b.grp = w.grp
+                    and w.step between b.first_step and b.last_step
+order by b.trial_id, b.grp, b.first_ord;
+
+-- name: chunks
+select c.trial_id, c.grp, c.first_ord, c.metric, c.present, c.data
+from unnest($1::integer[], $2::bigint[], $3::text[], $4::bigint[]) w (month, trial, grp, first_ord)
+join metric_chunks c on c.month = w.month and c.trial_id = w.trial and c.grp = w.grp and c.first_ord = w.first_ord
+order by c.trial_id, c.grp, c.first_ord;

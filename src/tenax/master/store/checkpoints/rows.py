@@ -1,0 +1,201 @@
+"""Rows of checkpoints: reported once or again, superseded when their run is not current, trimmed after a delete.
+
+Rules: a report is an upsert on its uuid, so a repeated one changes nothing; one of a run that is not current is
+kept and never resumed from; sizes and states follow from the map of files.
+
+Which checkpoints are registered as versions of a model: those are neither deleted nor collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from asyncpg import Connection, Record
+
+from tenax.errors import InvalidInput, NotFound, NotNow
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.database.queries import load
+
+Q = load("checkpoints")
+
+_STATES = ("ACTIVE", "COMPLETED", "ERROR")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a task says of a checkpoint that it has written."""
+
+    uuid: str
+    steps_completed: int
+    #: path -> bytes; directories end in "/".
+    resources: dict[str, int]
+    metadata: JsonObject = field(default_factory=dict)
+    storage_id: int | None = None
+    state: str = "COMPLETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """On whose behalf; the run is that of the token."""
+
+    task_id: str
+    #: None for what is trained elsewhere.
+    allocation_id: str | None
+    trial_id: int | None
+    run_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One row."""
+
+    uuid: str
+    task_id: str
+    allocation_id: str | None
+    trial_id: int | None
+    run_id: int | None
+    storage_id: int | None
+    state: str
+    superseded: bool
+    steps_completed: int
+    metadata: JsonObject
+    resources: dict[str, int]
+    size_bytes: int
+    reported_at: datetime
+
+
+async def upsert(conn: Connection, reporter: Reporter, report: Report) -> None:
+    """Store a reported checkpoint; one of a run that is not current as superseded. Raises InvalidInput, NotNow."""
+    if report.state not in _STATES:
+        raise InvalidInput(f"a checkpoint cannot be reported as {report.state!r}: {', '.join(_STATES)} are possible")
+    stored = await conn.fetchval(
+        Q.upsert,
+        report.uuid,
+        reporter.task_id,
+        reporter.allocation_id,
+        reporter.trial_id,
+        reporter.run_id,
+        report.storage_id,
+        report.state,
+        report.steps_completed,
+        report.metadata,
+        dict(report.resources),
+        sum(report.resources.values()),
+    )
+    if stored is None:
+        raise NotNow(f"checkpoint {report.uuid} belongs to another task or was deleted already: use a new uuid")
+
+
+async def get(conn: Connection, uuid: str) -> Checkpoint:
+    """Raises NotFound."""
+    row = await conn.fetchrow(Q.get, uuid)
+    if row is None:
+        raise NotFound(f"there is no checkpoint {uuid}")
+    return _checkpoint(row)
+
+
+async def latest(conn: Connection, trial_id: int) -> Checkpoint | None:
+    """Where the trial goes on from: its COMPLETED checkpoint with the most steps, of those not superseded."""
+    row = await conn.fetchrow(Q.latest, trial_id)
+    return None if row is None else _checkpoint(row)
+
+
+async def of_trial(conn: Connection, trial_id: int) -> list[Checkpoint]:
+    """All of them, newest step first."""
+    return [_checkpoint(row) for row in await conn.fetch(Q.of_trial, trial_id)]
+
+
+async def of_experiment(conn: Connection, experiment_id: int) -> list[Checkpoint]:
+    """All of its trials, by trial, newest step first."""
+    return [_checkpoint(row) for row in await conn.fetch(Q.of_experiment, experiment_id)]
+
+
+async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> Checkpoint:
+    """What is left: nothing makes it DELETED, another map of files PARTIALLY_DELETED. Raises NotFound."""
+    before = _checkpoint(await _locked(conn, uuid))
+    if not resources:
+        state = "DELETED"
+    elif resources != before.resources:
+        state = "PARTIALLY_DELETED"
+    else:
+        state = before.state
+    row = await conn.fetchrow(Q.set_files, uuid, state, dict(resources), sum(resources.values()))
+    return _checkpoint(row)
+
+
+async def set_metadata(conn: Connection, uuid: str, metadata: JsonObject) -> Checkpoint:
+    """Replace what its owner wrote about it. Raises NotFound."""
+    await _locked(conn, uuid)
+    return _checkpoint(await conn.fetchrow(Q.set_metadata, uuid, metadata))
+
+
+async def trials_using(conn: Connection, uuid: str, kind: str | None) -> list[int]:
+    """Trials that said that they use it, for inference, for fine-tuning, or (None) for either."""
+    return [row["trial_id"] for row in await conn.fetch(Q.trials_using, uuid, kind)]
+
+
+async def storage_backend(conn: Connection, config: JsonObject) -> int:
+    """The number of a storage place; the same place has the same number for ever."""
+    known: int | None = await conn.fetchval(Q.known_storage, config)
+    if known is not None:
+        return known
+    number: int = await conn.fetchval(Q.storage_backend, config)
+    return number
+
+
+async def storage_of(conn: Connection, storage_id: int) -> Json:
+    """The place of that number. Raises NotFound."""
+    row = await conn.fetchrow(Q.storage_of, storage_id)
+    if row is None:
+        raise NotFound(f"there is no storage {storage_id}")
+    config: Json = row["config"]
+    return config
+
+
+async def _locked(conn: Connection, uuid: str) -> Record:
+    row = await conn.fetchrow(Q.lock, uuid)
+    if row is None:
+        raise NotFound(f"there is no checkpoint {uuid}")
+    return row
+
+
+def _checkpoint(row: Record) -> Checkpoint:
+    return Checkpoint(
+        uuid=row["uuid"],
+        task_id=row["task_id"],
+        allocation_id=row["allocation_id"],
+        trial_id=row["trial_id"],
+        run_id=row["run_id"],
+        storage_id=row["storage_id"],
+        state=row["state"],
+        superseded=row["superseded"],
+        steps_completed=row["steps_completed"],
+        metadata=row["metadata"],
+        resources=row["resources"],
+        size_bytes=row["size_bytes"],
+        reported_at=row["reported_at"],
+    )
+
+
+async def registered(conn: Connection, uuids: Collection[str]) -> dict[str, str]:
+    """Those of ``uuids`` that are registered: uuid -> ``version 3 of model bert``."""
+    rows = await conn.fetch(Q.registered, list(uuids))
+    return {row["uuid"]: f"version {row['version']} of model {row['model']}" for row in rows}
+
+
+async def check_none(conn: Connection, uuids: Collection[str]) -> None:
+    """Raises InvalidInput, naming the first, if any of ``uuids`` is registered."""
+    for uuid, where in (await registered(conn, uuids)).items():
+        raise InvalidInput(f"checkpoint {uuid} is {where}, so it cannot be deleted: delete that version first")
+
+
+async def kept_of(conn: Connection, experiment_id: int) -> str | None:
+    """Which checkpoint of an experiment is registered, and as what, with what to do; None: none is."""
+    row = await conn.fetchrow(Q.registered_of_experiment, experiment_id)
+    if row is None:
+        return None
+    return (
+        f"its checkpoint {row['uuid']} is version {row['version']} of model {row['model']}: delete that version first"
+    )

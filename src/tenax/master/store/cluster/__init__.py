@@ -1,0 +1,1 @@
+"""Rows of the cluster itself, and its state as gauges."""

@@ -1,0 +1,88 @@
+"""The state of the cluster as numbers for those who watch it. Reads only.
+
+How much the database takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.master.store.database.queries import load
+
+Q = load("cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A container on a machine, and what it belongs to."""
+
+    container_id: str
+    allocation_id: str
+    agent_id: str
+    task_id: str
+    kind: str
+    job_id: str
+    experiment_id: int | None
+    labels: list[str] | None
+    #: The vendor's identities of its GPUs.
+    devices: list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """An agent, and whether it takes work."""
+
+    agent_id: str
+    pool: str
+    state: str
+    connected: bool
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All of it, at one moment."""
+
+    members: list[Member]
+    agents: list[AgentState]
+    #: (pool, kind, used | free | disabled) -> slots
+    slots: dict[tuple[str, str, str], int]
+    #: (pool, waiting) -> attempts
+    attempts: dict[tuple[str, bool], int]
+
+
+async def snapshot(conn: Connection) -> Snapshot:
+    """In a transaction that sees one state."""
+    return Snapshot(
+        [Member(**row) for row in await conn.fetch(Q.members)],
+        await agents(conn),
+        {(row["pool"], row["kind"], row["state"]): row["slots"] for row in await conn.fetch(Q.slots)},
+        {(row["pool"], row["waiting"]): row["attempts"] for row in await conn.fetch(Q.requests)},
+    )
+
+
+async def agents(conn: Connection) -> list[AgentState]:
+    """Every agent that was not removed."""
+    return [AgentState(**row) for row in await conn.fetch(Q.agents)]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes on disk, indexes included."""
+
+    logs: int
+    metrics: int
+
+
+async def telemetry_sizes(conn: Connection) -> Sizes:
+    """What logs and metrics take."""
+    row = await conn.fetchrow(Q.telemetry)
+    return Sizes(row["logs"], row["metrics"])
+
+
+async def local_directory(conn: Connection) -> str | None:
+    """The server's data directory, when the server is on this machine and tells."""
+    found: str | None = await conn.fetchval(Q.local_directory)
+    return found

@@ -1,0 +1,73 @@
+-- name: create
+insert into cluster (cluster_id, name, secret) values ($1, $2, $3) on conflict do nothing;
+
+-- name: rename
+update cluster set name = $1 where name <> $1 and $1 <> '';
+
+-- name: get
+select cluster_id::text as cluster_id, generation, name, secret from cluster;
+
+-- name: raise_generation
+update cluster set generation = generation + (generation = $1)::int returning generation;
+
+-- name: message_get
+select message, starts_at, ends_at, created_at, starts_at <= now() as begun
+from cluster_message where ends_at is null or ends_at > now();
+
+-- name: put
+insert into cluster_message (message, starts_at, ends_at, set_by) values ($1, $2, $3, $4)
+on conflict (only_row) do update
+set message = excluded.message, starts_at = excluded.starts_at, ends_at = excluded.ends_at, set_by = excluded.set_by,
+    created_at = now();
+
+-- name: drop
+delete from cluster_message;
+
+-- name: members
+-- Containers that are on a machine, with their devices.
+select c.container_id, c.allocation_id, c.agent_id, a.task_id, t.kind, j.job_id, e.id as experiment_id, d.labels,
+       (select array_agg(s.uuid order by s.slot_id) from agent_slots s
+        where s.agent_id = c.agent_id and s.slot_id = any(c.slots) and s.uuid <> '' and s.kind <> 'cpu') as devices
+from containers c
+join allocations a on a.allocation_id = c.allocation_id
+join tasks t on t.task_id = a.task_id
+join jobs j on j.job_id = t.job_id
+left join trials tr on tr.id = t.trial_id
+left join experiments e on e.id = tr.experiment_id
+left join experiment_documents d on d.experiment_id = e.id
+where c.gone_at is null
+order by c.container_id;
+
+-- name: slots
+-- Per pool and kind, the slots of connected agents by what they do.
+select a.pool, s.kind,
+       case when u.container_id is not null then 'used' when s.enabled and a.state = 'ENABLED' then 'free' else 'disabled' end as state,
+       count(*)::int as slots
+from agents a
+join agent_presence p on p.agent_id = a.agent_id and p.connected
+join agent_slots s on s.agent_id = a.agent_id and s.present
+left join slots_in_use u on u.agent_id = s.agent_id and u.slot_id = s.slot_id
+group by 1, 2, 3;
+
+-- name: agents
+select a.agent_id, a.pool, a.state, coalesce(p.connected, false) as connected, coalesce(p.address, '') as address
+from agents a left join agent_presence p on p.agent_id = a.agent_id
+order by a.agent_id;
+
+-- name: requests
+-- Per pool, the attempts that wait and those that have places.
+select j.pool, a.state = 'PENDING' as waiting, count(*)::int as attempts
+from allocations a join tasks t on t.task_id = a.task_id join jobs j on j.job_id = t.job_id
+where a.state <> 'TERMINATED'
+group by 1, 2;
+
+-- name: telemetry
+select coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree('log_chunks')), 0)::bigint as logs,
+       coalesce((select sum(pg_total_relation_size(relid))
+                 from unnest(array['metric_tail', 'metric_blocks', 'metric_chunks']) parent,
+                      pg_partition_tree(parent::regclass)), 0)::bigint
+           + pg_total_relation_size('metric_groups') as metrics;
+
+-- name: local_directory
+-- A connection by a socket has no address. Who may not read settings sees none.
+select setting from pg_settings where name = 'data_directory' and inet_server_addr() is null;

@@ -1,0 +1,399 @@
+"""Filters and orders as SQL: what a column, a hyperparameter, a metric or a key of metadata means to a statement.
+
+A list says what its columns are (`Table`); everything else is said here, once for all lists:
+
+    built = Builder(RUNS, first=3)
+    text = f"select t.id {Q.sources} where {built.condition(wanted.root)} order by {built.order(sorts)} t.id"
+    await conn.fetch(text, one, two, *built.parameters)
+
+Rules:
+- Every value of the caller's is a parameter; what stands in the text comes from tables here and in `Table`.
+- Null matches nothing but isEmpty. Text is ordered by code point; contains takes no notice of case in columns,
+  hyperparameters and metadata, and does in metrics; ``%``, ``_`` and ``\\`` in it are those of LIKE.
+- In an order what is missing comes last in both directions; what is equal is ordered by id, rising.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from enum import Enum
+
+from tenax.errors import InvalidInput
+from tenax.master.store.database.filter_text import (
+    COMPARISONS,
+    EMPTINESS,
+    Condition,
+    Group,
+    Kind,
+    Location,
+    Node,
+    Operator,
+    Sort,
+    Value,
+    metric_name,
+)
+
+
+class Holds(str, Enum):
+    """What a column holds."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    TIME = "time"
+    BOOLEAN = "boolean"
+    #: JSON of a list, as text.
+    LIST = "list"
+    #: A state: ACTIVE stands for every state of what is at work, too.
+    STATE = "state"
+    #: A user: a number is an id, a text a name.
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: an expression, what it holds, and what a list is ordered by where that is something else."""
+
+    sql: str
+    holds: Holds
+    sort: str | None = None
+    filters: bool = True
+    sorts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What can be asked of a list."""
+
+    #: By name, of the locations EXPERIMENT and RUN.
+    columns: Mapping[str, Column]
+    locations: frozenset[Location]
+    #: An expression: the trial whose metrics count.
+    metrics_of: str
+    #: An expression: the trial whose hyperparameters and metadata count; empty for a list that has none.
+    trial: str = ""
+    #: An expression: the configured hyperparameters; empty for a list that has none.
+    configured: str = ""
+    #: An expression: the name of the user that a column of `Holds.USER` is.
+    username: str = "''"
+
+
+#: In the order of lists: Determined's, in which what is at work comes last.
+STATES = (
+    "ACTIVE",
+    "PAUSED",
+    "STOPPING_CANCELED",
+    "STOPPING_KILLED",
+    "STOPPING_COMPLETED",
+    "STOPPING_ERROR",
+    "DELETING",
+    "CANCELED",
+    "COMPLETED",
+    "ERROR",
+    "DELETE_FAILED",
+    "QUEUED",
+    "PULLING",
+    "STARTING",
+    "RUNNING",
+)
+_AT_WORK = "('ACTIVE', 'QUEUED', 'PULLING', 'STARTING', 'RUNNING')"
+_METRICS = (Location.VALIDATIONS, Location.TRAINING, Location.CUSTOM_METRIC)
+_OWN = (Location.EXPERIMENT, Location.RUN)
+
+
+class Builder:
+    """Builds conditions and an order of one statement, and gathers their parameters from number ``first`` on."""
+
+    def __init__(self, table: Table, *, first: int = 1) -> None:
+        self._table = table
+        self._first = first
+        self.parameters: list[object] = []
+
+    def condition(self, node: Node) -> str:
+        """A condition that is true or not, never a syntax error. Raises InvalidInput, naming column or operator."""
+        if isinstance(node, Group):
+            if not node.children:
+                return "true"
+            joint = " or " if node.any_of else " and "
+            return "(" + joint.join(self.condition(child) for child in node.children) + ")"
+        if node.location not in self._table.locations:
+            raise InvalidInput(f"filter: this list has no columns of {node.location.value} ({node.column})")
+        if node.location in _OWN:
+            return self._of_column(node)
+        if node.location in _METRICS:
+            return self._of_metric(node)
+        if node.location is Location.HYPERPARAMETERS:
+            return self._of_configured(node)
+        if node.location is Location.RUN_HYPERPARAMETERS:
+            return self._of_hyperparameter(node)
+        return self._of_metadata(node)
+
+    def order(self, sorts: Sequence[Sort]) -> str:
+        """Expressions with directions, each followed by a comma: to be followed by the id. Raises InvalidInput."""
+        return "".join(
+            f"{expression} {'desc' if sort.descending else 'asc'} nulls last, "
+            for sort in sorts
+            for expression in self._order_by(sort.column)
+        )
+
+    def _parameter(self, value: object, cast: str) -> str:
+        self.parameters.append(value)
+        return f"${self._first + len(self.parameters) - 1}::{cast}"
+
+    def _of_column(self, node: Condition) -> str:
+        column = self._table.columns.get(node.column)
+        if column is None or not column.filters:
+            raise InvalidInput(f"filter: there is no column {node.column}; {', '.join(self._filterable())} are all")
+        if node.operator in EMPTINESS:
+            empty = f"{column.sql} is null"
+            if column.holds in (Holds.TEXT, Holds.LIST):
+                empty = f"coalesce({column.sql}, '') in ('', '[]')"
+            return _negated(empty, node.operator is Operator.NOT_EMPTY)
+        if column.holds is Holds.STATE:
+            return self._of_state(column, node)
+        if column.holds is Holds.USER and not _is_number(node.value):
+            return self._compared(f"({self._table.username})", Holds.TEXT, node)
+        holds = Holds.NUMBER if column.holds is Holds.USER else column.holds
+        return self._compared(column.sql, holds, node)
+
+    def _of_state(self, column: Column, node: Condition) -> str:
+        if node.value == "ACTIVE" and node.operator in (Operator.EQUAL, Operator.UNEQUAL):
+            inside = "in" if node.operator is Operator.EQUAL else "not in"
+            return f"{column.sql} {inside} {_AT_WORK}"
+        return self._compared(column.sql, Holds.TEXT, node)
+
+    def _compared(self, sql: str, holds: Holds, node: Condition) -> str:
+        if node.operator not in COMPARISONS:
+            return self._contains(f"({sql})::text", node)
+        if holds is Holds.NUMBER:
+            return f"{sql} {node.operator.value} {self._parameter(_number(node), 'float8')}"
+        if holds is Holds.TIME:
+            return f"{sql} {node.operator.value} {self._parameter(_moment(node), 'timestamptz')}"
+        if holds is Holds.BOOLEAN:
+            return f"{sql} {node.operator.value} {self._parameter(_truth(node), 'boolean')}"
+        return f'{sql} collate "C" {node.operator.value} {self._parameter(_text(node.value), "text")}'
+
+    def _contains(self, sql: str, node: Condition, like: str = "ilike") -> str:
+        pattern = self._parameter(f"%{_text(node.value)}%", "text")
+        return f"{sql} {'' if node.operator is Operator.CONTAINS else 'not '}{like} {pattern}"
+
+    def _of_metric(self, node: Condition) -> str:
+        value = self._metric(node.column)
+        if node.operator in EMPTINESS:
+            return _negated(f"{value} is null", node.operator is Operator.NOT_EMPTY)
+        if node.operator not in COMPARISONS:
+            return self._contains(f"({value} #>> '{{}}')", node, "like")
+        if _kind(node) is Kind.NUMBER:
+            number = self._parameter(_number(node), "float8")
+            return f"tenax_number({value}) {node.operator.value} {number}"
+        text = self._parameter(_text(node.value), "text")
+        return f"({value} #>> '{{}}') collate \"C\" {node.operator.value} {text}"
+
+    def _metric(self, column: str) -> str:
+        name = metric_name(column)
+        parts = (self._parameter(part, "text") for part in (name.group, name.name, name.qualifier))
+        return f"tenax_metric({self._table.metrics_of}, {', '.join(parts)})"
+
+    def _of_hyperparameter(self, node: Condition) -> str:
+        key = self._parameter(node.column.removeprefix("hp."), "text")
+        inside = f"select 1 from run_hparams h where h.trial_id = {self._table.trial} and {key} in (h.key, h.alias)"
+        if node.operator in EMPTINESS:
+            return _negated(f"not exists ({inside})", node.operator is Operator.NOT_EMPTY)
+        kind = _kind(node)
+        if node.operator not in COMPARISONS:
+            _check_text(node, kind)
+            return f"exists ({inside} and {self._contains('h.text_value', node)})"
+        if isinstance(node.value, bool):
+            return f"exists ({inside} and {self._compared('h.boolean_value', Holds.BOOLEAN, node)})"
+        if kind is Kind.NUMBER:
+            return f"exists ({inside} and {self._compared('h.number_value', Holds.NUMBER, node)})"
+        return f"exists ({inside} and {self._compared('h.text_value', Holds.TEXT, node)})"
+
+    def _of_metadata(self, node: Condition) -> str:
+        key = self._parameter(node.column.removeprefix("metadata."), "text")
+        inside = f"select 1 from run_metadata_index x where x.trial_id = {self._table.trial} and x.flat_key = {key}"
+        if node.operator in EMPTINESS:
+            return _negated(f"not exists ({inside})", node.operator is Operator.NOT_EMPTY)
+        kind = _kind(node)
+        if node.operator not in COMPARISONS:
+            _check_text(node, kind)
+            return f"exists ({inside} and {self._contains('x.string_value', node)})"
+        if isinstance(node.value, bool):
+            return f"exists ({inside} and {self._compared('x.boolean_value', Holds.BOOLEAN, node)})"
+        if kind is Kind.NUMBER:
+            number = "coalesce(x.integer_value::float8, x.float_value)"
+            return f"exists ({inside} and {self._compared(number, Holds.NUMBER, node)})"
+        if kind is Kind.DATE:
+            return f"exists ({inside} and {self._compared('x.timestamp_value', Holds.TIME, node)})"
+        return f"exists ({inside} and {self._compared('x.string_value', Holds.TEXT, node)})"
+
+    def _of_configured(self, node: Condition) -> str:
+        path = self._parameter(node.column.removeprefix("hp.").split("."), "text[]")
+        hp = f"({self._table.configured} #> {path})"
+        number = _kind(node) is Kind.NUMBER
+        # What is not there, or is no hyperparameter, is neither empty nor anything else.
+        if node.operator in EMPTINESS:
+            return _configured_emptiness(hp, number, node.operator is Operator.NOT_EMPTY)
+        if node.operator in COMPARISONS:
+            return self._configured_compared(hp, number, node)
+        found = self._configured_contains(hp, number, node)
+        return found if node.operator is Operator.CONTAINS else f"({hp} ->> 'type' is not null and not {found})"
+
+    def _configured_compared(self, hp: str, number: bool, node: Condition) -> str:
+        sign = node.operator.value
+        constant = f"{hp} ->> 'type' = 'const'"
+        if not number:
+            value = f"({hp} ->> 'val')"
+            if node.kind is Kind.DATE:
+                return f"coalesce({constant} and {self._compared(f'tenax_time({value})', Holds.TIME, node)}, false)"
+            return f"coalesce({constant} and {self._compared(value, Holds.TEXT, node)}, false)"
+        compared = self._parameter(_number(node), "float8")
+        low, high = (f"tenax_number({hp} -> '{name}') {sign} {compared}" for name in ("minval", "maxval"))
+        ranged = f"{hp} ->> 'type' in ('int', 'double', 'log') and ({low} or {high})"
+        return f"coalesce({constant} and tenax_number({hp} -> 'val') {sign} {compared} or {ranged}, false)"
+
+    def _configured_contains(self, hp: str, number: bool, node: Condition) -> str:
+        member = (
+            f"{hp} ->> 'type' = 'categorical' and exists (select 1 from jsonb_array_elements_text({hp} -> 'vals') v"
+        )
+        if number:
+            wanted = _number(node)
+            text = self._parameter(f"{wanted:.15g}", "text")
+            compared = self._parameter(wanted, "float8")
+            inside = f"tenax_number({hp} -> 'minval') <= {compared} or tenax_number({hp} -> 'maxval') >= {compared}"
+            return f"coalesce({member} where v = {text}) or {inside}, false)"
+        text = self._parameter(_text(node.value), "text")
+        constant = f"{hp} ->> 'type' = 'const' and {hp} ->> 'val' like '%' || {text} || '%'"
+        return f"coalesce({constant} or {member} where v = {text}), false)"
+
+    def _order_by(self, name: str) -> Sequence[str]:
+        if name.startswith("hp."):
+            return self._order_by_hyperparameter(name.removeprefix("hp."))
+        if name.startswith("metadata.") and self._table.trial:
+            return self._order_by_metadata(name.removeprefix("metadata."))
+        column = self._table.columns.get(name)
+        if column is not None and column.sorts:
+            return (_sortable(column),)
+        if "." not in name:
+            raise InvalidInput(f"invalid sort col: {name}; {', '.join(self._sortable())} are all")
+        metric = self._metric(name)
+        return (f"tenax_number({metric})", f"({metric} #>> '{{}}') collate \"C\"")
+
+    def _order_by_hyperparameter(self, name: str) -> Sequence[str]:
+        if self._table.configured:
+            path = self._parameter(name.split("."), "text[]")
+            value = f"({self._table.configured} #> {path} -> 'val')"
+            return _json_order(value)
+        key = self._parameter(name, "text")
+        one = f"from run_hparams h where h.trial_id = {self._table.trial} and {key} in (h.key, h.alias) limit 1"
+        # Text, numbers, booleans: the order of JSON values.
+        return (
+            f"(select num_nonnulls(h.number_value) + 2 * num_nonnulls(h.boolean_value) {one})",
+            f'(select h.text_value collate "C" {one})',
+            f"(select coalesce(h.number_value, h.boolean_value::int) {one})",
+        )
+
+    def _order_by_metadata(self, name: str) -> Sequence[str]:
+        path = self._parameter(name.split("."), "text[]")
+        value = f"(select r.metadata #> {path} from run_metadata r where r.trial_id = {self._table.trial})"
+        return _json_order(value)
+
+    def _filterable(self) -> list[str]:
+        return sorted(name for name, column in self._table.columns.items() if column.filters)
+
+    def _sortable(self) -> list[str]:
+        return sorted(name for name, column in self._table.columns.items() if column.sorts)
+
+
+def _json_order(value: str) -> Sequence[str]:
+    place = f"case jsonb_typeof({value}) when 'string' then 0 when 'number' then 1 when 'boolean' then 2 else 3 end"
+    return (
+        f"case when jsonb_typeof(nullif({value}, 'null')) is not null then {place} end",
+        f"tenax_number({value})",
+        f"({value} #>> '{{}}') collate \"C\"",
+    )
+
+
+def _sortable(column: Column) -> str:
+    if column.sort is not None:
+        return column.sort
+    if column.holds is Holds.STATE:
+        return f"array_position('{{{','.join(STATES)}}}'::text[], {column.sql})"
+    return f'{column.sql} collate "C"' if column.holds in (Holds.TEXT, Holds.LIST) else column.sql
+
+
+def _configured_emptiness(hp: str, number: bool, filled: bool) -> str:
+    parts = [("const", "val"), ("categorical", "vals")]
+    test = "is not null and v <> 'null'" if filled else "is null or v = 'null'"
+    checks = [
+        f"({hp} ->> 'type' = '{kind}' and (select v {test} from (select {hp} -> '{key}' as v) s))"
+        for kind, key in parts
+    ]
+    if number and filled:
+        checks.append(f"{hp} ->> 'type' in ('int', 'double', 'log')")
+    return f"coalesce({' or '.join(checks)}, false)"
+
+
+def _negated(condition: str, negated: bool) -> str:
+    return f"not ({condition})" if negated else f"({condition})"
+
+
+def _kind(node: Condition) -> Kind:
+    """How to compare: as told, else as what the value is."""
+    if node.kind is not Kind.UNSPECIFIED:
+        return node.kind
+    return Kind.NUMBER if isinstance(node.value, int | float) and not isinstance(node.value, bool) else Kind.TEXT
+
+
+def _check_text(node: Condition, kind: Kind) -> None:
+    if kind is Kind.NUMBER or not isinstance(node.value, str):
+        raise InvalidInput(
+            f"filter: {node.operator.value} looks for a text, and {node.column} is asked for as a number"
+        )
+
+
+def _is_number(value: Value) -> bool:
+    return not isinstance(value, bool) and (
+        isinstance(value, int | float) or (isinstance(value, str) and value.isdecimal())
+    )
+
+
+def _number(node: Condition) -> float:
+    value = node.value
+    if not isinstance(value, bool) and value is not None:
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            number = math.nan
+        if not math.isnan(number) or value == "NaN":
+            return number
+    raise InvalidInput(f"filter: {node.column} is compared with a number, and {value!r} is none")
+
+
+def _moment(node: Condition) -> datetime:
+    try:
+        moment = datetime.fromisoformat(_text(node.value))
+    except ValueError:
+        raise InvalidInput(
+            f"filter: {node.column} is compared with a time like 2026-01-31T12:00:00Z, and {node.value!r} is none"
+        ) from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+
+
+def _truth(node: Condition) -> bool:
+    value = {"true": True, "false": False}.get(_text(node.value).lower())
+    if value is None:
+        raise InvalidInput(f"filter: {node.column} is true or false, and {node.value!r} is neither")
+    return value
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise InvalidInput("filter: a value holds a NUL character")
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,49 @@
+"""SQL is text, one file per noun: blocks that begin with ``-- name: some_name``, loaded once per process.
+
+The statements of ``store/experiments/*.py`` are in ``store/experiments/queries.sql``:
+
+Q = load("experiments")
+await conn.fetchrow(Q.get, experiment_id)
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+from tenax.errors import Impossible
+
+_HEADER = re.compile(r"^-- name: ([a-z][a-z0-9_]*)[ \t]*$", re.MULTILINE)
+
+
+class Queries:
+    """The statements of one noun; an attribute is the text of the statement of that name."""
+
+    def __init__(self, noun: str, statements: dict[str, str]) -> None:
+        self._noun = noun
+        self._statements = statements
+
+    def __getattr__(self, name: str) -> str:
+        try:
+            return self._statements[name]
+        except KeyError:
+            raise AttributeError(f"{self._noun}/queries.sql has no statement {name!r}") from None
+
+    def __dir__(self) -> list[str]:
+        return list(self._statements)
+
+
+@cache
+def load(noun: str) -> Queries:
+    """The statements of ``store/<noun>/queries.sql``. Raises Impossible for a name given twice, or a nameless one."""
+    text = resources.files("tenax.master.store").joinpath(noun, "queries.sql").read_text(encoding="utf-8")
+    head, *parts = _HEADER.split(text)
+    if any(line.strip() and not line.startswith("--") for line in head.splitlines()):
+        raise Impossible(f"{noun}/queries.sql begins with a statement that has no name")
+    statements: dict[str, str] = {}
+    for name, body in zip(parts[::2], parts[1::2]):
+        if name in statements:
+            raise Impossible(f"{noun}/queries.sql has two statements {name!r}")
+        statements[name] = body.strip().removesuffix(";")
+    return Queries(noun, statements)

@@ -1,0 +1,176 @@
+"""Wake-ups: NOTIFY inside the transaction that changed something, LISTEN on one dedicated connection.
+
+Rules:
+- A wake-up says only *look*: a kind and an id, never what changed.
+- After every (re)LISTEN each subscriber is told to make a full pass: what was said meanwhile was not heard.
+- Nobody sleeps past ``MAX_WAIT_S``, so a wake-up that was lost costs a delay and nothing else.
+- The listening connection also holds the session lock on ``holder``: when it ends, others know this process dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+from asyncpg import Connection
+
+from tenax.errors import TryAgain
+from tenax.master.store.database import leases
+from tenax.master.store.database.connection import CHANNEL, Database, translated
+from tenax.master.store.database.queries import load
+
+Q = load("database")
+log = structlog.get_logger("tenax.wakeups")
+
+#: No loop sleeps longer.
+MAX_WAIT_S = 30.0
+#: How often a connection that hears nothing is asked whether it is still there.
+_PROBE_S = 10.0
+_RECONNECT_S = (0.05, 0.2, 0.5, 1.0)
+
+
+async def notify(conn: Connection, kind: str, id: int | str) -> None:
+    """Wake whoever waits for ``kind``, once the caller's transaction is committed; said twice in it, heard once."""
+    payload = f"{kind}:{id}"
+    say_with_commit = getattr(conn, "say_with_commit", None)
+    if say_with_commit is None or not say_with_commit(payload):
+        await conn.execute(Q.notify, payload)
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """What a subscriber should look at."""
+
+    ids: frozenset[str]
+    #: Look at everything: the connection is new, so what was said before is not known.
+    full: bool
+
+    def __bool__(self) -> bool:
+        return self.full or bool(self.ids)
+
+
+class Subscription:
+    """One waiter's ear. For one task at a time."""
+
+    def __init__(self, *, full: bool) -> None:
+        self._ids: set[str] = set()
+        self._full = full
+        self._event = asyncio.Event()
+        if full:
+            self._event.set()
+
+    async def wait(self, seconds: float = MAX_WAIT_S) -> Woken:
+        """What was said since the last wait, as soon as there is something; nothing after ``seconds`` at most."""
+        # Not wait_for: before Python 3.12 it can swallow a cancellation that comes with the event.
+        with contextlib.suppress(asyncio.TimeoutError):
+            async with asyncio.timeout(max(0.0, min(seconds, MAX_WAIT_S))):
+                await self._event.wait()
+        woken = Woken(frozenset(self._ids), self._full)
+        self._ids.clear()
+        self._full = False
+        self._event.clear()
+        return woken
+
+    def hear(self, id: str) -> None:
+        """Called by the listener; also good for waking oneself."""
+        self._ids.add(id)
+        self._event.set()
+
+    def hear_all(self) -> None:
+        """A full pass is due."""
+        self._full = True
+        self._event.set()
+
+
+class Ear(Protocol):
+    """Hears wake-ups as they come; must not wait."""
+
+    def hear(self, id: str) -> None:
+        """One thing of the kind."""
+
+    def hear_all(self) -> None:
+        """What was said before is not known."""
+
+
+class Listener:
+    """Listens for a whole process. ``run`` is a task of its own; subscribe at any time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._subscriptions: dict[tuple[str, str | None], set[Ear]] = {}
+        self._connected = asyncio.Event()
+        #: Names this process in leases, for as long as its connection lives.
+        self.holder = f"{leases.SESSION_PREFIX}{uuid.uuid4()}"
+
+    @contextmanager
+    def subscribe(self, kind: str, id: int | str | None = None) -> Iterator[Subscription]:
+        """Hear of one thing, or of every thing of a kind (``id`` None). The first wait returns at once, ``full``."""
+        key = (kind, None if id is None else str(id))
+        subscription = Subscription(full=True)
+        self._subscriptions.setdefault(key, set()).add(subscription)
+        try:
+            yield subscription
+        finally:
+            rest = self._subscriptions[key]
+            rest.discard(subscription)
+            if not rest:
+                del self._subscriptions[key]
+
+    def attach(self, kind: str, ear: Ear) -> None:
+        """Let ``ear`` hear of every thing of a kind, for as long as this process lives."""
+        self._subscriptions.setdefault((kind, None), set()).add(ear)
+
+    async def connected(self) -> None:
+        """Wait until it listens."""
+        await self._connected.wait()
+
+    async def run(self) -> None:
+        """Listen until cancelled; a connection that is lost is made again."""
+        attempt = 0
+        while True:
+            try:
+                await self._listen()
+                attempt = 0
+            except TryAgain as error:
+                log.warning("cannot listen for wake-ups", reason=str(error.__cause__ or error), attempt=attempt)
+            await asyncio.sleep(_RECONNECT_S[min(attempt, len(_RECONNECT_S) - 1)])
+            attempt += 1
+
+    async def _listen(self) -> None:
+        conn = await self._database.dedicated()
+        lost = asyncio.Event()
+        try:
+            conn.add_termination_listener(lambda _: lost.set())
+            with translated():
+                await conn.execute(leases.Q.hold_name, self.holder)
+                await conn.add_listener(CHANNEL, self._heard)
+            self._connected.set()
+            for subscriptions in self._subscriptions.values():
+                for subscription in subscriptions:
+                    subscription.hear_all()
+            await self._watch(conn, lost)
+        finally:
+            self._connected.clear()
+            with contextlib.suppress(Exception):
+                await conn.close(timeout=1.0)
+
+    async def _watch(self, conn: Connection, lost: asyncio.Event) -> None:
+        while True:
+            with contextlib.suppress(asyncio.TimeoutError):
+                async with asyncio.timeout(_PROBE_S):
+                    await lost.wait()
+                return
+            with translated():
+                await conn.execute(Q.probe, timeout=_PROBE_S)
+
+    def _heard(self, _conn: object, _pid: int, _channel: str, payload: object) -> None:
+        kind, _, id = str(payload).partition(":")
+        for key in ((kind, None), (kind, id)):
+            for subscription in self._subscriptions.get(key, ()):
+                subscription.hear(id)

@@ -1,0 +1,77 @@
+"""The rows of a new experiment. Its search begins when the searching loop sees it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.experiment import ExperimentEvent
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments import searches
+from tenax.master.store.tasks import contexts
+from tenax.master.store.workspaces import projects
+
+Q = load("experiments")
+
+
+@dataclass(frozen=True, slots=True)
+class NewExperiment:
+    """What is written."""
+
+    owner_id: int
+    project_id: int
+    parent_id: int | None
+    name: str
+    description: str
+    labels: tuple[str, ...]
+    original_config: str
+    config: JsonObject
+    seed: int
+    notices: tuple[str, ...]
+    pool: str
+    priority: int
+    weight: float
+    max_slots: int | None
+    #: How many trials its search will make.
+    expected_trials: int
+    #: Hash, archive and size of its code where it came with it; only a hash where the code is there already.
+    context_hash: str | None = None
+    archive: bytes | None = None
+    archive_size: int = 0
+
+
+async def create(conn: Connection, new: NewExperiment, *, activate: bool) -> int:
+    """Write a new experiment, PAUSED, then ACTIVE if asked; its id. In one transaction of the caller's.
+
+    Raises NotFound, NotNow for a project that was archived or deleted meanwhile.
+    """
+    await projects.hold(conn, new.project_id)
+    if new.context_hash is not None and new.archive is not None:
+        await contexts.put(conn, new.context_hash, new.archive, new.archive_size)
+    job_id = str(uuid.uuid4())
+    await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.max_slots, new.owner_id)
+    experiment_id: int = await conn.fetchval(Q.create_experiment, job_id, new.owner_id, new.project_id, new.parent_id)
+    await conn.execute(
+        Q.create_documents,
+        experiment_id,
+        new.name,
+        new.description,
+        list(new.labels),
+        new.original_config,
+        new.config,
+        new.seed,
+        new.context_hash,
+        list(new.notices),
+    )
+    await conn.execute(Q.expect_trials, experiment_id, new.expected_trials)
+    if activate:
+        await experiments.ask(conn, experiment_id, ExperimentEvent.ACTIVATE)
+    else:
+        await notify(conn, "experiment", experiment_id)
+    await notify(conn, searches.KIND, experiment_id)
+    return experiment_id

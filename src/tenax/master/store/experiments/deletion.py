@@ -1,0 +1,86 @@
+"""What an experiment leaves behind when it is deleted, and the end of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import rows as checkpoint_rows
+from tenax.master.store.database.queries import load
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.metrics import rows as metrics
+from tenax.master.store.tasks import contexts
+
+Q = load("experiments")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A checkpoint, or an upload that never became one, whose files may be there."""
+
+    uuid: str
+    #: As reported; None: as the experiment says.
+    storage: JsonObject | None
+    #: It never became a checkpoint.
+    unreported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What has to go, or why it cannot."""
+
+    config: JsonObject
+    cluster_id: str
+    checkpoints: tuple[Stored, ...]
+    #: Something of it is still on a machine: look again later.
+    held: bool
+    #: In words: what forbids it.
+    obstacle: str | None
+    #: It was trained outside of this cluster, on a machine that nobody here may reach.
+    unmanaged: bool = False
+
+
+async def asked(conn: Connection) -> list[int]:
+    """Experiments that are to be deleted."""
+    return [row["id"] for row in await conn.fetch(Q.asked)]
+
+
+async def remains(conn: Connection, experiment_id: int) -> Remains | None:
+    """What is left of an experiment; None for one that is gone."""
+    row = await conn.fetchrow(Q.documents, experiment_id)
+    if row is None:
+        return None
+    needed = await conn.fetchrow(Q.needed_elsewhere, experiment_id)
+    obstacle = await checkpoint_rows.kept_of(conn, experiment_id)
+    if obstacle is None and needed is not None:
+        obstacle = (
+            f"trial {needed['trial_id']} of experiment {needed['experiment_id']} starts from its checkpoint "
+            f"{needed['uuid']}: delete it again once that trial has ended"
+        )
+    stored = [Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id)]
+    stored += [Stored(uuid, place, unreported=True) for uuid, place in await garbage.uploads(conn, experiment_id)]
+    held = bool(await conn.fetchval(Q.held, experiment_id))
+    return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"])
+
+
+async def tell(conn: Connection, experiment_id: int, words: str) -> None:
+    """Why an experiment that is being deleted is still there."""
+    await conn.execute(Q.tell, experiment_id, words)
+
+
+async def delete_rows(conn: Connection, experiment_id: int) -> None:
+    """All rows of an experiment that is DELETING; nothing if it is not. In a transaction."""
+    row = await conn.fetchrow(Q.documents, experiment_id)
+    if row is None:
+        return
+    trials = await conn.fetch(Q.deletion_trials, experiment_id)
+    if await conn.fetchval(Q.delete_experiment, experiment_id) is None:
+        return
+    await metrics.delete_trials(conn, [trial["id"] for trial in trials])
+    await logs.delete_tasks(conn, [trial["task_id"] for trial in trials])
+    await conn.execute(Q.delete_job, row["job_id"])
+    if row["context_hash"] is not None:
+        await contexts.delete_unused(conn, row["context_hash"])

@@ -1,0 +1,334 @@
+"""Experiments as people see them: filtered, ordered, with what their trials come to.
+
+Rules: a page is two statements, which ids and then what they are, so that counts and sums are made for one page only;
+an ACTIVE experiment is shown by what the most advanced of its attempts does. Configurations are text until somebody
+looks into them: most only travel through.
+
+How many experiments there are, by project, owner, state and whether they are archived.
+
+Rules: triggers add a row for each change, and nobody waits for anybody; what was added is folded into one row of each
+kind from time to time. The sum is right at every moment, in the snapshot of whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.connection import decoded
+from tenax.master.store.database.paging import Page, like
+from tenax.master.store.database.queries import load
+
+Q = load("experiments")
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentView:
+    """One experiment, with what hangs on it."""
+
+    id: int
+    job_id: str
+    owner_id: int
+    username: str
+    display_name: str
+    project_id: int
+    project_name: str
+    project_owner_id: int
+    workspace_id: int
+    workspace_name: str
+    parent_id: int | None
+    parent_archived: bool
+    state: str
+    reason: str
+    archived: bool
+    unmanaged: bool
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    #: Seconds from its making to its end, or until now.
+    age_s: float
+    name: str
+    description: str
+    notes: str
+    labels: list[str]
+    original_config: str
+    #: JSON, as PostgreSQL prints it.
+    config_text: str
+    pool: str
+    code_bytes: int
+    #: The name that its maker knows an unmanaged one by.
+    external_id: str | None
+    trials: int
+    trials_ended: int
+    #: How many its search will make; None: its configuration alone does not say.
+    expected_trials: int | None
+    #: Sum of what live trials told of their progress, each 0 to 1.
+    progress_told: float
+    #: Why the first of its trials that failed did so; only of an experiment that failed.
+    first_failure: str | None
+    checkpoints: int
+    checkpoint_bytes: int
+    best_trial_id: int | None
+    best_metric: float | None
+    #: While it is ACTIVE, what the most advanced of its attempts does: QUEUED, PULLING, STARTING, RUNNING.
+    shown_state: str | None
+    wait_reason: str | None
+    #: The name that its maker knows the best trial of an unmanaged one by.
+    external_trial_id: str | None
+
+    @property
+    def config(self) -> JsonObject:
+        """The configuration, decoded at each use."""
+        return decoded(self.config_text)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What the progress of an experiment is told from."""
+
+    id: int
+    state: str
+    trials: int
+    trials_ended: int
+    expected_trials: int | None
+    progress_told: float
+    #: Empty where it is known how many trials are expected.
+    config_text: str
+
+    @property
+    def config(self) -> JsonObject:
+        """As `ExperimentView.config`."""
+        return decoded(self.config_text)
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentFilter:
+    """Which experiments to list; None: no matter."""
+
+    archived: bool | None = None
+    #: Parts of texts.
+    name: str | None = None
+    description: str | None = None
+    #: It has all of these.
+    labels: tuple[str, ...] | None = None
+    users: tuple[str, ...] | None = None
+    user_ids: tuple[int, ...] | None = None
+    #: As stored, or QUEUED, PULLING, STARTING, RUNNING.
+    states: tuple[str, ...] | None = None
+    project_id: int | None = None
+    after_id: int | None = None
+    before_id: int | None = None
+    ids: tuple[int, ...] | None = None
+    not_ids: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a list may be ordered by; a null comes last in both directions."""
+
+    expression: str
+    #: What it is read from beside ``experiments e``.
+    join: str = ""
+    #: Where every experiment has a row in one table, that table: it alone is read where nothing is filtered.
+    alone: str = ""
+    nullable: bool = False
+
+
+_DOCUMENTS = "join experiment_documents d on d.experiment_id = e.id"
+_TALLIES = "join experiment_tallies y on y.experiment_id = e.id"
+#: Enums of the API, in its order; an index has the same expression.
+_STATE = (
+    "array_position(array['ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_COMPLETED', "
+    "'STOPPING_ERROR', 'DELETING', 'CANCELED', 'COMPLETED', 'ERROR', 'DELETE_FAILED'], e.state)"
+)
+#: As `experiment_progress` of the API; only what has not ended has progress told by scripts.
+_PROGRESS = """case when e.state = 'COMPLETED' then 1 else least(1, (y.trials_ended + case when e.ended_at is null then
+    coalesce((select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
+              where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end)
+    / greatest(coalesce(y.expected_trials, 1), y.trials, 1)) end"""
+
+ORDERS: Mapping[str, _Order] = {
+    "id": _Order("e.id"),
+    "start_time": _Order("e.created_at"),
+    "end_time": _Order("e.ended_at", nullable=True),
+    "state": _Order(_STATE),
+    "user": _Order("lower(u.username)", "join users u on u.id = e.owner_id"),
+    "forked_from": _Order("e.parent_id", nullable=True),
+    "project_id": _Order("e.project_id"),
+    "name": _Order("d.name_key", _DOCUMENTS, "experiment_documents d"),
+    "description": _Order("d.description_key", _DOCUMENTS, "experiment_documents d"),
+    "resource_pool": _Order("y.pool", _TALLIES, "experiment_tallies y"),
+    "num_trials": _Order("y.trials", _TALLIES, "experiment_tallies y"),
+    "progress": _Order(_PROGRESS, _TALLIES),
+    "checkpoint_size": _Order("y.checkpoint_bytes", _TALLIES, "experiment_tallies y"),
+    "checkpoint_count": _Order("y.checkpoints", _TALLIES, "experiment_tallies y"),
+    "searcher_metric": _Order("y.best_order", _TALLIES, "experiment_tallies y", nullable=True),
+}
+
+
+async def count(conn: Connection, wanted: ExperimentFilter) -> int:
+    """How many match."""
+    condition, parameters = _where(wanted)
+    if _counted(wanted):
+        return await total_count(conn, condition, parameters)
+    total: int = await conn.fetchval(f"select count(*) from experiments e where {condition}", *parameters)
+    return total
+
+
+async def page(
+    conn: Connection, wanted: ExperimentFilter, window: Page, total: int, *, order: str, descending: bool
+) -> list[ExperimentView]:
+    """A page of those that match; ``total``: how many those are, of the same snapshot."""
+    return await views(conn, await ids(conn, wanted, window, total, order=order, descending=descending))
+
+
+async def ids(
+    conn: Connection, wanted: ExperimentFilter, window: Page, total: int, *, order: str = "id", descending: bool = False
+) -> list[int]:
+    """Which experiments are on a page of those that match."""
+    size = total - window.offset if window.limit is None else min(window.limit, total - window.offset)
+    # What lies in the second half is nearer to the other end.
+    backward = window.offset > total // 2
+    offset = total - window.offset - size if backward else window.offset
+    by = ORDERS[order]
+    condition, parameters = _where(wanted)
+    alone = by.alone and not parameters
+    source = by.alone if alone else f"experiments e {by.join}"
+    number = f"{by.alone[-1]}.experiment_id" if alone else "e.id"
+    direction = "desc" if descending is not backward else "asc"
+    nulls = f" nulls {'first' if backward else 'last'}" if by.nullable else ""
+    rows = await conn.fetch(
+        f"select {number} as id from {source} where {condition}"
+        f" order by {by.expression} {direction}{nulls}, {number} {direction}"
+        f" limit ${len(parameters) + 1} offset ${len(parameters) + 2}",
+        *parameters,
+        size,
+        offset,
+    )
+    found = [row["id"] for row in rows]
+    return found[::-1] if backward else found
+
+
+async def views(conn: Connection, ids: list[int]) -> list[ExperimentView]:
+    """Those of ``ids`` that are there, in that order."""
+    found = {row["id"]: ExperimentView(**row) for row in await conn.fetch(Q.views, ids)}
+    return [found[one] for one in ids if one in found]
+
+
+async def advances(conn: Connection, ids: list[int]) -> dict[int, Advance]:
+    """By id; those that are not there are left out."""
+    return {row["id"]: Advance(**row) for row in await conn.fetch(Q.advances, ids)}
+
+
+async def get(conn: Connection, experiment_id: int) -> ExperimentView:
+    """Raises NotFound."""
+    found = await views(conn, [experiment_id])
+    if not found:
+        raise NotFound(f"there is no experiment {experiment_id}")
+    return found[0]
+
+
+async def trial_ids(conn: Connection, experiment_id: int) -> list[int]:
+    """Of an experiment, in the order of their making."""
+    return [row["id"] for row in await conn.fetch(Q.trial_ids, experiment_id)]
+
+
+async def job_standing(conn: Connection, experiment_id: int) -> tuple[int, bool]:
+    """How many waiting jobs come earlier, and whether its own holds slots. Raises NotFound."""
+    row = await conn.fetchrow(Q.job_standing, experiment_id)
+    if row is None:
+        raise NotFound(f"there is no experiment {experiment_id}")
+    return row["ahead"], row["placed"]
+
+
+async def owner(conn: Connection, experiment_id: int) -> int:
+    """The user that it belongs to. Raises NotFound."""
+    found: int | None = await conn.fetchval(Q.owner, experiment_id)
+    if found is None:
+        raise NotFound(f"there is no experiment {experiment_id}")
+    return found
+
+
+async def journal(conn: Connection, experiment_id: int, window: Page) -> list[tuple[int, datetime, JsonObject]]:
+    """(number, time, entry) of a page of the journal of its search."""
+    rows = await conn.fetch(Q.journal, experiment_id, window.limit, window.offset)
+    return [(row["seq"], row["at"], row["entry"]) for row in rows]
+
+
+async def progress_by_request(conn: Connection, experiment_id: int) -> dict[str, float]:
+    """Request id of each live trial -> the progress that it told, 0 to 1."""
+    rows = await conn.fetch(Q.progress_by_request, experiment_id)
+    return {row["request_id"]: row["progress"] for row in rows}
+
+
+_IN_DOCUMENT = "exists (select 1 from experiment_documents x where x.experiment_id = e.id and {})"
+#: What an ACTIVE experiment may be shown as, which no row says.
+_OF_ATTEMPTS = frozenset({"QUEUED", "PULLING", "STARTING", "RUNNING"})
+_SHOWN = """(case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else (
+    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
+                                 when 'STARTING' then 3 else 4 end)
+           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end
+    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+    where t.experiment_id = e.id and t.state = 'ACTIVE') end)"""
+_STORED = "e.state = any({0}::text[])"
+_ATTEMPTED = f"(e.state = 'ACTIVE' and {_SHOWN} = any({{0}}::text[]))"
+
+
+def _counted(wanted: ExperimentFilter) -> bool:
+    """Whether it asks for nothing but what is counted: project, owner, stored state, archived or not."""
+    rest = replace(wanted, archived=None, users=None, user_ids=None, states=None, project_id=None)
+    return rest == ExperimentFilter() and _OF_ATTEMPTS.isdisjoint(wanted.states or ())
+
+
+def _where(wanted: ExperimentFilter) -> tuple[str, list[object]]:
+    """The condition of a filter and its parameters. Only what is asked stands in it: then indexes can be used."""
+    users = None if wanted.users is None else [user.lower() for user in wanted.users]
+    states = None if wanted.states is None else list(wanted.states)
+    asked = (
+        ("e.archived = {}::boolean", wanted.archived),
+        (_IN_DOCUMENT.format("x.name ilike {}::text"), like(wanted.name)),
+        (_IN_DOCUMENT.format("x.description ilike {}::text"), like(wanted.description)),
+        (_IN_DOCUMENT.format("x.labels @> {}::text[]"), _list(wanted.labels)),
+        ("e.owner_id in (select u.id from users u where lower(u.username) = any({}::text[]))", users),
+        ("e.owner_id = any({}::bigint[])", _list(wanted.user_ids)),
+        (_STORED if _OF_ATTEMPTS.isdisjoint(states or ()) else f"({_STORED} or {_ATTEMPTED})", states),
+        ("e.project_id = {}::bigint", wanted.project_id),
+        ("e.id > {}::bigint", wanted.after_id),
+        ("e.id < {}::bigint", wanted.before_id),
+        ("e.id = any({}::bigint[])", _list(wanted.ids)),
+        ("not e.id = any({}::bigint[])", _list(wanted.not_ids)),
+    )
+    given = [(condition, value) for condition, value in asked if value is not None]
+    conditions = [condition.format(f"${place}") for place, (condition, _) in enumerate(given, 1)]
+    return " and ".join(conditions) or "true", [value for _, value in given]
+
+
+def _list(values: tuple[object, ...] | None) -> list[object] | None:
+    return None if values is None else list(values)
+
+
+#: So many rows are read in less than a millisecond.
+_MANY = 1000
+
+
+async def total_count(conn: Connection, condition: str, parameters: Sequence[object]) -> int:
+    """How many meet a condition on ``e.project_id``, ``e.owner_id``, ``e.state`` and ``e.archived``."""
+    found: int = await conn.fetchval(
+        f"select coalesce(sum(e.change), 0)::bigint from experiment_counts e where {condition}", *parameters
+    )
+    return found
+
+
+async def are_many(conn: Connection) -> bool:
+    """Whether folding is worth it."""
+    return bool(await conn.fetchval(Q.more_than, _MANY))
+
+
+async def fold_counts(conn: Connection) -> None:
+    """One row of each kind. In a transaction of one who does it alone."""
+    await conn.execute(Q.fold)

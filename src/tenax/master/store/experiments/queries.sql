@@ -1,0 +1,404 @@
+-- name: get
+select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1;
+
+-- name: lock
+-- Keys never change, so rows that refer to it (facts, metrics) may be inserted meanwhile. A full lock would be waited for
+-- by their transactions, which hold such a share of a trial that is locked next.
+select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1 for no key update;
+
+-- name: set_state
+update experiments
+set state = $3, reason = coalesce($4, reason), version = version + 1,
+    started_at = case when $3 = 'ACTIVE' then coalesce(started_at, now()) else started_at end,
+    ended_at = case when $3 in ('COMPLETED', 'CANCELED', 'ERROR') then coalesce(ended_at, now())
+                    when $3 in ('DELETING', 'DELETE_FAILED') then ended_at end
+where id = $1 and version = $2
+returning version;
+
+-- name: end_job
+update jobs set ended_at = now(), version = version + 1 where job_id = $1 and ended_at is null;
+
+-- name: live_ids
+select id from experiments where ended_at is null and not unmanaged order by id;
+
+-- name: plan
+-- What the search and the placement of an experiment need of its documents.
+select d.config, d.seed, d.context_hash, j.pool, j.priority
+from experiment_documents d
+join experiments e on e.id = d.experiment_id
+join jobs j on j.job_id = e.job_id
+where d.experiment_id = $1;
+
+-- name: end_unmanaged_trials
+update trials set state = 'CANCELED', reason = $2, ended_at = now(), version = version + 1
+where experiment_id = $1 and state = 'ACTIVE';
+
+-- name: end_unmanaged_tasks
+update tasks set ended_at = now()
+where ended_at is null and trial_id in (select id from trials where experiment_id = $1 and state = 'CANCELED')
+returning task_id;
+
+-- name: views
+-- In two parts, each planned for itself: one join of all these tables takes longer to plan than to make.
+with page as materialized (
+    select e.id, e.job_id, e.owner_id, e.project_id, e.parent_id, e.state, e.reason, e.archived, e.unmanaged, e.external_id,
+           e.created_at, e.started_at, e.ended_at, d.name, d.description, d.notes, d.labels, d.original_config,
+           d.config::text as config_text, d.context_hash,
+           y.trials, y.trials_ended, y.expected_trials, y.checkpoints, y.checkpoint_bytes, y.best_trial_id, y.best_metric, j.pool
+    from experiments e
+    join experiment_documents d on d.experiment_id = e.id
+    join experiment_tallies y on y.experiment_id = e.id
+    join jobs j on j.job_id = e.job_id
+    where e.id = any($1::bigint[]))
+select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.name as project_name,
+       coalesce(p.owner_id, 0) as project_owner_id, p.workspace_id, w.name as workspace_name,
+       e.parent_id, coalesce((select o.archived from experiments o where o.id = e.parent_id), false) as parent_archived,
+       e.state, e.reason, e.archived, e.unmanaged, e.external_id, e.created_at, e.started_at, e.ended_at,
+       extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8 as age_s,
+       e.name, e.description, e.notes, e.labels, e.original_config, e.config_text, e.pool,
+       coalesce((select x.size_bytes from contexts x where x.hash = e.context_hash), 0) as code_bytes,
+       e.trials, e.trials_ended, e.expected_trials, e.checkpoints, e.checkpoint_bytes, e.best_trial_id, e.best_metric,
+       case when e.ended_at is null then coalesce((
+           select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
+           where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end::float8 as progress_told,
+       case when e.state = 'ERROR' then (
+           select t.reason from trials t where t.experiment_id = e.id and t.state = 'ERROR' order by t.id limit 1) end as first_failure,
+       doing.shown_state, doing.wait_reason,
+       case when e.unmanaged then (select t.external_id from trials t where t.id = e.best_trial_id) end as external_trial_id
+from page e
+join users u on u.id = e.owner_id
+join projects p on p.id = e.project_id
+join workspaces w on w.id = p.workspace_id
+left join lateral (
+    select case when e.unmanaged then 'RUNNING' else case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3 when 'STARTING' then 3 else 4 end)
+                    when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end end as shown_state,
+           (array_agg(q.reason order by a.requested_at, a.allocation_id) filter (where q.reason is not null))[1] as wait_reason
+    from trials t
+    join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+    left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
+    where t.experiment_id = e.id and t.state = 'ACTIVE') doing on e.state = 'ACTIVE';
+
+-- name: advances
+select e.id, e.state, y.trials, y.trials_ended, y.expected_trials,
+       case when y.expected_trials is null then d.config::text else '{}' end as config_text,
+       case when e.ended_at is null then coalesce((
+           select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
+           where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end::float8 as progress_told
+from experiments e
+join experiment_documents d on d.experiment_id = e.id
+join experiment_tallies y on y.experiment_id = e.id
+where e.id = any($1::bigint[]);
+
+-- name: trial_ids
+select id from trials where experiment_id = $1 order by id;
+
+-- name: job_standing
+-- Jobs of the pool that wait and come earlier, and whether this one holds any slots.
+with mine as (
+    select j.* from jobs j join experiments e on e.job_id = j.job_id where e.id = $1)
+select (select count(*)::int
+        from jobs o join experiments e on e.job_id = o.job_id
+        where o.pool = mine.pool and o.ended_at is null and e.state = 'ACTIVE'
+          and (o.priority, o.queue_position, o.job_id) < (mine.priority, mine.queue_position, mine.job_id)
+          and exists (select 1 from trials t join allocations a on a.task_id = t.task_id and a.state = 'PENDING'
+                      where t.experiment_id = e.id and t.state = 'ACTIVE')) as ahead,
+       exists (select 1 from experiments e join trials t on t.experiment_id = e.id and t.state = 'ACTIVE'
+               join allocations a on a.task_id = t.task_id and a.state not in ('PENDING', 'TERMINATED')
+               where e.job_id = mine.job_id) as placed
+from mine;
+
+-- name: owner
+select owner_id from experiments where id = $1;
+
+-- name: journal
+select seq, at, entry from search_journal where experiment_id = $1 order by seq limit $2 offset $3;
+
+-- name: progress_by_request
+select t.request_id, m.progress
+from trials t join trial_telemetry m on m.trial_id = t.id
+where t.experiment_id = $1 and t.state = 'ACTIVE' and m.progress is not null;
+
+-- name: more_than
+select exists (select 1 from experiment_counts offset $1);
+
+-- name: fold
+with taken as (
+    delete from experiment_counts returning *)
+insert into experiment_counts (project_id, owner_id, state, archived, change)
+select project_id, owner_id, state, archived, sum(change) from taken
+group by project_id, owner_id, state, archived
+having sum(change) <> 0;
+
+-- name: words
+-- What is typed again later stands in the shown configuration, too; the original one stays as it was typed.
+update experiment_documents
+set name = coalesce($2, name), description = coalesce($3, description), notes = coalesce($4, notes),
+    labels = coalesce($5, labels),
+    config = config || jsonb_strip_nulls(jsonb_build_object('name', $2::text, 'description', $3::text, 'labels', to_jsonb($5::text[])))
+where experiment_id = $1
+returning experiment_id;
+
+-- name: add_label
+update experiment_documents
+set labels = labels || $2::text, config = jsonb_set(config, '{labels}', to_jsonb(labels || $2::text))
+where experiment_id = $1 and not $2 = any(labels);
+
+-- name: remove_label
+update experiment_documents
+set labels = array_remove(labels, $2), config = jsonb_set(config, '{labels}', to_jsonb(array_remove(labels, $2)))
+where experiment_id = $1 and $2 = any(labels);
+
+-- name: labels
+select labels from experiment_documents where experiment_id = $1;
+
+-- name: popular_labels
+-- Those that most experiments have come first.
+select l.label
+from experiments e
+join experiment_documents d on d.experiment_id = e.id
+cross join lateral unnest(d.labels) l (label)
+where ($1::bigint is null or e.project_id = $1)
+group by l.label
+order by count(*) desc, l.label;
+
+-- name: set_archived
+update experiments set archived = $2, version = version + 1
+where id = $1 and state in ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')
+returning id;
+
+-- name: place
+select e.archived, e.project_id, p.archived or w.archived as project_archived, p.name as project_name
+from experiments e
+join projects p on p.id = e.project_id
+join workspaces w on w.id = p.workspace_id
+where e.id = $1;
+
+-- name: move
+update experiments set project_id = $2, version = version + 1 where id = $1 and project_id <> $2;
+
+-- name: set_max_slots
+update jobs set max_slots = $2, version = version + 1 where job_id = $1;
+
+-- name: note_in_config
+update experiment_documents
+set config = jsonb_set(config, array['resources', $2::text], coalesce($3::jsonb, 'null'), true)
+where experiment_id = $1 and jsonb_typeof(config -> 'resources') = 'object';
+
+-- name: set_log_retention
+update experiment_documents set log_retention_days = $2 where experiment_id = $1;
+
+-- name: inherit_log_retention
+-- What was said of single trials before is over.
+update trials set log_retention_days = null where experiment_id = $1 and log_retention_days is not null;
+
+-- name: create_job
+insert into jobs (job_id, pool, priority, weight, max_slots, queue_position, owner_id)
+values ($1, $2, $3, $4, $5, floor(extract(epoch from clock_timestamp()) * 1000000), $6);
+
+-- name: create_experiment
+insert into experiments (job_id, owner_id, project_id, parent_id) values ($1, $2, $3, $4) returning id;
+
+-- name: create_documents
+insert into experiment_documents (experiment_id, name, description, labels, original_config, config, seed, context_hash, notices)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: expect_trials
+-- The configuration alone does not say how many points a grid has.
+update experiment_tallies set expected_trials = $2 where experiment_id = $1 and expected_trials is distinct from $2;
+
+-- name: trials
+select id, request_id, state, hparams from trials where experiment_id = $1 order by id;
+
+-- name: last_entry
+select coalesce(max(seq), 0) from search_journal where experiment_id = $1;
+
+-- name: unseen
+-- Facts of these trials that the search has not seen, oldest first.
+select id, fact from search_inbox where experiment_id = $1 and trial_id = any($2::bigint[]) and seq is null order by id;
+
+-- name: forget_exits
+-- The same attempt may end once more: what was told of it stays under the number of its journal entry.
+update search_inbox set at_key = - seq
+where experiment_id = $1 and trial_id = any($2::bigint[]) and kind = 'exit' and at_key >= 0;
+
+-- name: reopen
+update trials
+set state = 'ACTIVE', wish = 'RUN', wish_reason = '', reason = $3, restarts = 0, setbacks = 0, held_until = null,
+    invalid_hp = false, fatal = null, ended_at = null, hparams = $2, version = version + 1
+where id = $1;
+
+-- name: reopen_tasks
+update tasks set ended_at = null where trial_id = any($1::bigint[]);
+
+-- name: no_progress
+update trial_telemetry set progress = null, runner_state = '' where trial_id = any($1::bigint[]);
+
+-- name: revive_job
+-- Its place in the queue stays.
+update jobs
+set ended_at = null, pool = $2, priority = $3, weight = $4, max_slots = $5, version = version + 1
+where job_id = $1;
+
+-- name: set_documents
+update experiment_documents
+set config = $2, name = $3, description = $4, labels = $5
+where experiment_id = $1;
+
+-- name: asked
+select id from experiments where state = 'DELETING' order by id;
+
+-- name: deletion_trials
+select id, task_id from trials where experiment_id = $1 order by id;
+
+-- name: held
+-- Whether anything of it is still on a machine.
+select exists (
+    select 1
+    from trials t join allocations a on a.task_id = t.task_id join containers c on c.allocation_id = a.allocation_id
+    where t.experiment_id = $1 and c.gone_at is null);
+
+-- name: needed_elsewhere
+-- Its checkpoints that live trials of other experiments start from.
+select c.uuid, o.id as trial_id, o.experiment_id
+from trials t
+join checkpoints c on c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED')
+join trials o on o.warm_start_checkpoint = c.uuid and o.experiment_id <> t.experiment_id and o.state = 'ACTIVE'
+where t.experiment_id = $1
+order by c.uuid, o.id
+limit 1;
+
+-- name: documents
+select d.config, d.context_hash, e.job_id, e.unmanaged, (select c.cluster_id::text from cluster c) as cluster_id
+from experiments e join experiment_documents d on d.experiment_id = e.id
+where e.id = $1;
+
+-- name: checkpoints
+select c.uuid, s.config as storage
+from trials t
+join checkpoints c on c.trial_id = t.id and c.state <> 'DELETED'
+left join storage_backends s on s.id = c.storage_id
+where t.experiment_id = $1
+order by c.uuid;
+
+-- name: delete_experiment
+delete from experiments where id = $1 and state = 'DELETING' returning id;
+
+-- name: delete_job
+delete from jobs where job_id = $1;
+
+-- name: tell
+update experiments set reason = $2, version = version + 1 where id = $1 and state = 'DELETING';
+
+-- name: search_journal
+select seq, entry from search_journal where experiment_id = $1 and seq > $2 order by seq;
+
+-- name: append
+insert into search_journal (experiment_id, seq, entry) values ($1, $2, $3);
+
+-- name: waiting
+select i.id, i.trial_id, t.request_id, i.kind, i.at_key, i.fact
+from search_inbox i join trials t on t.id = i.trial_id
+where i.experiment_id = $1 and i.seq is null
+order by i.id
+limit $2;
+
+-- name: search_move
+update search_inbox set seq = $2 where id = $1 and seq is null returning id;
+
+-- name: dirty
+-- Experiments, of these or of all, whose search has something to do: never started, or with facts that wait.
+select e.id from experiments e
+where ($1::bigint[] is null or e.id = any($1))
+  and e.ended_at is null and not e.unmanaged and e.state in ('ACTIVE', 'PAUSED')
+  and (not exists (select 1 from search_journal j where j.experiment_id = e.id)
+       or exists (select 1 from search_inbox i where i.experiment_id = e.id and i.seq is null))
+order by e.id;
+
+-- name: going_on
+select id from experiments where ended_at is null and not unmanaged and state in ('ACTIVE', 'PAUSED');
+
+-- name: mark_experiment
+update experiments set unmanaged = true, state = 'ACTIVE', started_at = now(), external_id = $2, version = version + 1
+where id = $1
+returning job_id;
+
+-- name: reserve_name
+-- Two who bring the same name at once wait for one another.
+select pg_advisory_xact_lock(hashtextextended('unmanaged ' || $1, 0));
+
+-- name: experiment_named
+select id from experiments where external_id = $1;
+
+-- name: trial_named
+select id from trials where experiment_id = $1 and external_id = $2;
+
+-- name: next_place
+select coalesce(max(journal_seq), 0) + 1 from trials where experiment_id = $1;
+
+-- name: name_trial
+update trials set external_id = $2 where id = $1;
+
+-- name: add_trial
+insert into unmanaged_trials (trial_id) values ($1);
+
+-- name: lock_trial
+select t.id, t.experiment_id, t.task_id, t.state, t.run_id, e.owner_id, e.unmanaged, coalesce(u.lost, false) as lost
+from trials t join experiments e on e.id = t.experiment_id left join unmanaged_trials u on u.trial_id = t.id
+where t.id = $1
+for no key update of t;
+
+-- name: trial
+select t.id, t.experiment_id, t.task_id, t.state, t.run_id, e.owner_id, e.unmanaged, coalesce(u.lost, false) as lost
+from trials t join experiments e on e.id = t.experiment_id left join unmanaged_trials u on u.trial_id = t.id
+where t.id = $1;
+
+-- name: trial_of_task
+select id from trials where task_id = $1;
+
+-- name: set_trial
+update trials
+set state = $2, reason = $3, version = version + 1,
+    ended_at = case when $2 = 'ACTIVE' then null else coalesce($4, now()) end
+where id = $1;
+
+-- name: set_task
+update tasks set ended_at = (select ended_at from trials where task_id = $1) where task_id = $1;
+
+-- name: heard
+insert into unmanaged_trials (trial_id, lost) values ($1, $2)
+on conflict (trial_id) do update set heard_at = case when $2 then unmanaged_trials.heard_at else now() end, lost = $2;
+
+-- name: begin_run
+update trials set run_id = run_id + 1, version = version + 1 where id = $1 returning run_id;
+
+-- name: states
+select state from trials where experiment_id = $1;
+
+-- name: set_experiment
+update experiments
+set state = $2, reason = $3, version = version + 1,
+    ended_at = case when $2 = 'ACTIVE' then null else now() end
+where id = $1 and state <> $2
+returning id;
+
+-- name: silent
+-- Trials that nothing was heard of for $1 seconds, by heartbeat or by metrics, while this master has listened for $2.
+select t.id, t.experiment_id, heard.at
+from unmanaged_trials u
+join trials t on t.id = u.trial_id and t.state = 'ACTIVE'
+cross join lateral (
+    select greatest(u.heard_at, (select max(g.reported_at) from metric_groups g where g.trial_id = t.id)) as at) heard
+where $2::float8 >= $1::float8 and u.heard_at < now() - make_interval(secs => $1)
+  and heard.at < now() - make_interval(secs => $1) and ($3::bigint is null or t.id = $3)
+order by t.experiment_id, t.id;
+
+-- name: put_source
+insert into trial_sources (trial_id, checkpoint_uuid, kind, model_id, model_version) values ($1, $2, $3, $4, $5)
+on conflict (trial_id, checkpoint_uuid) do update
+set kind = excluded.kind, model_id = excluded.model_id, model_version = excluded.model_version;
+
+-- name: version_exists
+select exists (select 1 from model_versions where model_id = $1 and version = $2 and checkpoint_uuid = $3);
+
+-- name: checkpoint_exists
+select exists (select 1 from checkpoints where uuid = $1);

@@ -1,0 +1,144 @@
+"""Rows of experiments: locked, changed by guarded writes, announced.
+
+Rules: the experiment's lock comes first (experiment, trial, allocation, container); a row changes only by a transition
+that ``tenax.lifecycle.experiment`` allows; each change is announced as ``experiment``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound, NotNow, Stale
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.experiment import ENDED, RUNNING, ExperimentEvent, ExperimentState, step
+from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import rows as checkpoints
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.experiments import searches
+from tenax.master.store.webhooks import events as webhook_events
+
+Q = load("experiments")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The narrow row."""
+
+    id: int
+    state: ExperimentState
+    version: int
+    job_id: str
+    owner_id: int
+    unmanaged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an experiment was asked to be, as far as searching and placing it need to know."""
+
+    #: The resolved configuration document.
+    config: JsonObject
+    #: ``experiment_seed``.
+    seed: int
+    #: Hash of the model code; None for none.
+    context_hash: str | None
+    pool: str
+    priority: int
+
+
+class ExperimentGone(NotFound):
+    """There is no such experiment: it was never made, or deleted meanwhile."""
+
+
+async def get(conn: Connection, experiment_id: int) -> Experiment:
+    """The experiment as it is. Raises ExperimentGone."""
+    return await _one(conn, Q.get, experiment_id)
+
+
+async def lock(conn: Connection, experiment_id: int) -> Experiment:
+    """The experiment, locked until the transaction ends. Raises ExperimentGone."""
+    return await _one(conn, Q.lock, experiment_id)
+
+
+async def _one(conn: Connection, query: str, experiment_id: int) -> Experiment:
+    row = await conn.fetchrow(query, experiment_id)
+    if row is None:
+        raise ExperimentGone(f"there is no experiment {experiment_id}")
+    return Experiment(
+        row["id"], ExperimentState(row["state"]), row["version"], row["job_id"], row["owner_id"], row["unmanaged"]
+    )
+
+
+async def happen(
+    conn: Connection, experiment: Experiment, event: ExperimentEvent, reason: str = "", *, keep_reason: bool = False
+) -> ExperimentState:
+    """Let ``event`` happen to a locked experiment; its state after it. Raises NotNow, Impossible, Stale."""
+    after = step(experiment.state, event)
+    if after is experiment.state:
+        return after
+    words = None if keep_reason else reason
+    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, words) is None:
+        raise Stale
+    if after in ENDED:
+        await conn.execute(Q.end_job, experiment.job_id)
+        await garbage.mark(conn, experiment.id)
+    await webhook_events.experiment_changed(conn, experiment.id, after)
+    await notify(conn, "experiment", experiment.id)
+    if after in RUNNING:
+        await notify(conn, searches.KIND, experiment.id)
+    if after is ExperimentState.DELETING:
+        await notify(conn, "deletion", experiment.id)
+    return after
+
+
+async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reason: str = "") -> ExperimentState:
+    """A user's verb (activate, pause, cancel, kill, delete) on an experiment. Raises NotFound, NotNow."""
+    experiment = await lock(conn, experiment_id)
+    if experiment.unmanaged and event in (ExperimentEvent.ACTIVATE, ExperimentEvent.PAUSE):
+        raise NotNow(
+            f"experiment {experiment_id} is trained outside of this cluster, which cannot {event.value} it: "
+            "do that where its script runs"
+        )
+    if experiment.unmanaged and event in (ExperimentEvent.CANCEL, ExperimentEvent.KILL):
+        return await _end_unmanaged(conn, experiment, reason or "it was canceled here; its script is not told")
+    kept = await checkpoints.kept_of(conn, experiment_id) if event is ExperimentEvent.DELETE else None
+    if kept is not None:
+        raise NotNow(f"experiment {experiment_id} cannot be deleted: {kept}")
+    return await happen(conn, experiment, event, reason)
+
+
+async def _end_unmanaged(conn: Connection, experiment: Experiment, reason: str) -> ExperimentState:
+    """End the record of what is trained elsewhere; what its script says from now on is refused."""
+    if experiment.state in ENDED:
+        return experiment.state
+    await conn.execute(Q.end_unmanaged_trials, experiment.id, reason)
+    for row in await conn.fetch(Q.end_unmanaged_tasks, experiment.id):
+        await notify(conn, "logs", row["task_id"])
+    after = ExperimentState.CANCELED
+    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, reason) is None:
+        raise Stale
+    await garbage.mark(conn, experiment.id)
+    await webhook_events.experiment_changed(conn, experiment.id, after)
+    await notify(conn, "experiment", experiment.id)
+    return after
+
+
+async def announce(conn: Connection, experiment_id: int) -> None:
+    """Something of this experiment changed: look at it."""
+    await notify(conn, "experiment", experiment_id)
+
+
+async def live_ids(conn: Connection) -> list[int]:
+    """Managed experiments that have not ended."""
+    return [row["id"] for row in await conn.fetch(Q.live_ids)]
+
+
+async def plan(conn: Connection, experiment_id: int) -> Plan:
+    """The documents of an experiment. Raises NotFound."""
+    row = await conn.fetchrow(Q.plan, experiment_id)
+    if row is None:
+        raise NotFound(f"there is no experiment {experiment_id}")
+    return Plan(row["config"], row["seed"], row["context_hash"], row["pool"], row["priority"])

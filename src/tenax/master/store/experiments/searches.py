@@ -1,0 +1,68 @@
+"""The journal of a search and its inbox: read forward, written once, gapless.
+
+Only the searching loop writes here, and who continues an experiment that has ended, which no loop looks at. (Facts are
+put into the inbox by whoever stores what they tell of.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.errors import Stale
+from tenax.master.store.database.queries import load
+from tenax.search.journal import Entry, Fact, decode, encode
+
+Q = load("experiments")
+
+#: Kind of the wake-ups of the loop that searches: there is a search to begin, or a fact for one.
+KIND = "search"
+#: Facts that are read at a time.
+AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A fact in the inbox that the search has not seen."""
+
+    id: int
+    fact: Fact
+
+
+async def journal(conn: Connection, experiment_id: int, after: int) -> tuple[int, list[Entry]]:
+    """The number of the last entry, and the entries after number ``after``."""
+    rows = await conn.fetch(Q.search_journal, experiment_id, after)
+    return (rows[-1]["seq"] if rows else after), [decode(row["entry"]) for row in rows]
+
+
+async def waiting(conn: Connection, experiment_id: int) -> list[Waiting]:
+    """Facts that wait, oldest first, `AT_ONCE` at most."""
+    found = []
+    for row in await conn.fetch(Q.waiting, experiment_id, AT_ONCE):
+        fact = decode(row["fact"])
+        found.append(Waiting(row["id"], fact))  # type: ignore[arg-type]
+    return found
+
+
+async def append(conn: Connection, experiment_id: int, first: int, entries: Sequence[Entry]) -> None:
+    """Write entries at ``first``, ``first`` + 1, ...; two writers of one place break the primary key."""
+    rows = [(experiment_id, first + place, encode(entry)) for place, entry in enumerate(entries)]
+    await conn.executemany(Q.append, rows)
+
+
+async def move(conn: Connection, inbox_id: int, seq: int) -> None:
+    """The fact stands in the journal at ``seq`` (or is told by what stands there). Raises Stale."""
+    if await conn.fetchval(Q.search_move, inbox_id, seq) is None:
+        raise Stale
+
+
+async def going_on(conn: Connection) -> list[int]:
+    """Experiments whose search may still take steps."""
+    return [row["id"] for row in await conn.fetch(Q.going_on)]
+
+
+async def dirty(conn: Connection, among: Sequence[int] | None = None) -> list[int]:
+    """Experiments whose search has something to do: of these, or of all."""
+    return [row["id"] for row in await conn.fetch(Q.dirty, among)]

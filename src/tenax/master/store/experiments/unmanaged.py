@@ -1,0 +1,227 @@
+"""Rows of what is trained elsewhere: experiments without a search of ours, trials that speak for themselves.
+
+Rules: the experiment's lock comes before the trial's; a name given by its maker means the same thing every time; states
+change by ``tenax.lifecycle.unmanaged`` alone. All of it runs inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection, Record
+
+from tenax.errors import InvalidInput, NotFound, NotNow
+from tenax.ids import ExperimentId, RequestId, trial_task_id
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle import unmanaged
+from tenax.lifecycle.experiment import ExperimentState
+from tenax.lifecycle.trial import TrialState, Wish
+from tenax.lifecycle.unmanaged import Word
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.experiments import creation
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments.creation import NewExperiment
+from tenax.master.store.experiments.rows import Experiment
+from tenax.master.store.trials import rows as trials
+from tenax.master.store.webhooks import events as webhook_events
+
+Q = load("experiments")
+
+_LONGEST_NAME = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A trial, managed or not, as far as reporting for it needs to know."""
+
+    id: int
+    experiment_id: int
+    task_id: str
+    state: TrialState
+    run_id: int
+    owner_id: int
+    unmanaged: bool
+    #: It ended by silence.
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A trial of which nothing was heard for too long."""
+
+    trial_id: int
+    experiment_id: int
+    #: When it was heard of last.
+    at: datetime
+
+
+async def find_experiment(conn: Connection, external_id: str) -> int | None:
+    """The experiment of that name; holds the name until the transaction ends. Raises InvalidInput."""
+    check_name(external_id, "externalExperimentId")
+    await conn.execute(Q.reserve_name, external_id)
+    found: int | None = await conn.fetchval(Q.experiment_named, external_id)
+    return found
+
+
+async def find_trial(conn: Connection, experiment: str, trial: str) -> int:
+    """The trial of that name in the experiment of that name. Raises NotFound."""
+    experiment_id = await conn.fetchval(Q.experiment_named, experiment)
+    found: int | None = await conn.fetchval(Q.trial_named, experiment_id, trial)
+    if found is None:
+        raise NotFound(f"there is no trial {trial!r} of an experiment {experiment!r}")
+    return found
+
+
+async def create_experiment(conn: Connection, new: NewExperiment, external_id: str | None = None) -> int:
+    """An experiment that nobody searches or schedules: ACTIVE, and in no queue. Its id."""
+    experiment_id = await creation.create(conn, new, activate=False)
+    job_id = await conn.fetchval(Q.mark_experiment, experiment_id, external_id)
+    await conn.execute(_END_JOB, job_id)
+    return experiment_id
+
+
+async def create_trial(
+    conn: Connection, experiment_id: int, hparams: JsonObject, external_id: str | None = None
+) -> int:
+    """A trial of an unmanaged experiment, or the one of that name; its id. Raises NotFound, InvalidInput."""
+    experiment = await _lock(conn, experiment_id)
+    if not experiment.unmanaged:
+        raise InvalidInput(
+            f"experiment {experiment_id} is searched by this master, which makes its trials: "
+            "add trials to an unmanaged experiment only"
+        )
+    if external_id is not None:
+        check_name(external_id, "externalTrialId")
+        known: int | None = await conn.fetchval(Q.trial_named, experiment_id, external_id)
+        if known is not None:
+            return known
+    request = RequestId(str(uuid.uuid4()))
+    task_id = trial_task_id(ExperimentId(experiment_id), request)
+    place = await conn.fetchval(Q.next_place, experiment_id)
+    trial_id: int = await conn.fetchval(_CREATE, experiment_id, request, place, task_id, hparams, 0, None)
+    await conn.execute(_CREATE_TASK, task_id, trial_id, experiment_id)
+    await conn.execute(Q.add_trial, trial_id)
+    if external_id is not None:
+        await conn.execute(Q.name_trial, trial_id, external_id)
+    await _settle(conn, experiment_id, "")
+    return trial_id
+
+
+async def trial(conn: Connection, trial_id: int) -> Trial:
+    """The trial as it is. Raises NotFound."""
+    return _trial(await conn.fetchrow(Q.trial, trial_id), trial_id)
+
+
+async def trial_of_task(conn: Connection, task_id: str) -> int:
+    """Raises NotFound."""
+    found: int | None = await conn.fetchval(Q.trial_of_task, task_id)
+    if found is None:
+        raise NotFound(f"there is no trial with the task {task_id}")
+    return found
+
+
+async def begin(conn: Connection, trial_id: int) -> int:
+    """A script starts with this trial, or again; the number of its run. Raises NotFound, NotNow."""
+    await say(conn, trial_id, Word.START)
+    run_id: int = await conn.fetchval(Q.begin_run, trial_id)
+    return run_id
+
+
+async def say(conn: Connection, trial_id: int, word: Word, reason: str = "", *, at: datetime | None = None) -> None:
+    """What a script, or its silence since ``at``, says of a trial. Raises NotFound, NotNow."""
+    experiment_id = (await trial(conn, trial_id)).experiment_id
+    await _lock(conn, experiment_id)
+    now = _trial(await conn.fetchrow(Q.lock_trial, trial_id), trial_id)
+    after = unmanaged.step(now.state, now.lost, word)
+    await conn.execute(Q.heard, trial_id, word is Word.SILENT)
+    if after is not now.state:
+        await conn.execute(Q.set_trial, trial_id, after.value, reason, at)
+        await conn.execute(Q.set_task, now.task_id)
+        await notify(conn, "logs", now.task_id)
+        await _settle(conn, experiment_id, reason)
+
+
+async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:
+    """End a trial, managed or not, at once; nothing if it has ended. Raises NotFound."""
+    found = await trial(conn, trial_id)
+    if not found.unmanaged:
+        await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
+    elif found.state is TrialState.ACTIVE:
+        await say(conn, trial_id, Word.CANCELED, "it was canceled here; its script is not told")
+
+
+async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[Silent]:
+    """Trials that were not heard of for ``wait_s`` while somebody listened for ``listening_s``."""
+    rows = await conn.fetch(Q.silent, wait_s, listening_s, None)
+    return [Silent(row["id"], row["experiment_id"], row["at"]) for row in rows]
+
+
+async def lose(conn: Connection, trial_id: int, wait_s: float, reason: str) -> bool:
+    """Give up a trial that is still silent, as of when it was heard of last; False if it was heard of meanwhile."""
+    experiment_id = (await trial(conn, trial_id)).experiment_id
+    await _lock(conn, experiment_id)
+    await conn.fetchrow(Q.lock_trial, trial_id)
+    # A statement of its own: it sees what was said before the locks were had.
+    still = await conn.fetchrow(Q.silent, wait_s, wait_s, trial_id)
+    if still is None:
+        return False
+    await say(conn, trial_id, Word.SILENT, reason, at=still["at"])
+    return True
+
+
+async def put_source(
+    conn: Connection, trial_id: int, checkpoint_uuid: str, kind: str, model: tuple[int, int] | None
+) -> None:
+    """What a trial was made from, or uses; ``model``: id and number of the version. Raises NotFound."""
+    if not await conn.fetchval(Q.checkpoint_exists, checkpoint_uuid):
+        raise NotFound(f"there is no checkpoint {checkpoint_uuid}")
+    model_id, version = model if model is not None else (None, None)
+    if model is not None and not await conn.fetchval(Q.version_exists, model_id, version, checkpoint_uuid):
+        raise NotFound(f"there is no version {version} of model {model_id} with the checkpoint {checkpoint_uuid}")
+    await conn.execute(Q.put_source, trial_id, checkpoint_uuid, kind, model_id, version)
+
+
+def check_name(name: str, what: str) -> None:
+    """Raises InvalidInput for a name that cannot be kept."""
+    if not name.strip() or len(name) > _LONGEST_NAME:
+        raise InvalidInput(f"{what} must have 1 to {_LONGEST_NAME} characters")
+
+
+async def _lock(conn: Connection, experiment_id: int) -> Experiment:
+    """Raises NotFound, NotNow for one that is being deleted."""
+    experiment = await experiments.lock(conn, experiment_id)
+    if experiment.state in (ExperimentState.DELETING, ExperimentState.DELETE_FAILED):
+        raise NotNow(f"experiment {experiment_id} is being deleted: nothing can be reported to it any more")
+    return experiment
+
+
+async def _settle(conn: Connection, experiment_id: int, reason: str) -> None:
+    """Bring the experiment to what its trials are together."""
+    states = {TrialState(row["state"]) for row in await conn.fetch(Q.states, experiment_id)}
+    after = unmanaged.together(states)
+    if await conn.fetchval(Q.set_experiment, experiment_id, after.value, reason) is not None:
+        await webhook_events.experiment_changed(conn, experiment_id, after)
+    await experiments.announce(conn, experiment_id)
+
+
+def _trial(row: Record | None, trial_id: int) -> Trial:
+    if row is None:
+        raise NotFound(f"there is no trial {trial_id}")
+    return Trial(
+        row["id"],
+        row["experiment_id"],
+        row["task_id"],
+        TrialState(row["state"]),
+        row["run_id"],
+        row["owner_id"],
+        row["unmanaged"],
+        row["lost"],
+    )
+
+
+_CREATE = load("trials").create
+_CREATE_TASK = load("trials").create_task
+_END_JOB = load("experiments").end_job

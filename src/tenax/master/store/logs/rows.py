@@ -1,0 +1,243 @@
+"""Output of tasks: compressed chunks of lines, numbered in the order of arrival; no row per line.
+
+Rules:
+- The lines of a task are numbered from 0 without gaps; a number is given in the transaction that stores the line.
+- Output of a container is known by its byte offset: what was stored is not stored again, and a beginning of a line
+  whose end has not come is kept beside the offset.
+- A chunk never changes; small neighbours are joined into one, with the same numbers.
+
+What the output of a task can be filtered by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from asyncpg import Connection, Record
+
+from tenax.errors import NotFound, Stale
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.logs import packing as log_packing
+from tenax.master.store.logs.packing import Chunk, columns_of, origins_from_json, origins_to_json
+from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, clean, level_number
+
+Q = load("logs")
+
+#: A task with so many small chunks gets them joined.
+JOIN_AT = 64
+#: After the end of a trial that is trained elsewhere its last lines may still be under way.
+_LAST_LINES_S = 5.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a task's lines are."""
+
+    task_id: str
+    #: Year and month of the task, 202611.
+    month: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How far the output of a container has been taken in."""
+
+    next_offset: int = 0
+    #: The beginning of a line whose end has not come.
+    carry: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A container, as far as its output goes."""
+
+    place: Place
+    origin: Origin
+    #: By name; a stream without output is not there.
+    streams: Mapping[str, Stream]
+    #: Of the look, in microseconds since 1970.
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A chunk as found."""
+
+    first_line: int
+    chunk: Chunk
+
+
+async def place_of(conn: Connection, task_id: str) -> Place:
+    """Raises NotFound."""
+    return (await _place_now(conn, task_id))[0]
+
+
+async def member(conn: Connection, container_id: str, agent_id: str) -> Member | None:
+    """The container of that agent; None: it is not one of its."""
+    rows = await conn.fetch(Q.member, container_id, agent_id)
+    if not rows:
+        return None
+    return Member(
+        Place(rows[0]["task_id"], rows[0]["month"]),
+        Origin(rows[0]["allocation_id"], container_id, agent_id),
+        {row["stream"]: Stream(row["next_offset"], row["carry"]) for row in rows if row["stream"] is not None},
+        _microseconds(rows[0]["now"]),
+    )
+
+
+async def advance(conn: Connection, place: Place, container_id: str, name: str, before: Stream, after: Stream) -> None:
+    """Move a stream on. Raises Stale when it is not where ``before`` says."""
+    if before == Stream():
+        await conn.execute(Q.begin_task, place.task_id, place.month)
+        moved = await conn.fetchval(Q.begin_stream, container_id, name, place.task_id, after.next_offset, after.carry)
+    else:
+        moved = await conn.fetchval(
+            Q.advance, container_id, name, before.next_offset, before.carry, after.next_offset, after.carry
+        )
+    if moved is None:
+        raise Stale
+
+
+async def append(conn: Connection, place: Place, chunk: Chunk) -> int:
+    """Store lines at the end of a task; returns how many chunks wait to be joined. The task's row stays locked."""
+    row = await conn.fetchrow(Q.number, place.task_id, chunk.lines)
+    if row is None:
+        await conn.execute(Q.begin_task, place.task_id, place.month)
+        row = await conn.fetchrow(Q.number, place.task_id, chunk.lines)
+    await _insert(conn, place, row["first_line"], chunk)
+    await notify(conn, "logs", place.task_id)
+    return int(row["loose_chunks"])
+
+
+async def append_system_line(
+    conn: Connection,
+    task_id: str,
+    text: str,
+    level: str = "INFO",
+    *,
+    allocation_id: str = "",
+    container_id: str = "",
+    agent_id: str = "",
+    source: str = "master",
+) -> None:
+    """A line of the platform's own in the output of a task, in the caller's transaction. Raises NotFound."""
+    place, at_us = await _place_now(conn, task_id)
+    lines = [Line(at_us, clean(part), level_number(level)) for part in text.splitlines() or [""]]
+    origin = Origin(allocation_id, container_id, agent_id, source)
+    await append(conn, place, log_packing.pack(lines, [origin]))
+
+
+async def spans(
+    conn: Connection, place: Place, *, after: int = -1, before: int | None = None, descending: bool = False, limit: int
+) -> list[Span]:
+    """Chunks with lines after number ``after`` and before ``before``, in order."""
+    statement = Q.spans_down if descending else Q.spans_up
+    rows = await conn.fetch(statement, place.month, place.task_id, after, 2**62 if before is None else before, limit)
+    return [Span(row["first_line"], _chunk(row)) for row in rows]
+
+
+async def still_speaks_s(conn: Connection, task_id: str) -> float | None:
+    """Seconds for which lines of a task may still come, not more than 0: none will; None: it goes on.
+
+    An agent reports an end after all output is here. What is trained elsewhere sends its last lines after its end.
+    """
+    row = await conn.fetchrow(Q.still_speaks, task_id, _LAST_LINES_S)
+    return 0.0 if row is None else row["seconds"]
+
+
+async def loose(conn: Connection, place: Place) -> list[Span]:
+    """The chunks of a task that were not joined yet, in order; locks the task's lines."""
+    first = await conn.fetchval(Q.lock_loose, place.task_id)
+    return [] if first is None else await spans(conn, place, after=first - 1, limit=4 * JOIN_AT)
+
+
+async def replace(conn: Connection, place: Place, old: Sequence[Span], new: Chunk) -> None:
+    """Put ``new`` in the place of neighbours, which were locked by `loose`."""
+    await conn.execute(Q.drop, place.month, place.task_id, [span.first_line for span in old])
+    await _insert(conn, place, old[0].first_line, new)
+
+
+async def joined(conn: Connection, place: Place, up_to: int) -> None:
+    """Chunks before line ``up_to`` are not looked at again."""
+    await conn.execute(Q.joined, place.task_id, up_to)
+
+
+async def delete_tasks(conn: Connection, task_ids: list[str]) -> None:
+    """Forget the output of tasks; their rows may go after that."""
+    await conn.execute(Q.delete_chunks, task_ids)
+    await conn.execute(Q.delete_tasks, task_ids)
+
+
+async def _place_now(conn: Connection, task_id: str) -> tuple[Place, int]:
+    """Where a task's lines are, and the time in microseconds since 1970. Raises NotFound."""
+    row = await conn.fetchrow(Q.month_of_task, task_id)
+    if row is None:
+        raise NotFound(f"there is no task {task_id}")
+    return Place(task_id, row["month"]), _microseconds(row["now"])
+
+
+async def _insert(conn: Connection, place: Place, first_line: int, chunk: Chunk) -> None:
+    await conn.execute(
+        Q.insert,
+        place.month,
+        place.task_id,
+        first_line,
+        chunk.lines,
+        _EPOCH + timedelta(microseconds=chunk.first_at_us),
+        _EPOCH + timedelta(microseconds=chunk.last_at_us),
+        chunk.levels,
+        origins_to_json(chunk.origins),
+        chunk.meta,
+        chunk.body,
+    )
+
+
+def _chunk(row: Record) -> Chunk:
+    return Chunk(
+        row["lines"],
+        _microseconds(row["first_at"]),
+        _microseconds(row["last_at"]),
+        row["levels"],
+        origins_from_json(row["origins"]),
+        row["meta"],
+        row["body"],
+    )
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+#: Ranks are looked up in the first chunks only: every rank speaks early.
+_CHUNKS_FOR_RANKS = 16
+
+
+async def fields_of_task(conn: Connection, place: Place) -> JsonObject:
+    """Every value that occurs, sorted, in the shape of Determined's answer."""
+    rows = await conn.fetch(Q.origins, place.month, place.task_id)
+    ranks: set[int] = set()
+    for span in await spans(conn, place, limit=_CHUNKS_FOR_RANKS):
+        ranks.update(columns_of(span.chunk).rank.tolist())
+    return {
+        "allocationIds": _values(rows, "allocation_id"),
+        "agentIds": _values(rows, "agent_id"),
+        "containerIds": _values(rows, "container_id"),
+        "rankIds": list[Json](sorted(ranks - {NO_RANK})),
+        "stdtypes": _values(rows, "stdtype"),
+        "sources": _values(rows, "source"),
+    }
+
+
+async def task_of_trial(conn: Connection, trial_id: int) -> str | None:
+    """The task of a trial; None: no such trial."""
+    task_id: str | None = await conn.fetchval(Q.task_of_trial, trial_id)
+    return task_id
+
+
+def _values(rows: list[dict[str, dict[str, str]]], name: str) -> list[Json]:
+    return list[Json](sorted({value for row in rows if (value := row["origin"].get(name))}))

@@ -1,0 +1,1 @@
+"""Reports of metrics: written, sealed, read back."""

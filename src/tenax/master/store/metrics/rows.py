@@ -1,0 +1,344 @@
+"""Taking in metrics: what a group of reports needs to know, and writing what became of it, in one transaction.
+
+Rules:
+- Rows are locked in one order: spools, then groups of metrics, each sorted.
+- Rows of reports are appended and never changed; only where a group ends, and what it comes to, is rewritten.
+- ``Target`` never changes and is kept in memory; everything else is read in the transaction that writes.
+
+What is stored at certain steps already: asked for reports that are not beyond the end of their group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+
+import msgspec
+import numpy as np
+from asyncpg import Connection, Record
+
+from tenax.ids import RequestId
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.experiments.searches import KIND as SEARCH
+from tenax.master.store.metrics.packing import unpack_integers, unpack_lines, unpack_present, unpack_values
+from tenax.master.store.trials import rows as trial_rows
+from tenax.master.telemetry import summary
+from tenax.master.telemetry.cuts import NO_STEP, Cuts
+from tenax.master.telemetry.decide import is_late
+from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.values import (
+    GroupKey,
+    Head,
+    Item,
+    Known,
+    Outcome,
+    Segment,
+    StepKey,
+    Stored,
+    StreamKey,
+    Target,
+    TrialNow,
+    Validation,
+)
+
+Q = load("metrics")
+
+#: Methods that cannot do without the searcher's metric and time.
+_STRICT = ("adaptive_asha", "async_halving")
+_TABLES = ("metric_tail", "metric_blocks", "metric_chunks")
+_TAIL = ["month", "trial_id", "grp", "first_ord", "run_id", "steps", "times", "bodies", "batches"]
+#: Targets kept in memory.
+_KEPT = 20_000
+
+
+class Metrics:
+    """The tables of metrics, with the memory of one process. Every method runs in the caller's transaction."""
+
+    def __init__(self) -> None:
+        self._targets: dict[int, Target] = {}
+        self._months: set[int] = set()
+
+    async def load(self, conn: Connection, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> Known:
+        """What `decide` must know of ``items``; locks it. ``allocations``: whose the spools are."""
+        reports = [item.report for item in items if item.report is not None]
+        acked = await _acked(conn, allocations)
+        targets = await self.targets(conn, sorted({report.trial_id for report in reports}))
+        keys = sorted({(report.trial_id, report.group) for report in reports if report.trial_id in targets})
+        rows = await _locked(conn, keys, targets)
+        trials = await _trials(conn, rows, targets)
+        # A group that has just been made has no reports yet.
+        heads = {key: _head(row) for key, row in rows.items() if row["next_ord"]}
+        late = [
+            (targets[report.trial_id].month, report)
+            for report in reports
+            if is_late(report, heads.get((report.trial_id, report.group)))
+        ]
+        stored = await stored_at(conn, late)
+        now_us = next(iter(rows.values()))["now_us"] if rows else 0
+        return Known(trials, heads, stored, acked, now_us)
+
+    async def apply(self, conn: Connection, outcome: Outcome, now_us: int) -> None:
+        """Write it, all but what has to be summed up anew (``outcome.recount``)."""
+        await self._append(conn, outcome.segments, now_us)
+        if outcome.heads or outcome.acked:
+            await _save(conn, outcome)
+        await _save_cuts(conn, outcome.cuts)
+        for trial_id in sorted(outcome.latest.keys() | outcome.best.keys()):
+            latest, best = outcome.latest.get(trial_id), outcome.best.get(trial_id)
+            await conn.execute(
+                Q.save_validations,
+                trial_id,
+                None if latest is None else told(latest, now_us),
+                None if best is None else told(best, now_us),
+                None if best is None else best.metric,
+            )
+        await _tell_searches(conn, outcome)
+
+    def committed(self, outcome: Outcome) -> None:
+        """What `apply` wrote is durable."""
+        self._months.update(segment.month for segment in outcome.segments)
+
+    async def targets(self, conn: Connection, trial_ids: Iterable[int]) -> dict[int, Target]:
+        """By trial, of those that exist."""
+        missing = [trial_id for trial_id in trial_ids if trial_id not in self._targets]
+        if missing:
+            if len(self._targets) + len(missing) > _KEPT:
+                self._targets.clear()
+            for row in await conn.fetch(Q.targets, list(trial_ids)):
+                self._targets[row["id"]] = _target(row)
+        return {trial_id: self._targets[trial_id] for trial_id in trial_ids if trial_id in self._targets}
+
+    async def add_month(self, conn: Connection, month: int) -> None:
+        """Make the partitions of a month, unless this process has seen them committed."""
+        if month not in self._months:
+            for table in _TABLES:
+                await conn.execute(Q.add_month, table, month)
+
+    async def _append(self, conn: Connection, segments: list[Segment], now_us: int) -> None:
+        for month in {segment.month for segment in segments}:
+            await self.add_month(conn, month)
+        records = [_tail_row(segment, now_us) for segment in segments]
+        if len(records) == 1:
+            # One round trip; COPY takes two.
+            await conn.execute(Q.append, *records[0])
+        elif records:
+            await conn.copy_records_to_table("metric_tail", records=records, columns=_TAIL)
+
+
+async def cuts_of(conn: Connection, trial_ids: list[int]) -> dict[int, Cuts]:
+    """By trial, of those that have any."""
+    at: dict[int, dict[tuple[int, str], int]] = {}
+    for row in await conn.fetch(Q.cuts, trial_ids):
+        at.setdefault(row["trial_id"], {})[row["run_id"], row["kind"]] = row["step"]
+    return {trial_id: Cuts(lines) for trial_id, lines in at.items()}
+
+
+async def delete_trials(conn: Connection, trial_ids: list[int]) -> None:
+    """Forget all metrics of trials; part of deleting their experiment."""
+    for statement in (Q.delete_groups, Q.delete_cuts, Q.delete_tail, Q.delete_blocks, Q.delete_chunks):
+        await conn.execute(statement, trial_ids)
+
+
+def told(validation: Validation, now_us: int) -> JsonObject:
+    """As it stands in ``latest_validation`` and ``best_validation``."""
+    report = validation.report
+    at = datetime.fromtimestamp((report.at_us or now_us) / 1e6, timezone.utc)
+    return {
+        "step": report.step,
+        "run_id": report.run_id,
+        "at": at.isoformat().replace("+00:00", "Z"),
+        "metrics": dict(validation.metrics),
+    }
+
+
+async def _acked(conn: Connection, allocations: Mapping[StreamKey, str]) -> dict[StreamKey, int]:
+    if not allocations:
+        return {}
+    keys = sorted(allocations)
+    found = await _streams(conn, keys)
+    new = [key for key in keys if key not in found]
+    for key in new:
+        await conn.execute(Q.create_stream, *key, allocations[key])
+    return {**found, **(await _streams(conn, new))} if new else found
+
+
+async def _streams(conn: Connection, keys: list[StreamKey]) -> dict[StreamKey, int]:
+    rows = await conn.fetch(Q.streams, [key[0] for key in keys], [key[1] for key in keys])
+    return {(row["container_id"], row["stream"]): row["acked"] for row in rows}
+
+
+async def _locked(conn: Connection, keys: list[GroupKey], targets: Mapping[int, Target]) -> dict[GroupKey, Record]:
+    if not keys:
+        return {}
+    found = await _look(conn, keys)
+    new = [key for key in keys if key not in found]
+    if new:
+        months = [targets[trial_id].month for trial_id, _ in new]
+        await conn.execute(Q.create_heads, [key[0] for key in new], [key[1] for key in new], months)
+        found.update(await _look(conn, new))
+    return found
+
+
+async def _look(conn: Connection, keys: list[GroupKey]) -> dict[GroupKey, Record]:
+    rows = await conn.fetch(Q.heads, [key[0] for key in keys], [key[1] for key in keys])
+    return {(row["trial_id"], row["grp"]): row for row in rows}
+
+
+async def _trials(
+    conn: Connection, rows: Mapping[GroupKey, Record], targets: Mapping[int, Target]
+) -> dict[int, TrialNow]:
+    of_trials = {row["trial_id"]: row for row in rows.values()}
+    rerun = [trial_id for trial_id, row in of_trials.items() if row["current_run"] > 1]
+    cuts = await cuts_of(conn, rerun) if rerun else {}
+    return {
+        trial_id: TrialNow(
+            targets[trial_id],
+            row["current_run"],
+            row["active"],
+            cuts.get(trial_id, Cuts()),
+            NO_STEP if row["latest_step"] is None else row["latest_step"],
+            row["best_metric"],
+        )
+        for trial_id, row in of_trials.items()
+    }
+
+
+def _head(row: Record) -> Head:
+    summaries = summary.decode(row["summary"])
+    return Head(row["run_id"], row["last_step"], row["next_ord"], row["newest_step"], summaries)
+
+
+async def _save(conn: Connection, outcome: Outcome) -> None:
+    heads = [
+        (trial_id, group, h.run_id, h.last_step, h.next_ord, h.newest_step, summary.encode(h.summaries))
+        for (trial_id, group), h in outcome.heads.items()
+    ]
+    streams = [(*key, n) for key, n in outcome.acked.items()]
+    await conn.execute(Q.save, *_columns(heads, 7), *_columns(streams, 3))
+
+
+def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
+    return [list(column) for column in zip(*rows)] if rows else [[] for _ in range(count)]
+
+
+async def save_refusals(conn: Connection, rows: Sequence[tuple[str, str, int, str, bool]]) -> None:
+    """(container, stream, n, message, fatal): a repeated question gets the same answer."""
+    if rows:
+        await conn.execute(Q.save_refusals, *map(list, zip(*rows)))
+
+
+async def _save_cuts(conn: Connection, cuts: Mapping[int, Cuts]) -> None:
+    rows = [(trial_id, run, kind, step) for trial_id, of in cuts.items() for (run, kind), step in of.at.items()]
+    if rows:
+        await conn.execute(Q.save_cuts, *map(list, zip(*rows)))
+
+
+async def _tell_searches(conn: Connection, outcome: Outcome) -> None:
+    if outcome.facts:
+        facts = [(fact.experiment_id, fact.trial_id, fact.step, fact.fact) for fact in outcome.facts]
+        told = {row["experiment_id"] for row in await conn.fetch(Q.put_facts, *map(list, zip(*facts)))}
+        for experiment_id in sorted(told):
+            await notify(conn, SEARCH, experiment_id)
+    told_to = set()
+    for trial_id, (run_id, experiment_id, message) in sorted(outcome.fatal.items()):
+        if await trial_rows.set_fatal(conn, trial_id, run_id, message):
+            told_to.add(experiment_id)
+    for experiment_id in sorted(told_to):
+        await notify(conn, "experiment", experiment_id)
+
+
+def _tail_row(segment: Segment, now_us: int) -> tuple[object, ...]:
+    reports = segment.reports
+    batches = None
+    if any(report.batch is not None for report in reports):
+        batches = b"\n".join(report.batch or b"null" for report in reports)
+    return (
+        segment.month,
+        segment.trial_id,
+        segment.group,
+        segment.first_ord,
+        segment.run_id,
+        [report.step for report in reports],
+        [now_us if report.at_us is None else report.at_us for report in reports],
+        b"\n".join(report.text for report in reports),
+        batches,
+    )
+
+
+def _target(row: Mapping[str, object]) -> Target:
+    searcher: Json = row["searcher"]  # type: ignore[assignment]  # a JSON document
+    settings: JsonObject = searcher if isinstance(searcher, dict) else {}
+    # What is searched elsewhere is not for us to judge.
+    strict = settings.get("name") in _STRICT and not row["unmanaged"]
+    time_metric = settings.get("time_metric") if strict else None
+    return Target(
+        experiment_id=int(str(row["experiment_id"])),
+        request_id=RequestId(str(row["request_id"])),
+        task_id=str(row["task_id"]),
+        month=int(str(row["month"])),
+        metric=str(settings.get("metric", "")),
+        smaller_is_better=settings.get("smaller_is_better") is not False,
+        strict=strict,
+        time_metric=time_metric if isinstance(time_metric, str) else None,
+    )
+
+
+_GroupOfRun = tuple[int, int, str, int]
+
+
+async def stored_at(conn: Connection, reports: Sequence[tuple[int, Report]]) -> dict[StepKey, Stored]:
+    """By (trial, group, run, step), of (month, report); what is not there was not reported."""
+    wanted: dict[_GroupOfRun, set[int]] = {}
+    for month, report in reports:
+        wanted.setdefault((month, report.trial_id, report.group, report.run_id), set()).add(report.step)
+    found: dict[StepKey, Stored] = {}
+    for key, steps in wanted.items():
+        found.update(await _of_group(conn, key, steps))
+    return found
+
+
+async def _of_group(conn: Connection, key: _GroupOfRun, steps: set[int]) -> dict[StepKey, Stored]:
+    month, trial_id, group, run_id = key
+    metrics: dict[int, dict[str, Json]] = {}
+    batches: dict[int, bytes] = {}
+    for row in await conn.fetch(Q.stored_tail, *key, list(steps)):
+        _from_tail(row, steps, metrics, batches)
+    for row in await conn.fetch(Q.stored_blocks, *key, min(steps), max(steps)):
+        at = unpack_integers(row["steps"])
+        places = {place: int(at[place]) for place in np.flatnonzero(np.isin(at, list(steps))).tolist()}
+        if places:
+            chunks = await conn.fetch(Q.chunks_of, month, trial_id, group, row["first_ord"])
+            _from_block(row, chunks, places, metrics, batches)
+    return {(trial_id, group, run_id, step): Stored(values, batches.get(step)) for step, values in metrics.items()}
+
+
+def _from_tail(row: Record, steps: set[int], metrics: dict[int, dict[str, Json]], batches: dict[int, bytes]) -> None:
+    bodies = row["bodies"].split(b"\n")
+    batch_lines = None if row["batches"] is None else row["batches"].split(b"\n")
+    for place, step in enumerate(row["steps"]):
+        if step in steps:
+            metrics.setdefault(step, {}).update(msgspec.json.decode(bodies[place]))
+            if batch_lines is not None and batch_lines[place] != b"null":
+                batches[step] = batch_lines[place]
+
+
+def _from_block(
+    row: Record,
+    chunks: list[Record],
+    places: dict[int, int],
+    metrics: dict[int, dict[str, Json]],
+    batches: dict[int, bytes],
+) -> None:
+    for place, step in places.items():
+        metrics.setdefault(step, {})
+        if row["batches"] is not None and (line := unpack_lines(row["batches"])[place]) != b"null":
+            batches[step] = line
+    for chunk in chunks:
+        present = unpack_present(chunk["present"], row["reports"])
+        values = unpack_values(chunk["data"])
+        index = np.cumsum(present) - 1
+        for place, step in places.items():
+            if present[place]:
+                metrics[step][chunk["metric"]] = values[int(index[place])]

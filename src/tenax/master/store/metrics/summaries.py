@@ -1,0 +1,170 @@
+"""What a trial's visible metrics come to, counted anew: after a newer run hid some, or an older one has added some.
+
+What metrics of the trials of an experiment come to. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+import anyio.to_thread
+from asyncpg import Connection
+
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.queries import load
+from tenax.master.store.metrics.rows import told
+from tenax.master.store.metrics.series import Group, PackedReports, Reported, fetch, groups_of, outline
+from tenax.master.telemetry import summary
+from tenax.master.telemetry.cuts import NO_STEP, VALIDATION
+from tenax.master.telemetry.decide import is_better
+from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.summary import Summaries, to_number
+from tenax.master.telemetry.values import Target, Validation
+
+Q = load("metrics")
+
+#: Groups whose summaries are unpacked on the event loop, about 20 µs each; more go to a thread.
+_AT_ONCE = 200
+
+
+async def of_trials(conn: Connection, trial_ids: list[int]) -> dict[int, dict[str, dict[str, JsonObject]]]:
+    """trial -> group -> metric -> {"type", "last", and of numbers "count", "sum", "min", "max", "mean"}."""
+    groups = await groups_of(conn, trial_ids)
+    if len(groups) > _AT_ONCE:
+        return await anyio.to_thread.run_sync(_told_of, trial_ids, groups)
+    return _told_of(trial_ids, groups)
+
+
+def _told_of(trial_ids: list[int], groups: list[Group]) -> dict[int, dict[str, dict[str, JsonObject]]]:
+    found: dict[int, dict[str, dict[str, JsonObject]]] = {trial_id: {} for trial_id in trial_ids}
+    for group in groups:
+        summaries = summary.decode(group.summary)
+        found[group.trial_id][group.name] = {name: of.told() for name, of in sorted(summaries.items())}
+    return found
+
+
+async def names_of_experiment(conn: Connection, experiment_id: int) -> dict[str, list[str]]:
+    """group -> names of metrics, sorted, over all trials of an experiment."""
+    names: dict[str, set[str]] = {}
+    for row in await conn.fetch(Q.of_experiment, experiment_id):
+        names.setdefault(row["grp"], set()).update(summary.decode(row["summary"]))
+    return {group: sorted(of) for group, of in sorted(names.items())}
+
+
+#: Calls a function in a thread.
+InThread = Callable[[Callable[[], None]], Awaitable[None]]
+
+
+async def recount(conn: Connection, trial_id: int, target: Target, in_thread: InThread) -> None:
+    """Sum up the visible reports of a trial and find its latest and best validation, from what is stored.
+
+    In the transaction that changed what is visible; the trial's groups are locked.
+    """
+    await conn.fetch(Q.lock_groups, trial_id)
+    validated = _Validated(target)
+    for group in await groups_of(conn, [trial_id]):
+        count = _Count(validated if group.name == VALIDATION else None)
+        for cluster in await outline(conn, group):
+            packed = await fetch(conn, group, cluster)
+            await in_thread(partial(count.add, packed))
+        await conn.execute(
+            Q.save_group, trial_id, group.name, count.newest_step(), summary.encode(count.summaries_with_last())
+        )
+    latest, best = validated.latest, validated.best
+    await conn.execute(
+        Q.summary_save_validations,
+        trial_id,
+        None if latest is None else told(latest, 0),
+        None if best is None else told(best, 0),
+        None if best is None else best.metric,
+    )
+
+
+@dataclass(slots=True)
+class _Count:
+    """Over clusters in the order of steps, so the last report is the newest."""
+
+    validated: _Validated | None
+    summaries: Summaries = field(default_factory=dict)
+    newest: Reported | None = None
+
+    def add(self, packed: PackedReports) -> None:
+        reports = packed.reports()
+        if reports:
+            self.summaries = summary.add(self.summaries, [report.metrics for report in reports])
+            self.newest = reports[-1]
+        if self.validated is not None:
+            self.validated.look(reports)
+
+    def newest_step(self) -> int:
+        return NO_STEP if self.newest is None or self.newest.step is None else self.newest.step
+
+    def summaries_with_last(self) -> Summaries:
+        return summary.with_last(self.summaries, {} if self.newest is None else self.newest.metrics)
+
+
+@dataclass(slots=True)
+class _Validated:
+    """The latest and the best validation with the searcher's metric."""
+
+    target: Target
+    latest: Validation | None = None
+    best: Validation | None = None
+
+    def look(self, reports: list[Reported]) -> None:
+        for reported in reports:
+            metric = to_number(reported.metrics.get(self.target.metric))
+            if metric is None:
+                continue
+            validation = Validation(_report(reported), reported.metrics, metric)
+            self.latest = validation
+            if is_better(metric, None if self.best is None else self.best.metric, self.target.smaller_is_better):
+                self.best = validation
+
+
+def _report(reported: Reported) -> Report:
+    step = NO_STEP if reported.step is None else reported.step
+    return Report(reported.trial_id, reported.run_id, reported.group, step, reported.at_us, reported.metrics, b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """A validation that was better than all before it."""
+
+    trial_id: int
+    at: datetime
+    metric: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A trial and what it was made with."""
+
+    id: int
+    hparams: JsonObject
+
+
+async def searched(conn: Connection, experiment_ids: Sequence[int]) -> tuple[list[str], bool]:
+    """The metrics that these experiments look at, sorted, and whether one of them goes on. Raises NotFound."""
+    rows = await conn.fetch(Q.searched, list(set(experiment_ids)))
+    if len(rows) < len(set(experiment_ids)):
+        raise NotFound("there is no such experiment: one of those that were named does not exist")
+    return sorted({row["metric"] for row in rows if row["metric"]}), any(row["going_on"] for row in rows)
+
+
+async def improvements(conn: Connection, experiment_id: int, smaller_is_better: bool) -> list[Best]:
+    """The validations that were the best so far when they came."""
+    found: list[Best] = []
+    for row in await conn.fetch(Q.validations, experiment_id):
+        if is_better(row["metric"], found[-1].metric if found else None, smaller_is_better):
+            found.append(Best(row["trial_id"], row["at"], row["metric"]))
+    return found
+
+
+async def best_trials(conn: Connection, experiment_id: int, most: int | None) -> list[Sampled]:
+    """At most so many trials, by their best validation; None: all."""
+    return [Sampled(row["id"], row["hparams"]) for row in await conn.fetch(Q.best_trials, experiment_id, most)]

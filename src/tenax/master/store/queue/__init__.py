@@ -1,0 +1,1 @@
+"""The queue: jobs, pools, placements, and the account of slots."""

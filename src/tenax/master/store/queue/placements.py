@@ -1,0 +1,150 @@
+"""What the scheduler looks at, loaded as values; and what it decided, written.
+
+Rules: a placement is one transaction: the allocation, its containers, the slots they hold, the credentials of the task,
+the revision of the agents. A slot that is in use breaks a primary key, and with it the placement.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from asyncpg import Connection, Record
+from asyncpg.exceptions import ForeignKeyViolationError, UniqueViolationError
+
+from tenax.errors import Stale
+from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
+from tenax.master.store.agents import rows as agent_rows
+from tenax.master.store.allocations import containers
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.resources import DeviceKind
+from tenax.scheduler.snapshot import Agent, AgentState, Job, Member, Phase, PoolRules, Request, Snapshot
+
+Q = load("allocations")
+_AGENTS = load("agents")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Hashes of what a task authenticates with."""
+
+    allocation_token: bytes
+    task_session: bytes
+
+
+async def snapshots(conn: Connection, rules: Mapping[str, PoolRules], aux_places: Mapping[str, int]) -> list[Snapshot]:
+    """Every pool with an agent or a request, as the scheduler sees it."""
+    held = await conn.fetch(Q.placements)
+    agents = _agents(await conn.fetch(_AGENTS.for_scheduling), held, aux_places)
+    members: dict[str, list[Member]] = defaultdict(list)
+    for row in held:
+        slots = tuple(SlotId(slot) for slot in row["slots"])
+        members[row["allocation_id"]].append(Member(AgentId(row["agent_id"]), slots))
+    jobs: dict[str, dict[JobId, Job]] = defaultdict(dict)
+    requests: dict[str, list[Request]] = defaultdict(list)
+    for row in await conn.fetch(Q.open_requests):
+        pool = row["pool"]
+        jobs[pool][JobId(row["job_id"])] = Job(
+            JobId(row["job_id"]), row["priority"], float(row["queue_position"]), row["max_slots"], row["weight"]
+        )
+        requests[pool].append(_request(row, tuple(members.get(row["allocation_id"], ()))))
+    return [
+        Snapshot(
+            PoolName(pool),
+            tuple(agents.get(pool, ())),
+            jobs.get(pool, {}),
+            tuple(requests.get(pool, ())),
+            rules.get(pool, PoolRules()),
+        )
+        for pool in sorted({*agents, *requests})
+    ]
+
+
+async def place(
+    conn: Connection, allocation_id: AllocationId, members: Sequence[Member], credentials: Credentials
+) -> None:
+    """Place a pending allocation. Raises Stale where it is not pending any more, or a slot was taken or closed."""
+    row = await conn.fetchrow(Q.place, allocation_id)
+    if row is None:
+        raise Stale
+    try:
+        for rank, member in enumerate(members):
+            slots = [int(slot) for slot in member.slots]
+            await containers.create(conn, str(uuid.uuid4()), allocation_id, rank, member.agent_id, slots)
+    except (UniqueViolationError, ForeignKeyViolationError) as error:
+        raise Stale from error
+    await conn.execute(Q.put_credentials, credentials.allocation_token, credentials.task_session, allocation_id)
+    await containers.wants_changed(conn, (member.agent_id for member in members))
+    await agent_rows.check_open(conn, allocation_id, (member.agent_id for member in members))
+    await notify(conn, "allocation", allocation_id)
+
+
+async def any_waits(conn: Connection) -> bool:
+    """Whether there is a request that was not placed, or something told of one."""
+    found: bool = await conn.fetchval(Q.any_waits)
+    return found
+
+
+async def waits(conn: Connection) -> dict[AllocationId, str]:
+    """Why each request waits, as it was last written."""
+    return {AllocationId(row["allocation_id"]): row["reason"] for row in await conn.fetch(Q.waits)}
+
+
+async def write_waits(conn: Connection, reasons: Mapping[AllocationId, str]) -> None:
+    """Why each request waits; written only where it changed."""
+    known = await waits(conn)
+    changed = {name: reason for name, reason in reasons.items() if known.get(name) != reason}
+    if changed:
+        await conn.execute(Q.put_waits, list(changed), list(changed.values()))
+    over = [allocation_id for allocation_id in known if allocation_id not in reasons]
+    if over:
+        await conn.execute(Q.drop_wait, over)
+
+
+def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int]) -> dict[str, list[Agent]]:
+    in_use: dict[str, set[SlotId]] = defaultdict(set)
+    aux: dict[str, int] = defaultdict(int)
+    for row in held:
+        in_use[row["agent_id"]].update(SlotId(slot) for slot in row["slots"])
+        aux[row["agent_id"]] += not row["slots"]
+    pools: dict[str, list[Agent]] = defaultdict(list)
+    for row in rows:
+        slots = row["slots"]
+        name = row["agent_id"]
+        pools[row["pool"]].append(
+            Agent(
+                AgentId(name),
+                tuple(SlotId(slot["id"]) for slot in slots),
+                frozenset(in_use[name]),
+                aux_places.get(row["pool"], 100),
+                aux[name],
+                _state(row),
+                DeviceKind(slots[0]["kind"]) if slots else DeviceKind.CPU,
+            )
+        )
+    return pools
+
+
+def _state(row: Record) -> AgentState:
+    """One that was turned off is not waited for, whether it is there or not."""
+    state = AgentState(row["state"])
+    return state if row["connected"] or state is AgentState.DISABLED else AgentState.AWAY
+
+
+def _request(row: Record, members: tuple[Member, ...]) -> Request:
+    pending = row["state"] == "PENDING"
+    releasing = row["state"] == "TERMINATING" or row["preemption"] != "NONE"
+    return Request(
+        AllocationId(row["allocation_id"]),
+        JobId(row["job_id"]),
+        row["slots"],
+        row["requested_at"],
+        row["preemptible"],
+        row["single_node"],
+        frozenset(AgentId(name) for name in row["blocked_agents"]),
+        Phase.PENDING if pending else Phase.RELEASING if releasing else Phase.PLACED,
+        members,
+    )

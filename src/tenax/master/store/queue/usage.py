@@ -1,0 +1,108 @@
+"""What slots were used for: a row per member of an attempt, begun when it is placed, ended with it, kept for good.
+
+Rules: the rows outlive what they tell of, so the accounts of a month never change afterwards; sums are exact to the
+microsecond, and what crosses the border of a period counts in both for its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from decimal import Decimal
+
+from asyncpg import Connection
+
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.queries import load
+
+Q = load("queue")
+
+#: Rows that are read at a time.
+_PAGE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From ``begins`` until just before ``ends``."""
+
+    begins: datetime
+    ends: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt that held slots, or an auxiliary place."""
+
+    allocation_id: str
+    #: TRIAL, COMMAND, NOTEBOOK...
+    kind: str
+    task_id: str
+    experiment_id: int | None
+    user_id: int
+    username: str
+    workspace_name: str
+    pool: str
+    started_at: datetime
+    labels: list[str]
+    #: Separated by blanks.
+    agents: str
+    slots: int
+    requested_at: datetime
+    #: None: it goes on.
+    ended_at: datetime | None
+    #: That lie in the window; times ``slots`` they are the slot seconds.
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Slot seconds of one period."""
+
+    begins: datetime
+    #: total, username, resource_pool, agent, experiment, experiment_label.
+    by: str
+    #: The name of the user, of the pool...; empty for the total.
+    key: str
+    seconds: Decimal
+
+
+async def begin(conn: Connection, container_id: str) -> None:
+    """A member was placed. In the transaction that places it."""
+    await conn.execute(Q.begin, container_id)
+
+
+async def end(conn: Connection, container_id: str) -> None:
+    """A member has ended. Idempotent."""
+    await conn.execute(Q.end_use, container_id)
+
+
+async def raw(db: Database, window: Period) -> AsyncIterator[list[Attempt]]:
+    """The attempts that held slots in a window, in the order of their start, some at a time. Raises TryAgain."""
+    after = (datetime(1970, 1, 1, tzinfo=timezone.utc), "")
+    while True:
+        async with db.connection() as conn:
+            rows = await conn.fetch(Q.raw, window.begins, window.ends, *after, _PAGE)
+        if rows:
+            yield [Attempt(**row) for row in rows]
+        if len(rows) < _PAGE:
+            return
+        after = (rows[-1]["started_at"], rows[-1]["allocation_id"])
+
+
+async def aggregated(conn: Connection, window: Period, periods: Sequence[Period]) -> list[Share]:
+    """Slot seconds in each of ``periods``, as far as they lie in the window; periods without any are not there."""
+    begins, ends = [period.begins for period in periods], [period.ends for period in periods]
+    rows = await conn.fetch(Q.aggregated, window.begins, window.ends, begins, ends)
+    shares = [Share(row["begins"], row["by"], row["key"], row["seconds"]) for row in rows]
+    labeled = await conn.fetch(Q.aggregated_by_label, window.begins, window.ends, begins, ends)
+    shares += [Share(row["begins"], "experiment_label", row["label"], row["seconds"]) for row in labeled]
+    return sorted(shares, key=lambda share: (share.begins, share.by, share.key))
+
+
+async def waited(conn: Connection, days: int) -> dict[str, list[tuple[str, float]]]:
+    """Per pool: (day, seconds that attempts waited on average), of the last ``days`` days that had any."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for row in await conn.fetch(Q.waited, days):
+        found.setdefault(row["pool"], []).append((row["day"], row["seconds"]))
+    return found

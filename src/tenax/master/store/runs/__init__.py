@@ -1,0 +1,1 @@
+"""Runs as people see them, and their metadata."""

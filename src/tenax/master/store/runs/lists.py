@@ -1,0 +1,206 @@
+"""Runs as a table shows them: trials of many experiments, filtered and ordered by any column. Reads only.
+
+What lists of a project can show beside their own columns: hyperparameters, metrics and metadata. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection
+
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.filter_sql import Builder, Column, Holds, Table
+from tenax.master.store.database.filter_text import Filter, Location, Sort
+from tenax.master.store.database.paging import Page
+from tenax.master.store.database.queries import load
+from tenax.master.store.experiments.columns import PROGRESS
+
+Q = load("runs")
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One run, with its experiment."""
+
+    id: int
+    experiment_id: int
+    #: What it is shown as: of one that goes on what its attempt does.
+    state: str
+    #: It or its experiment is.
+    archived: bool
+    hparams: JsonObject
+    external_id: str | None
+    created_at: datetime
+    ended_at: datetime | None
+    #: Seconds since it was made, until its end.
+    age_s: float
+    #: ``KEY-n``.
+    local_id: str | None
+    project_id: int
+    project_name: str
+    workspace_id: int
+    workspace_name: str
+    owner_id: int
+    #: Its project or workspace is.
+    parent_archived: bool
+    parent_id: int | None
+    unmanaged: bool
+    external_experiment_id: str | None
+    name: str
+    description: str
+    labels: list[str]
+    pool: str
+    searcher_type: str
+    searcher_metric: str
+    #: ``integrations.pachyderm`` of the configuration, with its secrets.
+    pachyderm: JsonObject | None
+    best_metric: float | None
+    metadata: JsonObject | None
+    checkpoints: int
+    checkpoint_bytes: int
+    #: The first policy that matched a line of its output.
+    log_policy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOwner:
+    """A run, as far as it must be known to do something with it."""
+
+    id: int
+    experiment_id: int
+    project_id: int
+    owner_id: int
+    task_id: str
+    stored_state: str
+    archived: bool
+    experiment_archived: bool
+    experiment_state: str
+    unmanaged: bool
+    #: Its project or workspace is archived.
+    place_archived: bool
+    #: Its searcher is another than ``single``.
+    multitrial: bool
+
+
+def _checkpoints(what: str) -> str:
+    return (
+        f"(select {what} from checkpoints c where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
+    )
+
+
+_FINITE = "nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity')"
+_SEARCHER = "d.config -> 'searcher' ->> "
+
+#: What a list of runs may be filtered and ordered by.
+RUNS = Table(
+    columns={
+        "archived": Column("(t.archived or e.archived)", Holds.BOOLEAN, filters=False),
+        "checkpointCount": Column(_checkpoints("count(*)"), Holds.NUMBER),
+        "checkpointSize": Column(_checkpoints("coalesce(sum(c.size_bytes), 0)"), Holds.NUMBER),
+        "duration": Column("extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8", Holds.NUMBER),
+        "endTime": Column("t.ended_at", Holds.TIME),
+        "experimentDescription": Column("d.description", Holds.TEXT),
+        "experimentId": Column("e.id", Holds.NUMBER),
+        "experimentName": Column("d.name", Holds.TEXT),
+        "experimentProgress": Column(f"({PROGRESS})", Holds.NUMBER),
+        "externalExperimentId": Column("e.external_id", Holds.TEXT),
+        "externalRunId": Column("t.external_id", Holds.TEXT),
+        "forkedFrom": Column("e.parent_id", Holds.NUMBER),
+        "id": Column("t.id", Holds.NUMBER),
+        "isExpMultitrial": Column(f"(coalesce({_SEARCHER}'name', '') <> 'single')", Holds.BOOLEAN),
+        "localId": Column("(p.key || '-' || n.local_id)", Holds.TEXT, sort="n.local_id"),
+        "parentArchived": Column("(p.archived or w.archived)", Holds.BOOLEAN),
+        "projectId": Column("e.project_id", Holds.NUMBER),
+        "resourcePool": Column("j.pool", Holds.TEXT),
+        "searcherMetric": Column(f"({_SEARCHER}'metric')", Holds.TEXT),
+        "searcherMetricsVal": Column(_FINITE, Holds.NUMBER),
+        "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
+        "startTime": Column("t.created_at", Holds.TIME),
+        "state": Column(f"({Q.state})", Holds.STATE),
+        "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
+        "user": Column("e.owner_id", Holds.USER, sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\""),
+    },
+    locations=frozenset(Location) - {Location.HYPERPARAMETERS},
+    metrics_of="t.id",
+    trial="t.id",
+    username="u.username",
+)
+
+
+async def search(
+    conn: Connection, project_id: int | None, wanted: Filter, sorts: Sequence[Sort], window: Page
+) -> list[int]:
+    """Ids of the runs that match, in order; None: of every project. Raises InvalidInput."""
+    built = Builder(RUNS, first=4)
+    matching = _matching(built, wanted)
+    text = f"select t.id {matching} order by {built.order(sorts)}t.id limit $2 offset $3"
+    rows = await conn.fetch(text, project_id, window.limit, window.offset, *built.parameters)
+    return [row["id"] for row in rows]
+
+
+async def count(conn: Connection, project_id: int | None, wanted: Filter) -> int:
+    """How many runs match. Raises InvalidInput."""
+    built = Builder(RUNS, first=2)
+    total: int = await conn.fetchval(f"select count(*) {_matching(built, wanted)}", project_id, *built.parameters)
+    return total
+
+
+async def views(conn: Connection, ids: list[int]) -> list[RunView]:
+    """Those of ``ids`` that are there, in that order."""
+    text = f"select ({Q.state}) as state, {Q.view_columns} {Q.view_sources}"
+    found = {row["id"]: RunView(**row) for row in await conn.fetch(text, ids)}
+    return [found[one] for one in ids if one in found]
+
+
+async def owners(conn: Connection, ids: Sequence[int]) -> list[RunOwner]:
+    """Those of ``ids`` that are there, by experiment."""
+    return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids))]
+
+
+async def progress(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, float]:
+    """Of experiments with runs, from 0 to 1."""
+    rows = await conn.fetch(Q.progress, list(set(experiment_ids)))
+    return {row["experiment_id"]: row["progress"] for row in rows}
+
+
+def _matching(built: Builder, wanted: Filter) -> str:
+    hidden = "" if wanted.show_archived else " and not t.archived and not e.archived"
+    return f"{Q.sources} and ($1::bigint is null or e.project_id = $1){hidden} and {built.condition(wanted.root)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One of them, and what it holds wherever it is set: numbers, moments, lists; none of these: text."""
+
+    name: str
+    number: bool = False
+    moment: bool = False
+    list: bool = False
+
+
+async def hyperparameter_columns(conn: Connection, project_id: int) -> list[Named]:
+    """Of runs, sampled or constant, by their paths with dots."""
+    return [Named(**row) for row in await conn.fetch(Q.hyperparameters, project_id)]
+
+
+async def configured(conn: Connection, project_id: int) -> list[Named]:
+    """Of experiments, as configured."""
+    return [Named(**row) for row in await conn.fetch(Q.configured, project_id)]
+
+
+async def metadata_columns(conn: Connection, project_id: int) -> list[Named]:
+    """Leaves of the metadata of runs."""
+    return [Named(**row) for row in await conn.fetch(Q.metadata, project_id)]
+
+
+async def metric_columns(conn: Connection, project_id: int) -> list[tuple[str, Named]]:
+    """(group, metric) of all runs."""
+    return [(row["grp"], Named(row["name"], row["number"])) for row in await conn.fetch(Q.metrics, project_id)]
+
+
+async def metric_ranges(conn: Connection, project_id: int) -> list[tuple[str, float, float]]:
+    """(``group.metric.qualifier``, least, greatest) over all runs; what is not finite does not count."""
+    return [(row["name"], row["low"], row["high"]) for row in await conn.fetch(Q.ranges, project_id)]

@@ -1,5 +1,0 @@
--- name: notify
-select pg_notify('tenax', $1);
-
--- name: probe
-select 1;

@@ -1,0 +1,1 @@
+"""Rows of tasks, templates, and the archives of code that they run."""

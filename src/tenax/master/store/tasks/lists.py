@@ -1,0 +1,223 @@
+"""Tasks and their attempts as people see them. Reads only.
+
+Launched tasks as people see them: filtered, ordered, with where their newest attempt is. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.paging import Page
+from tenax.master.store.database.queries import load
+
+Q = load("tasks")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """One task."""
+
+    task_id: str
+    kind: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationView:
+    """One attempt."""
+
+    allocation_id: str
+    task_id: str
+    state: str
+    slots: int
+    ready: bool
+    requested_at: datetime
+    assigned_at: datetime | None
+    ended_at: datetime | None
+    exit_reason: str
+    wait_reason: str | None
+    #: Of the first member that failed, else 0; None: none has exited with a code.
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorsView:
+    """The devices of one member."""
+
+    container_id: str
+    allocation_id: str
+    #: {"accelerator_type", "accelerator_uuids", "node_name"}
+    data: JsonObject
+    task_id: str
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAllocation:
+    """An attempt that waits or runs."""
+
+    allocation_id: str
+    task_id: str
+    slots: int
+    requested_at: datetime
+    kind: str
+    trial_id: int | None
+    experiment_id: int | None
+    pool: str
+    priority: int
+    experiment_name: str | None
+    #: Of a task that is not a trial's.
+    description: str | None
+    state: str
+    #: Why it is not placed yet.
+    wait_reason: str | None
+    #: {"container_id", "agent_id", "devices": [{"id", "type", "brand", "uuid"}]}, by rank.
+    members: list[JsonObject]
+
+
+async def get(conn: Connection, task_id: str) -> tuple[TaskView, list[AllocationView]]:
+    """A task and its attempts, the newest first. Raises NotFound."""
+    row = await conn.fetchrow(Q.get, task_id)
+    if row is None:
+        raise NotFound(f"there is no task {task_id}")
+    return TaskView(**row), [AllocationView(**one) for one in await conn.fetch(Q.allocations, task_id)]
+
+
+async def allocation(conn: Connection, allocation_id: str) -> AllocationView:
+    """One attempt. Raises NotFound."""
+    row = await conn.fetchrow(Q.allocation, allocation_id)
+    if row is None:
+        raise NotFound(f"there is no allocation {allocation_id}")
+    return AllocationView(**row)
+
+
+async def accelerators(conn: Connection, task_id: str) -> list[AcceleratorsView]:
+    """The devices that members of a task found."""
+    return [AcceleratorsView(**row) for row in await conn.fetch(Q.accelerators, task_id)]
+
+
+async def active_by_kind(conn: Connection) -> dict[str, int]:
+    """How many launched tasks have not ended, by kind."""
+    return {row["kind"]: row["tasks"] for row in await conn.fetch(Q.active_by_kind)}
+
+
+async def open_allocations(conn: Connection) -> list[OpenAllocation]:
+    """All attempts that wait or run, the oldest first."""
+    return [OpenAllocation(**row) for row in await conn.fetch(Q.open_allocations)]
+
+
+#: How long a task that has ended is listed.
+LISTED = "24 hours"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedView:
+    """One task, and where it is."""
+
+    task_id: str
+    kind: str
+    job_id: str
+    owner_id: int
+    username: str
+    display_name: str
+    description: str
+    config: JsonObject
+    pool: str
+    priority: int
+    workspace_id: int
+    project_id: int | None
+    parent_id: str | None
+    forked_from: str | None
+    state: str
+    reason: str
+    pausable: bool
+    created_at: datetime
+    ended_at: datetime | None
+    #: Of the newest attempt; None before the first.
+    allocation_id: str | None
+    attempt_state: str | None
+    ready: bool
+    wait_reason: str | None
+    #: Of its first member.
+    container_id: str | None
+    container_state: str | None
+    exit_code: int | None
+    #: {"id", "type", "brand", "uuid"}
+    devices: list[JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedFilter:
+    """What is asked for; None: anything."""
+
+    kind: str
+    usernames: tuple[str, ...] | None = None
+    user_ids: tuple[int, ...] | None = None
+    workspace_id: int | None = None
+
+
+ORDERS: Mapping[str, str] = {
+    "id": "t.task_id",
+    "description": "lower(l.description)",
+    "start_time": "t.created_at",
+    "workspace_id": "l.workspace_id",
+}
+_FROM = (
+    "from launched_tasks l join tasks t on t.task_id = l.task_id join jobs j on j.job_id = t.job_id "
+    "join users u on u.id = j.owner_id where t.kind = $1 "
+    f"and (t.ended_at is null or t.ended_at > now() - interval '{LISTED}') "
+    "and (($2::text[] is null and $3::bigint[] is null) or lower(u.username) = any($2) or u.id = any($3)) "
+    "and ($4::bigint is null or l.workspace_id = $4)"
+)
+
+
+async def count_launched(conn: Connection, wanted: LaunchedFilter) -> int:
+    """How many match."""
+    total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(wanted))
+    return total
+
+
+async def launched_page(
+    conn: Connection, wanted: LaunchedFilter, window: Page, *, order: str, descending: bool
+) -> list[LaunchedView]:
+    """A page of those that live or have ended of late."""
+    direction = "desc" if descending else "asc"
+    rows = await conn.fetch(
+        f"select t.task_id {_FROM} order by {ORDERS[order]} {direction}, t.task_id {direction} limit $5 offset $6",
+        *_parameters(wanted),
+        window.limit,
+        window.offset,
+    )
+    return await launched_views(conn, [row["task_id"] for row in rows])
+
+
+async def launched_views(conn: Connection, task_ids: list[str]) -> list[LaunchedView]:
+    """Those of ``task_ids`` that are there, in that order."""
+    found = {row["task_id"]: LaunchedView(**row) for row in await conn.fetch(Q.views, task_ids)}
+    return [found[one] for one in task_ids if one in found]
+
+
+async def get_launched(conn: Connection, task_id: str, kind: str | None = None) -> LaunchedView:
+    """One task (of that kind). Raises NotFound."""
+    found = await launched_views(conn, [task_id])
+    if not found or (kind is not None and found[0].kind != kind):
+        raise NotFound(f"there is no {'task' if kind is None else kind.lower()} {task_id}")
+    return found[0]
+
+
+async def children(conn: Connection, task_id: str) -> list[str]:
+    """The tasks whose parent it is."""
+    return [row["task_id"] for row in await conn.fetch(Q.children, task_id)]
+
+
+def _parameters(wanted: LaunchedFilter) -> tuple[object, ...]:
+    names = None if wanted.usernames is None else [name.lower() for name in wanted.usernames]
+    ids = None if wanted.user_ids is None else list(wanted.user_ids)
+    return wanted.kind, names, ids, wanted.workspace_id

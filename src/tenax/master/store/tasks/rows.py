@@ -1,0 +1,211 @@
+"""Rows of launched tasks (commands, generic tasks, the cluster's own): made whole, changed by guarded writes.
+
+Rules: a launched task is locked where a trial is, before its allocation; what is run is written once; each change of
+state is announced as ``task``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from asyncpg import Connection, Record
+
+from tenax.errors import NotFound, NotNow, Stale
+from tenax.ids import TaskId, allocation_id
+from tenax.jsonvalue import Json, JsonObject
+from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.task import ENDED, LiveTask, TaskEvent, TaskKind, TaskState, TaskVerdict, step
+from tenax.lifecycle.tending import OpenAllocation
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.tasks import contexts
+
+Q = load("tasks")
+_ALLOCATIONS = load("allocations")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedTask:
+    """The narrow row."""
+
+    task_id: str
+    kind: TaskKind
+    job_id: str
+    state: TaskState
+    reason: str
+    version: int
+    run_id: int
+    pausable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFile:
+    """A small file that is there before the program starts; a relative path is under the run directory."""
+
+    path: str
+    content: str
+    mode: int = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """What is written."""
+
+    kind: TaskKind
+    owner_id: int
+    #: Complete, as `tenax.config.command` makes it.
+    config: JsonObject
+    pool: str
+    priority: int
+    weight: float = 1.0
+    workspace_id: int = 1
+    project_id: int | None = None
+    description: str = ""
+    pausable: bool = False
+    parent_id: str | None = None
+    forked_from: str | None = None
+    files: tuple[PlacedFile, ...] = ()
+    #: Variables beside those of the contract.
+    env: Mapping[str, str] = field(default_factory=dict)
+    #: Hash, archive and size of its code where it came with it; only a hash where the code is there already.
+    context_hash: str | None = None
+    archive: bytes | None = None
+    archive_size: int = 0
+
+
+async def create(conn: Connection, new: NewTask) -> str:
+    """Write a new task, ACTIVE: it is placed as soon as there is room. Its id. In the caller's transaction."""
+    if new.context_hash is not None and new.archive is not None:
+        await contexts.put(conn, new.context_hash, new.archive, new.archive_size)
+    task_id, job_id = str(uuid.uuid4()), str(uuid.uuid4())
+    files: list[Json] = [{"path": one.path, "content": one.content, "mode": one.mode} for one in new.files]
+    spec: JsonObject = {"v": 1, "config": new.config, "files": files, "env": dict(new.env)}
+    await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.owner_id)
+    await conn.execute(Q.create_task, task_id, new.kind.value, job_id, spec)
+    await conn.execute(
+        Q.create_launched,
+        task_id,
+        new.workspace_id,
+        new.project_id,
+        new.parent_id,
+        new.forked_from,
+        new.description,
+        new.pausable,
+        new.context_hash,
+    )
+    await notify(conn, "task", task_id)
+    return task_id
+
+
+async def lock(conn: Connection, task_id: str) -> LaunchedTask:
+    """The task, locked until the transaction ends. Raises NotFound, also for the task of a trial."""
+    row = await conn.fetchrow(Q.lock, task_id)
+    if row is None:
+        raise NotFound(f"there is no task {task_id} of this kind")
+    return _task(row)
+
+
+async def lock_family(conn: Connection, task_id: str, *, from_root: bool = False) -> list[LaunchedTask]:
+    """The task and all that came from it (``from_root``: from its topmost ancestor), locked. Raises NotFound."""
+    start = (await conn.fetchval(Q.root, task_id) if from_root else None) or task_id
+    rows = await conn.fetch(Q.lock_family, start)
+    # A child whose parent was waited for is seen only now.
+    while len(more := await conn.fetch(Q.lock_family, start)) > len(rows):
+        rows = more
+    if not rows:
+        raise NotFound(f"there is no task {task_id} of this kind")
+    return [_task(row) for row in more]
+
+
+async def kill_in_workspace(conn: Connection, workspace_id: int, reason: str) -> None:
+    """End what lives in a locked workspace: commands, generic tasks."""
+    for row in await conn.fetch(Q.live_in_workspace, workspace_id):
+        await happen(conn, await lock(conn, row["task_id"]), TaskEvent.KILL, reason)
+
+
+async def happen(conn: Connection, task: LaunchedTask, event: TaskEvent, reason: str = "") -> TaskState:
+    """Let ``event`` happen to a locked task; its state after it. Raises NotNow, Stale."""
+    if event is TaskEvent.PAUSE and not task.pausable and task.state not in ENDED:
+        raise NotNow(f"the task {task.task_id} was created as one that cannot be paused: kill it instead")
+    after = step(task.state, event)
+    if after is not task.state:
+        await _set(conn, task, after, reason)
+    return after
+
+
+async def conclude(conn: Connection, task: LaunchedTask, verdict: TaskVerdict) -> None:
+    """What a locked task becomes after an attempt, or without one. Raises Stale."""
+    # Who asked is said when it is asked, and stays.
+    reason = task.reason if verdict.state is TaskState.CANCELED and task.reason else verdict.reason
+    await _set(conn, task, verdict.state, reason)
+
+
+async def _set(conn: Connection, task: LaunchedTask, state: TaskState, reason: str) -> None:
+    if await conn.fetchval(Q.set_state, task.task_id, task.version, state.value, reason) is None:
+        raise Stale
+    if state in ENDED:
+        await conn.execute(Q.end_task, task.task_id)
+        await notify(conn, "logs", task.task_id)
+        await conn.execute(Q.end_job, task.job_id)
+    await notify(conn, "task", task.task_id)
+
+
+async def announce(conn: Connection, task_id: str) -> None:
+    """Something of this task changed: look at it."""
+    await notify(conn, "task", task_id)
+
+
+async def set_priority(conn: Connection, task_id: str, priority: int) -> None:
+    """Its place in the queue from now on. Raises NotNow where it has ended."""
+    if await conn.fetchval(Q.set_priority, task_id, priority) is None:
+        raise NotNow(f"the task {task_id} has ended: its priority matters to nobody any more")
+    await notify(conn, "scheduling", "")
+
+
+async def request_run(conn: Connection, task: LaunchedTask) -> str | None:
+    """Ask for slots for the next attempt of a locked task: the new allocation's id; None if it must not run now.
+
+    All members on one machine: such a task has one container.
+    """
+    run_id = await conn.fetchval(Q.next_run, task.task_id)
+    if run_id is None:
+        return None
+    name = allocation_id(TaskId(task.task_id), run_id)
+    slots = await conn.fetchval(Q.size, task.task_id)
+    await conn.execute(_ALLOCATIONS.request, name, task.task_id, run_id, slots, task.pausable, True)
+    await notify(conn, "scheduling", "")
+    return name
+
+
+async def unsettled(conn: Connection, task_ids: Sequence[str] | None = None) -> tuple[LiveTask, ...]:
+    """The tasks (of these, or of all) that may need something."""
+    names = None if task_ids is None else list(task_ids)
+    return tuple(_live(row) for row in await conn.fetch(Q.unsettled, names))
+
+
+def _task(row: Record) -> LaunchedTask:
+    return LaunchedTask(
+        row["task_id"],
+        TaskKind(row["kind"]),
+        row["job_id"],
+        TaskState(row["state"]),
+        row["reason"],
+        row["version"],
+        row["run_id"],
+        row["pausable"],
+    )
+
+
+def _live(row: Record) -> LiveTask:
+    allocation = None
+    if row["allocation_id"] is not None:
+        allocation = OpenAllocation(
+            row["allocation_id"],
+            AllocationState(row["allocation_state"]),
+            Preemption(row["preemption"]),
+            row["ready"],
+            row["ending"],
+        )
+    return LiveTask(row["task_id"], TaskState(row["state"]), allocation)

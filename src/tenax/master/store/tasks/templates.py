@@ -1,0 +1,120 @@
+"""Rows of templates: partial configurations, named uniquely in the whole cluster, each filed in a workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection
+from asyncpg.exceptions import UniqueViolationError
+
+from tenax.errors import AlreadyExists, NotFound, Stale
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.paging import Page, like
+from tenax.master.store.database.queries import load
+
+Q = load("tasks")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One template."""
+
+    name: str
+    workspace_id: int
+    workspace_name: str
+    workspace_archived: bool
+    owner_id: int
+    username: str
+    #: As written.
+    config: JsonObject
+    version: int
+    created_at: datetime
+    modified_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFilter:
+    """What is asked for; None: anything."""
+
+    #: A part of the name, in either case.
+    name: str | None = None
+    workspace_ids: tuple[int, ...] | None = None
+
+
+_FROM = (
+    "from templates t join workspaces w on w.id = t.workspace_id join users u on u.id = t.owner_id "
+    "where ($1::text is null or t.name ilike $1) and ($2::bigint[] is null or t.workspace_id = any($2))"
+)
+_COLUMNS = (
+    "t.name, t.workspace_id, w.name as workspace_name, w.archived as workspace_archived, t.owner_id, u.username, "
+    "t.config, t.version, t.created_at, t.modified_at"
+)
+
+
+async def get(conn: Connection, name: str) -> Template:
+    """Raises NotFound."""
+    row = await conn.fetchrow(Q.template_views, name)
+    if row is None:
+        raise NotFound(f"there is no template {name!r}: see which there are with `tenax template list`")
+    return Template(**row)
+
+
+async def lock(conn: Connection, name: str) -> Template:
+    """The template, locked until the transaction ends. Raises NotFound."""
+    await conn.execute(Q.template_lock, name)
+    return await get(conn, name)
+
+
+async def lock_if_there(conn: Connection, name: str) -> Template | None:
+    """As `lock`; None where there is none."""
+    row = await conn.fetchrow(Q.template_lock, name)
+    return None if row is None else await get(conn, name)
+
+
+async def count(conn: Connection, wanted: TemplateFilter) -> int:
+    """How many match."""
+    total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(wanted))
+    return total
+
+
+async def page(conn: Connection, wanted: TemplateFilter, window: Page, *, descending: bool) -> list[Template]:
+    """A page of those that match, by name."""
+    rows = await conn.fetch(
+        f"select {_COLUMNS} {_FROM} order by t.name {'desc' if descending else 'asc'} limit $3 offset $4",
+        *_parameters(wanted),
+        window.limit,
+        window.offset,
+    )
+    return [Template(**row) for row in rows]
+
+
+async def create(conn: Connection, name: str, workspace_id: int, owner_id: int, config: JsonObject) -> None:
+    """Raises AlreadyExists."""
+    if await conn.fetchval(Q.create, name, workspace_id, owner_id, config) is None:
+        raise AlreadyExists(f"there is a template {name!r} already: choose another name, or change that one")
+
+
+async def set_config(conn: Connection, template: Template, config: JsonObject) -> None:
+    """Replace the configuration of a locked template. Raises Stale."""
+    if await conn.fetchval(Q.set_config, template.name, template.version, config) is None:
+        raise Stale
+
+
+async def rename(conn: Connection, template: Template, name: str) -> None:
+    """Give a locked template another name. Raises AlreadyExists, Stale."""
+    try:
+        if await conn.fetchval(Q.rename, template.name, template.version, name) is None:
+            raise Stale
+    except UniqueViolationError:
+        raise AlreadyExists(f"there is a template {name!r} already: choose another name") from None
+
+
+async def delete(conn: Connection, name: str) -> None:
+    """Raises NotFound."""
+    if await conn.fetchval(Q.delete, name) is None:
+        raise NotFound(f"there is no template {name!r}")
+
+
+def _parameters(wanted: TemplateFilter) -> tuple[object, ...]:
+    return like(wanted.name), None if wanted.workspace_ids is None else list(wanted.workspace_ids)

@@ -1,0 +1,149 @@
+"""Trials as people see them: with what their scripts said, their checkpoints, and why they wait. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.paging import Page
+from tenax.master.store.database.queries import load
+
+Q = load("trials")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialView:
+    """One trial, with what hangs on it."""
+
+    id: int
+    experiment_id: int
+    task_id: str
+    state: str
+    reason: str
+    wish: str
+    hparams: JsonObject
+    restarts: int
+    run_id: int
+    created_at: datetime
+    ended_at: datetime | None
+    warm_start_checkpoint: str | None
+    experiment_state: str
+    owner_id: int
+    unmanaged: bool
+    #: Of the searcher.
+    config_metric: str | None
+    smaller_is_better: bool
+    total_batches: int
+    progress: float | None
+    runner_state: str
+    #: {"step", "run_id", "at", "metrics"}
+    latest_validation: JsonObject | None
+    best_validation: JsonObject | None
+    best_metric: float | None
+    checkpoints: int
+    checkpoint_bytes: int
+    #: Seconds in which its attempts held slots.
+    held_s: float
+    #: Of its open attempt; None: it has none.
+    attempt_state: str | None
+    wait_reason: str | None
+    best_uuid: str | None
+    best_state: str | None
+    best_at: datetime | None
+    best_steps: int | None
+    best_resources: dict[str, int] | None
+    best_metadata: JsonObject | None
+    #: Days after its end for which its output is kept, as it or its experiment says; None: as the cluster says.
+    log_retention_days: int | None
+    #: What was written about it.
+    metadata: JsonObject | None
+    #: The first policy that matched a line of its output.
+    log_policy: str | None
+
+
+_CHECKPOINTS = (
+    "(select coalesce(sum(c.size_bytes), 0) from checkpoints c"
+    " where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
+)
+
+#: Trials of an experiment, of the states that are asked for: as stored, or as they are shown.
+_MATCHING = (
+    f"{Q.of_experiment} and ($2::text[] is null or t.state = any($2::text[])"
+    f" or ({load('runs').state}) = any($2::text[]))"
+)
+
+#: What a list may be ordered by; metrics come out with the best first by ``asc`` where smaller is better.
+ORDERS: Mapping[str, str] = {
+    "id": "t.id",
+    "start_time": "t.created_at",
+    "end_time": "t.ended_at",
+    "state": "t.state",
+    "restarts": "t.restarts",
+    "duration": "coalesce(t.ended_at, now()) - t.created_at",
+    "checkpoint_size": _CHECKPOINTS,
+    # What is no finite number ranks behind all numbers, in both directions.
+    "best_validation": """(select nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity')
+        from trial_telemetry m where m.trial_id = t.id)""",
+    "latest_validation": """(select case jsonb_typeof(v.value) when 'number' then v.value end
+        from trial_telemetry m join experiment_documents d on d.experiment_id = t.experiment_id
+        cross join lateral (
+            select m.latest_validation -> 'metrics' -> (d.config -> 'searcher' ->> 'metric') as value) v
+        where m.trial_id = t.id)""",
+    "log_retention": """coalesce(t.log_retention_days, (
+        select coalesce(d.log_retention_days, (d.config -> 'retention_policy' ->> 'log_retention_days')::smallint)
+        from experiment_documents d where d.experiment_id = t.experiment_id))""",
+    "total_batches": "(select max(g.newest_step) from metric_groups g where g.trial_id = t.id)",
+}
+
+
+async def count(conn: Connection, experiment_id: int, states: list[str] | None) -> int:
+    """How many trials of an experiment match."""
+    total: int = await conn.fetchval(f"select count(*) {_MATCHING}", experiment_id, states)
+    return total
+
+
+async def page(
+    conn: Connection, experiment_id: int, states: list[str] | None, window: Page, *, order: str, descending: bool
+) -> list[TrialView]:
+    """A page of an experiment's trials."""
+    direction = "desc" if descending else "asc"
+    rows = await conn.fetch(
+        f"select t.id {_MATCHING} order by {ORDERS[order]} {direction} nulls last, t.id {direction} limit $3 offset $4",
+        experiment_id,
+        states,
+        window.limit,
+        window.offset,
+    )
+    return await views(conn, [row["id"] for row in rows])
+
+
+async def views(conn: Connection, ids: list[int]) -> list[TrialView]:
+    """Those of ``ids`` that are there, in that order."""
+    found = {row["id"]: TrialView(**row) for row in await conn.fetch(Q.views, ids)}
+    return [found[one] for one in ids if one in found]
+
+
+async def get(conn: Connection, trial_id: int) -> TrialView:
+    """Raises NotFound."""
+    found = await views(conn, [trial_id])
+    if not found:
+        raise NotFound(f"there is no trial {trial_id}")
+    return found[0]
+
+
+async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:
+    """The user that it belongs to, and its experiment. Raises NotFound."""
+    row = await conn.fetchrow(Q.owner, trial_id)
+    if row is None:
+        raise NotFound(f"there is no trial {trial_id}")
+    return row["owner_id"], row["experiment_id"]
+
+
+async def has_ended(conn: Connection, trial_id: int) -> bool:
+    """Whether a trial is over; one that does not exist any more is."""
+    return await conn.fetchval(Q.has_ended, trial_id) is not False

@@ -1,0 +1,171 @@
+-- name: lock
+-- As with experiments: what refers to it may be inserted meanwhile.
+select id, experiment_id, request_id, task_id, state, wish, wish_reason, version, run_id, restarts, setbacks, invalid_hp, fatal
+from trials where id = $1 for no key update;
+
+-- name: create
+insert into trials (experiment_id, request_id, journal_seq, task_id, hparams, seed, warm_start_checkpoint)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (experiment_id, journal_seq) do nothing
+returning id;
+
+-- name: create_task
+insert into tasks (task_id, kind, job_id, trial_id)
+select $1, 'TRIAL', job_id, $2 from experiments where id = $3;
+
+-- name: raise_wish
+update trials set wish = $2, version = version + 1
+where id = $1 and state = 'ACTIVE'
+  and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $2)
+returning id;
+
+-- name: raise_wish_by_request
+update trials set wish = $3, wish_reason = $4, version = version + 1
+where experiment_id = $1 and request_id = $2 and state = 'ACTIVE'
+  and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $3)
+returning id;
+
+-- name: set_verdict
+-- The task ends with its trial.
+with ended as (
+    update tasks set ended_at = now()
+    where $3 <> 'ACTIVE' and task_id = (select task_id from trials where id = $1) and ended_at is null)
+update trials
+set state = $3, restarts = $4, reason = $5, setbacks = $6, version = version + 1,
+    held_until = case when $7::float8 > 0 then now() + make_interval(secs => $7) end,
+    ended_at = case when $3 = 'ACTIVE' then null else now() end
+where id = $1 and version = $2
+returning version;
+
+-- name: put_fact
+-- The same fact twice is one fact.
+insert into search_inbox (experiment_id, trial_id, kind, at_key, fact)
+values ($1, $2, $3, $4, $5)
+on conflict (trial_id, kind, at_key) do nothing
+returning id;
+
+-- name: live_with_allocation
+-- One row at least, without a trial where none lives; none if there is no such experiment.
+select e.state as experiment_state, e.unmanaged,
+       t.id, t.wish, t.wish_reason, t.invalid_hp, t.fatal, coalesce(t.held_until > now(), false) as held,
+       a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
+       extract(epoch from a.preemption_deadline - now())::float8 as leaves_within_s,
+       coalesce((select bool_and(c.want <> 'RUN' or c.state = 'TERMINATED')
+                 from containers c where c.allocation_id = a.allocation_id), false) as ending
+from experiments e
+left join trials t on t.experiment_id = e.id and t.state = 'ACTIVE'
+left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+where e.id = $1
+order by t.id;
+
+-- name: at_once
+-- Of methods that stop no trial. Others may hold more than they were told: at least one for each bracket.
+select case when s.searcher ->> 'name' in ('random', 'grid')
+            then nullif((s.searcher ->> 'max_concurrent_trials')::int, 0) end
+from (select config -> 'searcher' as searcher from experiment_documents where experiment_id = $1) s;
+
+-- name: held_back
+select coalesce(array_agg(distinct experiment_id) filter (where held_until <= now()), '{}') as released,
+       extract(epoch from min(held_until) filter (where held_until > now()) - now())::float8 as next
+from trials where state = 'ACTIVE' and held_until > now() - interval '1 minute';
+
+-- name: next_run
+update trials set run_id = run_id + 1, version = version + 1
+where id = $1 and state = 'ACTIVE'
+returning run_id, task_id;
+
+-- name: of_trials
+-- The highest step of any visible report is kept per group; the profiler has none.
+select t.trial_id, p.progress, coalesce(p.runner_state, '') as runner_state,
+       coalesce((select max(g.newest_step) from metric_groups g where g.trial_id = t.trial_id and g.newest_step >= 0
+                     and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')), 0)
+           as total_batches,
+       p.latest_validation, p.best_validation, p.best_metric, p.reported_at
+from unnest($1::bigint[]) t (trial_id)
+left join trial_telemetry p on p.trial_id = t.trial_id;
+
+-- name: best_smallest
+-- What is not finite ranks worst in both directions.
+select p.trial_id, p.best_metric from trial_telemetry p join trials t on t.id = p.trial_id
+where t.experiment_id = $1 and p.best_metric is not null
+order by p.best_metric in ('NaN', 'Infinity', '-Infinity'), p.best_metric, p.trial_id limit 1;
+
+-- name: best_largest
+select p.trial_id, p.best_metric from trial_telemetry p join trials t on t.id = p.trial_id
+where t.experiment_id = $1 and p.best_metric is not null
+order by p.best_metric in ('NaN', 'Infinity', '-Infinity'), p.best_metric desc, p.trial_id limit 1;
+
+-- name: set_progress
+insert into trial_telemetry (trial_id, progress) select id, $3 from trials where id = $1 and run_id = $2
+on conflict (trial_id) do update set progress = excluded.progress, reported_at = now();
+
+-- name: set_runner_state
+insert into trial_telemetry (trial_id, runner_state) select id, $3 from trials where id = $1 and run_id = $2
+on conflict (trial_id) do update set runner_state = excluded.runner_state, reported_at = now();
+
+-- name: set_invalid_hp
+update trials set invalid_hp = true, version = version + 1
+where id = $1 and run_id = $2 and state = 'ACTIVE' and not invalid_hp
+returning id;
+
+-- name: set_fatal
+update trials set fatal = $3, version = version + 1
+where id = $1 and run_id = $2 and state = 'ACTIVE' and fatal is null
+returning id;
+
+-- name: views
+select t.id, t.experiment_id, t.task_id, t.state, t.reason, t.wish, t.hparams, t.restarts, t.run_id, t.created_at, t.ended_at,
+       t.warm_start_checkpoint, e.state as experiment_state, e.owner_id, e.unmanaged,
+       e.config_metric, e.smaller_is_better,
+       coalesce((select max(g.newest_step) from metric_groups g where g.trial_id = t.id and g.newest_step >= 0
+                     and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')), 0) as total_batches,
+       m.progress, coalesce(m.runner_state, '') as runner_state,
+       m.latest_validation, m.best_validation, m.best_metric,
+       ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s,
+       doing.state as attempt_state, doing.reason as wait_reason,
+       best.uuid as best_uuid, best.state as best_state, best.reported_at as best_at, best.steps_completed as best_steps,
+       best.resources as best_resources, best.metadata as best_metadata,
+       coalesce(t.log_retention_days, e.log_retention_days) as log_retention_days, noted.metadata,
+       (select l.policy from log_matches l where l.trial_id = t.id order by l.matched_at, l.policy limit 1) as log_policy
+from trials t
+join (select x.id, x.state, x.owner_id, x.unmanaged, d.config -> 'searcher' ->> 'metric' as config_metric,
+             coalesce(d.log_retention_days, (d.config -> 'retention_policy' ->> 'log_retention_days')::smallint)
+                 as log_retention_days,
+             coalesce(d.config -> 'searcher' ->> 'smaller_is_better', 'true') = 'true' as smaller_is_better
+      from experiments x join experiment_documents d on d.experiment_id = x.id) e on e.id = t.experiment_id
+left join trial_telemetry m on m.trial_id = t.id
+left join run_metadata noted on noted.trial_id = t.id
+cross join lateral (
+    select count(*)::int as checkpoints, coalesce(sum(c.size_bytes), 0)::bigint as checkpoint_bytes
+    from checkpoints c where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED')) ck
+cross join lateral (
+    select coalesce(sum(extract(epoch from coalesce(a.ended_at, now()) - a.assigned_at)), 0)::float8 as seconds
+    from allocations a where a.task_id = t.task_id and a.assigned_at is not null) held
+left join lateral (
+    select a.state, q.reason
+    from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
+    where a.task_id = t.task_id and a.state <> 'TERMINATED') doing on t.state = 'ACTIVE'
+left join lateral (
+    -- The checkpoint at the best validation, or else the one whose validation is the best.
+    select c.*
+    from checkpoints c
+    left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
+    cross join lateral (select case when c.steps_completed = (m.best_validation ->> 'step')::bigint
+                                    then m.best_metric else (i.fact ->> 'metric')::float8 end as metric) v
+    where c.trial_id = t.id and c.state = 'COMPLETED' and not c.superseded and v.metric is not null
+    order by v.metric in ('NaN', 'Infinity', '-Infinity'),
+             case when e.smaller_is_better then v.metric else - v.metric end, c.steps_completed desc
+    limit 1) best on true
+where t.id = any($1::bigint[]);
+
+-- name: of_experiment
+from trials t
+join experiments e on e.id = t.experiment_id
+left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+where t.experiment_id = $1
+
+-- name: owner
+select e.owner_id, e.id as experiment_id from trials t join experiments e on e.id = t.experiment_id where t.id = $1;
+
+-- name: has_ended
+select state <> 'ACTIVE' from trials where id = $1;

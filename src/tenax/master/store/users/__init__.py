@@ -1,0 +1,1 @@
+"""Rows of users, groups, sessions, tokens and settings."""

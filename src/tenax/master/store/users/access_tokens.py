@@ -1,0 +1,108 @@
+"""Rows of access tokens: long-lived credentials of people.
+
+Rules: only the sha256 of a token is stored; one that is revoked stays, as a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection, Record
+
+from tenax.errors import NotFound
+from tenax.master.store.database.paging import Page
+from tenax.master.store.database.queries import load
+from tenax.master.store.users.rows import User, user_from
+
+Q = load("users")
+
+#: Columns that a list may be ordered by.
+ORDERS: Mapping[str, str] = {
+    "id": "t.id",
+    "user_id": "t.user_id",
+    "expires_at": "t.expires_at",
+    "created_at": "t.created_at",
+    "revoked": "t.revoked_at is not null",
+    "description": "lower(t.description)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """All about a token but the token."""
+
+    id: int
+    user_id: int
+    description: str
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFilter:
+    """Which tokens to list; None: no matter."""
+
+    user_id: int | None = None
+    username: str | None = None
+    ids: tuple[int, ...] | None = None
+    #: Also those that are revoked or have expired.
+    inactive: bool = False
+
+
+async def create(
+    conn: Connection, user_id: int, made_by: int, token_hash: bytes, description: str, seconds: float
+) -> int:
+    """The id of a new token of ``user_id``, good for so many seconds."""
+    new: int = await conn.fetchval(Q.access_token_create, user_id, made_by, token_hash, description, seconds)
+    return new
+
+
+async def lock(conn: Connection, token_id: int) -> AccessToken:
+    """One token, unchanged by others until the transaction ends. Raises NotFound."""
+    row = await conn.fetchrow(Q.access_token_lock, token_id)
+    if row is None:
+        raise NotFound(f"there is no token {token_id}")
+    return _token(row)
+
+
+async def describe(conn: Connection, token_id: int, description: str) -> None:
+    """Say what it is for."""
+    await conn.execute(Q.describe, token_id, description)
+
+
+async def revoke(conn: Connection, token_id: int) -> None:
+    """End it for good; nothing for one that has ended so already."""
+    await conn.execute(Q.revoke, token_id)
+
+
+async def count(conn: Connection, wanted: TokenFilter) -> int:
+    """How many match."""
+    total: int = await conn.fetchval(f"select count(*) {Q.access_token_matching}", *_parameters(wanted))
+    return total
+
+
+async def page(
+    conn: Connection, wanted: TokenFilter, window: Page, *, order: str = "id", descending: bool = False
+) -> list[AccessToken]:
+    """A page of those that match."""
+    direction = "desc" if descending else "asc"
+    selected, order_by = f"{Q.access_token_columns} {Q.access_token_matching}", ORDERS[order]
+    text = f"{selected} order by {order_by} {direction}, t.id {direction} limit $5 offset $6"
+    return [_token(row) for row in await conn.fetch(text, *_parameters(wanted), window.limit, window.offset)]
+
+
+async def user_of(conn: Connection, token_hash: bytes) -> tuple[User, float] | None:
+    """The user of a token that is good, and for how many seconds it is; None for any other."""
+    row = await conn.fetchrow(Q.access_token_user_of, token_hash)
+    return None if row is None else (user_from(row), row["seconds_left"])
+
+
+def _parameters(wanted: TokenFilter) -> tuple[object, ...]:
+    return wanted.user_id, wanted.username, None if wanted.ids is None else list(wanted.ids), wanted.inactive
+
+
+def _token(row: Record) -> AccessToken:
+    return AccessToken(**dict(row))

@@ -1,0 +1,54 @@
+"""What the page remembers for a person: settings under a path and a key, and the projects they looked at last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound, TooLarge
+from tenax.master.store.database.queries import load
+
+Q = load("users")
+
+#: Characters of all settings of one person; they are read as a whole.
+MOST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a setting is."""
+
+    storage_path: str
+    key: str
+
+
+async def of_user(conn: Connection, user_id: int) -> dict[Place, str]:
+    """All settings of a person."""
+    return {Place(row["storage_path"], row["key"]): row["value"] for row in await conn.fetch(Q.all, user_id)}
+
+
+async def put(conn: Connection, user_id: int, values: Mapping[Place, str]) -> None:
+    """Keep these settings beside the others. In a transaction. Raises TooLarge."""
+    paths, keys = [place.storage_path for place in values], [place.key for place in values]
+    await conn.execute(Q.put, user_id, paths, keys, list(values.values()))
+    if await conn.fetchval(Q.size, user_id) > MOST:
+        raise TooLarge(f"the settings of one user may have {MOST} characters together: reset them, or store less")
+
+
+async def reset(conn: Connection, user_id: int) -> None:
+    """Forget all settings of a person."""
+    await conn.execute(Q.reset, user_id)
+
+
+async def saw_project(conn: Connection, user_id: int, project_id: int) -> None:
+    """A person has looked at a project. Raises NotFound."""
+    if not await conn.fetchval(Q.project_exists, project_id):
+        raise NotFound(f"there is no project {project_id}")
+    await conn.execute(Q.saw_project, user_id, project_id)
+
+
+async def recent_projects(conn: Connection, user_id: int, most: int = 5) -> list[int]:
+    """The projects that a person looked at, the latest first."""
+    return [row["project_id"] for row in await conn.fetch(Q.recent_projects, user_id, most)]

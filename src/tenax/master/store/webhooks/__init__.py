@@ -1,0 +1,1 @@
+"""Rows of webhooks, and the queue of what is sent to them."""

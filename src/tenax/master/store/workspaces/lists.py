@@ -1,0 +1,111 @@
+"""Projects as people see them: with what is filed in them. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncpg import Connection
+
+from tenax.errors import NotFound
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.paging import Page
+from tenax.master.store.database.queries import load
+
+Q = load("workspaces")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectView:
+    """One project, with what is in it."""
+
+    id: int
+    name: str
+    description: str
+    key: str
+    notes: list[JsonObject]
+    workspace_id: int
+    workspace_name: str
+    owner_id: int | None
+    workspace_owner_id: int | None
+    username: str
+    immutable: bool
+    #: It, or its workspace.
+    archived: bool
+    state: str
+    error_message: str
+    experiments: int
+    #: Of those, which have not ended.
+    active: int
+    #: When the last of them was made.
+    last_at: datetime | None
+    #: Trials.
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFilter:
+    """Which projects to list; None: no matter."""
+
+    workspace_id: int | None = None
+    ids: tuple[int, ...] | None = None
+    archived: bool | None = None
+    #: Whatever its capitals.
+    name: str | None = None
+    users: tuple[str, ...] | None = None
+    user_ids: tuple[int, ...] | None = None
+
+
+#: What a list may be ordered by.
+ORDERS: Mapping[str, str] = {
+    "id": "p.id",
+    "name": "lower(p.name)",
+    "description": "lower(p.description)",
+    "created_at": "p.created_at",
+    "last_experiment": "newest.created_at",
+}
+
+
+async def count(conn: Connection, wanted: ProjectFilter) -> int:
+    """How many match."""
+    total: int = await conn.fetchval(f"select count(*) {Q.sources} {Q.list_matching}", *_parameters(wanted))
+    return total
+
+
+async def page(
+    conn: Connection, wanted: ProjectFilter, window: Page, *, order: str = "id", descending: bool = False
+) -> list[ProjectView]:
+    """A page of those that match."""
+    direction = "desc" if descending else "asc"
+    text = (
+        f"{Q.list_columns} {Q.sources} {Q.held} {Q.list_matching} "
+        f"order by {ORDERS[order]} {direction} nulls last, p.id {direction} limit $7 offset $8"
+    )
+    rows = await conn.fetch(text, *_parameters(wanted), window.limit, window.offset)
+    return [ProjectView(**row) for row in rows]
+
+
+async def views(conn: Connection, ids: Sequence[int]) -> list[ProjectView]:
+    """Those of ``ids`` that are there, in that order."""
+    found = {view.id: view for view in await page(conn, ProjectFilter(ids=tuple(ids)), Page())}
+    return [found[one] for one in ids if one in found]
+
+
+async def get(conn: Connection, project_id: int) -> ProjectView:
+    """Raises NotFound."""
+    found = await views(conn, [project_id])
+    if not found:
+        raise NotFound(f"there is no project {project_id}")
+    return found[0]
+
+
+def _parameters(wanted: ProjectFilter) -> tuple[object, ...]:
+    return (
+        wanted.workspace_id,
+        None if wanted.ids is None else list(wanted.ids),
+        wanted.archived,
+        wanted.name or None,
+        None if wanted.users is None else [user.lower() for user in wanted.users],
+        None if wanted.user_ids is None else list(wanted.user_ids),
+    )

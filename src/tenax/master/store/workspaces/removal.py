@@ -1,0 +1,98 @@
+"""The end of workspaces and projects: what is in them goes first, then they.
+
+Rules it keeps: one is deleted only when everything in it has ended and nothing of it is registered as a version of a
+model; from the moment that it is asked nothing can be put into it; what cannot be deleted makes it DELETE_FAILED, with
+the reason, and it can be asked again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.errors import NotNow
+from tenax.lifecycle.experiment import TRANSITIONS, ExperimentEvent, ExperimentState
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+
+Q = load("workspaces")
+
+#: An experiment in one of these may be deleted.
+_DELETABLE = [state.value for state, event in TRANSITIONS if event is ExperimentEvent.DELETE]
+_ASKED = [state for state in _DELETABLE if state != ExperimentState.DELETING.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A workspace or a project: exactly one is set."""
+
+    workspace_id: int | None = None
+    project_id: int | None = None
+
+    @property
+    def key(self) -> tuple[int | None, int | None]:
+        return (self.workspace_id, self.project_id)
+
+    @property
+    def id(self) -> int:
+        found = self.project_id if self.workspace_id is None else self.workspace_id
+        assert found is not None
+        return found
+
+
+async def ask(conn: Connection, folder: Folder, called: str, by: str) -> bool:
+    """Let a locked folder go with all that is in it; True: it is gone already. Raises NotNow, changing nothing."""
+    await _check(conn, folder, called)
+    await _mark(conn, folder, "DELETING", "")
+    await conn.fetch(Q.ask, *folder.key, _ASKED, f"deleted with {called} by {by}")
+    if await settle(conn, folder):
+        return True
+    await notify(conn, "deletion", f"folder-{folder.id}")
+    return False
+
+
+async def going(conn: Connection) -> list[Folder]:
+    """What is being deleted; projects first, which may be in a workspace that is."""
+    projects = [Folder(project_id=row["id"]) for row in await conn.fetch(Q.going_projects)]
+    return projects + [Folder(workspace_id=row["id"]) for row in await conn.fetch(Q.going_workspaces)]
+
+
+async def settle(conn: Connection, folder: Folder) -> bool:
+    """Delete a folder that is DELETING and empty, or note why it cannot be; True: it is gone. In a transaction."""
+    lock = Q.lock_project if folder.workspace_id is None else Q.lock_workspace
+    if await conn.fetchval(lock, folder.id) is None:
+        return False
+    left = await conn.fetchrow(Q.left, *folder.key)
+    if left["stuck"] is not None:
+        reason = await conn.fetchval(Q.reason, left["stuck"])
+        await _mark(conn, folder, "DELETE_FAILED", f"experiment {left['stuck']} could not be deleted: {reason}")
+        return False
+    if left["experiments"]:
+        return False
+    if folder.workspace_id is None:
+        await conn.execute(Q.delete_project, folder.project_id)
+    else:
+        await conn.execute(Q.delete_projects, folder.workspace_id)
+        await conn.execute(Q.delete_workspace, folder.workspace_id)
+    return True
+
+
+async def _check(conn: Connection, folder: Folder, called: str) -> None:
+    running = await conn.fetchrow(Q.running, *folder.key, _DELETABLE)
+    if running is not None:
+        raise NotNow(
+            f"experiment {running['id']} in {called} is {running['state'].lower()}: cancel or kill what has not ended "
+            "before you delete it"
+        )
+    registered = await conn.fetchrow(Q.registered, *folder.key)
+    if registered is not None:
+        raise NotNow(
+            f"checkpoint {registered['uuid']} of experiment {registered['experiment_id']} in {called} is version "
+            f"{registered['version']} of model {registered['model']}: delete that version first"
+        )
+
+
+async def _mark(conn: Connection, folder: Folder, state: str, message: str) -> None:
+    query = Q.mark_project if folder.workspace_id is None else Q.mark_workspace
+    await conn.execute(query, folder.id, state, message)

@@ -1,0 +1,177 @@
+"""The code that comes with an experiment: a list of files packed into one archive, named by its hash.
+
+Rules it keeps:
+
+- paths are relative and stay inside; files and directories only, no links, no devices;
+- the archive is the same bytes for the same files (order, modes, times as given), so that it is stored once;
+- sizes are checked before anything is unpacked or held twice.
+
+CPU-bound: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+import mimetypes
+import tarfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import PurePosixPath
+
+from tenax.errors import InvalidInput, NotFound
+from tenax.master.submission.messages import File
+
+_REGULAR = frozenset({0, 48})
+_DIRECTORY = 53
+_PERMISSIONS = 0o7777
+_DEEPEST = 100
+#: The last second of the year 9999.
+_LATEST = 253_402_300_799
+#: Beyond it the archive grows smaller by a hundredth and slower by half.
+_LEVEL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A packed directory."""
+
+    #: sha256 of the archive, hexadecimal.
+    hash: str
+    #: gzip-compressed tar.
+    archive: bytes = field(repr=False)
+    #: Sum of the file sizes, bytes.
+    size: int
+
+
+def pack(files: Iterable[File], limit: int) -> Code | None:
+    """The archive of ``files``; None for no files. Raises InvalidInput, naming the file that cannot be taken."""
+    listed = list(files)
+    if not listed:
+        return None
+    _check_size(listed, limit)
+    size = 0
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for file in listed:
+            info, content = _member(file)
+            size += len(content)
+            tar.addfile(info, io.BytesIO(content))
+    archive = _gzip(raw.getbuffer())
+    return Code(hashlib.sha256(archive).hexdigest(), archive, size)
+
+
+def _check_size(files: list[File], limit: int) -> None:
+    estimate = sum(len(file.content) * 3 // 4 for file in files)
+    if estimate <= limit:
+        return
+    largest = sorted(files, key=lambda file: len(file.content), reverse=True)[:3]
+    named = ", ".join(f"{file.path} ({len(file.content) * 3 / 4 / 2**20:.1f} MiB)" for file in largest)
+    raise InvalidInput(
+        f"the code directory has {estimate / 2**20:.1f} MiB, and at most {limit / 2**20:.1f} MiB are taken. "
+        f"The largest files are {named}: leave them out with a .detignore file, and keep data in shared storage"
+    )
+
+
+def _member(file: File) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(_safe(file.path))
+    info.mtime = max(0, file.mtime)
+    info.mode = file.mode & _PERMISSIONS
+    info.uid, info.gid = max(0, file.uid), max(0, file.gid)
+    if file.type == _DIRECTORY:
+        info.type = tarfile.DIRTYPE
+        return info, b""
+    if file.type not in _REGULAR:
+        raise InvalidInput(f"{file.path!r} is neither a file nor a directory: leave it out of the code directory")
+    try:
+        content = base64.b64decode(file.content, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput(f"the content of {file.path!r} is not base64") from None
+    info.size = len(content)
+    return info, content
+
+
+def _safe(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    if len(parts) > _DEEPEST:
+        raise InvalidInput(f"{path[:100]!r}... lies {len(parts)} directories deep: {_DEEPEST} are the most")
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise InvalidInput(f"{path!r} does not lie inside the code directory: give paths relative to it, without ..")
+    return str(PurePosixPath(*parts))
+
+
+def _gzip(data: memoryview) -> bytes:
+    # Without a time or a name in the header: the same code is the same bytes.
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
+    return packer.compress(data) + packer.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or a directory of an archive."""
+
+    path: str
+    is_directory: bool
+    size: int
+    modified: datetime
+    #: Guessed from its name; empty for a directory.
+    content_type: str
+    entries: tuple[Entry, ...] = ()
+
+
+def tree_of(archive: bytes) -> tuple[Entry, ...]:
+    """What is in an archive; of each directory by name, directories first. Empty for no archive."""
+    if not archive:
+        return ()
+    inside: dict[str, dict[str, tarfile.TarInfo]] = {"": {}}
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+        for info in tar:
+            # A client that sends files only leaves their directories to be found here.
+            for parent in reversed([str(one) for one in PurePosixPath(info.name).parents if str(one) != "."]):
+                inside[_folder(parent)].setdefault(parent, _directory(parent, info.mtime))
+                inside.setdefault(parent, {})
+            inside[_folder(info.name)][info.name] = info
+            if info.isdir():
+                inside.setdefault(info.name, {})
+    return _entries(inside, "")
+
+
+def read_file(archive: bytes, path: str) -> bytes:
+    """The content of one file of an archive. Raises NotFound."""
+    if archive and path:
+        wanted = str(PurePosixPath(path))
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+            found = next((info for info in tar if info.name == wanted and info.isfile()), None)
+            content = None if found is None else tar.extractfile(found)
+            if content is not None:
+                return content.read()
+    raise NotFound(f"there is no file {path!r} in the code of this experiment")
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _directory(path: str, mtime: float) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(path)
+    info.type, info.mtime = tarfile.DIRTYPE, mtime
+    return info
+
+
+def _entries(inside: Mapping[str, Mapping[str, tarfile.TarInfo]], folder: str) -> tuple[Entry, ...]:
+    listed = sorted(inside[folder].values(), key=lambda info: (not info.isdir(), info.name))
+    return tuple(
+        Entry(
+            path=info.name,
+            is_directory=info.isdir(),
+            size=info.size,
+            modified=datetime.fromtimestamp(min(info.mtime, _LATEST), timezone.utc),
+            content_type="" if info.isdir() else mimetypes.guess_type(info.name)[0] or "application/octet-stream",
+            entries=_entries(inside, info.name) if info.isdir() else (),
+        )
+        for info in listed
+    )

@@ -1,0 +1,113 @@
+"""What an experiment becomes when it is continued with other settings, or why it cannot be.
+
+Rules: what its search has decided stays, so that nothing may change that those decisions hang on; the trial of a search
+of one trial takes the constants that were changed. Everything is checked before anything is written.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from tenax.config import Layers, PoolLayer, ResolvedExperiment, parse_experiment, stored_experiment
+from tenax.config.master import PoolSettings
+from tenax.errors import InvalidInput, NotNow
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.trial import TrialState
+from tenax.master.store.experiments.continuing import Continued, Ended
+from tenax.search.config import AdaptiveAsha, AsyncHalving, Const, Grid, Map, Random, Single
+
+
+def overlaid(stored: JsonObject, override: str, pool: PoolSettings) -> ResolvedExperiment:
+    """``override`` (YAML text) over a stored configuration. Raises InvalidInput with all problems.
+
+    CPU-bound: call it in a thread.
+    """
+    # Name and seed are there already: nothing is drawn.
+    below = Layers(template=stored, pool=PoolLayer(name=pool.name))
+    return parse_experiment(override, rng=random.Random(0), layers=below)
+
+
+def continued(
+    experiment_id: int, stored: JsonObject, resolved: ResolvedExperiment, pool: PoolSettings, trials: list[Ended]
+) -> Continued:
+    """What to write. Raises InvalidInput, NotNow."""
+    before = stored_experiment(stored)
+    _check_same_search(before, resolved)
+    chosen = _chosen(experiment_id, before, trials)
+    space = resolved.search.hyperparameters
+    changed = space != before.search.hyperparameters
+    resources = resolved.experiment.resources
+    return Continued(
+        config=resolved.document,
+        name=resolved.name,
+        description=resolved.experiment.description or "",
+        labels=tuple(resolved.experiment.labels),
+        pool=pool.name,
+        priority=resources.priority or pool.scheduler.default_priority,
+        weight=resources.weight,
+        max_slots=resources.max_slots,
+        hparams={trial.id: _taken_over(space, trial.hparams) if changed else trial.hparams for trial in chosen},
+        at_once=_at_once(before),
+    )
+
+
+def _at_once(of: ResolvedExperiment) -> int | None:
+    method = of.search.method
+    return method.max_concurrent_trials or None if isinstance(method, Random | Grid) else None
+
+
+def check_offered(experiment_id: int, stored: JsonObject) -> None:
+    """Raises NotNow for a search whose decisions cannot be taken back."""
+    method = stored_experiment(stored).search.method
+    if isinstance(method, AdaptiveAsha | AsyncHalving):
+        raise NotNow(
+            f"experiment {experiment_id} is a search that stops trials early, and what it stopped stays so: "
+            "create a new experiment from it instead of continuing it"
+        )
+
+
+def _check_same_search(before: ResolvedExperiment, after: ResolvedExperiment) -> None:
+    same = replace(after.search, hyperparameters=before.search.hyperparameters)
+    if same != before.search or after.seed != before.seed:
+        raise InvalidInput(
+            "overrideConfig: the search and its seed cannot change when an experiment goes on: create a new experiment "
+            "from it instead"
+        )
+    if not isinstance(before.search.method, Single) and after.search.hyperparameters != before.search.hyperparameters:
+        raise InvalidInput(
+            "overrideConfig: hyperparameters from which trials are drawn cannot change when a search goes on: create "
+            "a new experiment from it instead"
+        )
+    if after.experiment.resources.weight <= 0:
+        raise InvalidInput("overrideConfig: resources.weight is 0: the experiment would never get a slot")
+
+
+def _chosen(experiment_id: int, before: ResolvedExperiment, trials: list[Ended]) -> list[Ended]:
+    """The trials that go on: the newest of a search of one, else all that did not complete."""
+    if isinstance(before.search.method, Single):
+        return [trial for trial in trials[-1:] if trial.state is not TrialState.ACTIVE]
+    if trials and all(trial.state is TrialState.COMPLETED for trial in trials):
+        raise NotNow(
+            f"all trials of experiment {experiment_id} have completed: none is left to continue; create a new "
+            "experiment from it"
+        )
+    return [trial for trial in trials if trial.state in (TrialState.CANCELED, TrialState.ERROR)]
+
+
+def _taken_over(space: Map, drawn: JsonObject, at: str = "hyperparameters") -> JsonObject:
+    """The hyperparameters of a trial, with constants as they are now."""
+    taken: JsonObject = {}
+    for name, child in space.children.items():
+        old = drawn.get(name)
+        if isinstance(child, Const):
+            taken[name] = child.value
+        elif isinstance(child, Map):
+            taken[name] = _taken_over(child, old if isinstance(old, dict) else {}, f"{at}.{name}")
+        elif name in drawn:
+            taken[name] = old
+        else:
+            raise InvalidInput(
+                f"overrideConfig: {at}.{name} must be a constant: a trial that goes on is not drawn again"
+            )
+    return taken

@@ -1,0 +1,220 @@
+"""From what a user submits to the rows of a new experiment, or every reason why not.
+
+Rules it keeps: everything is checked before anything is written, so a refusal changes nothing; what could never run is
+refused with the arithmetic; parsing and packing happen in threads.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from dataclasses import dataclass, field
+
+import anyio.to_thread
+from asyncpg import Connection
+
+from tenax.config import ConfigError, ResolvedExperiment, Wishes, parse_experiment, wishes_of
+from tenax.config.master import MasterSettings, PoolSettings
+from tenax.errors import InvalidInput, NotNow
+from tenax.ids import PoolName
+from tenax.jsonvalue import JsonObject
+from tenax.master.store.database.connection import Database
+from tenax.master.store.experiments.creation import NewExperiment
+from tenax.master.store.queue import placements, pools
+from tenax.master.store.queue.pools import rules
+from tenax.master.store.tasks import contexts, templates
+from tenax.master.store.workspaces import projects
+from tenax.master.store.workspaces import rows as workspaces
+from tenax.master.store.workspaces.projects import Project
+from tenax.master.store.workspaces.rows import Defaults
+from tenax.master.submission.code import Code, pack
+from tenax.master.submission.defaults import layers
+from tenax.master.submission.messages import CreateExperimentRequest
+from tenax.scheduler.fitting import can_never_fit
+from tenax.scheduler.snapshot import AgentState, PoolRules, Snapshot
+from tenax.search.brackets import plan_brackets
+
+#: Told beside a request that nothing in its pool could run as the pool is now.
+SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
+#: Of a workspace that says nothing.
+_NOTHING = Defaults()
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A request that may be carried out."""
+
+    new: NewExperiment
+    resolved: ResolvedExperiment
+    project: Project
+    #: Size of its code in bytes.
+    code_size: int
+    warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What a request stands on: where it is filed, and what is below its own text."""
+
+    project: Project
+    defaults: Defaults
+    #: Hash of the code that it takes over; None for none.
+    parents_code: str | None
+
+
+async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: CreateExperimentRequest) -> Submission:
+    """What would be made of a request. Raises InvalidInput with all problems, NotFound, NotNow.
+
+    An unmanaged one runs elsewhere: it needs no entrypoint, and no slots of ours.
+    """
+    template = await template_of(db, asked.template)
+    code = await anyio.to_thread.run_sync(pack, asked.model_definition, settings.context_limit_bytes)
+    wished = await anyio.to_thread.run_sync(_wishes, asked, settings, template)
+    async with db.transaction() as conn:
+        ground = await _ground(conn, asked, wished)
+    pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial, ground.defaults)
+    resolved = await anyio.to_thread.run_sync(_resolve, asked, settings, pool, template, ground.defaults)
+    resources = resolved.experiment.resources
+    if resources.weight <= 0:
+        raise InvalidInput("resources.weight is 0: such an experiment would never get a slot; give a positive weight")
+    unfit = None
+    if not asked.unmanaged:
+        async with db.transaction() as conn:
+            unfit = await unfit_for(conn, settings, pool, ground.project.workspace_id, resolved)
+    new = NewExperiment(
+        owner_id=owner_id,
+        project_id=ground.project.id,
+        parent_id=asked.parent_id or None,
+        name=resolved.name,
+        description=resolved.experiment.description or "",
+        labels=tuple(resolved.experiment.labels),
+        original_config=asked.config,
+        config=resolved.document,
+        seed=resolved.seed,
+        notices=resolved.notices,
+        pool=pool.name,
+        priority=resources.priority or pool.scheduler.default_priority,
+        weight=resources.weight,
+        max_slots=resources.max_slots,
+        expected_trials=sum(bracket.max_trials for bracket in plan_brackets(resolved.search)),
+        context_hash=code.hash if code else ground.parents_code,
+        archive=code.archive if code else None,
+        archive_size=code.size if code else 0,
+    )
+    warnings = (SLOTS_EXCEEDED,) if unfit else ()
+    notices = (*resolved.notices, f"it will wait: {unfit}") if unfit else resolved.notices
+    return Submission(new, resolved, ground.project, _size(code), warnings, notices)
+
+
+async def unfit_for(
+    conn: Connection, settings: MasterSettings, pool: PoolSettings, workspace_id: int, resolved: ResolvedExperiment
+) -> str | None:
+    """Why nothing in its pool could run an experiment now; None if something could.
+
+    Raises InvalidInput: never will; NotNow: the pool is kept for other workspaces.
+    """
+    await pools.check_usable(conn, pool.name, workspace_id)
+    resources = resolved.experiment.resources
+    return await unfit_in(
+        conn,
+        settings,
+        pool,
+        resources.slots_per_trial,
+        single_node=resources.is_single_node is True,
+        max_slots=resources.max_slots,
+        setting="resources.slots_per_trial",
+    )
+
+
+def _wishes(asked: CreateExperimentRequest, settings: MasterSettings, template: JsonObject | None) -> Wishes:
+    try:
+        return wishes_of(asked.config, template=template)
+    except ConfigError:
+        # A text that is wrong in its own right may be wrong as a whole, too: all of it is told at once.
+        default = settings.pool(settings.default_compute_pool)
+        if default is not None:
+            _resolve(asked, settings, default, template, _NOTHING)
+        raise
+
+
+async def template_of(db: Database, name: str | None) -> JsonObject | None:
+    """The template of that name; None for no name. Raises NotFound."""
+    if not name:
+        return None
+    async with db.connection() as conn:
+        return (await templates.get(conn, name)).config
+
+
+def pool_of(settings: MasterSettings, wished: str, slots: int, defaults: Defaults = _NOTHING) -> PoolSettings:
+    """The pool that is wished for, else the workspace's default one, else the cluster's. Raises InvalidInput."""
+    own = defaults.default_compute_pool if slots else defaults.default_aux_pool
+    name = wished or own or (settings.default_compute_pool if slots else settings.default_aux_pool)
+    pool = settings.pool(name)
+    if pool is None:
+        raise InvalidInput(
+            f"resources.resource_pool: there is no pool {name!r}; the pools are "
+            + ", ".join(sorted(known.name for known in settings.pools))
+        )
+    return pool
+
+
+def _resolve(
+    asked: CreateExperimentRequest,
+    settings: MasterSettings,
+    pool: PoolSettings,
+    template: JsonObject | None,
+    defaults: Defaults,
+) -> ResolvedExperiment:
+    # Draws a name and a seed where none is given; both are stored.
+    rng = random.Random(secrets.randbits(64))
+    below = layers(settings, pool, template, workspace_storage=defaults.checkpoint_storage)
+    return parse_experiment(asked.config, rng=rng, layers=below, managed=not asked.unmanaged)
+
+
+async def _ground(conn: Connection, asked: CreateExperimentRequest, wished: Wishes) -> _Ground:
+    if asked.project_id:
+        project = await projects.get(conn, asked.project_id)
+    elif wished.workspace and wished.project:
+        project = await projects.find(conn, wished.workspace, wished.project)
+    else:
+        project = await projects.get(conn, projects.DEFAULT_PROJECT_ID)
+    if project.archived:
+        raise NotNow(f"the project {project.name!r} is archived: choose another one, or unarchive it first")
+    code = await contexts.of_experiment(conn, asked.parent_id) if asked.parent_id else None
+    return _Ground(project, await workspaces.defaults_of(conn, project.workspace_id), code)
+
+
+async def unfit_in(
+    conn: Connection,
+    settings: MasterSettings,
+    pool: PoolSettings,
+    slots: int,
+    *,
+    single_node: bool,
+    max_slots: int | None,
+    setting: str,
+) -> str | None:
+    """Why nothing could run what needs ``slots`` as the pool is now; None if something could.
+
+    ``setting``: what the refusal names. Raises InvalidInput: never will.
+    """
+    found = await placements.snapshots(
+        conn,
+        {one.name: rules(one) for one in settings.pools},
+        {one.name: one.max_aux_containers_per_agent for one in settings.pools},
+    )
+    snapshot = next((one for one in found if one.pool == pool.name), _empty(pool, rules(pool)))
+    reason = can_never_fit(slots, snapshot, single_node=single_node, max_slots=max_slots)
+    if reason is None or not any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
+        # A pool without agents is one that nobody has started yet.
+        return reason
+    raise InvalidInput(f"{setting}: {reason}")
+
+
+def _empty(pool: PoolSettings, its_rules: PoolRules) -> Snapshot:
+    return Snapshot(PoolName(pool.name), (), {}, (), its_rules)
+
+
+def _size(code: Code | None) -> int:
+    return code.size if code is not None else 0

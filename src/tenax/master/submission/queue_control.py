@@ -1,0 +1,106 @@
+"""Changes of the queue: priority, weight, pool, a place beside another job. In one transaction, all or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from asyncpg import Connection
+
+from tenax.config.master import MasterSettings
+from tenax.errors import InvalidInput, NotNow
+from tenax.ids import JobId, PoolName
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.queue import jobs, placements, pools
+from tenax.master.store.queue.jobs import Job
+from tenax.master.store.queue.pools import rules
+from tenax.master.submission.messages import QueueControl
+from tenax.scheduler.fitting import can_never_fit
+from tenax.scheduler.queueing import moved
+from tenax.scheduler.snapshot import AgentState, Snapshot
+
+
+def check(update: QueueControl) -> None:
+    """Whether a change can be meant. Raises InvalidInput, naming the field."""
+    name = f"job {update.job_id}"
+    if update.priority is not None and not 1 <= update.priority <= 99:
+        raise InvalidInput(f"priority of {name} is {update.priority}: it goes from 1 (most urgent) to 99")
+    if update.weight is not None and not 0 < update.weight < float("inf"):
+        raise InvalidInput(f"weight of {name} is {update.weight}: it must be a number above 0")
+    if update.ahead_of is not None and update.behind_of is not None:
+        raise InvalidInput(f"{name} cannot be moved aheadOf one job and behindOf another at once: give one of them")
+    if update.job_id in (update.ahead_of, update.behind_of):
+        raise InvalidInput(f"{name} cannot be moved before or behind itself: name another job")
+    if not update.model_fields_set - {"job_id"}:
+        raise InvalidInput(f"no change of {name} was given: give a priority, weight, resourcePool, aheadOf or behindOf")
+
+
+async def apply(conn: Connection, settings: MasterSettings, updates: Sequence[QueueControl]) -> None:
+    """Carry out changes that were checked, of jobs that the caller may change. Raises UserError."""
+    await jobs.lock_experiments(conn, [await jobs.find(conn, update.job_id) for update in updates])
+    for update in updates:
+        job = await jobs.find(conn, update.job_id)
+        if job.ended:
+            raise NotNow(f"job {job.job_id} has ended: its place in the queue does not matter any more")
+        if update.resource_pool and update.resource_pool != job.pool:
+            await _to_pool(conn, settings, job, update.resource_pool)
+        if update.priority is not None:
+            await jobs.set_priority(conn, job, update.priority)
+        if update.weight is not None:
+            await jobs.set_weight(conn, job, update.weight)
+        anchor = update.ahead_of or update.behind_of
+        if anchor:
+            await _beside(conn, await jobs.find(conn, job.job_id), anchor, behind=update.behind_of is not None)
+
+
+async def _beside(conn: Connection, job: Job, anchor: str, *, behind: bool) -> None:
+    other = await jobs.find(conn, anchor)
+    if other.ended:
+        raise NotNow(f"job {anchor} has ended: nothing can be moved before or behind it")
+    if other.pool != job.pool:
+        raise InvalidInput(
+            f"job {anchor} waits in the pool {other.pool!r}, and job {job.job_id} in {job.pool!r}: move it to that "
+            "pool first (resourcePool)"
+        )
+    order = await jobs.order(conn, other.pool, other.priority)
+    if other.priority != job.priority:
+        await jobs.set_priority(conn, job, other.priority)
+    await jobs.set_positions(conn, moved(order, JobId(job.job_id), JobId(anchor), behind=behind))
+
+
+async def _to_pool(conn: Connection, settings: MasterSettings, job: Job, pool: str) -> None:
+    """Its requests wait in the other pool from now on; what runs saves, leaves, and is placed there."""
+    if settings.pool(pool) is None:
+        known = ", ".join(sorted(one.name for one in settings.pools))
+        raise InvalidInput(f"resourcePool: there is no pool {pool!r}; the pools are {known}")
+    await pools.check_usable(conn, pool, job.workspace_id)
+    size = await jobs.size(conn, job.job_id)
+    if not size.preemptible:
+        raise NotNow(f"job {job.job_id} cannot save and leave, so it cannot change its pool: end it and start it there")
+    slots, single_node = size.slots, size.single_node
+    if job.experiment_id is not None:
+        resources = (await experiments.plan(conn, job.experiment_id)).config.get("resources")
+        asked = resources if isinstance(resources, dict) else {}
+        wanted = asked.get("slots_per_trial")
+        slots, single_node = wanted if isinstance(wanted, int) else slots, asked.get("is_single_node") is True
+    snapshot = await snapshot_of(conn, settings, pool)
+    reason = can_never_fit(slots, snapshot, single_node=single_node)
+    if reason is not None and any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
+        raise InvalidInput(f"resourcePool: {reason}")
+    for allocation_id in await jobs.set_pool(conn, job, pool):
+        usual = float(settings.preemption_timeout)
+        await allocations.preempt(conn, allocation_id, f"its job was moved to the pool {pool}", usual)
+
+
+async def snapshot_of(conn: Connection, settings: MasterSettings, pool: str) -> Snapshot:
+    """A pool of the settings as the scheduler sees it now."""
+    return (await snapshots_of(conn, settings))[pool]
+
+
+async def snapshots_of(conn: Connection, settings: MasterSettings) -> dict[str, Snapshot]:
+    """Every pool of the settings as the scheduler sees it now."""
+    its_rules = {one.name: rules(one) for one in settings.pools}
+    places = {one.name: one.max_aux_containers_per_agent for one in settings.pools}
+    found = await placements.snapshots(conn, its_rules, places)
+    empty = {name: Snapshot(PoolName(name), (), {}, (), of_pool) for name, of_pool in its_rules.items()}
+    return {**empty, **{one.pool: one for one in found}}

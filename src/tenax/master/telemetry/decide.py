@@ -1,0 +1,289 @@
+"""What a group of reports becomes: a function of values, without a database.
+
+Rules:
+- A numbered report (of a spool) is known by its number: one at or before the last acknowledged was taken in already,
+  one after a gap waits until the gap is filled. Reports without numbers are compared by (run, group, step).
+- The same step again: what it adds is stored as one more row, what is equal is nothing, what differs is refused.
+- A report without a number must be of the trial's current run. A numbered one of an older run is stored under its run
+  and changes no state.
+- What the search must know (the searcher's metric of a validation of the current run) leaves as a fact.
+- Under a method that needs a metric or a time, a validation that lacks it (all that was reported at its step together)
+  is refused and ends the trial. A time in ``batches`` that no report names is the report's own step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from tenax.jsonvalue import Json
+from tenax.master.telemetry import summary
+from tenax.master.telemetry.cuts import NO_STEP, VALIDATION, kind_of
+from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.summary import to_number
+from tenax.master.telemetry.values import (
+    Fact,
+    GroupKey,
+    Head,
+    Item,
+    Known,
+    Outcome,
+    Refused,
+    Segment,
+    StepKey,
+    Stored,
+    StreamKey,
+    TrialNow,
+    Validation,
+)
+from tenax.search.journal import Validated, encode
+
+#: Before it there is no older run whose reports could be hidden.
+_FIRST_RUN = 1
+#: The time metric that every report has without naming it: its step.
+_STEPS = "batches"
+
+
+def decide(items: Sequence[Item], known: Known) -> Outcome:
+    """What becomes of ``items``, in their order."""
+    desk = _Desk(known)
+    for place, item in enumerate(items):
+        if item.stream is not None and not desk.is_next(item.stream, item.n):
+            continue
+        refused = desk.take(item)
+        if refused is not None:
+            desk.outcome.refused[place] = refused
+    return desk.finish()
+
+
+def is_late(report: Report, head: Head | None) -> bool:
+    """Whether something may be stored already at the report's (run, group, step)."""
+    if head is None or report.step == NO_STEP:
+        return False
+    return report.run_id < head.run_id or (report.run_id == head.run_id and report.step <= head.last_step)
+
+
+class _Group:
+    """A group while it is worked through."""
+
+    __slots__ = ("last_step", "newest", "newest_step", "next_ord", "run_id", "summaries", "taken", "visible")
+
+    def __init__(self, head: Head) -> None:
+        self.run_id = head.run_id
+        self.last_step = head.last_step
+        self.next_ord = head.next_ord
+        self.newest_step = head.newest_step
+        self.summaries = head.summaries
+        #: Accepted, by run.
+        self.taken: dict[int, list[Report]] = {}
+        self.visible: list[Mapping[str, Json]] = []
+        #: All of the newest visible report, when it came here.
+        self.newest: Mapping[str, Json] | None = None
+
+    def add(self, report: Report, merged: Mapping[str, Json], limit: int) -> None:
+        """``limit``: the first step of the report's run that is not visible."""
+        if report.run_id > self.run_id:
+            self.run_id, self.last_step = report.run_id, report.step
+        elif report.run_id == self.run_id and report.step > self.last_step:
+            self.last_step = report.step
+        self.taken.setdefault(report.run_id, []).append(report)
+        if report.step < limit:
+            self.visible.append(report.metrics)
+            if report.step >= self.newest_step:
+                self.newest_step, self.newest = report.step, merged
+
+    def segments(self, trial_id: int, group: str, month: int) -> Iterator[Segment]:
+        for run_id, reports in self.taken.items():
+            yield Segment(trial_id, group, run_id, month, self.next_ord, reports)
+            self.next_ord += len(reports)
+
+    def head(self) -> Head:
+        summaries = summary.add(self.summaries, self.visible)
+        if self.newest is not None:
+            summaries = summary.with_last(summaries, self.newest)
+        return Head(self.run_id, self.last_step, self.next_ord, self.newest_step, summaries)
+
+
+class _Desk:
+    """A number of reports while they are worked through."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._trials = dict(known.trials)
+        self._groups: dict[GroupKey, _Group] = {}
+        #: Accepted here, by step: a later one may say the same step again.
+        self._here: dict[StepKey, Stored] = {}
+        self.outcome = Outcome()
+
+    def is_next(self, stream: StreamKey, n: int) -> bool:
+        acked = self.outcome.acked.get(stream, self._known.acked.get(stream, 0))
+        if n != acked + 1:
+            return False
+        self.outcome.acked[stream] = n
+        return True
+
+    def take(self, item: Item) -> Refused | None:
+        if item.condemned is not None:
+            return item.condemned
+        report = item.report
+        if report is None:
+            return None
+        trial = self._trials.get(report.trial_id)
+        if trial is None:
+            return Refused(f"there is no trial {report.trial_id}")
+        if item.stream is None and report.run_id != trial.run_id:
+            return Refused(
+                f"the report is of run {report.run_id}, and trial {report.trial_id} is in run {trial.run_id}: "
+                "only its current run may report"
+            )
+        before = self._stored(report)
+        merged = report.metrics if before is None else _merge(before, report)
+        if isinstance(merged, Refused):
+            return merged
+        current = report.run_id == trial.run_id
+        if current and (refused := self._demand(trial, report, merged)) is not None:
+            return refused
+        added = report if before is None else _what_is_new(before, report)
+        if added is None:
+            return None
+        if report.step != NO_STEP:
+            batch = report.batch if before is None or before.batch is None else before.batch
+            self._here[_step_key(report)] = Stored(merged, batch)
+        self._store(trial, added, merged)
+        if current and report.group == VALIDATION:
+            self._validated(report, merged)
+        return None
+
+    def finish(self) -> Outcome:
+        for (trial_id, group), work in self._groups.items():
+            month = self._trials[trial_id].target.month
+            self.outcome.segments.extend(work.segments(trial_id, group, month))
+            self.outcome.heads[trial_id, group] = work.head()
+        return self.outcome
+
+    def _stored(self, report: Report) -> Stored | None:
+        if report.step == NO_STEP:
+            return None
+        key = _step_key(report)
+        return self._here.get(key) or self._known.stored.get(key)
+
+    def _demand(self, trial: TrialNow, report: Report, merged: Mapping[str, Json]) -> Refused | None:
+        target = trial.target
+        if report.group != VALIDATION or not target.strict or not trial.active:
+            return None
+        missing = [] if to_number(merged.get(target.metric)) is not None else [target.metric]
+        if target.time_metric is not None:
+            time = _time(target.time_metric, report, merged)
+            missing += [target.time_metric] if time is None or not math.isfinite(time) else []
+        if not missing:
+            return None
+        came = ", ".join(f"{name} = {_short(value)}" for name, value in sorted(merged.items())[:20]) or "nothing"
+        message = (
+            f"The search needs a number for {' and '.join(repr(name) for name in missing)} in every validation report, "
+            f"and the one at step {report.step} brought: {came}. Report it with the other validation metrics, or "
+            "correct searcher.metric and searcher.time_metric in the configuration."
+        )
+        if report.trial_id not in self.outcome.fatal:
+            self.outcome.fatal[report.trial_id] = (report.run_id, target.experiment_id, message)
+            self.outcome.lines.append((target.task_id, "ERROR", message))
+        return Refused(message, fatal=True)
+
+    def _store(self, trial: TrialNow, added: Report, merged: Mapping[str, Json]) -> None:
+        """Into the group, and what it moves of the trial."""
+        key = (added.trial_id, added.group)
+        work = self._groups.get(key)
+        if work is None:
+            head = self._known.heads.get(key) or Head(added.run_id, NO_STEP, 0, NO_STEP, {})
+            work = self._groups[key] = _Group(head)
+        work.add(added, merged, trial.cuts.limit(added.run_id, added.group))
+        if kind_of(added.group) is None:
+            return
+        if added.run_id != trial.run_id:
+            # A straggler of an older run: what it changes is summed up with everything else.
+            self.outcome.recount.add(added.trial_id)
+            return
+        cuts = trial.cuts
+        if added.run_id > _FIRST_RUN:
+            cuts = cuts.after(added.run_id, added.group, added.step)
+        if cuts is not trial.cuts:
+            self.outcome.cuts[added.trial_id] = cuts
+            # Whether anything older lies beyond the line is seen when it is summed up.
+            self.outcome.recount.add(added.trial_id)
+            self._trials[added.trial_id] = replace(trial, cuts=cuts)
+
+    def _validated(self, report: Report, merged: Mapping[str, Json]) -> None:
+        trial = self._trials[report.trial_id]
+        target = trial.target
+        metric = to_number(merged.get(target.metric))
+        if metric is None:
+            return
+        validation = Validation(report, merged, metric)
+        if trial.active:
+            time = _time(target.time_metric, report, merged) if target.time_metric else None
+            fact = Validated(target.request_id, report.step, metric, time or 0.0)
+            self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
+        if not math.isfinite(metric):
+            what = f"the searcher's metric {target.metric!r} is {summary.to_json(metric)} at step {report.step}"
+            told = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
+            self.outcome.lines.append((target.task_id, "WARNING", told))
+        if report.step >= trial.latest_step:
+            self.outcome.latest[report.trial_id] = validation
+            trial = replace(trial, latest_step=report.step)
+        if is_better(metric, trial.best_metric, target.smaller_is_better):
+            self.outcome.best[report.trial_id] = validation
+            trial = replace(trial, best_metric=metric)
+        self._trials[report.trial_id] = trial
+
+
+def is_better(metric: float, than: float | None, smaller_is_better: bool) -> bool:
+    """Whether a searcher's metric beats another; what is not finite is worst in both directions."""
+    if than is None:
+        return True
+    if not math.isfinite(metric):
+        return False
+    return not math.isfinite(than) or (metric < than if smaller_is_better else metric > than)
+
+
+def _time(name: str, report: Report, merged: Mapping[str, Json]) -> float | None:
+    """How far the trial is, as the search counts it; None: nobody said."""
+    if name == _STEPS and name not in merged:
+        return float(report.step)
+    return to_number(merged.get(name))
+
+
+def _merge(before: Stored, report: Report) -> dict[str, Json] | Refused:
+    for name, value in report.metrics.items():
+        if name in before.metrics and not _same(before.metrics[name], value):
+            return Refused(
+                f"the metric {name!r} of group {report.group!r} was reported at step {report.step} already, as "
+                f"{_short(before.metrics[name])}, and is {_short(value)} now: a value that was reported does not change"
+            )
+    if report.batch is not None and before.batch is not None and report.batch != before.batch:
+        return Refused(f"batch metrics of group {report.group!r} were reported at step {report.step} already")
+    return {**before.metrics, **report.metrics}
+
+
+def _what_is_new(before: Stored, report: Report) -> Report | None:
+    metrics = {name: value for name, value in report.metrics.items() if name not in before.metrics}
+    batch = report.batch if before.batch is None else None
+    if not metrics and batch is None:
+        return None
+    text = msgspec.json.encode(metrics)
+    return Report(report.trial_id, report.run_id, report.group, report.step, report.at_us, metrics, text, batch)
+
+
+def _same(one: Json, other: Json) -> bool:
+    # True == 1 in Python, and is another value here.
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _step_key(report: Report) -> StepKey:
+    return report.trial_id, report.group, report.run_id, report.step
+
+
+def _short(value: Json) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,158 @@
+"""The values of taking in metrics: what arrives, what is known, what is to be written. No decisions, no database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tenax.ids import RequestId
+from tenax.jsonvalue import Json, JsonObject
+from tenax.master.telemetry.cuts import NO_STEP, Cuts
+from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.summary import Summaries
+
+StreamKey = tuple[str, str]
+GroupKey = tuple[int, str]
+StepKey = tuple[int, str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Never to be stored, and why; ``fatal``: the task should end."""
+
+    message: str
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A report in a group: ``stream`` and ``n`` are its place in a spool, None and 0 without one.
+
+    A line of a spool that is something else only uses up its number: ``report`` is None.
+    """
+
+    report: Report | None
+    stream: StreamKey | None = None
+    n: int = 0
+    #: It cannot be stored, as a try has shown: its number is used up and it is refused.
+    condemned: Refused | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a queue."""
+        return 100 if self.report is None else self.report.size
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the search of a trial's experiment wants to know; never changes."""
+
+    experiment_id: int
+    request_id: RequestId
+    task_id: str
+    #: Year and month of the trial, 202611: where its rows are.
+    month: int
+    metric: str
+    smaller_is_better: bool
+    #: The method cannot do without ``metric`` (and ``time_metric``).
+    strict: bool
+    time_metric: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialNow:
+    """What may change about a trial."""
+
+    target: Target
+    run_id: int
+    active: bool
+    cuts: Cuts
+    #: Step of the latest validation; NO_STEP for none.
+    latest_step: int = NO_STEP
+    best_metric: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a group's reports end. ``last_step`` is of ``run_id``, the newest run that reported."""
+
+    run_id: int
+    last_step: int
+    next_ord: int
+    newest_step: int
+    summaries: Summaries
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """All that is stored of one (trial, group, run, step)."""
+
+    metrics: Mapping[str, Json]
+    batch: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was loaded for a group of reports. Missing: a trial that does not exist, a group without reports."""
+
+    trials: Mapping[int, TrialNow]
+    heads: Mapping[GroupKey, Head]
+    #: Reports at steps that are not beyond the end of their group.
+    stored: Mapping[StepKey, Stored]
+    acked: Mapping[StreamKey, int]
+    #: The database's time, in microseconds since 1970.
+    now_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Reports of one group and run that are stored as one row."""
+
+    trial_id: int
+    group: str
+    run_id: int
+    month: int
+    first_ord: int
+    reports: Sequence[Report]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """For the inbox of a search."""
+
+    experiment_id: int
+    trial_id: int
+    step: int
+    fact: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """A validation with the searcher's metric."""
+
+    report: Report
+    #: All that was reported at its step.
+    metrics: Mapping[str, Json]
+    metric: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What to write."""
+
+    #: By place in the group; the others are stored, or were before.
+    refused: dict[int, Refused] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
+    heads: dict[GroupKey, Head] = field(default_factory=dict)
+    #: Trials with a lower line, and where it is now.
+    cuts: dict[int, Cuts] = field(default_factory=dict)
+    #: Trials of which something visible before is hidden now, or the reverse: to be summed up anew.
+    recount: set[int] = field(default_factory=set)
+    latest: dict[int, Validation] = field(default_factory=dict)
+    best: dict[int, Validation] = field(default_factory=dict)
+    facts: list[Fact] = field(default_factory=list)
+    #: Trial -> (run, experiment, why it ends).
+    fatal: dict[int, tuple[int, int, str]] = field(default_factory=dict)
+    #: (task, level, text) for the task's output.
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+    acked: dict[StreamKey, int] = field(default_factory=dict)

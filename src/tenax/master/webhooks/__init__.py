@@ -1,0 +1,1 @@
+"""Webhook messages: how they look, and how they are sent."""

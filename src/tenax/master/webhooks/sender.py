@@ -1,0 +1,169 @@
+"""Sends one message to a webhook, and says how it ended.
+
+Rules it keeps:
+
+- a master sends where people tell it to, so it looks where that is: it never sends to itself, to its own link (where
+  clouds hand out credentials) or to addresses that are no single machine, unless the settings name the network; what a
+  name means is looked up once, and the address that was looked at is the one that is connected to;
+- no redirection is followed, no proxy of the environment is used, certificates are checked, and of the answer only the
+  status is read: what is behind an address cannot be read through here;
+- addresses of webhooks are secrets: neither words nor logs hold more of one than its host;
+- a message is signed: HMAC-SHA256, in hex, of ``<seconds>,<body>`` with the signing key, and the seconds beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import os
+import socket
+from urllib.parse import urlsplit
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from tenax import __version__
+from tenax.config.master import WebhookSettings
+from tenax.errors import InvalidInput
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.delivery import Outcome
+from tenax.master.webhooks.payloads import body_of
+
+SIGNATURE = "X-Determined-AI-Signature"
+TIMESTAMP = "X-Determined-AI-Signature-Timestamp"
+LONGEST_URL = 2000
+_CONNECT_S = 5.0
+#: Where clouds keep the credentials of their machines, beside the link-local ones.
+_METADATA = tuple(ipaddress.ip_address(one) for one in ("fd00:ec2::254", "100.100.100.200"))
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class AddressRefused(OSError):
+    """The address is one that this master does not send to."""
+
+
+def check_url(url: str) -> None:
+    """Raises InvalidInput for what cannot be the address of a webhook, without repeating it."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        raise InvalidInput("url must be a whole address that begins with http:// or https://")
+    if parts.username is not None or parts.password is not None:
+        raise InvalidInput("url must not hold a name or a password: let the receiver check the signature instead")
+    if len(url) > LONGEST_URL or not url.isprintable() or " " in url:
+        raise InvalidInput(f"url must have at most {LONGEST_URL} characters, without blanks")
+
+
+def signing_key(settings: WebhookSettings, secret: bytes) -> str:
+    """The configured key, or the one that every master of the cluster derives."""
+    if settings.signing_key is not None:
+        return settings.signing_key.get_secret_value()
+    return hmac.new(secret, b"webhooks", hashlib.sha256).hexdigest()
+
+
+def signature(key: str, seconds: int, body: bytes) -> str:
+    """What a receiver computes, too."""
+    return hmac.new(key.encode(), f"{seconds},".encode() + body, hashlib.sha256).hexdigest()
+
+
+class Sender:
+    """Sends messages; any number at a time."""
+
+    def __init__(self, settings: WebhookSettings, secret: bytes) -> None:
+        self._settings = settings
+        self._key = signing_key(settings, secret)
+        self._allowed = tuple(ipaddress.ip_network(one) for one in settings.allowed_networks)
+
+    async def send(self, url: str, kind: str, event: JsonObject, seconds: int) -> Outcome:
+        """One attempt at ``seconds`` of Unix time. Never raises for what the receiver or the network does."""
+        body = body_of(kind, event, self._settings.base_url)
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"Tenax/{__version__}",
+            TIMESTAMP: str(seconds),
+            SIGNATURE: signature(self._key, seconds, body),
+        }
+        try:
+            self._check_literal(url)
+            status = await self._post(url, body, headers)
+        except AddressRefused as error:
+            return Outcome(None, str(error), final=True)
+        except (asyncio.TimeoutError, TimeoutError):
+            return Outcome(None, f"no answer within {self._settings.timeout:g} seconds")
+        except aiohttp.InvalidURL:
+            return Outcome(None, "the address cannot be read", final=True)
+        except aiohttp.ClientConnectorCertificateError:
+            return Outcome(None, "the receiver's certificate is not trusted")
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return _broken(error)
+        return Outcome(status, f"the receiver answered {status}")
+
+    async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> int:
+        timeout = aiohttp.ClientTimeout(total=self._settings.timeout, connect=_CONNECT_S)
+        connector = aiohttp.TCPConnector(resolver=_Careful(self), force_close=True, use_dns_cache=False)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=False) as session:
+            async with session.post(url, data=body, headers=headers, allow_redirects=False) as response:
+                return response.status
+
+    def check_address(self, address: str) -> None:
+        """Raises AddressRefused for one that this master does not send to."""
+        found: _Address = ipaddress.ip_address(address.partition("%")[0])
+        inner = found.ipv4_mapped or found.sixtofour if isinstance(found, ipaddress.IPv6Address) else None
+        for one in (found, inner):
+            if one is None or any(one.version == network.version and one in network for network in self._allowed):
+                continue
+            refused = one.is_loopback or one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA
+            if refused or (one.is_reserved and inner is None):
+                raise AddressRefused(
+                    "the address is one of this machine or of its own link, where nothing is sent unless the master's "
+                    "setting webhooks.allowed_networks names it"
+                )
+
+    def _check_literal(self, url: str) -> None:
+        """A host that is an address is not looked up."""
+        host = urlsplit(url).hostname or ""
+        try:
+            ipaddress.ip_address(host.partition("%")[0])
+        except ValueError:
+            return
+        self.check_address(host)
+
+
+class _Careful(AbstractResolver):
+    """Looks names up, and gives only addresses that may be sent to."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._inner = aiohttp.ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._inner.resolve(host, port, family)
+        for one in found:
+            self._sender.check_address(one["host"])
+        return found
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def _broken(error: BaseException) -> Outcome:
+    """A connection that failed, in words without the address; what our own resolver refused is somewhere below."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, AddressRefused):
+            return Outcome(None, str(seen), final=True)
+        seen = seen.__cause__ or getattr(seen, "os_error", None)
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return Outcome(None, "the receiver's name is not known")
+    # The system's own words: those of the connection hold the address that the name stands for.
+    number = getattr(getattr(error, "os_error", error), "errno", None)
+    reason = os.strerror(number).lower() if number else type(error).__name__
+    return Outcome(None, f"the receiver cannot be reached: {reason}")
