@@ -14,7 +14,7 @@ from tenax.client.connection.saved_logins import TokenStore, default_path
 from tenax.client.connection.session import BrokenStream, MasterFailed, Session, Unreachable, at
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain
 from tenax.local.state_dir import StateDir, read_json, write_json
-from tenax.master.api.users import messages as users_messages
+from tenax.master.access import passwords
 from tests.kits.pretend_master import PretendMaster, Reply, refused
 
 LOGIN = "/api/v1/auth/login"
@@ -33,7 +33,7 @@ def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_salt_is_the_wires() -> None:
     """A password is hashed as the master expects it, and a blank one stays blank."""
-    assert hashed_password("secret") == users_messages.hashed_password("secret")
+    assert hashed_password("secret") == passwords.hashed_password("secret")
     assert hashed_password("") == ""
 
 
