@@ -11,7 +11,7 @@ import pytest
 from tenax.cli import exits
 from tenax.client.tokens import TokenStore
 from tenax.wire.api.users import hashed_password
-from tests.cli.conftest import Tenax
+from tests.kits.cli.command_line import Tenax
 from tests.kits.pretend_master import PretendMaster, refused
 
 ANN = {

@@ -16,8 +16,8 @@ from tenax.master.continuing import check_offered, continued, overlaid
 from tenax.master.store import continuing, experiments, trials
 from tenax.master.store.database import Database
 from tenax.wire.agents import ContainerSpec
+from tests.kits.master.cluster import ASHA, Cluster, running, submit
 from tests.kits.pretend_agent import Script
-from tests.master.test_whole_search import ASHA, Cluster, running, submit
 
 SINGLE: JsonObject = {"name": "single", "metric": "loss"}
 RANDOM: JsonObject = {"name": "random", "metric": "loss", "max_trials": 6, "max_concurrent_trials": 2}

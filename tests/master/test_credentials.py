@@ -13,8 +13,7 @@ from tenax.master.auth import Credential
 from tenax.master.credentials import KEEP_S, MOST_KEPT, Credentials
 from tenax.master.store.wakeups import Listener
 from tests.kits.api import Api
-from tests.master.api.test_allocations import running
-from tests.master.api.test_task_tokens import ended
+from tests.kits.master.attempts import ended, running
 
 
 def token_of(api: Api) -> Credential:

@@ -19,8 +19,8 @@ from tenax.master.store.leases import Lease
 from tenax.master.store.wakeups import Woken
 from tenax.master.webhook_sender import Sender
 from tests.kits.api import Api
+from tests.kits.master.unmanaged import state, trial
 from tests.kits.receiver import Receiver, receiving
-from tests.master.api.test_unmanaged import state, trial
 
 EVERYTHING = Woken(frozenset(), full=True)
 NEWS = Woken(frozenset(), full=False)

@@ -23,8 +23,8 @@ from tenax.master.store.cluster import Cluster
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Listener
 from tenax.wire.agents import ContainerSpec
+from tests.kits.master.cluster import ASHA, Stop, report, submit
 from tests.kits.pretend_agent import PretendAgent
-from tests.master.test_whole_search import ASHA, Stop, report, submit
 
 STEPS = 20
 #: Far more than it takes.

@@ -8,7 +8,7 @@ from tenax.master.loops.searching import Searching
 from tenax.master.store import experiments, leases, projects
 from tenax.master.store.database import Database
 from tenax.master.store.wakeups import Woken
-from tests.master.test_whole_search import ASHA, submit
+from tests.kits.master.cluster import ASHA, submit
 
 EVERYTHING = Woken(frozenset(), full=True)
 

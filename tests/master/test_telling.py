@@ -22,9 +22,9 @@ from tenax.master.store import experiments, leases, webhook_events
 from tenax.master.store.wakeups import Woken
 from tenax.master.webhook_sender import Sender, check_url, signature
 from tests.kits.api import Api
+from tests.kits.master.experiments import CONFIG, create
 from tests.kits.receiver import Receiver, receiving
 from tests.kits.rows import add_trial
-from tests.master.api.test_experiments import CONFIG, create
 
 KEY = "a key that receivers know"
 HERE = WebhookSettings(allowed_networks=("127.0.0.0/8",), signing_key=SecretStr(KEY), base_url="https://tenax.example")

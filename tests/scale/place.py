@@ -27,7 +27,7 @@ from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.store import cluster as cluster_rows
 from tenax.master.store.database import Database
 from tenax.master.tokens import allocation_token, token_hash
-from tests.e2e.machine import free_port, wait_for
+from tests.kits.machine import free_port, wait_for
 from tests.kits.many_experiments import Amount, seed, settle
 from tests.kits.rows import add_agent, add_experiment, add_trial, run_attempt
 

@@ -15,7 +15,7 @@ from tenax.master.api import generic_tasks
 from tenax.master.store import allocations, tasks
 from tenax.master.store.tasks import NewTask
 from tests.kits.api import Api, Client
-from tests.master.api.test_commands import ended, placed, tended
+from tests.kits.master.tasks import ended, placed, tended
 
 #: As soon as somebody waits for a lock of another.
 WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"

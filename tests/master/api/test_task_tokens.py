@@ -8,23 +8,13 @@ import uuid
 import pytest
 
 from tenax.errors import Forbidden
-from tenax.lifecycle.container import ContainerState, Ending
-from tenax.master import attempts
 from tenax.master.api import speaking
 from tenax.master.auth import Caller
 from tenax.master.store import containers
 from tenax.master.store.sessions import TaskOf
 from tenax.master.store.users import User
 from tests.kits.api import Api
-from tests.master.api.test_allocations import Running, running
-
-
-async def ended(one: Running) -> None:
-    """Its only member was lost with its agent."""
-    async with one.api.master.db.transaction() as conn:
-        ending = Ending(platform=True, reason="node lost")
-        await attempts.member_reported(conn, one.attempt.containers[0], ContainerState.TERMINATED, ending, "")
-    await one.api.heard()
+from tests.kits.master.attempts import Running, ended, running
 
 
 async def ship(one: Running) -> int:

@@ -11,7 +11,7 @@ from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.ingest.reports import from_values
 from tenax.master.store import summaries, telemetry
-from tests import cases
+from tests.kits import cases
 from tests.kits.telemetry import SINGLE, Book
 
 CASES = cast("dict[str, list[dict[str, list[JsonObject]]]]", cases.load("metrics") or {})

@@ -19,9 +19,9 @@ from tenax.master.store.experiment_columns import EXPERIMENTS, SOURCES
 from tenax.master.store.filters import Builder
 from tenax.master.store.paging import Page
 from tenax.wire.api.message import OrderBy, Pagination
-from tests.cases import load
-from tests.departures import departure
 from tests.kits import rows
+from tests.kits.cases import load
+from tests.kits.departures import departure
 
 _CASES = load("search_filters") or {}
 
