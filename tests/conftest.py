@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
+# An assertion of a kit says as much as one of a test.
+pytest.register_assert_rewrite("tests.kits")
+
 pytest_plugins = ["tests.kits.database", "tests.kits.docker_engine", "tests.kits.api", "tests.kits.telemetry"]
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that the tests start.

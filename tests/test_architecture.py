@@ -77,6 +77,28 @@ def _is_connection(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("conn", "connection")
 
 
+def _imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of whatever is imported; of ``from a import b``, both ``a`` and ``a.b``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield node.lineno, module
+            yield from ((node.lineno, f"{module}.{name.name}") for name in node.names)
+
+
+def test_nothing_is_imported_from_tests() -> None:
+    """What tests share stands in `tests/kits`, or in a helper module beside them; fixtures need no import."""
+    wrong = sorted(
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path in _files("src", "tests", "benchmarks", "examples")
+        for line, name in _imported(ast.parse(path.read_text()))
+        if name.startswith("tests.") and name.split(".")[-1].startswith(("test_", "conftest"))
+    )
+    assert not wrong
+
+
 def test_every_module_says_what_it_is() -> None:
     """Every module of the package opens with a docstring."""
     silent = [str(p.relative_to(ROOT)) for p in _files("src") if not ast.get_docstring(ast.parse(p.read_text()))]

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tenax.cli.main import run
 from tenax.client.connection.saved_logins import TokenStore
-from tests.client.conftest import VARIABLES
+from tests.kits.cli.command_line import VARIABLES, Done, Tenax
 from tests.kits.pretend_master import PretendMaster
-
-
-@dataclass
-class Done:
-    """How a command ended, and what it said."""
-
-    code: int
-    out: str
-    err: str
-
-
-Tenax = Callable[..., Done]
 
 
 @pytest.fixture(autouse=True)

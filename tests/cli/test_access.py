@@ -11,7 +11,7 @@ import pytest
 from tenax.cli.console import exits
 from tenax.client.connection.saved_logins import TokenStore
 from tenax.master.access.passwords import hashed_password
-from tests.cli.conftest import Tenax
+from tests.kits.cli.command_line import Tenax
 from tests.kits.pretend_master import PretendMaster, refused
 
 ANN = {

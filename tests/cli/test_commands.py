@@ -8,47 +8,9 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.console import exits
-from tests.cli.conftest import Tenax
+from tests.kits.cli.command_line import Tenax
+from tests.kits.cli.experiments import experiment, serve, trial
 from tests.kits.pretend_master import PretendMaster, Reply, refused
-
-SEARCHER = {"name": "adaptive_asha", "metric": "accuracy", "smaller_is_better": False}
-
-
-def experiment(**more: object) -> dict[str, object]:
-    value: dict[str, object] = {
-        "id": 7,
-        "name": "digits",
-        "username": "ann",
-        "state": "STATE_RUNNING",
-        "progress": 0.256,
-        "numTrials": 2,
-        "startTime": "2026-01-02T03:04:05Z",
-        "config": {"searcher": SEARCHER},
-        "searcherType": "adaptive_asha",
-    }
-    return {**value, **more}
-
-
-def trial(number: int, state: str = "RUNNING", best: float | None = None, **more: object) -> dict[str, object]:
-    validation = {"totalBatches": 5, "metrics": {"avgMetrics": {"accuracy": best}}} if best is not None else None
-    value: dict[str, object] = {
-        "id": number,
-        "experimentId": 7,
-        "state": f"STATE_{state}",
-        "hparams": {"lr": 0.01, "width": 64},
-        "totalBatchesProcessed": 5,
-        "bestValidation": validation,
-        "latestValidation": validation,
-        "startTime": "2026-01-02T03:04:05Z",
-        "endTime": "2026-01-02T03:05:15Z",
-    }
-    return {**value, **more}
-
-
-def serve(master: PretendMaster, one: dict[str, object], *trials: dict[str, object]) -> None:
-    page = {"endIndex": len(trials), "total": len(trials)}
-    master.on("GET", "/api/v1/experiments/7", {"experiment": one})
-    master.on("GET", "/api/v1/experiments/7/trials", {"trials": list(trials), "pagination": page})
 
 
 def test_help(tenax: Tenax) -> None:

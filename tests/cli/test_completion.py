@@ -14,8 +14,8 @@ from click.shell_completion import BashComplete
 
 from tenax.cli.console.completion import LISTERS, VARIABLE, kind_of
 from tenax.cli.main import cli
-from tests.cli.conftest import Tenax
-from tests.docs.side_by_side import ours
+from tests.kits.cli.command_line import Tenax
+from tests.kits.cli.verbs import ours
 from tests.kits.pretend_master import PretendMaster
 
 TWO = {

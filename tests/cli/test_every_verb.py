@@ -10,8 +10,8 @@ import click
 import pytest
 
 from tenax.cli.console.lazy import Command
-from tests.cli.conftest import Tenax
-from tests.docs.side_by_side import ours
+from tests.kits.cli.command_line import Tenax
+from tests.kits.cli.verbs import ours
 from tests.kits.pretend_master import PretendMaster
 
 #: Options that order or count, and do not choose.

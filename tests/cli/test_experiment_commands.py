@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.console import exits
-from tests.cli.conftest import Tenax
-from tests.cli.test_commands import experiment, serve, trial
+from tests.kits.cli.command_line import Tenax
+from tests.kits.cli.experiments import experiment, serve, trial
 from tests.kits.pretend_master import PretendMaster, refused
 
 PATH = "/api/v1/experiments/7"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.console import exits
-from tests.e2e.machine import ROOT, Machine, machine
+from tests.kits.machine import ROOT, Machine, machine
 
 NOOP = ROOT / "examples" / "noop"
 Done = subprocess.CompletedProcess[str]

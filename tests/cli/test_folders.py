@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.console import exits
-from tests.cli.conftest import Tenax
+from tests.kits.cli.command_line import Tenax
 from tests.kits.pretend_master import PretendMaster, refused
 
 SPACE = {

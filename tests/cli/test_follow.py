@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.console import exits
-from tests.cli.test_commands import experiment, serve, trial
+from tests.kits.cli.experiments import experiment, serve, trial
 from tests.kits.pretend_master import PretendMaster, Reply
 
 TENAX = str(Path(sys.executable).with_name("tenax"))

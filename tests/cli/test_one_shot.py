@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.console import exits
-from tests.cli.conftest import Tenax
+from tests.kits.cli.command_line import Tenax
 from tests.kits.pretend_master import PretendMaster, Reply, refused
 
 ONE = "aaaaaaaa-1111-4111-8111-111111111111"

@@ -8,7 +8,7 @@ import pytest
 
 from tenax.cli.console import exits
 from tenax.client import Client
-from tests.cli.conftest import Tenax
+from tests.kits.cli.command_line import Tenax
 from tests.kits.pretend_master import PretendMaster, Reply, refused
 
 

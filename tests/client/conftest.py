@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kits.cli.command_line import VARIABLES
 from tests.kits.pretend_master import PretendMaster
-
-VARIABLES = ("DET_MASTER", "DET_USER", "DET_PASS", "DET_USER_TOKEN", "DET_MASTER_CERT_FILE")
 
 
 @pytest.fixture(autouse=True)

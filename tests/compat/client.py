@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -42,6 +42,12 @@ class Done:
     def json(self) -> Json:
         """What it printed, as JSON."""
         return cast(Json, json.loads(self.out))
+
+
+#: What the fixture ``det`` is: ``det("e", "list")``.
+Det = Callable[..., Done]
+#: What the fixture ``sdk`` is: ``sdk("result = client.get_experiment(number).id", number=1)``.
+Sdk = Callable[..., Json]
 
 
 @dataclass

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tenax.jsonvalue import Json
-from tests.compat.client import Called, Done, RealClient, client_process
+from tests.compat.client import Called, Det, RealClient, Sdk, client_process
+from tests.compat.experiments import CONFIG, NOOP
 from tests.compat.stories import story as story
-from tests.e2e.machine import Machine, machine
-
-Det = Callable[..., Done]
-Sdk = Callable[..., Json]
+from tests.kits.machine import Machine, machine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -74,31 +71,6 @@ def det(real: RealClient) -> Det:
 def sdk(real: RealClient) -> Sdk:
     """``sdk("result = client.get_experiment(number).id", number=1)`` as that user."""
     return real.sdk
-
-
-NOOP = """\
-import sys
-from tenax import core
-
-with core.init() as context:
-    steps = int(sys.argv[1])
-    for step in range(1, steps + 1):
-        context.train.report_training_metrics(steps_completed=step, metrics={"loss": 1.0 / step})
-        if context.preempt.should_preempt():
-            break
-    context.train.report_validation_metrics(steps_completed=steps, metrics={"score": float(steps)})
-    with context.checkpoint.store_path({"steps_completed": steps}) as (path, _):
-        (path / "weights").write_text("w" * 10)
-    print("done after", steps)
-"""
-
-CONFIG: dict[str, Json] = {
-    "name": "compat",
-    "entrypoint": "python3 train.py 3",
-    "searcher": {"name": "single", "metric": "score", "smaller_is_better": False, "max_length": {"batches": 3}},
-    "resources": {"slots_per_trial": 1},
-    "max_restarts": 0,
-}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
 from tenax.jsonvalue import Json
 from tests.compat.client import PYTHON
-from tests.e2e.machine import Machine, outlast
+from tests.kits.machine import Machine, outlast
 
 #: What makes a task run in that Python; nothing else is asked of a user.
 WHEEL = [f"DET_PYTHON_EXECUTABLE={PYTHON}"]

@@ -10,8 +10,8 @@ from typing import cast
 
 from tenax.jsonvalue import Json, JsonObject
 from tests.compat.client import RealClient
-from tests.compat.conftest import CONFIG
-from tests.e2e.machine import wait_for
+from tests.compat.experiments import CONFIG
+from tests.kits.machine import wait_for
 
 SCRIPT = """\
 import time

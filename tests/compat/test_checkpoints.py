@@ -10,8 +10,9 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import Json
-from tests.compat.conftest import CONFIG, Det, Sdk
-from tests.e2e.machine import wait_for
+from tests.compat.client import Det, Sdk
+from tests.compat.experiments import CONFIG
+from tests.kits.machine import wait_for
 
 #: Two saves of three are followed by something worse; each has two files.
 SCRIPT = """\

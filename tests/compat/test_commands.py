@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 from typing import cast
 
-from tests.compat.client import PYTHON, RealClient
-from tests.compat.conftest import Det, Sdk
-from tests.e2e.machine import wait_for
+from tests.compat.client import PYTHON, Det, RealClient, Sdk
+from tests.kits.machine import wait_for
 
 NO_SLOTS = ("--config", "resources.slots=0")
 #: Waits until it is killed.

@@ -5,35 +5,16 @@ These run where all tests of this folder do, after them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 from tests.compat.client import RealClient
+from tests.compat.parser import VERBS, Node, verbs
 
-_VERBS = """\
-import argparse
-from determined.cli import cli
-
-def nodes(parser):
-    found = []
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            names = {}
-            for name, below in action.choices.items():
-                names.setdefault(id(below), (below, []))[1].append(name)
-            found += [[told, nodes(below)] for below, told in names.values() if told != ["help"]]
-    return found
-
-parser = cli.make_parser()
-cli.cli.add_args(parser, cli.all_args_description)
-result = nodes(parser)
-"""
 _METHODS = """\
 import __main__
 result = [told for place, name, told in __main__.public_methods()]
 """
-Node = tuple[list[str], list["Node"]]
 
 
 def left_out() -> set[str]:
@@ -42,19 +23,9 @@ def left_out() -> set[str]:
     return {line.split("  ")[0].strip() for line in lines if line.strip() and not line.startswith("#")}
 
 
-def verbs(nodes: list[Node], before: tuple[list[str], ...] = ()) -> Iterator[tuple[list[str], ...]]:
-    """The paths to the leaves, each word with its aliases."""
-    for names, below in nodes:
-        path = (*before, names)
-        if below:
-            yield from verbs(below, path)
-        else:
-            yield path
-
-
 def test_every_verb_of_the_command_line(admin: RealClient) -> None:
     """Each was run and went well, or is listed as left out; what is listed exists."""
-    known = list(verbs(cast("list[Node]", admin.sdk(_VERBS))))
+    known = list(verbs(cast("list[Node]", admin.sdk(VERBS))))
     out = left_out()
     missing, needless = [], {name for name in out if "." not in name and "_" not in name}
     for path in known:

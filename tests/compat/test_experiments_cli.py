@@ -13,8 +13,8 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.client import RealClient
-from tests.compat.conftest import CONFIG, Det, Sdk
+from tests.compat.client import Det, RealClient, Sdk
+from tests.compat.experiments import CONFIG
 
 
 @pytest.fixture

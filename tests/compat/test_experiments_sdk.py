@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.conftest import CONFIG, Det, Sdk
+from tests.compat.client import Det, Sdk
+from tests.compat.experiments import CONFIG
 
 
 @pytest.fixture

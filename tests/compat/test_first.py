@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import cast
 
-from tests.compat.conftest import CONFIG, Det, Sdk
+from tests.compat.client import Det, Sdk
+from tests.compat.experiments import CONFIG
 
 
 def test_who_am_i(det: Det) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from tenax.jsonvalue import JsonObject
 from tests.compat.client import RealClient
-from tests.e2e.machine import Machine, free_port, wait_for
+from tests.kits.machine import Machine, free_port, wait_for
 
 GROUPS = "user-group"
 

@@ -11,10 +11,10 @@ import pytest
 from tenax.client.experiments import Experiment
 from tenax.jsonvalue import Json
 from tests.compat.client import ENVIRONMENT
+from tests.compat.core_scripts import HOOK, INFO, INVALID, PLACED, REPORTS, STEPS, scalars
+from tests.compat.digits_trial import BATCHES, MODEL, TRAINING
 from tests.compat.harness import finished, submit, told
-from tests.compat.test_harness_core import HOOK, INFO, INVALID, PLACED, REPORTS, STEPS, scalars
-from tests.compat.test_harness_trial import BATCHES, MODEL, TRAINING
-from tests.e2e.machine import Machine, machine, outlast, wait_for
+from tests.kits.machine import Machine, machine, outlast, wait_for
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 

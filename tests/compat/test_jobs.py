@@ -13,7 +13,7 @@ import pytest
 from tenax.jsonvalue import JsonObject
 from tests.compat.client import RealClient
 from tests.compat.holding import experiment, runs, told
-from tests.e2e.machine import wait_for
+from tests.kits.machine import wait_for
 
 
 def queue(client: RealClient, *more: str) -> list[JsonObject]:

@@ -9,9 +9,10 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.conftest import CONFIG, Det, Sdk
+from tests.compat.client import Det, Sdk
+from tests.compat.experiments import CONFIG
 from tests.compat.stories import Story
-from tests.e2e.machine import Machine
+from tests.kits.machine import Machine
 
 
 def shown(det: Det, story: Story, *words: object) -> str:

@@ -10,7 +10,7 @@ import yaml
 
 from tenax.jsonvalue import JsonObject
 from tests.compat.client import RealClient
-from tests.e2e.machine import wait_for
+from tests.kits.machine import wait_for
 
 
 def shown(admin: RealClient) -> JsonObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.conftest import Sdk
+from tests.compat.client import Sdk
 from tests.compat.stories import Story
 
 _QUIET = "import warnings\nwarnings.simplefilter('ignore')\n"

@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.conftest import Det, Sdk
+from tests.compat.client import Det, Sdk
 from tests.compat.harness import finished as finished_trial
 from tests.compat.harness import submit
-from tests.e2e.machine import Machine
+from tests.kits.machine import Machine
 
 Make = Callable[..., str]
 

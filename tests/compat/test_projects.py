@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.conftest import Det, Sdk
+from tests.compat.client import Det, Sdk
 
 SPACE = "compat-projects"
 

@@ -14,7 +14,7 @@ import pytest
 
 from tenax.jsonvalue import JsonObject
 from tests.compat.client import RealClient
-from tests.compat.conftest import CONFIG
+from tests.compat.experiments import CONFIG
 
 TODAY = datetime.now(timezone.utc).date()
 YESTERDAY, TOMORROW = TODAY - timedelta(days=1), TODAY + timedelta(days=1)

@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from tests.compat.conftest import Det, Sdk
-from tests.e2e.machine import wait_for
+from tests.compat.client import Det, Sdk
+from tests.kits.machine import wait_for
 
 #: A task as the client's bindings read it.
 TASK = """\

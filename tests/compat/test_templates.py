@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import cast
 
-from tests.compat.client import RealClient
-from tests.compat.conftest import CONFIG, Det, Sdk
+from tests.compat.client import Det, RealClient, Sdk
+from tests.compat.experiments import CONFIG
 
 
 def written(path: Path, text: str) -> Path:

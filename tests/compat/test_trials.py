@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import cast
 
 from tenax.jsonvalue import Json, JsonObject
-from tests.compat.client import RealClient
-from tests.compat.conftest import CONFIG, Det, Sdk
+from tests.compat.client import Det, RealClient, Sdk
+from tests.compat.experiments import CONFIG
 from tests.compat.stories import Story
-from tests.e2e.machine import Machine, wait_for
+from tests.kits.machine import Machine, wait_for
 
 _BINDINGS = "from determined.common.api import bindings\nsession = client._get_singleton_session()\n"
 

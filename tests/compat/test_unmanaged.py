@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from tenax.jsonvalue import Json, JsonObject
-from tests.compat.client import PYTHON, RealClient
-from tests.compat.conftest import Sdk
+from tests.compat.client import PYTHON, RealClient, Sdk
 
 _SCRIPT = """
 import sys

@@ -12,8 +12,8 @@ from typing import cast
 
 from tenax.jsonvalue import Json, JsonObject
 from tests.compat.client import RealClient
-from tests.compat.conftest import CONFIG
-from tests.e2e.machine import Machine, wait_for
+from tests.compat.experiments import CONFIG
+from tests.kits.machine import Machine, wait_for
 from tests.kits.receiver import Receiver, receiving
 
 _MAKE = """

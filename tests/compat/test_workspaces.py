@@ -10,8 +10,7 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.compat.client import RealClient
-from tests.compat.conftest import Det, Sdk
+from tests.compat.client import Det, RealClient, Sdk
 
 Make = Callable[[str], str]
 

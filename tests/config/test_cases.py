@@ -22,8 +22,8 @@ from tenax.config.schema.lengths import LENGTH, POSITIVE_LENGTH
 from tenax.config.shapes import Shape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
-from tests import cases
-from tests.departures import departure
+from tests.kits import cases
+from tests.kits.departures import departure
 
 
 class _Named(Shape):

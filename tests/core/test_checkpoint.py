@@ -19,23 +19,8 @@ from tenax.errors import InvalidInput, NotFound
 from tenax.storage.config import from_directory
 from tenax.storage.directory import DirectoryStorage
 from tenax.storage.port import CheckpointMissing, StorageFailed
+from tests.kits.object_store import ObjectStore
 from tests.kits.task_master import TaskMaster
-
-
-class ObjectStore(DirectoryStorage):
-    """A storage that can neither be written nor read in place, as object stores are."""
-
-    def stage_directory(self, storage_id: str) -> str | None:
-        return None
-
-    def direct_path(self, storage_id: str) -> str | None:
-        super().direct_path(storage_id)
-        return None
-
-    def list_files(self, storage_id: str) -> dict[str, int]:
-        path = super().direct_path(storage_id)
-        assert path is not None
-        return DirectoryStorage(self.base, identity={}, label="x").list_files(storage_id)
 
 
 class Task:

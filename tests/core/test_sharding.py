@@ -18,7 +18,7 @@ from tenax.core.spoolfile import SpoolFile
 from tenax.errors import InvalidInput, NotNow
 from tenax.storage.config import from_directory
 from tenax.storage.port import Storage
-from tests.core.test_checkpoint import ObjectStore
+from tests.kits.object_store import ObjectStore
 from tests.kits.ranks import on_ranks
 
 Work = Callable[[DistributedContext, CheckpointContext], object]

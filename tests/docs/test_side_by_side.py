@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.docs.side_by_side import PAGE, counterpart, det_verbs, left_out, ours, page
+from tests.docs.side_by_side import PAGE, counterpart, left_out, page
+from tests.kits.cli.verbs import det_verbs, ours
 
 
 def test_the_page_is_what_both_command_lines_are() -> None:

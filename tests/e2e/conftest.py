@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.machine import Machine, machine
 from tests.kits.docker_engine import docker_host, docker_image
+from tests.kits.machine import Machine, machine
 
 __all__ = ["docker_host", "docker_image"]
 

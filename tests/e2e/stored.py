@@ -12,7 +12,7 @@ import numpy as np
 
 from tenax.master.store.metrics.packing import unpack_integers, unpack_present, unpack_values
 from tests.e2e.books import Row
-from tests.e2e.machine import Machine, wait_for
+from tests.kits.machine import Machine, wait_for
 
 Stored = dict[tuple[int, int], list[Row]]
 

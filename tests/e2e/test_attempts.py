@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 from tests.e2e import noop
-from tests.e2e.machine import ROOT, Machine, outlast, wait_for
 from tests.e2e.trials import config, output, ran, script
+from tests.kits.machine import ROOT, Machine, outlast, wait_for
 
 NOOP = ROOT / "examples" / "noop"
 

@@ -13,8 +13,8 @@ import psutil
 import pytest
 import yaml
 
-from tests.e2e.machine import Machine, home, machine
 from tests.e2e.trials import config, output, ran, script
+from tests.kits.machine import Machine, home, machine
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.machine import Machine, machine
 from tests.e2e.trials import script, traces
+from tests.kits.machine import Machine, machine
 
 GOOD = """\
 name: good

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from tests.e2e.machine import Machine
 from tests.e2e.trials import config, output, ran, script
+from tests.kits.machine import Machine
 
 ADAPTIVE = {
     "name": "adaptive_asha",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tenax.jsonvalue import Json
-from tests.e2e.machine import Machine, machine
-from tests.e2e.test_collecting import SAVING, collected_and_deleted
+from tests.e2e.collecting import SAVING, collected_and_deleted
 from tests.e2e.trials import config, script
+from tests.kits.machine import Machine, machine
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 

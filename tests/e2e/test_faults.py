@@ -17,8 +17,8 @@ from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
 from tenax.jsonvalue import JsonObject
 from tests.e2e import books
-from tests.e2e.machine import Machine, machine, outlast, pick, wait_for
 from tests.e2e.stored import count, database_url, stored_rows
+from tests.kits.machine import Machine, machine, outlast, pick, wait_for
 
 SCRIPT = Path(__file__).parent / "faults"
 TRIALS = 8

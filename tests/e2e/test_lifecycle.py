@@ -10,8 +10,8 @@ from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
 from tenax.jsonvalue import JsonObject
 from tests.e2e import noop
-from tests.e2e.machine import ROOT, Machine, outlast, wait_for
 from tests.e2e.trials import config, script
+from tests.kits.machine import ROOT, Machine, outlast, wait_for
 
 NOOP = ROOT / "examples" / "noop"
 

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.e2e.machine import Machine, machine, pick, wait_for
+from tests.kits.machine import Machine, machine, pick, wait_for
 
 CONFIG = "name: far\nsearcher: {name: single, metric: score}\n"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.machine import ROOT
+from tests.kits.machine import ROOT
 
 
 def run_by_hand(directory: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ import pytest
 from tenax.client.commands import Command
 from tenax.client.connect import Client
 from tenax.jsonvalue import JsonObject
-from tests.e2e.machine import Machine, machine, wait_for
+from tests.kits.machine import Machine, machine, wait_for
 
 
 @dataclass(frozen=True, slots=True)

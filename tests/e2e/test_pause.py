@@ -14,8 +14,8 @@ import pytest
 from tenax.client.experiments import Experiment
 from tenax.jsonvalue import JsonObject
 from tests.e2e import noop
-from tests.e2e.machine import ROOT, Machine, machine, outlast, wait_for
 from tests.e2e.trials import config
+from tests.kits.machine import ROOT, Machine, machine, outlast, wait_for
 
 TRIALS, EPOCHS = 4, 16
 

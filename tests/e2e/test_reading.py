@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.machine import ROOT, Machine, wait_for
 from tests.e2e.trials import config, ran, script
+from tests.kits.machine import ROOT, Machine, wait_for
 
 NOOP = ROOT / "examples" / "noop"
 SEARCH = config(

@@ -9,9 +9,9 @@ from typing import cast
 import pytest
 
 from tenax.jsonvalue import Json, JsonObject
-from tests import cases
-from tests.e2e.machine import Machine
 from tests.e2e.trials import config, ran
+from tests.kits import cases
+from tests.kits.machine import Machine
 
 SPACE: JsonObject = {
     "batch": {"type": "categorical", "vals": [16, 32, 64]},

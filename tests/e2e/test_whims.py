@@ -16,8 +16,8 @@ from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
-from tests.e2e.machine import ROOT, Machine, machine, outlast, wait_for
 from tests.e2e.trials import config
+from tests.kits.machine import ROOT, Machine, machine, outlast, wait_for
 
 TRIALS = 4
 SEARCHERS: tuple[dict[str, object], ...] = (

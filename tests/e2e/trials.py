@@ -9,7 +9,7 @@ from pathlib import Path
 from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial
 from tenax.jsonvalue import JsonObject
-from tests.e2e.machine import Machine, outlast
+from tests.kits.machine import Machine, outlast
 
 #: Written by the servers about themselves; neither a task's nor an experiment's.
 _SERVERS_OWN = ("postgres", "supervisor.json", "session.json", "lock")

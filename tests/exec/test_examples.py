@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.exec.test_trial import Place
+from tests.exec.place import Place
 from tests.kits import task_master
 from tests.kits.task_master import TaskMaster
 

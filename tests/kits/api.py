@@ -170,3 +170,10 @@ async def api(database: Database, master_settings: MasterSettings) -> AsyncItera
     """The application on a fresh database, and callers."""
     async with answering(database, master_settings) as made:
         yield made
+
+
+def bearer(client: Client) -> str:
+    """The token that a caller shows."""
+    headers = client._http.headers
+    shown = headers.get("grpc-metadata-x-allocation-token") or headers["authorization"]
+    return str(shown).partition(" ")[2]

@@ -20,10 +20,11 @@ from tenax.master.store.checkpoints import garbage
 from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api
+from tests.kits.master.attempts import Running, running
+from tests.kits.master.checkpoints import report, stored_files
+from tests.kits.master.experiments import create
+from tests.kits.master.metrics import validated
 from tests.kits.rows import add_trial
-from tests.master.api.test_allocations import Running, running
-from tests.master.api.test_experiments import create
-from tests.master.api.test_trials import report, stored_files, validated
 
 EVERYTHING = Woken(frozenset(), full=True)
 

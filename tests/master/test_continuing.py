@@ -18,8 +18,8 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.trials import rows as trials
 from tenax.master.submission.continuing import check_offered, continued, overlaid
 from tenax.wire.agents import ContainerSpec
+from tests.kits.master.cluster import ASHA, Cluster, running, submit
 from tests.kits.pretend_agent import Script
-from tests.master.test_whole_search import ASHA, Cluster, running, submit
 
 SINGLE: JsonObject = {"name": "single", "metric": "loss"}
 RANDOM: JsonObject = {"name": "random", "metric": "loss", "max_trials": 6, "max_concurrent_trials": 2}

@@ -12,8 +12,7 @@ from tenax.master.access.authorization import Allow, Credential
 from tenax.master.access.credentials import KEEP_S, MOST_KEPT, Credentials
 from tenax.master.store.database.wakeups import Listener
 from tests.kits.api import Api
-from tests.master.api.test_allocations import running
-from tests.master.api.test_task_tokens import ended
+from tests.kits.master.attempts import ended, running
 
 
 def token_of(api: Api) -> Credential:

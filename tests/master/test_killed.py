@@ -20,8 +20,8 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import unmanaged
 from tenax.master.webhooks.sender import Sender
 from tests.kits.api import Api
+from tests.kits.master.unmanaged import state, trial
 from tests.kits.receiver import Receiver, receiving
-from tests.master.api.test_unmanaged import state, trial
 
 EVERYTHING = Woken(frozenset(), full=True)
 NEWS = Woken(frozenset(), full=False)

@@ -10,7 +10,7 @@ import pytest
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.runs.metadata import Leaf, flatten
-from tests.cases import load
+from tests.kits.cases import load
 
 _CASES = load("run_metadata") or {}
 

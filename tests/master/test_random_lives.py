@@ -30,8 +30,8 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.workspaces import projects
 from tenax.wire.agents import ContainerSpec
+from tests.kits.master.cluster import ASHA, Stop, report, submit
 from tests.kits.pretend_agent import PretendAgent
-from tests.master.test_whole_search import ASHA, Stop, report, submit
 
 STEPS = 20
 #: Far more than it takes.

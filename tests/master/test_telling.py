@@ -24,9 +24,9 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.webhooks import events as webhook_events
 from tenax.master.webhooks.sender import Sender, check_url, signature
 from tests.kits.api import Api
+from tests.kits.master.experiments import CONFIG, create
 from tests.kits.receiver import Receiver, receiving
 from tests.kits.rows import add_trial
-from tests.master.api.test_experiments import CONFIG, create
 
 KEY = "a key that receivers know"
 HERE = WebhookSettings(allowed_networks=("127.0.0.0/8",), signing_key=SecretStr(KEY), base_url="https://tenax.example")

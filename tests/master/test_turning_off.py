@@ -18,11 +18,11 @@ from tenax.master.store.queue.placements import Credentials
 from tenax.scheduler.snapshot import Member
 from tenax.wire.agents import ContainerSpec, WantGone
 from tests.kits.api import Api
+from tests.kits.master.attempts import running as attempt_on_a1
+from tests.kits.master.cluster import Cluster, report, running, submit
+from tests.kits.master.hub import Place, place
 from tests.kits.pretend_agent import Script
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt
-from tests.master.api.test_allocations import running as attempt_on_a1
-from tests.master.test_hub import Place, place
-from tests.master.test_whole_search import Cluster, report, running, submit
 
 __all__ = ["place"]
 

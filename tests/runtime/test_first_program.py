@@ -18,8 +18,8 @@ import tenax
 from tenax.runtime.planning import Machine
 from tenax.runtime.process import FIRST_PROGRAMS, ProcessRuntime
 from tenax.wire.agents import ContainerSpec, File, Mount
+from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import output, placement, spec, until_exited
-from tests.runtime.test_process import ProcessBench
 
 FIRST = ["{python}", "-m", "tenax.exec.trial"]
 #: What a program can know of how it was started.

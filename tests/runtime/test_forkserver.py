@@ -14,8 +14,8 @@ import pytest
 from tenax.runtime.port import StartFailed
 from tenax.runtime.process import ProcessRuntime
 from tenax.runtime.processes import Identity, open_pidfd, start_ticks
+from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import placement, spec, until_exited, until_said
-from tests.runtime.test_process import ProcessBench
 
 
 @pytest.fixture

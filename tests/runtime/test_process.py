@@ -17,41 +17,11 @@ import msgspec
 import pytest
 
 from tenax.runtime.directory import Home
-from tenax.runtime.port import Runtime, StartFailed
-from tenax.runtime.process import ProcessRuntime
+from tenax.runtime.port import StartFailed
 from tenax.runtime.processes import belonging_to
 from tenax.wire.agents import Exit
-from tests.kits.runtime_kit import LONG, PROGRAMS, RealRuntimeKit, output, placement, spec, until_exited, until_said
-
-
-class ProcessBench:
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._runtimes: list[ProcessRuntime] = []
-
-    async def runtime(self) -> Runtime:
-        self._runtimes.append(ProcessRuntime(self.directory))
-        return self._runtimes[-1]
-
-    def ask(self, program: str) -> dict[str, object]:
-        return {"argv": ["{python}", "-c", PROGRAMS[program]]}
-
-    def run_directory(self, container_id: str) -> Path:
-        return self.directory / "containers" / container_id / "run"
-
-    def supervisor(self, container_id: str) -> int:
-        supervision = Home(self.directory / "containers" / container_id).supervision()
-        assert supervision is not None
-        return supervision.pid
-
-    async def clean(self) -> None:
-        """Leave nothing, whatever happened."""
-        for runtime in self._runtimes:
-            await runtime.close()
-        last = ProcessRuntime(self.directory)
-        for found in await last.find():
-            await last.remove(found.container_id)
-        await last.close()
+from tests.kits.process_bench import ProcessBench
+from tests.kits.runtime_kit import LONG, RealRuntimeKit, output, placement, spec, until_exited, until_said
 
 
 @pytest.fixture

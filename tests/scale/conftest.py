@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.machine import Machine, machine
+from tests.kits.machine import Machine, machine
 from tests.scale.place import Large, large_master
 
 

@@ -25,9 +25,9 @@ import msgspec
 
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.access.task_tokens import allocation_token, token_hash
-from tenax.master.store.cluster import rows as cluster
+from tenax.master.store import cluster as cluster_rows
 from tenax.master.store.database.connection import Database
-from tests.e2e.machine import free_port, wait_for
+from tests.kits.machine import free_port, wait_for
 from tests.kits.many_experiments import Amount, seed, settle
 from tests.kits.rows import add_agent, add_experiment, add_trial, run_attempt
 
@@ -172,7 +172,7 @@ async def _fill(dsn: str, amount: Amount) -> Sender:
         await conn.execute("update experiments set unmanaged = true where id = $1", experiment)
         trial = await add_trial(conn, experiment)
         attempt = await run_attempt(conn, trial, ("scale",))
-        token = allocation_token((await cluster.ensure(conn, "")).secret, attempt.allocation_id)
+        token = allocation_token((await cluster_rows.ensure(conn, "")).secret, attempt.allocation_id)
         await conn.execute(
             "insert into allocation_tokens values ($1, $2, 1) on conflict do nothing",
             token_hash(token),

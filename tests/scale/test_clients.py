@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from tenax.jsonvalue import JsonObject
-from tests.e2e.machine import Machine, wait_for
+from tests.kits.machine import Machine, wait_for
 from tests.scale.place import scaled, tell
 
 _TALKING = """\

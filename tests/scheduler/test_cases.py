@@ -12,18 +12,9 @@ from tenax.scheduler import fitting
 from tenax.scheduler.cluster import Cluster, Room, distance, place_on_ring
 from tenax.scheduler.plan import queue
 from tenax.scheduler.snapshot import Fitting, Phase, PoolRules, Request
-from tests import cases, departures
-from tests.scheduler.build import Pool, agent, request
-
-
-def collect(file: str, part: str) -> list[Any]:
-    """The cases of one part of a file as parameters; none where the files are not there."""
-    document = cases.load(file)
-    if document is None:
-        return []
-    part_cases = document[part]
-    assert isinstance(part_cases, list)
-    return [pytest.param(case, id=str(case["id"])) for case in part_cases]
+from tests.kits import departures
+from tests.kits.builders.pool import Pool, agent, request
+from tests.kits.cases import collect
 
 
 def of(file: str, part: str) -> pytest.MarkDecorator:

@@ -11,7 +11,7 @@ from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.plan import queue
 from tenax.scheduler.policy import jobs_ahead
 from tenax.scheduler.snapshot import AgentState, Fitting, Member, Phase, PoolRules
-from tests.scheduler.build import Pool, agent
+from tests.kits.builders.pool import Pool, agent
 
 PREEMPT = PoolRules(preemption=True)
 

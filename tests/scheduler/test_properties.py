@@ -12,7 +12,7 @@ from tenax.ids import AgentId, JobId, SlotId
 from tenax.scheduler import fitting, victims
 from tenax.scheduler.cluster import Cluster
 from tenax.scheduler.snapshot import Agent, AgentState, Fitting, Job, Phase, PoolRules, Request
-from tests.scheduler.build import Pool, agent, request
+from tests.kits.builders.pool import Pool, agent, request
 
 pool_rules = st.builds(
     PoolRules,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler.plan import POLICIES, queue
 from tenax.scheduler.queueing import Line, Standing, lines, moved
-from tests.scheduler.build import Pool, agent, rules
-from tests.scheduler.test_cases import collect
+from tests.kits.builders.pool import Pool, agent, rules
+from tests.kits.cases import collect
 
 
 def by_job(pool: Pool) -> dict[str, Line]:

@@ -14,8 +14,8 @@ from tenax.search.report import ReportRefused, read_report
 from tenax.search.searcher import ranked_value, start
 from tenax.search.state import Rung
 from tenax.search.stream import RandomStream
-from tests import cases
-from tests.search import build
+from tests.kits import cases
+from tests.kits.builders import search as build
 
 
 def collect(file: str, part: str) -> list[Any]:

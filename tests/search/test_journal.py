@@ -28,7 +28,7 @@ from tenax.search.config import (
 from tenax.search.journal import Create, Decision, Entry, Exited, Started, Stop, Validated, decode, encode
 from tenax.search.searcher import step
 from tenax.search.state import State, fold
-from tests.search.build import Run, asha, live
+from tests.kits.builders.search import Run, asha, live
 
 SPACE = Map({"a": Map({"lr": Double(0, 1, 3)}), "n": Int(0, 5, 2), "c": Categorical(("p", "q"))})
 

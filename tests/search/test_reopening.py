@@ -13,7 +13,7 @@ from tenax.search.config import Double, Grid, Map, Method, Random, SearchConfig,
 from tenax.search.journal import ExitReason, Reopened, Shutdown, decode, encode
 from tenax.search.searcher import is_news
 from tenax.search.state import fold
-from tests.search.build import Run, asha
+from tests.kits.builders.search import Run, asha
 
 SPACE = Map({"lr": Double(0, 1, 4)})
 METHODS: tuple[Method, ...] = (Single(), Random(4, 2), Grid(2))

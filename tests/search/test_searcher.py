@@ -11,7 +11,7 @@ from tenax.ids import RequestId
 from tenax.search.config import AdaptiveAsha, Categorical, Const, Grid, Int, Map, Random, SearchConfig, Single
 from tenax.search.journal import FAILED_VALUE, Exited, ExitReason, Rank, Unrank, Validated
 from tenax.search.searcher import step
-from tests.search.build import Run, X, asha, creates, shutdown, stops
+from tests.kits.builders.search import Run, X, asha, creates, shutdown, stops
 
 LATTICE = Map({"a": Categorical(("p", "q")), "n": Int(0, 100, 3)})
 

@@ -14,7 +14,7 @@ from tenax.search.config import AdaptiveAsha, Random, SearchConfig, Single
 from tenax.search.journal import ExitReason
 from tenax.search.report import Reading, ReportRefused, read_report
 from tenax.search.view import preview, progress, rungs, summary
-from tests.search.build import Run, X, asha, live
+from tests.kits.builders.search import Run, X, asha, live
 
 
 def test_progress_without_rungs_is_the_mean_over_all_trials() -> None:

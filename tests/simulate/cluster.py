@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tenax.ids import AllocationId
 from tenax.scheduler.snapshot import Agent, Phase, PoolRules
-from tests.scheduler.build import Pool
+from tests.kits.builders.pool import Pool
 
 
 @dataclass

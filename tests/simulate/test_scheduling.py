@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenax.scheduler.snapshot import Fitting, PoolRules
-from tests.scheduler.build import agent
+from tests.kits.builders.pool import agent
 from tests.simulate.cluster import Cluster
 
 

@@ -11,8 +11,8 @@ from tenax.scheduler.snapshot import PoolRules
 from tenax.search.config import AdaptiveAsha, Double, Map, SearchConfig
 from tenax.search.journal import Create, Decision, Exited, ExitReason, Shutdown, Stop, Validated
 from tenax.search.state import fold
-from tests.scheduler.build import agent
-from tests.search.build import Run
+from tests.kits.builders.pool import agent
+from tests.kits.builders.search import Run
 from tests.simulate.cluster import Cluster
 
 CONFIG = SearchConfig(Map({"x": Double(0, 1)}), AdaptiveAsha("batches", 64, 24, max_concurrent_trials=6), "loss")

@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 import pytest
 
-from tenax.master.store.allocations import rows as allocations
+from tenax.master.store import allocations
 from tenax.master.store.tasks import lists as task_lists
-from tests.kits.api import Api, Client
-from tests.kits.rows import Attempt, add_agent, add_trial, end_member, run_attempt
-from tests.master.api.test_experiments import CONFIG, create, refusal
-
-
-@dataclass
-class Running:
-    """An experiment with one trial, whose attempt runs on as many agents as asked."""
-
-    api: Api
-    trial: int
-    attempt: Attempt
-    task: Client
-
-    @property
-    def path(self) -> str:
-        return f"/api/v1/allocations/{self.attempt.allocation_id}"
-
-
-async def running(api: Api, members: int = 1) -> Running:
-    names = tuple(f"a{number}" for number in range(1, members + 1))
-    async with api.master.db.transaction() as conn:
-        for name in names:
-            await add_agent(conn, name, 4)
-    experiment = (await create(api, CONFIG.replace("slots_per_trial: 1", f"slots_per_trial: {members}")))["experiment"]
-    async with api.master.db.transaction() as conn:
-        trial = await add_trial(conn, experiment["id"])
-        attempt = await run_attempt(conn, trial, names)
-    return Running(api, trial, attempt, await api.task(attempt.allocation_id))
+from tests.kits.api import Api
+from tests.kits.master.attempts import running
+from tests.kits.master.refusals import refusal
+from tests.kits.rows import end_member
 
 
 async def test_a_task_is_told_to_leave_as_soon_as_it_is_asked(api: Api) -> None:

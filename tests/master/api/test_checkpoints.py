@@ -11,9 +11,10 @@ import pytest
 
 from tenax.master.checkpoints.archive import Form, NotAcceptable, form_of
 from tests.kits.api import Api
-from tests.master.api.test_allocations import running
-from tests.master.api.test_experiments import refusal
-from tests.master.api.test_trials import UUID, report, reported, stored_files, validated
+from tests.kits.master.attempts import running
+from tests.kits.master.checkpoints import UUID, report, stored_files
+from tests.kits.master.metrics import reported, validated
+from tests.kits.master.refusals import refusal
 
 
 async def test_a_checkpoint_is_reported_by_its_attempt(api: Api) -> None:

@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tenax.master.loops.deletion import Deleting
 from tenax.master.loops.loop import Desk
-from tenax.master.store.database import leases
-from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api
+from tests.kits.master.checkpoints import UUID
+from tests.kits.master.deleting import desk, ended, make_pass
+from tests.kits.master.experiments import create, file
 from tests.kits.rows import add_trial
-from tests.master.api.test_allocations import Running, running
-from tests.master.api.test_experiments import create, file
-from tests.master.api.test_trials import UUID, report, stored_files
 
-
-@pytest.fixture
-async def desk(api: Api) -> Desk:
-    """The loop's transactions."""
-    async with api.master.db.transaction() as conn:
-        lease = await leases.acquire(conn, "deleting", "test", 60)
-    assert lease is not None
-    return Desk(api.master.db, lease)
-
-
-async def make_pass(desk: Desk) -> float | None:
-    return await Deleting().make_pass(desk, Woken(frozenset(), full=True))
-
-
-async def ended(api: Api) -> tuple[Running, Path]:
-    """An experiment that has ended, with a checkpoint and its files."""
-    one = await running(api)
-    await report(one)
-    folder = stored_files(api)
-    async with api.master.db.transaction() as conn:
-        await conn.execute("delete from slots_in_use")
-        await conn.execute("update containers set gone_at = now()")
-        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
-        await conn.execute("update experiments set state = 'COMPLETED', ended_at = now()")
-        await conn.execute(
-            "insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)"
-            " values ($1, 'training', 202611, 1, 1, 1, 1, '')",
-            one.trial,
-        )
-    return one, folder
+__all__ = ["desk"]
 
 
 async def counts(api: Api) -> dict[str, int]:

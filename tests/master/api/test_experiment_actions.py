@@ -7,7 +7,8 @@ from urllib.parse import unquote
 import pytest
 
 from tests.kits.api import Api, Client
-from tests.master.api.test_experiments import CONFIG, refusal
+from tests.kits.master.experiments import CONFIG
+from tests.kits.master.refusals import refusal
 
 PATH = "/api/v1/experiments/{}"
 

@@ -7,7 +7,7 @@ import io
 import tarfile
 
 from tests.kits.api import Api
-from tests.master.api.test_experiments import create, file
+from tests.kits.master.experiments import create, file
 
 
 async def test_the_tree_has_every_file_once(api: Api) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tenax.config import may_hold_secrets, without_secrets
 from tenax.jsonvalue import JsonObject
 from tests.kits.api import Api
-from tests.master.api.test_experiments import CONFIG, create
+from tests.kits.master.experiments import CONFIG, create
 
 _SECRET = CONFIG + "environment: {registry_auth: {username: u, password: hush-hush}}\n"
 _NAMES = ("environment", "registry_auth", "password", "auth", "data", "secrets", "integrations", "pachyderm", "dataset")

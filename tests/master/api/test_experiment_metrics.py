@@ -10,8 +10,8 @@ from asyncpg import Connection
 
 from tenax.master.store.metrics import series, summaries
 from tests.kits.api import Api
+from tests.kits.master.metrics import lines
 from tests.kits.telemetry import Book
-from tests.master.api.test_telemetry import lines
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.kits.api import Api
+from tests.kits.master.attempts import running
+from tests.kits.master.experiments import create
 from tests.kits.rows import add_agent, add_trial, request_attempt, run_attempt
-from tests.master.api.test_allocations import running
-from tests.master.api.test_experiments import create
 
 _STATES = (
     "ACTIVE", "PAUSED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_COMPLETED", "CANCELED", "COMPLETED", "ERROR",

@@ -9,45 +9,9 @@ import tarfile
 import pytest
 
 from tests.kits.api import Api
+from tests.kits.master.experiments import CONFIG, create, file
+from tests.kits.master.refusals import refusal
 from tests.kits.rows import add_agent, add_trial, request_attempt, run_attempt
-
-CONFIG = """
-name: digits
-description: two layers
-labels: [vision, small]
-entrypoint: python3 train.py
-hyperparameters:
-  lr: {type: log, base: 10, minval: -4, maxval: -1}
-searcher: {name: random, metric: accuracy, smaller_is_better: false, max_trials: 8}
-resources: {slots_per_trial: 1}
-"""
-
-
-def file(path: str, content: str = "print('hello')\n", **more: object) -> dict[str, object]:
-    """One file as clients send it."""
-    encoded = base64.b64encode(content.encode()).decode()
-    return {
-        "path": path,
-        "type": 48,
-        "content": encoded,
-        "mtime": "1795000000",
-        "mode": 33188,
-        "uid": 0,
-        "gid": 0,
-        **more,
-    }
-
-
-async def create(api: Api, config: str = CONFIG, **more: object) -> dict[str, object]:
-    """The experiment that was made."""
-    reply = await api.user.post("/api/v1/experiments", {"config": config, "activate": True, **more})
-    assert reply.status_code == 200, reply.text
-    return reply.json()
-
-
-def refusal(reply: object) -> str:
-    """What a refusal says."""
-    return reply.json()["error"]["error"]  # type: ignore[attr-defined, no-any-return]
 
 
 async def tables(api: Api) -> list[int]:

@@ -25,13 +25,13 @@ import pytest
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.app import ROUTES
 from tenax.master.store.database.connection import Database
-from tests.e2e.machine import free_port, wait_for
-from tests.kits.api import answering, settings_in
+from tests.kits.api import answering, bearer, settings_in
 from tests.kits.database import database_in
+from tests.kits.machine import free_port, wait_for
+from tests.kits.master.refusals import STATUSES, says_why
 from tests.kits.world import make_world
 from tests.master.api.matrix import ROWS, USUAL, Who
-from tests.master.api.test_malformed import ASIDE, STATUSES, says_why
-from tests.master.api.test_secrets import bearer
+from tests.master.api.requests import ASIDE
 
 if TYPE_CHECKING:
     import schemathesis

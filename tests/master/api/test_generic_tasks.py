@@ -16,7 +16,7 @@ from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import NewTask
 from tests.kits.api import Api, Client
-from tests.master.api.test_commands import ended, placed, tended
+from tests.kits.master.tasks import ended, placed, tended
 
 #: As soon as somebody waits for a lock of another.
 WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"

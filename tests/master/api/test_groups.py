@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.kits.api import Api
-from tests.master.api.test_experiments import refusal
+from tests.kits.master.refusals import refusal
 
 
 async def made(api: Api, name: str, *users: int) -> int:

@@ -8,11 +8,11 @@ import json
 
 from tenax.master.api.agents.messages import Container, Device, DeviceType, Slot
 from tenax.master.api.agents.routes import slot_stats
-from tests.cases import load
 from tests.kits.api import Api
+from tests.kits.cases import load
+from tests.kits.master.attempts import running
+from tests.kits.master.experiments import create, file
 from tests.kits.rows import add_agent
-from tests.master.api.test_allocations import running
-from tests.master.api.test_experiments import create, file
 
 
 async def test_agents_show_slots_and_what_runs_on_them(api: Api) -> None:

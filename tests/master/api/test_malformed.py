@@ -18,10 +18,11 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.api.http.openapi import document
 from tenax.master.api.http.routing import Declared
 from tests.kits.api import Client
+from tests.kits.master.refusals import STATUSES, says_why
 from tests.kits.sandbox import undone
 from tests.kits.world import World
 from tests.master.api.matrix import ROWS, Row, Who
-from tests.master.api.test_authorization import DECLARED, filled, master_settings, path_of, world
+from tests.master.api.requests import ASIDE, DECLARED, filled, master_settings, path_of, world
 
 __all__ = ["master_settings", "world"]
 
@@ -51,9 +52,6 @@ VALUES: tuple[object, ...] = (
 WORDS = ("", "x", "-1", "9" * 30, "1e9", "%FF%FE", "[]", "😀")
 #: In the place of what a path names.
 NAMES = ("-1", "9" * 30, "%F0%9F%98%80", "a%2Fb", "x" * 500)
-#: Those that would end what the others need, or that answer for as long as one listens.
-ASIDE = {"Logout", "LegacyLogout"}
-STATUSES = {200, 400, 401, 403, 404, 405, 409, 413, 415, 416, 422, 429, 501}
 PATIENCE_S = 20.0
 
 
@@ -152,12 +150,3 @@ async def tried(
     if reply.status_code != 200 and not says_why(path, reply.text):
         return f"{about}: {reply.status_code} without a reason: {reply.text[:200]}"
     return None
-
-
-def says_why(path: str, text: str) -> bool:
-    """Whether it is an error as the client reads it."""
-    told = json.loads(text)
-    if not path.startswith("/api/v1"):
-        return bool(told.get("message"))
-    error = told.get("error")
-    return isinstance(error, dict) and {"code", "reason", "error"} <= set(error) and bool(error["error"])

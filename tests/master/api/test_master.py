@@ -24,9 +24,10 @@ from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.logs import rows as logs
 from tests.kits.api import Api
+from tests.kits.master.attempts import running
+from tests.kits.master.experiments import create
+from tests.kits.master.refusals import refusal
 from tests.kits.rows import add_experiment, add_trial
-from tests.master.api.test_allocations import running
-from tests.master.api.test_experiments import create, refusal
 
 NEWS = Woken(frozenset(), full=False)
 log = structlog.get_logger("tenax.test")

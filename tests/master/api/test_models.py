@@ -6,11 +6,12 @@ import asyncio
 import uuid
 
 from tests.kits.api import Api, Client
-from tests.master.api.test_allocations import Running, running
-from tests.master.api.test_deleting import desk, ended, make_pass
-from tests.master.api.test_experiments import refusal
-from tests.master.api.test_trials import UUID, report, reported
-from tests.master.api.test_workspaces import workspace
+from tests.kits.master.attempts import Running, running
+from tests.kits.master.checkpoints import UUID, report
+from tests.kits.master.deleting import desk, ended, make_pass
+from tests.kits.master.metrics import reported
+from tests.kits.master.refusals import refusal
+from tests.kits.master.workspaces import workspace
 
 __all__ = ["desk"]
 

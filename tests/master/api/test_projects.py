@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from tests.kits.api import Api
-from tests.master.api.test_deleting import desk, ended, make_pass
-from tests.master.api.test_experiments import CONFIG, create, refusal
-from tests.master.api.test_workspaces import project, workspace
+from tests.kits.master.deleting import desk, ended, make_pass
+from tests.kits.master.experiments import CONFIG, create
+from tests.kits.master.refusals import refusal
+from tests.kits.master.workspaces import project, workspace
 
 __all__ = ["desk"]
 

@@ -10,8 +10,9 @@ import pytest
 from tenax.config.master import MasterSettings, PoolSettings, SchedulerSettings
 from tenax.jsonvalue import JsonObject
 from tests.kits.api import Api, Client, settings_in
+from tests.kits.master.experiments import CONFIG, create
+from tests.kits.master.refusals import refusal
 from tests.kits.rows import add_agent, add_trial, request_attempt, run_attempt
-from tests.master.api.test_experiments import CONFIG, create, refusal
 
 
 @pytest.fixture

@@ -16,12 +16,11 @@ import httpx2
 
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.passwords import hashed_password
-from tests.e2e.machine import free_port
-from tests.kits.api import Api, Client
+from tests.kits.api import Api, Client, bearer
+from tests.kits.machine import free_port
 from tests.kits.world import PASSWORD, World
 from tests.master.api.matrix import ROWS, Who
-from tests.master.api.test_authorization import DECLARED, filled, master_settings, path_of, query_of, world
-from tests.master.api.test_malformed import ASIDE
+from tests.master.api.requests import ASIDE, DECLARED, filled, master_settings, path_of, query_of, world
 
 __all__ = ["master_settings", "world"]
 
@@ -54,13 +53,6 @@ def known_secrets(world: World) -> Iterator[str]:
     callers = (world.owner, world.other, world.admin, world.agent, world.own_task, world.foreign_task, world.admin_task)
     for caller in callers:
         yield bearer(caller)
-
-
-def bearer(client: Client) -> str:
-    """The token that a caller shows."""
-    headers = client._http.headers
-    shown = headers.get("grpc-metadata-x-allocation-token") or headers["authorization"]
-    return str(shown).partition(" ")[2]
 
 
 @contextlib.asynccontextmanager

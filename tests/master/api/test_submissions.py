@@ -6,7 +6,8 @@ import json
 
 from tenax.config.master import PoolSettings
 from tests.kits.api import Api
-from tests.master.api.test_experiments import CONFIG, create, refusal
+from tests.kits.master.experiments import CONFIG, create
+from tests.kits.master.refusals import refusal
 
 
 async def filed(api: Api, **defaults: object) -> int:

@@ -8,23 +8,13 @@ import uuid
 import pytest
 
 from tenax.errors import Forbidden
-from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.access.authorization import Caller
-from tenax.master.allocations import events as allocation_events
 from tenax.master.api.http import callers
 from tenax.master.store.allocations import containers
 from tenax.master.store.users.rows import User
 from tenax.master.store.users.sessions import TaskOf
 from tests.kits.api import Api
-from tests.master.api.test_allocations import Running, running
-
-
-async def ended(one: Running) -> None:
-    """Its only member was lost with its agent."""
-    async with one.api.master.db.transaction() as conn:
-        ending = Ending(platform=True, reason="node lost")
-        await allocation_events.member_reported(conn, one.attempt.containers[0], ContainerState.TERMINATED, ending, "")
-    await one.api.heard()
+from tests.kits.master.attempts import Running, ended, running
 
 
 async def ship(one: Running) -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 
-import httpx2
 import pytest
 
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.database.connection import Database
 from tests.kits.api import Api, Client
+from tests.kits.master.metrics import lines
 from tests.kits.telemetry import Book, metrics_line
 
 
@@ -23,13 +22,6 @@ async def desk(api: Api) -> Book:
 def report(trial: int, step: int, values: dict[str, object], **more: object) -> dict[str, object]:
     inner = {"trialId": trial, "trialRunId": 1, "stepsCompleted": step, "reportTime": None}
     return {"group": "training", "metrics": {**inner, "metrics": {"avgMetrics": values, "batchMetrics": None}, **more}}
-
-
-def lines(reply: httpx2.Response) -> list[dict[str, dict[str, object]]]:
-    """Of a stream: none of them empty, the last one ended."""
-    assert reply.status_code == 200, reply.text
-    assert reply.text.endswith("\n") or not reply.text
-    return [json.loads(line) for line in reply.text.split("\n")[:-1]]
 
 
 async def test_a_report_is_stored_and_streamed_back(api: Api, desk: Book) -> None:

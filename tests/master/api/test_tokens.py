@@ -9,8 +9,8 @@ import pytest
 
 from tenax.config.master import MasterSettings, SecuritySettings, TokenSettings
 from tests.kits.api import Api, Client
-from tests.master.api.test_allocations import running
-from tests.master.api.test_experiments import refusal
+from tests.kits.master.attempts import running
+from tests.kits.master.refusals import refusal
 
 
 async def made(api: Api, client: Client | None = None, user_id: int = 2, **more: object) -> tuple[int, Client, str]:

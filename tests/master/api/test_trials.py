@@ -2,59 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tenax.config import stored_experiment
 from tenax.master.store.experiments import searches
 from tenax.search import searcher
 from tenax.search.journal import Started
 from tests.kits.api import Api
+from tests.kits.master.attempts import running
+from tests.kits.master.checkpoints import UUID, report
+from tests.kits.master.experiments import CONFIG, create
+from tests.kits.master.metrics import reported, validated
 from tests.kits.rows import add_trial
-from tests.master.api.test_allocations import Running, running
-from tests.master.api.test_experiments import CONFIG, create
-
-UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0001"
-
-
-async def report(one: Running, uuid: str = UUID, steps: int = 10, **more: object) -> None:
-    """A checkpoint of the running attempt, as its task reports it."""
-    body = {
-        "uuid": uuid,
-        "taskId": "ignored",
-        "allocationId": "ignored",
-        "state": "STATE_COMPLETED",
-        "metadata": {"steps_completed": steps, "framework": "torch"},
-        "resources": {"weights/": "0", "weights/w.bin": "4"},
-        "training": {},
-        **more,
-    }
-    reply = await one.task.post("/api/v1/checkpoints", body)
-    assert reply.status_code == 200, reply.text
-
-
-def stored_files(api: Api, uuid: str = UUID) -> Path:
-    """Files of a checkpoint where the settings of the test put them."""
-    place = api.master.settings.checkpoint_storage
-    assert place is not None
-    folder = Path(str(place["host_path"])) / uuid
-    (folder / "weights").mkdir(parents=True)
-    (folder / "weights" / "w.bin").write_bytes(b"data")
-    (folder / "metadata.json").write_text("{}")
-    return folder
-
-
-async def validated(api: Api, trial: int, step: int, metric: float) -> None:
-    """The rows that a validation leaves behind."""
-    async with api.master.db.transaction() as conn:
-        experiment = await conn.fetchval("select experiment_id from trials where id = $1", trial)
-        await conn.execute(
-            "insert into search_inbox (experiment_id, trial_id, kind, at_key, fact)"
-            " values ($1, $2, 'validation', $3, $4)",
-            experiment,
-            trial,
-            step,
-            {"v": 1, "type": "validated", "step": step, "metric": metric},
-        )
 
 
 async def test_a_trial_shows_what_is_known_of_it(api: Api) -> None:
@@ -102,14 +59,6 @@ async def test_trials_of_an_experiment_are_listed(api: Api) -> None:
     assert (await api.user.get(path, states=["STATE_RUNNING"])).json()["trials"][0]["id"] == one.trial
     assert (await api.user.get(path, limit=1, offset=-1)).json()["trials"][0]["id"] == 2
     assert (await api.user.get("/api/v1/experiments/77/trials")).status_code == 404
-
-
-async def reported(one: Running, group: str, step: int, **metrics: object) -> None:
-    """A report as the unmodified client makes one."""
-    inner = {"avgMetrics": metrics, "batchMetrics": [{"loss": 1.0}] if group == "training" else None}
-    told = {"trialId": one.trial, "trialRunId": 1, "stepsCompleted": step, "reportTime": None, "metrics": inner}
-    reply = await one.task.post(f"/api/v1/trials/{one.trial}/metrics", {"group": group, "metrics": told})
-    assert reply.status_code == 200, reply.text
 
 
 async def test_what_happened_in_a_trial_is_one_list(api: Api) -> None:

@@ -9,37 +9,11 @@ from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Rescuing
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import now
 from tenax.master.store.database.wakeups import Woken
-from tests.kits.api import Api, Client
-from tests.master.api.test_allocations import running
+from tests.kits.api import Api
+from tests.kits.master.attempts import running
+from tests.kits.master.unmanaged import CONFIG, NEW, experiment, state, trial
 
-CONFIG = "name: far\nsearcher: {name: single, metric: score}\n"
 PASSWORD = "Secret-Words-9"
-NEW = {"config": CONFIG, "unmanaged": True}
-
-
-async def experiment(api: Api, who: Client | None = None) -> int:
-    reply = await (who or api.user).post("/api/v1/experiments", NEW)
-    assert reply.status_code == 200, reply.text
-    number: int = reply.json()["experiment"]["id"]
-    return number
-
-
-async def trial(api: Api, start: bool = True) -> int:
-    made = {"experimentId": await experiment(api), "hparams": {"lr": 1}, "unmanaged": True}
-    reply = await api.user.post("/api/v1/trials", made)
-    assert reply.status_code == 200, reply.text
-    number: int = reply.json()["trial"]["id"]
-    if start:
-        reply = await api.user.post(f"/api/v1/trials/{number}/start", {"resume": True})
-        assert reply.json() == {"trialRunId": 1, "latestCheckpoint": None, "stepsCompleted": 0}
-    return number
-
-
-async def state(api: Api, number: int) -> tuple[str, str]:
-    """Of the trial, and of its experiment."""
-    told = (await api.user.get(f"/api/v1/trials/{number}")).json()["trial"]
-    above = (await api.user.get(f"/api/v1/experiments/{told['experimentId']}")).json()["experiment"]
-    return told["state"], above["state"]
 
 
 async def look(api: Api, silent_s: float, listened_s: float) -> None:

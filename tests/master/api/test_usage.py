@@ -18,8 +18,8 @@ from tenax.master.store.allocations import containers
 from tenax.master.store.queue import usage
 from tenax.master.store.queue.usage import Period
 from tests.kits.api import Api
+from tests.kits.master.attempts import running
 from tests.kits.rows import add_agent, add_experiment, add_trial, end_member, run_attempt
-from tests.master.api.test_allocations import running
 
 START = datetime(2026, 2, 26, tzinfo=timezone.utc)
 

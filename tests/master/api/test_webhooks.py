@@ -6,8 +6,9 @@ import pytest
 
 from tenax.config.master import MasterSettings, WebhookSettings
 from tests.kits.api import Api
+from tests.kits.master.experiments import create
+from tests.kits.master.refusals import refusal
 from tests.kits.receiver import receiving
-from tests.master.api.test_experiments import create, refusal
 
 HOOK: dict[str, object] = {
     "name": "team",

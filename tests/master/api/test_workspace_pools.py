@@ -8,8 +8,8 @@ import pytest
 
 from tenax.config.master import MasterSettings, PoolSettings
 from tests.kits.api import Api, settings_in
-from tests.master.api.test_experiments import CONFIG, create
-from tests.master.api.test_workspaces import project, workspace
+from tests.kits.master.experiments import CONFIG, create
+from tests.kits.master.workspaces import project, workspace
 
 
 @pytest.fixture

@@ -6,31 +6,16 @@ import asyncio
 
 from tenax.master.store.agents import rows as agents
 from tests.kits.api import Api, Client
-from tests.master.api.test_allocations import running
-from tests.master.api.test_deleting import desk, ended, make_pass
-from tests.master.api.test_experiments import CONFIG, create, refusal
-from tests.master.api.test_trials import UUID
+from tests.kits.master.attempts import running
+from tests.kits.master.checkpoints import UUID
+from tests.kits.master.deleting import desk, ended, make_pass
+from tests.kits.master.experiments import CONFIG, create
+from tests.kits.master.refusals import refusal
+from tests.kits.master.workspaces import project, workspace
 
 __all__ = ["desk"]
 
 UNCATEGORIZED = "/api/v1/workspaces/1"
-
-
-async def workspace(api: Api, name: str = "vision", client: Client | None = None, **more: object) -> dict[str, object]:
-    """The workspace that was made."""
-    reply = await (client or api.user).post("/api/v1/workspaces", {"name": name, **more})
-    assert reply.status_code == 200, reply.text
-    assert reply.json()["namespaceBindings"] == {}
-    found: dict[str, object] = reply.json()["workspace"]
-    return found
-
-
-async def project(api: Api, workspace_id: object, name: str = "cats", **more: object) -> dict[str, object]:
-    """The project that was made."""
-    reply = await api.user.post(f"/api/v1/workspaces/{workspace_id}/projects", {"name": name, **more})
-    assert reply.status_code == 200, reply.text
-    found: dict[str, object] = reply.json()["project"]
-    return found
 
 
 async def names(client: Client, **query: object) -> list[str]:

@@ -12,7 +12,7 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.metrics import summaries
 from tenax.master.store.trials import rows as trials
 from tenax.master.telemetry.reports import from_values
-from tests import cases
+from tests.kits import cases
 from tests.kits.telemetry import SINGLE, Book
 
 CASES = cast("dict[str, list[dict[str, list[JsonObject]]]]", cases.load("metrics") or {})

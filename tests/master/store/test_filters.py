@@ -20,9 +20,9 @@ from tenax.master.store.runs import lists as run_lists
 from tenax.master.store.runs import metadata as run_metadata
 from tenax.master.telemetry import summary
 from tenax.wire.message import OrderBy, Pagination
-from tests.cases import load
-from tests.departures import departure
 from tests.kits import rows
+from tests.kits.cases import load
+from tests.kits.departures import departure
 
 _CASES = load("search_filters") or {}
 

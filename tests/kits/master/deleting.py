@@ -1,0 +1,46 @@
+"""The loop that deletes experiments, pass by pass (fixture ``desk``), and an ended experiment for it to delete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tenax.master.loops.deletion import Deleting
+from tenax.master.loops.loop import Desk
+from tenax.master.store.database import leases
+from tenax.master.store.database.wakeups import Woken
+from tests.kits.api import Api
+from tests.kits.master.attempts import Running, running
+from tests.kits.master.checkpoints import report, stored_files
+
+
+@pytest.fixture
+async def desk(api: Api) -> Desk:
+    """The loop's transactions."""
+    async with api.master.db.transaction() as conn:
+        lease = await leases.acquire(conn, "deleting", "test", 60)
+    assert lease is not None
+    return Desk(api.master.db, lease)
+
+
+async def make_pass(desk: Desk) -> float | None:
+    return await Deleting().make_pass(desk, Woken(frozenset(), full=True))
+
+
+async def ended(api: Api) -> tuple[Running, Path]:
+    """An experiment that has ended, with a checkpoint and its files."""
+    one = await running(api)
+    await report(one)
+    folder = stored_files(api)
+    async with api.master.db.transaction() as conn:
+        await conn.execute("delete from slots_in_use")
+        await conn.execute("update containers set gone_at = now()")
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+        await conn.execute("update experiments set state = 'COMPLETED', ended_at = now()")
+        await conn.execute(
+            "insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)"
+            " values ($1, 'training', 202611, 1, 1, 1, 1, '')",
+            one.trial,
+        )
+    return one, folder

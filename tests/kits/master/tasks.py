@@ -1,0 +1,43 @@
+"""Commands and generic tasks: launched by their loop, placed on an agent, and ended."""
+
+from __future__ import annotations
+
+import uuid
+
+from tenax.lifecycle.container import ContainerState, Ending
+from tenax.master.allocations import events as allocation_events
+from tenax.master.loops.loop import Desk
+from tenax.master.loops.reconcile_tasks import Launching
+from tenax.master.store.allocations import containers
+from tenax.master.store.database import leases
+from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import Woken
+from tests.kits.api import Api
+from tests.kits.rows import add_agent
+
+
+async def tended(api: Api) -> None:
+    """What the loop does for all tasks."""
+    async with api.master.db.transaction() as conn:
+        lease = await leases.acquire(conn, "launching", "test", 3600.0)
+    assert lease is not None
+    for _ in range(3):
+        await Launching().make_pass(Desk(api.master.db, lease), Woken(frozenset(), full=True))
+
+
+async def placed(api: Api, task_id: str, run: int = 1) -> str:
+    """Its attempt runs on an agent, as the scheduler and the agent would make it; the container."""
+    await tended(api)
+    name = str(uuid.uuid4())
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn)
+        await conn.execute(load("allocations").place, f"{task_id}.{run}")
+        await containers.create(conn, name, f"{task_id}.{run}", 0, "a1", [])
+    async with api.master.db.transaction() as conn:
+        await allocation_events.member_reported(conn, name, ContainerState.RUNNING, None, "10.0.0.1")
+    return name
+
+
+async def ended(api: Api, container_id: str, ending: Ending) -> None:
+    async with api.master.db.transaction() as conn:
+        await allocation_events.member_reported(conn, container_id, ContainerState.TERMINATED, ending, "")
