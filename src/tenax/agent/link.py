@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 
+from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings
 from tenax.errors import TenaxError, UserError
 
@@ -26,6 +27,7 @@ Answer = TypeVar("Answer")
 _AWAY = frozenset({502, 503, 504})
 _CONNECT_S = 10.0
 _ANSWER_S = 60.0
+BACKOFF = Backoff(first=0.1, ceiling=5.0)
 
 
 class MasterAway(TenaxError):
@@ -44,23 +46,9 @@ class MasterRefused(TenaxError):
         self.status = status
 
 
-class Backoff:
-    """Waits between tries: doubled from ``first`` to ``longest`` seconds, each cut at random to between half and
-    all."""
-
-    def __init__(self, first: float = 0.1, longest: float = 5.0) -> None:
-        self._first = first
-        self._longest = longest
-        self._next = first
-
-    def reset(self) -> None:
-        self._next = self._first
-
-    def take(self) -> float:
-        """How long to wait now, in seconds."""
-        wait = self._next * random.uniform(0.5, 1.0)
-        self._next = min(self._longest, self._next * 2)
-        return wait
+def retry() -> Retry:
+    """What an agent does about a master that is away: count the failures, wait longer after each."""
+    return Retry(BACKOFF, random.random)
 
 
 class Link:

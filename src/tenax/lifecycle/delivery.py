@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 60.0
+from tenax.backoff import Backoff
+
+BACKOFF = Backoff(first=1.0, ceiling=60.0)
 #: Refusals that pass.
 _PASSING = (408, 425, 429)
 
@@ -73,7 +74,7 @@ def before(attempts: int, age_s: float, give_up_after_s: float) -> Verdict | Non
 
 def pause(attempts: int) -> float:
     """Seconds between the attempt number ``attempts`` (from 1) and the next."""
-    return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempts - 1, 30))
+    return BACKOFF.after(attempts)
 
 
 def _given_up(attempts: int, words: str) -> Verdict:

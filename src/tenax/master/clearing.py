@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import structlog
 from asyncpg import Connection
 
+from tenax.backoff import Backoff
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.reach import delete_checkpoint, is_empty, place_of
@@ -22,8 +23,8 @@ from tenax.storage.port import StorageFailed
 
 log = structlog.get_logger("tenax.collecting")
 
-#: Seconds until a removal that failed is tried again, doubled each time up to the longest.
-_FIRST_S, _LONGEST_S = 5.0, 3600.0
+#: Until a removal that failed is tried again.
+_BACKOFF = Backoff(first=5.0, ceiling=3600.0)
 #: Storages that a task on an agent can reach where the master cannot.
 SERVED = ("shared_fs", "directory")
 
@@ -68,7 +69,7 @@ def configured_place(config: JsonObject | None) -> JsonObject | None:
 
 def wait_s(tries: int) -> float:
     """Seconds until a removal that has failed so often before is tried again."""
-    return min(_LONGEST_S, _FIRST_S * 2.0 ** min(tries, 20))
+    return _BACKOFF.after(tries + 1)
 
 
 def _delete(removal: Removal, clusters: JsonObject | None) -> dict[str, int]:
