@@ -28,7 +28,6 @@ from tenax.master.store.projects import Project
 from tenax.master.store.workspaces import Defaults
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, Snapshot
-from tenax.search.brackets import plan_brackets
 from tenax.wire.api.experiments import CreateExperimentRequest
 
 #: Told beside a request that nothing in its pool could run as the pool is now.
@@ -94,7 +93,7 @@ async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: 
         priority=resources.priority or pool.scheduler.default_priority,
         weight=resources.weight,
         max_slots=resources.max_slots,
-        expected_trials=sum(bracket.max_trials for bracket in plan_brackets(resolved.search)),
+        expected_trials=sum(bracket.max_trials for bracket in resolved.search.brackets()),
         context_hash=code.hash if code else ground.parents_code,
         archive=code.archive if code else None,
         archive_size=code.size if code else 0,

@@ -15,6 +15,7 @@ from tenax.master.auth import Caller
 from tenax.master.filters import parse, parse_sort
 from tenax.master.store import listings_runs, listings_trials, projects, run_metadata, summaries
 from tenax.master.store.listings_runs import RunView
+from tenax.search.methods.registry import is_one_trial
 from tenax.wire.api.experiments import State
 from tenax.wire.api.message import Document
 from tenax.wire.api.runs import (
@@ -112,7 +113,7 @@ def _flat_run(view: RunView, caller: Caller, progress: float, summary: Document)
             searcher_metric=view.searcher_metric,
             resource_pool=view.pool,
             progress=progress,
-            is_multitrial=view.searcher_type != "single",
+            is_multitrial=not is_one_trial(view.searcher_type),
             unmanaged=view.unmanaged,
             forked_from=view.parent_id,
             external_experiment_id=view.external_experiment_id,

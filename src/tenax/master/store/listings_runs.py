@@ -14,8 +14,10 @@ from tenax.master.store.experiment_columns import PROGRESS
 from tenax.master.store.filters import Builder, Column, Holds, Table
 from tenax.master.store.paging import Page
 from tenax.master.store.queries import load
+from tenax.search.methods.registry import names_of
 
 Q = load("listings_runs")
+_ONE_TRIAL = names_of(lambda method: method.one_trial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ async def views(conn: Connection, ids: list[int]) -> list[RunView]:
 
 async def owners(conn: Connection, ids: Sequence[int]) -> list[RunOwner]:
     """Those of ``ids`` that are there, by experiment."""
-    return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids))]
+    return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids), _ONE_TRIAL)]
 
 
 async def progress(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, float]:

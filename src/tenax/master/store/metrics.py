@@ -35,11 +35,12 @@ from tenax.master.store.metrics_stored import stored_at
 from tenax.master.store.queries import load
 from tenax.master.store.searches import KIND as SEARCH
 from tenax.master.store.wakeups import notify
+from tenax.search.methods.registry import names_of
 
 Q = load("metrics")
 
 #: Methods that cannot do without the searcher's metric and time.
-_STRICT = ("adaptive_asha", "async_halving")
+_STRICT = names_of(lambda method: method.needs_validations)
 _TABLES = ("metric_tail", "metric_blocks", "metric_chunks")
 _TAIL = ["month", "trial_id", "grp", "first_ord", "run_id", "steps", "times", "bodies", "batches"]
 #: Targets kept in memory.
