@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tenax.config.master import FittingPolicy, PoolSettings
-from tenax.scheduler.snapshot import Fitting, PoolRules
+from tenax.config.master import PoolSettings
+from tenax.scheduler.snapshot import PoolRules
 
 
 def rules(pool: PoolSettings) -> PoolRules:
     """A pool's settings, as the scheduler takes them."""
-    fitting = Fitting.WORST if pool.scheduler.fitting_policy is FittingPolicy.WORST else Fitting.BEST
     return PoolRules(
+        policy=pool.scheduler.type,
         preemption=pool.scheduler.preemption,
-        fitting=fitting,
+        fitting=pool.scheduler.fitting_policy,
         uneven_gangs=pool.scheduler.allow_heterogeneous_fits,
     )

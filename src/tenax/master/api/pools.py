@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from tenax.config.master import FittingPolicy as Fitting
 from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.api.deps import MasterDep
@@ -17,6 +16,7 @@ from tenax.master.api.shared import shared_answer
 from tenax.master.context import Master
 from tenax.master.store import pools
 from tenax.master.store.pools import Supply
+from tenax.scheduler.plan import POLICIES
 from tenax.wire.api.jobs import QueueStats
 from tenax.wire.api.machines import DeviceType
 from tenax.wire.api.message import Empty
@@ -137,7 +137,7 @@ def _message(master: Master, pool: PoolSettings, supply: Supply, stats: QueueSta
     settings = master.settings
     places = pool.max_aux_containers_per_agent
     kind = f"TYPE_{supply.kinds[0].upper()}" if len(supply.kinds) == 1 else "TYPE_UNSPECIFIED"
-    worst = pool.scheduler.fitting_policy is Fitting.WORST
+    policy = POLICIES[pool.scheduler.type]
     return ResourcePool(
         name=pool.name,
         description=pool.description,
@@ -152,12 +152,14 @@ def _message(master: Master, pool: PoolSettings, supply: Supply, stats: QueueSta
         aux_containers_running=supply.auxiliary,
         default_compute_pool=pool.name == settings.default_compute_pool,
         default_aux_pool=pool.name == settings.default_aux_pool,
-        scheduler_type=SchedulerType.PRIORITY,
-        scheduler_fitting_policy=FittingPolicy.WORST if worst else FittingPolicy.BEST,
+        scheduler_type=SchedulerType.of(policy.name),
+        scheduler_fitting_policy=FittingPolicy[pool.scheduler.fitting_policy.name],
         details=PoolDetail(
             priority_scheduler=PrioritySchedulerDetail(
                 preemption=pool.scheduler.preemption, default_priority=pool.scheduler.default_priority
             )
+            if policy.has_priorities
+            else None
         ),
         stats=stats,
         cluster_name=master.cluster.name,
