@@ -14,13 +14,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 
 from tenax.backoff import Backoff, Retry
-from tenax.config.agent import AgentSettings
+from tenax.config.agent import AgentSettings, is_loopback
 from tenax.errors import TenaxError, UserError
 
 Answer = TypeVar("Answer")
@@ -198,12 +197,6 @@ def _tls(settings: AgentSettings) -> ssl.SSLContext | bool:
         return ssl.create_default_context(cafile=str(settings.tls.master_cert))
     except (OSError, ssl.SSLError) as error:
         raise UserError(f"cannot use {settings.tls.master_cert} as the master's certificate: {error}") from None
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address is this machine's own, reached from nowhere else."""
-    host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def address_towards(master_url: str, local: str) -> str:

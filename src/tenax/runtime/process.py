@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from tenax.backoff import Backoff, Retry
+from tenax.config.agent import AgentSettings
 from tenax.runtime import contents, library, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, Stopping, write_private
 from tenax.runtime.endings import told
@@ -28,6 +29,7 @@ from tenax.runtime.planning import Machine, User
 from tenax.runtime.port import Found, Placement, StartFailed, Stream
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
 from tenax.runtime.wakes import Wakes
+from tenax.runtimes import PROCESS
 from tenax.wire.agents import ContainerSpec, Exit
 
 #: Between two looks whether its supervisor, or all that belonged to it, is gone.
@@ -42,15 +44,21 @@ FIRST_PROGRAMS = (
 )
 
 
+async def open_runtime(settings: AgentSettings) -> ProcessRuntime:
+    """Every machine has it."""
+    python = str(settings.python) if settings.python is not None else Machine().python
+    return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())))
+
+
 class ProcessRuntime:
     """See `tenax.runtime.port.Runtime`. ``directory``: the agent's own, which no other agent uses at the same time."""
 
-    name = "process"
+    name = PROCESS.name
 
     def __init__(self, directory: Path, machine: Machine | None = None) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
-        self._homes = Homes(directory / "containers")
+        self._homes = Homes(directory / PROCESS.folder)
         self._library = library.install(directory / "lib")
         library.prune(directory, self._library)
         self._forkserver = Forkserver(self._library, FIRST_PROGRAMS)
