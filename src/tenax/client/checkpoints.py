@@ -13,6 +13,7 @@ from tenax.client import reading
 from tenax.client.session import BrokenStream, Session, at
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
+from tenax.storage.registry import kind_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -198,15 +199,9 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> N
 
 def storage_directory(storage: JsonObject) -> Optional[Path]:
     """The directory that holds checkpoints, for the kinds of storage that are one; None for object stores."""
-    kind = reading.text(storage, "type")
-    if kind == "directory":
-        named = reading.text(storage, "container_path")
-        return Path(named) if named else None
-    if kind == "shared_fs":
-        base, below = reading.text(storage, "host_path"), reading.text(storage, "storage_path")
-        # An absolute storage_path replaces the base, as joining does.
-        return Path(base) / below if base else None
-    return None
+    kind = kind_of(storage)
+    place = None if kind is None else kind.place(storage)
+    return None if place is None else Path(place[0], *place[1])
 
 
 def get_checkpoint(session: Session, uuid: str) -> Checkpoint:

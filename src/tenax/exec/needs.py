@@ -11,6 +11,7 @@ import sys
 
 from tenax.client import quickjson
 from tenax.core.info import DEFAULT_RUN_DIR
+from tenax.storage.port import SHARED_FS_MOUNT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from tenax.jsonvalue import Json
 
-#: Where Determined's own library keeps what goes into a ``shared_fs``.
-SHARED_FS = "/determined_shared_fs"
 _PACKAGE = os.path.join("determined", "__init__.py")
 _HOOK = "startup-hook.sh"
 #: A script that is longer was not written by hand.
@@ -48,7 +47,7 @@ def misplaced(env: Mapping[str, str]) -> list[str]:
     return sorted(
         path
         for path, source in host_paths(env).items()
-        if path != SHARED_FS
+        if path != SHARED_FS_MOUNT
         and os.path.exists(source)
         and (path in guarded or os.path.realpath(path) != os.path.realpath(source))
     )
@@ -57,7 +56,7 @@ def misplaced(env: Mapping[str, str]) -> list[str]:
 def fixed_paths(entrypoint: Json) -> list[str]:
     """Those of the fixed paths that command line, startup hook or a script that it names speak of."""
     texts = list(_texts(entrypoint))
-    return [path for path in (DEFAULT_RUN_DIR, SHARED_FS) if any(path in text for text in texts)]
+    return [path for path in (DEFAULT_RUN_DIR, SHARED_FS_MOUNT) if any(path in text for text in texts)]
 
 
 def has_package(env: Mapping[str, str], entrypoint: Json) -> bool:

@@ -96,7 +96,12 @@ def meet(trial: Trial) -> list[str]:
 def needs_standard_library_only(trial: Trial) -> bool:
     """Whether trying the checkpoint storage imports no other package."""
     section = trial.config.get("checkpoint_storage")
-    return not isinstance(section, dict) or section.get("type") in ("shared_fs", "directory")
+    if not isinstance(section, dict):
+        return True
+    from tenax.storage.registry import kind_of
+
+    kind = kind_of(section)
+    return kind is not None and kind.standard_library_only
 
 
 def validate_storage(trial: Trial) -> None:

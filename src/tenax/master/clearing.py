@@ -20,13 +20,12 @@ from tenax.master.reach import delete_checkpoint, is_empty, place_of
 from tenax.master.store import afar, checkpoints, garbage, logs
 from tenax.master.store.garbage import Removal
 from tenax.storage.port import StorageFailed
+from tenax.storage.registry import is_reachable_by_agents
 
 log = structlog.get_logger("tenax.collecting")
 
 #: Until a removal that failed is tried again.
 _BACKOFF = Backoff(first=5.0, ceiling=3600.0)
-#: Storages that a task on an agent can reach where the master cannot.
-SERVED = ("shared_fs", "directory")
 
 Transaction = Callable[[], AbstractAsyncContextManager[Connection]]
 
@@ -83,7 +82,7 @@ def _delete(removal: Removal, clusters: JsonObject | None) -> dict[str, int]:
 async def _give_up(transaction: Transaction, removal: Removal, failure: str, *, untouched: bool) -> Outcome:
     """Leave it to a task on an agent, which may reach what we do not; else tell it, and try again in a while."""
     place = removal.storage or configured_place(removal.config) or {}
-    if place.get("type") in SERVED and removal.owner_id is not None:
+    if is_reachable_by_agents(place) and removal.owner_id is not None:
         log.info("files of a checkpoint are left to a task", checkpoint=removal.uuid, reason=failure)
         async with transaction() as conn:
             await afar.send(conn, removal.uuid, failure, untouched=untouched)

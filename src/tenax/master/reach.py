@@ -29,6 +29,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.storage.config import from_config
 from tenax.storage.files import matching
 from tenax.storage.port import EVERYTHING, StorageFailed
+from tenax.storage.registry import kind_of
 
 if TYPE_CHECKING:
     from tenax.storage.port import Files
@@ -85,10 +86,10 @@ def place_of(reported: JsonObject | None, configured: JsonObject | None, cluster
             f"the files are in {_label(identity)}, which is neither the storage of its experiment nor that of the "
             "cluster: the master does not touch what only a task has named"
         )
-    if identity["type"] == "directory":
-        return Place(str(identity["container_path"]))
-    below = str(identity.get("storage_path") or "")
-    return Place(str(identity["host_path"]), tuple(part for part in below.split("/") if part))
+    place = kind.place(identity) if (kind := kind_of(identity)) is not None else None
+    if place is None:
+        raise NotNow(f"the files are in {_label(identity)}, which is no directory that the master could reach")
+    return Place(*place)
 
 
 def delete_checkpoint(place: Place, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files | None:
@@ -155,10 +156,9 @@ def is_empty(place: Place) -> bool:
 
 
 def _identity(place: JsonObject) -> JsonObject:
-    # Where a container would see it is of no use here.
-    seen = {key: value for key, value in place.items() if place.get("type") != "shared_fs" or key != "container_path"}
+    kind = kind_of(place)
     try:
-        return from_config(seen, mount="").identity()
+        return from_config(place if kind is None else kind.outside_container(place), mount="").identity()
     except InvalidInput as error:
         raise NotNow(f"the master cannot reach the checkpoints: {error}") from None
 

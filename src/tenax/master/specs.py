@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tenax.jsonvalue import Json, JsonObject
+from tenax.storage.port import SHARED_FS_MOUNT
+from tenax.storage.registry import kind_of
 from tenax.wire.agents import ContainerSpec, File, Mount
 
-#: Where Determined's harness expects a ``shared_fs`` in a container.
-SHARED_FS_MOUNT = "/determined_shared_fs"
 #: Where the first program of a container looks for the cluster's startup hook, under the run directory.
 HOOK_FILE = "dynamic-tcd-startup-hook.sh"
 #: The command line of a task that is no trial, for `tenax.exec.task`, as JSON: a list of words.
@@ -196,15 +196,10 @@ def _mounts(config: JsonObject) -> list[Mount]:
             )
         )
     storage = _object(config.get("checkpoint_storage"))
-    if storage.get("type") == "shared_fs":
-        mounts.append(
-            Mount(
-                str(storage.get("host_path", "")),
-                SHARED_FS_MOUNT,
-                False,
-                str(storage.get("propagation") or "rprivate"),
-            )
-        )
+    kind = kind_of(storage)
+    mounted = None if kind is None else kind.mounted(storage)
+    if mounted is not None:
+        mounts.append(Mount(mounted, SHARED_FS_MOUNT, False, str(storage.get("propagation") or "rprivate")))
     return mounts
 
 

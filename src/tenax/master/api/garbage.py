@@ -16,12 +16,13 @@ from tenax.lifecycle.garbage import Fate, Policy
 from tenax.master import afar
 from tenax.master.api.deps import CallerDep, MasterDep, TaskDep
 from tenax.master.api.routing import Allow, Routes
-from tenax.master.clearing import SERVED, configured_place
+from tenax.master.clearing import configured_place
 from tenax.master.reach import delete_tensorboard, place_of
 from tenax.master.store import experiments, garbage, listings_checkpoints
 from tenax.master.store.garbage import Situation
 from tenax.master.store.listings_checkpoints import CheckpointView
 from tenax.storage.port import StorageFailed
+from tenax.storage.registry import is_reachable_by_agents
 from tenax.wire.api.garbage import (
     CheckpointFate,
     CheckpointPolicy,
@@ -124,7 +125,7 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
             lambda: delete_tensorboard(place_of(None, own, clusters), cluster_id, experiment_id)
         )
     except (NotNow, StorageFailed):
-        if own is None or own.get("type") not in SERVED:
+        if own is None or not is_reachable_by_agents(own):
             raise
         async with master.db.transaction() as conn:
             await afar.delete_tensorboard(conn, master.settings, experiment, own, cluster_id)

@@ -22,6 +22,7 @@ from tenax.master.store import deletion, experiments, garbage
 from tenax.master.store.deletion import Remains
 from tenax.master.store.wakeups import Woken
 from tenax.storage.port import StorageFailed
+from tenax.storage.registry import is_bound_to_machine
 
 log = structlog.get_logger("tenax.deleting")
 
@@ -107,7 +108,7 @@ def _is_its_makers(left: Remains) -> bool:
     Nobody here could ever delete them, and that shall not keep the experiment for ever.
     """
     own = configured_place(left.config)
-    return left.unmanaged and own is not None and own.get("type") == "directory"
+    return left.unmanaged and is_bound_to_machine(own)
 
 
 def _delete_checkpoints(left: Remains, clusters: JsonObject | None) -> dict[str, str]:
