@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Optional
 
+#: Refusals of HTTP below 500 that pass by themselves: what got one is tried again.
+PASSING = (408, 425, 429)
 #: Waits no longer grow beyond this number of failures, so that no power overflows; every ceiling is reached before.
 _GROWING = 64
 

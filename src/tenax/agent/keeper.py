@@ -25,6 +25,7 @@ from tenax.agent.link import Link, MasterAway, MasterRefused, pause, retry
 from tenax.agent.output import OutputShipper
 from tenax.runtime.port import Found, Placement, Runtime, RuntimeAway, StartFailed
 from tenax.wire.agents import ContainerReport, ContainerSpec, ContainerState, Exit, File, Want, WantGone, WantRun
+from tenax.wire.task_names import RUN_DIRECTORY
 
 log = structlog.get_logger("tenax.agent")
 
@@ -242,7 +243,7 @@ class Keeper:
         tools.ports[self.container_id] = set(ports.values())
         env = placing.environment(tools.own, spec, ports)
         if tools.master_certificate:
-            env["DET_MASTER_CERT_FILE"] = f"/run/determined/{_CERTIFICATE}"
+            env["DET_MASTER_CERT_FILE"] = f"{RUN_DIRECTORY}/{_CERTIFICATE}"
         return Placement(
             env=env,
             device_uuids=uuids,

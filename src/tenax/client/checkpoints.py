@@ -13,7 +13,6 @@ from tenax.client import reading
 from tenax.client.session import BrokenStream, Session, at
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
-from tenax.storage.registry import kind_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -199,6 +198,9 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> N
 
 def storage_directory(storage: JsonObject) -> Optional[Path]:
     """The directory that holds checkpoints, for the kinds of storage that are one; None for object stores."""
+    # Not at the top: commands that show a checkpoint do not wait for what copies its files.
+    from tenax.storage.registry import kind_of
+
     kind = kind_of(storage)
     place = None if kind is None else kind.place(storage)
     return None if place is None else Path(place[0], *place[1])

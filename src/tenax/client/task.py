@@ -15,7 +15,7 @@ import os
 import threading
 import time
 
-from tenax.backoff import Backoff, Retry
+from tenax.backoff import PASSING, Backoff, Retry
 from tenax.client import quickjson
 from tenax.client.http1 import Connection, Response
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain, UserError
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 #: Seconds that a call goes on trying when the caller names no other patience.
 PATIENCE = 60.0
 BACKOFF = Backoff(first=0.05, ceiling=3.0)
-#: 4xx answers that pass by themselves.
-_PASSING = (408, 425, 429)
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 _KINDS: dict[int, type[UserError]] = {401: NotAuthenticated, 403: Forbidden, 404: NotFound, 409: AlreadyExists}
 
@@ -133,7 +131,7 @@ class TaskClient:
             except ValueError:
                 raise MasterAway(f"what answers at {self.master_url} is not a master: its answer is not JSON") from None
         text = _message_of(response)
-        if response.status >= 500 or response.status in _PASSING:
+        if response.status >= 500 or response.status in PASSING:
             raise MasterAway(
                 f"the master at {self.master_url} is not ready ({response.status}): {text}",
                 retry_after=_retry_after(response),

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 
 from tenax.client import quickjson
-from tenax.core.info import DEFAULT_RUN_DIR, REQUIRED, cluster_from_environment
+from tenax.core.info import REQUIRED, cluster_from_environment
 from tenax.errors import InvalidInput
+from tenax.wire.task_names import RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Trial:
                 f"the environment lacks {', '.join(missing)}: this program is started by an agent, inside a trial"
             )
         self.env = env
-        self.run_dir = env.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
+        self.run_dir = env.get("DET_RUN_DIR") or RUN_DIRECTORY
         self.config = _parsed(env, "DET_EXPERIMENT_CONFIG", dict)
         self.slot_ids = _parsed(env, "DET_SLOT_IDS", list)
 

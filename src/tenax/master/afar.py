@@ -25,13 +25,12 @@ from tenax.master.store.experiments import Experiment
 from tenax.master.store.tasks import PlacedFile
 from tenax.master.store.wakeups import notify
 from tenax.wire.api.garbage import RemovalReport
+from tenax.wire.task_names import PYTHON, REMOVALS_FILE
 
 log = structlog.get_logger("tenax.collecting")
 
 #: Removals of one task.
 _MOST = 1000
-#: Where the task finds what it is to do, below its run directory.
-FILE = "removals.json"
 
 
 async def launch(conn: Connection, settings: MasterSettings) -> list[str]:
@@ -101,7 +100,7 @@ async def _start(
     known = settings.pool(around.pool)
     # A pool that is not there any more sees nothing, and one without places for tasks without slots takes no such task.
     pool = around.pool if known is not None and known.max_aux_containers_per_agent > 0 else ""
-    config = own_config(settings, ["{python}", "-m", "tenax.exec.gc"], pool=pool)
+    config = own_config(settings, [PYTHON, "-m", "tenax.exec.gc"], pool=pool)
     config["checkpoint_storage"] = document["storage"]
     for name, section in (("environment", around.environment), ("bind_mounts", around.bind_mounts)):
         if section is not None:
@@ -112,7 +111,7 @@ async def _start(
         kind=TaskKind.CHECKPOINT_GC,
         owner_id=owner_id,
         config=config,
-        files=[PlacedFile(FILE, json.dumps(document))],
+        files=[PlacedFile(REMOVALS_FILE, json.dumps(document))],
         description=description,
     )
 

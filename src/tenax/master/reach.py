@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.storage.config import from_config
+from tenax.storage.directory import being_staged, half_deleted
 from tenax.storage.files import matching
 from tenax.storage.port import EVERYTHING, StorageFailed
 from tenax.storage.registry import kind_of
@@ -181,7 +182,7 @@ def _checked(checkpoint: str) -> str:
 
 def _traces_of(name: str) -> tuple[str, str]:
     """What an upload, or a deletion, that broke off leaves."""
-    return f".{name}.partial", f".{name}.deleted"
+    return being_staged(name), half_deleted(name)
 
 
 def _opened(path: str, flags: int, told: str, parent: int | None = None) -> int:
@@ -205,7 +206,7 @@ def _delete_folder(name: str, parent: int) -> bool:
         return False
     if not stat.S_ISDIR(mode):
         raise NotNow(f"{name} is no directory: it leads elsewhere and is left alone")
-    hidden = name if name.startswith(".") else f".{name}.deleted"
+    hidden = name if name.startswith(".") else half_deleted(name)
     if hidden != name:
         with suppress(FileNotFoundError):
             shutil.rmtree(hidden, dir_fd=parent)

@@ -13,10 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import SPECIAL, Json
 from tenax.search.config import SearchConfig
-
-_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def read_report(config: SearchConfig, metrics: Mapping[str, Json]) -> Reading | 
 
 def _number(value: Json) -> float | None:
     if isinstance(value, str):
-        return _SPECIAL.get(value)
+        return SPECIAL.get(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     return None

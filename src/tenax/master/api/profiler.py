@@ -10,14 +10,14 @@ from typing import Annotated
 from fastapi import Query
 from fastapi.responses import StreamingResponse
 
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, to_json
 from tenax.master.api.deps import MasterDep
 from tenax.master.api.ndjson import line, ndjson
 from tenax.master.api.routing import Allow, Routes
 from tenax.master.context import Master
 from tenax.master.ingest.cuts import PROFILING
 from tenax.master.ingest.log_search import timestamp
-from tenax.master.ingest.summary import to_json, to_number
+from tenax.master.ingest.summary import to_number
 from tenax.master.store import listings_trials, series
 from tenax.master.store.series import PackedReports, Reported
 from tenax.wire.api.charts import ProfilerMetricType

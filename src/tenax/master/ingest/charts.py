@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from tsdownsample import LTTBDownsampler, MinMaxDownsampler
 
-from tenax.jsonvalue import Json, JsonObject
-from tenax.master.ingest.summary import to_json
+from tenax.jsonvalue import Json, JsonObject, to_json
 from tenax.master.store.series import Series
 
 Places: TypeAlias = npt.NDArray[np.int64]

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tenax.jsonvalue import JsonObject
+from tenax.jsonvalue import JsonObject, to_json
 from tenax.master.ingest.charts import keep
 from tenax.master.ingest.log_search import timestamp
-from tenax.master.ingest.summary import to_json
 from tenax.master.store.packing import Integers
 from tenax.master.store.series import PackedSeries, Series
 

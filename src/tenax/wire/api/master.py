@@ -6,9 +6,10 @@ from pydantic import BaseModel, ConfigDict
 
 from tenax.wire.api.cluster import ClusterMessageView
 from tenax.wire.api.message import Message
+from tenax.wire.task_names import DETERMINED_VERSION
 
 #: What clients of Determined are told; they warn about any other.
-COMPATIBLE_VERSION = "0.38.1"
+COMPATIBLE_VERSION = DETERMINED_VERSION
 
 
 class SsoProvider(Message):
