@@ -7,10 +7,18 @@ arguments. An exception is allowed where it reads better; it stands here with it
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tenax.config.schema import searcher as schema_searcher
+from tenax.config.schema import storage as schema_storage
+from tenax.runtimes import RUNTIMES
+from tenax.scheduler.plan import POLICIES
+from tenax.search.methods.registry import METHODS
+from tenax.storage.registry import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tenax"
@@ -25,6 +33,30 @@ FORBIDDEN_ATTRIBUTES = {("random", name) for name in ("random", "randint", "choi
 
 #: Dataclasses of pure folders that may change, each with the reason.
 MUTABLE: dict[str, str] = {}
+
+#: What is an open set has one registry. With each, the files that may name its members: the registry, that of the layer
+#: which builds on it, and the members' own.
+REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
+    "search methods": (frozenset(METHODS), ("search/methods/", "config/schema/searcher.py")),
+    "scheduler policies": (frozenset(POLICIES), ("scheduler/plan.py", "scheduler/priority.py")),
+    "runtimes": (frozenset(RUNTIMES), ("runtimes.py", "runtime/docker.py", "runtime/process.py")),
+    "kinds of storage": (
+        frozenset(KINDS),
+        ("storage/registry.py", "storage/shared_fs.py", "storage/local_directory.py", "config/schema/storage.py"),
+    ),
+}
+EVERY_NAME = frozenset(name for names, _ in REGISTRIES.values() for name in names)
+#: Who else names one, each with the reason.
+NAMED: dict[tuple[str, str], str] = {
+    ("cli/console/follow.py", "single"): "the CLI runs on Python 3.9, where the search is not there to be asked",
+    ("cli/queue.py", "priority"): "a field of a job, not a policy",
+    (
+        "local/supervise/cluster.py",
+        "shared_fs",
+    ): "what `tenax up` sets for its cluster; the storage is beside it",
+}
+#: Words that say what something is: a member's name as the value of one of them is an offence.
+TELLING = {"type", "kind", "name", "method", "policy", "runtime", "searcher", "searcher_type", "scheduler_type"}
 
 
 def _files(*folders: str) -> list[Path]:
@@ -127,3 +159,70 @@ def test_values_of_pure_folders_are_frozen(path: Path) -> None:
             if isinstance(name, ast.Name) and name.id == "dataclass":
                 keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
                 assert any(k.arg == "frozen" for k in keywords), f"line {node.lineno}: {node.name} is not frozen"
+
+
+def test_members_of_a_registry_are_named_in_it_alone() -> None:
+    """A search method, policy, runtime or storage is asked what it can; nothing else lists or compares their names."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} {name!r}, one of the {what}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line, name in _named(ast.parse(path.read_text()), EVERY_NAME)
+        for what, (names, own) in REGISTRIES.items()
+        if name in names and not str(path.relative_to(SOURCE)).startswith(own)
+        if (str(path.relative_to(SOURCE)), name) not in NAMED
+    ]
+    wrong += [
+        f"{path.relative_to(ROOT)}: {name!r}"
+        for path in sorted(SOURCE.rglob("*.sql"))
+        if path.parent.name != "migrations"
+        for name in re.findall(r"'(\w+)'", path.read_text())
+        if name in EVERY_NAME
+    ]
+    assert not wrong
+
+
+def test_an_exception_for_a_name_is_still_needed() -> None:
+    """What no longer names a member is no longer listed here."""
+    for file, name in NAMED:
+        found = {each for _, each in _named(ast.parse((SOURCE / file).read_text()), EVERY_NAME)}
+        assert name in found, f"{file} does not name {name!r}"
+
+
+def test_registries_of_two_layers_agree() -> None:
+    """Each search method and each storage has its schema; only storages may have one before they are served."""
+    assert set(schema_searcher.SCHEMAS) == set(METHODS)
+    assert set(schema_storage.SCHEMAS) >= set(KINDS)
+
+
+def _named(tree: ast.AST, names: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Where one of ``names`` stands as a value that something is decided by: line and name."""
+    for node in ast.walk(tree):
+        for value in _deciding(node):
+            if isinstance(value, ast.Constant) and value.value in names:
+                yield value.lineno, value.value
+        # A name that is no word of the language means the member wherever it stands.
+        if isinstance(node, ast.Constant) and node.value in names and "_" in node.value:
+            yield node.lineno, node.value
+
+
+def _deciding(node: ast.AST) -> list[ast.expr]:
+    """The parts of a node that would name a member: compared, listed, or the value of a telling word."""
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+            return elements if all(isinstance(each, ast.Constant) for each in elements) else []
+        case ast.MatchValue(value=value):
+            return [value]
+        case ast.Subscript(value=ast.Name(id="Literal"), slice=value):
+            return [value]
+        case ast.keyword(arg=str(name), value=value) if name in TELLING:
+            return [value]
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return [value for key, value in pairs if isinstance(key, ast.Constant) and key.value in TELLING]
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.lower() in TELLING:
+            return [value]
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if name.lower() in TELLING:
+            return [value]
+    return []

@@ -13,10 +13,11 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from tenax.agent.app import run
-from tenax.config.agent import AgentSettings, RuntimeKind, SlotType
+from tenax.config.agent import AgentSettings, SlotType
 from tenax.runtime.docker import open_docker
 from tenax.runtime.port import Runtime
 from tenax.runtime.process import ProcessRuntime
+from tenax.runtimes import PROCESS
 from tenax.wire.agents import ContainerSpec
 from tests.agent.master_double import TOKEN
 
@@ -37,7 +38,7 @@ class Host:
             "master_url": self.master_url,
             "agent_id": "box",
             "dir": self.directory,
-            "runtime": RuntimeKind.PROCESS,
+            "runtime": PROCESS.name,
             "slot_type": SlotType.CPU,
             "slots": 2,
             "join_token": SecretStr(TOKEN),

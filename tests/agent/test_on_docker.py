@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tenax.config.agent import RuntimeKind
 from tenax.errors import UserError
+from tenax.runtimes import AUTO, DOCKER, PROCESS
 from tenax.wire.agents import Exit
 from tests.agent.host import SPOOLING, Host, spec
 from tests.agent.master_double import MasterDouble
@@ -31,13 +31,13 @@ async def test_a_container_outlives_its_agent(
     digest = master.add_context({"steps.py": SPOOLING + STEPS})
     wanted = spec("", argv=["{python}", "steps.py"], images={"cpu": docker_image}, context_hash=digest)
     name = wanted.container_id
-    host.start(runtime=RuntimeKind.DOCKER, docker_host=docker_host)
+    host.start(runtime=DOCKER.name, docker_host=docker_host)
     await master.until(lambda: master.hellos)
     assert master.hellos[0].runtime == "docker"
     await master.run(wanted)
     await master.until(lambda: master.text(name) == "one\n")
     await host.stop()
-    host.start(runtime=RuntimeKind.AUTO, docker_host=docker_host)
+    host.start(runtime=AUTO, docker_host=docker_host)
     await master.until(lambda: len(master.hellos) == 2)
     assert [(report.container_id, report.state) for report in master.hellos[1].containers] == [(name, "running")]
     _run_directory(host, name).joinpath("go").touch()
@@ -56,13 +56,13 @@ async def test_a_runtime_is_not_changed_while_it_holds_containers(
     """They would be taken for lost: the agent says what to do instead."""
     host.docker_host = docker_host
     wanted = spec("print('done')", images={"cpu": docker_image})
-    host.start(runtime=RuntimeKind.DOCKER, docker_host=docker_host)
+    host.start(runtime=DOCKER.name, docker_host=docker_host)
     await master.until(lambda: master.hellos)
     await master.run(wanted)
     await master.until(lambda: master.exited(wanted.container_id))
     await host.stop()
     with pytest.raises(UserError, match="holds containers of the docker runtime"):
-        await host.start(runtime=RuntimeKind.PROCESS)
+        await host.start(runtime=PROCESS.name)
 
 
 def _run_directory(host: Host, container_id: str) -> Path:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tenax.client.connection import fast_json
 from tenax.client.connection.http1 import Connection, ProtocolError
-from tenax.client.task import Backoff, MasterAway, TaskClient, query_string
+from tenax.client.task import BACKOFF, MasterAway, TaskClient, query_string, retry
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound
 from tests.kits import task_master
 from tests.kits.task_master import TOKEN, TaskMaster
@@ -299,15 +299,14 @@ def test_query_is_quoted() -> None:
     assert query_string({"b": None}) == query_string(None) == ""
 
 
-def test_backoff_grows_and_is_bounded() -> None:
-    """Pauses double up to a limit, never below what was asked for, and begin anew after a success."""
-    backoff = Backoff(first=1.0, most=8.0)
-    pauses = [backoff.pause() for _ in range(8)]
-    for pause, base in zip(pauses, [1, 2, 4, 8, 8, 8, 8, 8]):
-        assert 0.5 * base <= pause <= base
-    assert backoff.pause(at_least=100) == 100
-    backoff.reset()
-    assert backoff.pause() <= 1
+def test_tasks_do_not_come_back_in_step() -> None:
+    """Pauses double up to a limit, each cut at random, never below what the master asked for."""
+    attempts = retry()
+    pauses = [attempts.pause() for _ in range(9)]
+    for number, pause in enumerate(pauses, start=1):
+        assert 0.5 * BACKOFF.after(number) <= pause <= BACKOFF.after(number) <= 3.0
+    assert len({pause / BACKOFF.after(number) for number, pause in enumerate(pauses, start=1)}) > 1
+    assert attempts.pause(at_least=100) == 100
 
 
 JSON = st.recursive(

@@ -19,7 +19,8 @@ from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.shapes import Respelled, Shape
 from tenax.config.structs import Struct, Tagged
 from tenax.jsonvalue import Json, JsonObject
-from tenax.search.config import AdaptiveAsha, AsyncHalving
+from tenax.search.methods.adaptive_asha import AdaptiveAsha
+from tenax.search.methods.async_halving import AsyncHalving
 from tenax.search.searcher import start
 
 NAMES = st.sampled_from(["a", "b", "c"])

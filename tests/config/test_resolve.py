@@ -12,6 +12,11 @@ from tenax.config.schema.searcher import END_OF_LIFE
 from tenax.config.schema.storage import S3, SharedFs
 from tenax.jsonvalue import JsonObject
 from tenax.search import config as search
+from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
+from tenax.search.methods.async_halving import AsyncHalving
+from tenax.search.methods.grid import Grid
+from tenax.search.methods.random import Random
+from tenax.search.methods.single import Single
 
 STORAGE: JsonObject = {"type": "directory", "container_path": "/checkpoints"}
 SMALL = """
@@ -108,7 +113,7 @@ def test_search_as_values() -> None:
         hyperparameters=search.Map(
             {"a": search.Const(0.001), "b": search.Map({"x": search.Int(1, 2), "y": search.Const([1])})}
         ),
-        method=search.AdaptiveAsha("batches", 1000, 16, search.Mode.AGGRESSIVE),
+        method=AdaptiveAsha("batches", 1000, 16, Mode.AGGRESSIVE),
         metric="loss",
     )
 
@@ -116,13 +121,13 @@ def test_search_as_values() -> None:
 @pytest.mark.parametrize(
     ("searcher", "method"),
     [
-        ("name: single", search.Single()),
-        ("name: random, max_trials: 5", search.Random(5)),
-        ("name: random, max_trials: 5, max_concurrent_trials: 0", search.Random(5, 0)),
-        ("name: grid, max_concurrent_trials: 3", search.Grid(3)),
+        ("name: single", Single()),
+        ("name: random, max_trials: 5", Random(5)),
+        ("name: random, max_trials: 5, max_concurrent_trials: 0", Random(5, 0)),
+        ("name: grid, max_concurrent_trials: 3", Grid(3)),
         (
             "name: async_halving, max_trials: 5, num_rungs: 2, time_metric: epochs, max_time: 9, divisor: 3",
-            search.AsyncHalving("epochs", 9, 5, 2, 3.0),
+            AsyncHalving("epochs", 9, 5, 2, 3.0),
         ),
     ],
 )
@@ -139,7 +144,7 @@ def test_older_dialect(length: str, metric: str, time: int, told: int) -> None:
     """ASHA with ``max_length`` runs, and the user is told as what it was taken."""
     text = SMALL.replace("single", f"adaptive_asha, max_trials: 4, max_length: {length}")
     found = resolve(text)
-    assert isinstance(found.search.method, search.AdaptiveAsha)
+    assert isinstance(found.search.method, AdaptiveAsha)
     assert (found.search.method.time_metric, found.search.method.max_time) == (metric, time)
     assert len(found.notices) == told
     assert f"time_metric: {metric}, max_time: {time}" in found.notices[0]
@@ -153,7 +158,7 @@ def test_both_dialects_at_once() -> None:
         "single", "async_halving, num_rungs: 2, max_trials: 4, max_length: {batches: 5}, time_metric: t, max_time: 7"
     )
     found = resolve(text)
-    assert isinstance(found.search.method, search.AsyncHalving)
+    assert isinstance(found.search.method, AsyncHalving)
     assert (found.search.method.time_metric, found.search.method.max_time) == ("t", 7)
     assert found.notices == ("searcher.max_length: has no effect beside time_metric 't' and max_time 7",)
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tenax.config.agent import AgentSettings, RuntimeKind, SlotType, load_agent_settings
+from tenax.config.agent import AgentSettings, SlotType, load_agent_settings
 from tenax.config.master import (
-    FittingPolicy,
     MasterSettings,
     PoolSettings,
     Role,
@@ -18,6 +17,8 @@ from tenax.config.master import (
     task_variables,
 )
 from tenax.config.problems import ConfigError
+from tenax.scheduler.plan import USUAL
+from tenax.scheduler.snapshot import Fitting
 
 
 def test_defaults_need_nothing() -> None:
@@ -28,6 +29,13 @@ def test_defaults_need_nothing() -> None:
     assert found.pool("other") is None
     assert found.roles == (Role.API, Role.LOOPS, Role.PROXY)
     assert (found.context_limit_bytes, found.preemption_timeout) == (95 * 1024 * 1024, 3600)
+
+
+def test_a_scheduler_that_is_not_there_is_refused() -> None:
+    """With those that are."""
+    with pytest.raises(ConfigError) as refused:
+        load_master_settings(environ={"TENAX_MASTER_POOLS": "[{name: default, scheduler: {type: round_robin}}]"})
+    assert f"there is no scheduler 'round_robin': use {USUAL}" in str(refused.value)
 
 
 def test_later_sources_win(tmp_path: Path) -> None:
@@ -49,7 +57,7 @@ def test_pools() -> None:
     found = load_master_settings(environ={"TENAX_MASTER_POOLS": pools}).pool("big")
     assert found is not None
     assert found.scheduler.preemption is True
-    assert found.scheduler.fitting_policy is FittingPolicy.WORST
+    assert found.scheduler.fitting_policy is Fitting.WORST
     assert (found.scheduler.default_priority, found.max_aux_containers_per_agent) == (42, 100)
 
 
@@ -125,7 +133,7 @@ def test_agent() -> None:
     }
     found = load_agent_settings(environ=environ, flags={"slots": 2, "runtime": "process", "agent_id": "a1"})
     assert (found.master_url, found.visible_gpus, found.labels) == ("https://master:8443", ("0", "2"), ("a", "b"))
-    assert (found.slots, found.runtime, found.agent_id) == (2, RuntimeKind.PROCESS, "a1")
+    assert (found.slots, found.runtime, found.agent_id) == (2, "process", "a1")
     assert (found.slot_type, found.pool) == (SlotType.AUTO, "default")
     assert found.join_token is not None
     assert "hush" not in repr(found)

@@ -16,8 +16,8 @@ from tenax.core.modes import DownloadMode
 from tenax.core.spool import Spool
 from tenax.core.spoolfile import SpoolFile
 from tenax.errors import InvalidInput, NotFound
-from tenax.storage.config import from_directory
 from tenax.storage.directory import DirectoryStorage
+from tenax.storage.local_directory import from_directory
 from tenax.storage.port import CheckpointMissing, StorageFailed
 from tests.kits.object_store import ObjectStore
 from tests.kits.task_master import TaskMaster

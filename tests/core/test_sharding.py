@@ -16,7 +16,7 @@ from tenax.core.sharding import OtherRankFailed, ShardConflict, merge_metadata
 from tenax.core.spool import Spool
 from tenax.core.spoolfile import SpoolFile
 from tenax.errors import InvalidInput, NotNow
-from tenax.storage.config import from_directory
+from tenax.storage.local_directory import from_directory
 from tenax.storage.port import Storage
 from tests.kits.object_store import ObjectStore
 from tests.kits.ranks import on_ranks

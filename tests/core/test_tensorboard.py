@@ -11,7 +11,7 @@ from tenax.core import tfevents
 from tenax.core.tensorboard import MOST_REPORTS, Tensorboard, scalars_of, thinned
 from tenax.core.values import metrics_body
 from tenax.jsonvalue import Json
-from tenax.storage.config import from_directory
+from tenax.storage.local_directory import from_directory
 from tenax.storage.port import Storage
 
 

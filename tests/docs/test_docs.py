@@ -55,7 +55,7 @@ def resolve(words: list[str]) -> tuple[click.Command, list[str]]:
 
 
 def test_command_page() -> None:
-    """docs/cli.md is what the commands say about themselves: python -m tenax.cli.console.reference > docs/cli.md."""
+    """docs/cli.md is what the commands say about themselves: make docs."""
     assert (ROOT / "docs" / "cli.md").read_text() == page()
 
 

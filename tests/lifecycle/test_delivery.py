@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.lifecycle.delivery import LONGEST_WAIT_S, DeliveryState, Outcome, decide
+from tenax.lifecycle.delivery import BACKOFF, DeliveryState, Outcome, decide
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_every_message_ends(status: int | None, final: bool, attempts: int, age:
     assert (verdict.state is DeliveryState.DELIVERED) == (status is not None and 200 <= status < 300)
     if verdict.state is DeliveryState.WAITING:
         assert age < limit
-        assert 0 < verdict.wait_s <= LONGEST_WAIT_S
+        assert 0 < verdict.wait_s <= BACKOFF.ceiling

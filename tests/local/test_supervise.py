@@ -16,7 +16,7 @@ import pytest
 
 from tenax.local.state_dir import StateDir, number_of
 from tenax.local.supervise.control import Glance, glance
-from tenax.local.supervise.supervisor import Backoff
+from tenax.local.supervise.supervisor import BACKOFF, HEALTHY_S, next_start
 
 SERVE = "import os, pathlib, signal; pathlib.Path(os.environ['READY']).touch(); signal.pause()"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SERVE
@@ -133,9 +133,13 @@ def test_stop_while_starting(state: StateDir, run: Run) -> None:
     assert is_gone(pid_of(seen, "one"))
 
 
-def test_backoff() -> None:
+def test_restarts_wait_longer_each_time() -> None:
     """The first restart is at once, the next ones wait twice as long each, and a long life forgets."""
-    backoff = Backoff(first_s=1.0, most_s=5.0, healthy_s=60.0)
-    assert [backoff.delay(0.1) for _ in range(6)] == [0.0, 1.0, 2.0, 4.0, 5.0, 5.0]
-    assert backoff.delay(61.0) == 0.0
-    assert backoff.delay(0.1) == 1.0
+    ends, waits = 0, []
+    for _ in range(12):
+        ends, wait = next_start(ends, 0.1)
+        waits.append(wait)
+    assert waits[:4] == [0.0, 0.2, 0.4, 0.8]
+    assert waits[-1] == BACKOFF.ceiling == 30.0
+    assert next_start(ends, HEALTHY_S + 1) == (1, 0.0)
+    assert next_start(1, 0.1) == (2, 0.2)

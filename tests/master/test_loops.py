@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tenax.backoff import Backoff
 from tenax.errors import Stale
 from tenax.master.loops import loop as loops
 from tenax.master.loops.loop import Desk, each, run
@@ -50,7 +51,7 @@ async def living(database: Database, act: Pass) -> AsyncIterator[asyncio.Task[No
 @pytest.mark.timeout(20)
 async def test_a_pass_that_breaks_does_not_end_its_loop(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect, or a row that nobody thought of, costs a pass: the next one looks at everything again."""
-    monkeypatch.setattr(loops, "_BROKEN_S", (0.01, 0.1))
+    monkeypatch.setattr(loops, "_BROKEN", Backoff(first=0.01, ceiling=0.1))
     again = asyncio.Event()
 
     async def act(number: int, woken: Woken) -> float | None:

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from tenax.config.master import FittingPolicy, MasterSettings, PoolSettings, SchedulerSettings
+from tenax.config.master import MasterSettings, PoolSettings, SchedulerSettings
 from tenax.ids import AllocationId
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.loops import scheduling
@@ -19,6 +19,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.pools import rules
+from tenax.scheduler.plan import USUAL
 from tenax.scheduler.snapshot import Fitting, PoolRules
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
 
@@ -144,9 +145,7 @@ def test_a_pool_is_scheduled_as_its_settings_say() -> None:
     """Preemption, fitting, and whether gangs may be uneven."""
     pool = PoolSettings(
         name="p",
-        scheduler=SchedulerSettings(
-            preemption=True, fitting_policy=FittingPolicy.WORST, allow_heterogeneous_fits=False
-        ),
+        scheduler=SchedulerSettings(preemption=True, fitting_policy=Fitting.WORST, allow_heterogeneous_fits=False),
     )
-    assert rules(pool) == PoolRules(preemption=True, fitting=Fitting.WORST, uneven_gangs=False)
-    assert rules(PoolSettings(name="p")) == PoolRules(preemption=False, fitting=Fitting.BEST, uneven_gangs=True)
+    assert rules(pool) == PoolRules(USUAL, preemption=True, fitting=Fitting.WORST, uneven_gangs=False)
+    assert rules(PoolSettings(name="p")) == PoolRules(USUAL, preemption=False, fitting=Fitting.BEST, uneven_gangs=True)

@@ -40,9 +40,7 @@ def test_what_runs_before_more_urgent_ones_was_backfilled() -> None:
 
 
 #: Cases of the policies that there are.
-CASES = [
-    case for case in collect("job_queue", "queue") if case.values[0]["scheduler"] in {one.value for one in POLICIES}
-]
+CASES = [case for case in collect("job_queue", "queue") if case.values[0]["scheduler"] in POLICIES]
 
 
 @pytest.mark.parametrize("case", CASES)

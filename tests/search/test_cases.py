@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from tenax.search import brackets, grid, space, view
-from tenax.search.config import AdaptiveAsha, Mode, SearchConfig
+from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, Rank
+from tenax.search.methods import adaptive_asha
+from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
 from tenax.search.report import ReportRefused, read_report
 from tenax.search.searcher import ranked_value, start
 from tenax.search.state import Rung
@@ -88,7 +90,7 @@ def test_creates_from_a_seed(case: Any) -> None:
 def test_final_state(case: Any) -> None:
     """The brackets and rungs of a recorded search come out of its configuration, its metrics in recorded order."""
     config = build.search({"name": "adaptive_asha", **case["config"]})
-    plans = brackets.plan_brackets(config)
+    plans = config.brackets()
     recorded = case["search_method_state"]["sub_search_states"]
     assert [plan.max_trials for plan in plans] == [len(sub["trial_rungs"]) for sub in recorded]
     assert [list(plan.units) for plan in plans] == [[r["units_needed"] for r in sub["rungs"]] for sub in recorded]
@@ -220,23 +222,21 @@ def test_early_stopping(case: Any) -> None:
 @of("asha", "bracket_max_trials")
 def test_bracket_trials(case: Any) -> None:
     """Trials are shared out over brackets by cost."""
-    got = brackets.bracket_trials(case["max_trials"], case["divisor"], case["bracket_rungs"])
+    got = adaptive_asha.bracket_trials(case["max_trials"], case["divisor"], case["bracket_rungs"])
     assert list(got) == case["expect"]
 
 
 @of("asha", "bracket_max_concurrent_trials")
 def test_bracket_concurrency(case: Any) -> None:
     """Concurrency is shared out evenly over brackets."""
-    got = brackets.bracket_concurrency(case["max_concurrent_trials"], case["divisor"], case["bracket_max_trials"])
+    got = adaptive_asha.bracket_concurrency(case["max_concurrent_trials"], case["divisor"], case["bracket_max_trials"])
     assert list(got) == case["expect"]
 
 
 @of("asha", "make_brackets")
 def test_brackets(case: Any) -> None:
     """A configuration gives its brackets."""
-    plans = brackets.plan_brackets(
-        build.search({"name": "adaptive_asha", **case.get("defaulted", {}), **case["config"]})
-    )
+    plans = build.search({"name": "adaptive_asha", **case.get("defaulted", {}), **case["config"]}).brackets()
     assert shapes(plans) == case["expect"]
 
 
@@ -279,7 +279,7 @@ def test_adaptive(case: Any) -> None:
         "loss",
     )
     expect = case["expect"]
-    plans = brackets.plan_brackets(config)
+    plans = config.brackets()
     assert shapes(plans) == expect["brackets"]
     assert [list(plan.units) for plan in plans] == expect["rung_units"]
     assert [plan.initial_trials for plan in plans] == expect["initial_trials"]

@@ -12,20 +12,12 @@ from hypothesis import strategies as st
 
 from tenax.errors import Impossible, InvalidInput
 from tenax.ids import RequestId
-from tenax.search.config import (
-    AdaptiveAsha,
-    Categorical,
-    Double,
-    Grid,
-    Int,
-    Map,
-    Method,
-    Mode,
-    Random,
-    SearchConfig,
-    Single,
-)
+from tenax.search.config import Categorical, Double, Int, Map, Method, SearchConfig
 from tenax.search.journal import Create, Decision, Entry, Exited, Started, Stop, Validated, decode, encode
+from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
+from tenax.search.methods.grid import Grid
+from tenax.search.methods.random import Random
+from tenax.search.methods.single import Single
 from tenax.search.searcher import step
 from tenax.search.state import State, fold
 from tests.kits.builders.search import Run, asha, live

@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.errors import Impossible
-from tenax.search.config import Double, Grid, Map, Method, Random, SearchConfig, Single
+from tenax.search.config import Double, Map, Method, SearchConfig
 from tenax.search.journal import ExitReason, Reopened, Shutdown, decode, encode
+from tenax.search.methods.grid import Grid
+from tenax.search.methods.random import Random
+from tenax.search.methods.single import Single
 from tenax.search.searcher import is_news
 from tenax.search.state import fold
 from tests.kits.builders.search import Run, asha

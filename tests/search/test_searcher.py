@@ -8,8 +8,12 @@ import pytest
 
 from tenax.errors import Impossible
 from tenax.ids import RequestId
-from tenax.search.config import AdaptiveAsha, Categorical, Const, Grid, Int, Map, Random, SearchConfig, Single
+from tenax.search.config import Categorical, Const, Int, Map, SearchConfig
 from tenax.search.journal import FAILED_VALUE, Exited, ExitReason, Rank, Unrank, Validated
+from tenax.search.methods.adaptive_asha import AdaptiveAsha
+from tenax.search.methods.grid import Grid
+from tenax.search.methods.random import Random
+from tenax.search.methods.single import Single
 from tenax.search.searcher import step
 from tests.kits.builders.search import Run, X, asha, creates, shutdown, stops
 

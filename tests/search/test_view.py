@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenax.jsonvalue import Json
-from tenax.search.config import AdaptiveAsha, Random, SearchConfig, Single
+from tenax.search.config import SearchConfig
 from tenax.search.journal import ExitReason
+from tenax.search.methods.adaptive_asha import AdaptiveAsha
+from tenax.search.methods.random import Random
+from tenax.search.methods.single import Single
 from tenax.search.report import Reading, ReportRefused, read_report
 from tenax.search.view import preview, progress, rungs, summary
 from tests.kits.builders.search import Run, X, asha, live

@@ -8,8 +8,9 @@ import pytest
 
 from tenax.ids import AllocationId, RequestId
 from tenax.scheduler.snapshot import PoolRules
-from tenax.search.config import AdaptiveAsha, Double, Map, SearchConfig
+from tenax.search.config import Double, Map, SearchConfig
 from tenax.search.journal import Create, Decision, Exited, ExitReason, Shutdown, Stop, Validated
+from tenax.search.methods.adaptive_asha import AdaptiveAsha
 from tenax.search.state import fold
 from tests.kits.builders.pool import agent
 from tests.kits.builders.search import Run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import InvalidInput
-from tenax.storage import config
+from tenax.storage import config, local_directory
 from tenax.storage.port import CheckpointMissing, Storage, StorageFailed
 from tests.kits.storage_kit import ONE, PATHS, StorageKit, put, source
 
@@ -103,7 +103,7 @@ def test_a_file_where_a_directory_belongs(tmp_path: Path) -> None:
 def test_unwritable(tmp_path: Path) -> None:
     """A place that cannot be written fails with its name, the user and what to do."""
     (tmp_path / "file").write_text("a file, not a directory")
-    storage = config.from_directory(str(tmp_path / "file" / "checkpoints"))
+    storage = local_directory.from_directory(str(tmp_path / "file" / "checkpoints"))
     with pytest.raises(
         StorageFailed, match=rf"file/checkpoints cannot be written on \S+ as uid {os.getuid()}: Not a dir"
     ):
@@ -112,7 +112,7 @@ def test_unwritable(tmp_path: Path) -> None:
 
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
     """A full disk is named as such, and leaves no checkpoint."""
-    storage = config.from_directory(str(tmp_path / "c"))
+    storage = local_directory.from_directory(str(tmp_path / "c"))
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
@@ -145,7 +145,7 @@ def test_bad_sections(section: dict[str, object], message: str) -> None:
 
 def test_files_beside_checkpoints(tmp_path: Path) -> None:
     """A file is put at its path, over what was there, and never outside; no checkpoint comes of it."""
-    storage = config.from_directory(str(tmp_path / "kept"))
+    storage = local_directory.from_directory(str(tmp_path / "kept"))
     source = tmp_path / "events"
     for text in ("one", "another"):
         source.write_text(text)

@@ -21,6 +21,7 @@ from tenax.agent.log_setup import set_up
 from tenax.config.agent import AgentSettings, load_agent_settings
 from tenax.errors import TenaxError, UserError
 from tenax.jsonvalue import Json
+from tenax.runtimes import CHOICES
 
 
 def main() -> int:
@@ -79,7 +80,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--slot-type", choices=("auto", "cuda", "rocm", "cpu", "none"), help="which devices are slots")
     parser.add_argument("--visible-gpus", help="indices or uuids of the GPUs to offer, with commas between")
     parser.add_argument("--dir", help="directory for what this agent keeps on disk")
-    parser.add_argument("--runtime", choices=("auto", "process", "docker"), help="what runs containers")
+    parser.add_argument("--runtime", choices=CHOICES, help="what runs containers")
     parser.add_argument("--docker-host", help="socket of the Docker Engine API")
     parser.add_argument("--python", help="interpreter of tasks in the process runtime (the agent's own)")
     parser.add_argument("--join-token-file", help="file with the token that lets a new agent in")

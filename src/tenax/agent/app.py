@@ -16,21 +16,20 @@ from pathlib import Path
 
 import structlog
 
+from tenax import runtimes
 from tenax.agent import join, placing
 from tenax.agent.board import Board
 from tenax.agent.contexts import Contexts
 from tenax.agent.detect import detect
 from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
-from tenax.agent.link import Link, MasterRefused, address_towards, is_loopback
+from tenax.agent.link import Link, MasterRefused, address_towards
 from tenax.agent.session import Face, Session
-from tenax.config.agent import AgentSettings, RuntimeKind
+from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
-from tenax.runtime.docker import open_docker
-from tenax.runtime.engine import usual_sockets
-from tenax.runtime.planning import Machine
+from tenax.runtime.opening import open_kind
 from tenax.runtime.port import Runtime, RuntimeAway
-from tenax.runtime.process import ProcessRuntime
+from tenax.runtimes import AUTO, RUNTIMES
 from tenax.wire.agents import SlotInfo
 
 log = structlog.get_logger("tenax.agent")
@@ -63,58 +62,28 @@ async def run(settings: AgentSettings) -> None:
 
 async def make_runtime(settings: AgentSettings) -> Runtime:
     """The runtime that the settings name; ``auto`` stays with the one that holds containers. Raises UserError."""
-    held = await asyncio.to_thread(_holding, settings.dir)
-    kind = settings.runtime
-    if kind is RuntimeKind.AUTO and held:
-        kind = held[0]
+    held = await asyncio.to_thread(runtimes.held, settings.dir)
+    name = settings.runtime
+    if name == AUTO and held:
+        name = held[0].name
     for other in held:
-        if other is not kind:
+        if other.name != name:
             # They would be taken for lost while they run.
             raise UserError(
-                f"{settings.dir} holds containers of the {other.value} runtime: let them end under "
-                f"--runtime {other.value} before changing it"
+                f"{settings.dir} holds containers of the {other.name} runtime: let them end under "
+                f"--runtime {other.name} before changing it"
             )
-    if kind is not RuntimeKind.PROCESS:
-        docker = await _docker(settings, must=kind is RuntimeKind.DOCKER)
-        if docker is not None:
-            return docker
-    python = str(settings.python) if settings.python is not None else Machine().python
-    return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())))
-
-
-async def _docker(settings: AgentSettings, *, must: bool) -> Runtime | None:
-    """The first engine that answers. Raises UserError where there ``must`` be one."""
-    hosts = [settings.docker_host] if settings.docker_host else usual_sockets()
-    for host in hosts:
+    for kind in RUNTIMES.values() if name == AUTO else [RUNTIMES[name]]:
         try:
-            runtime = await open_docker(settings.dir, host, _network(settings))
+            runtime = await open_kind(kind, settings)
         except RuntimeAway as away:
-            log.info("no container engine", host=host, reason=away.message)
+            if name != AUTO:
+                others = " or ".join(other for other in RUNTIMES if other != name)
+                raise UserError(f"{away.message}: start it, or use --runtime {others}") from None
             continue
-        log.info("runtime", kind="docker", engine=host)
+        log.info("runtime", kind=kind.name)
         return runtime
-    if must:
-        places = ", ".join(hosts) or "none of the usual places has a socket"
-        raise UserError(f"no container engine answers ({places}): start it, or use --runtime process")
-    return None
-
-
-def _network(settings: AgentSettings) -> str:
-    """A container with a network of its own does not reach a master on this machine's loopback."""
-    if settings.docker_network != "auto":
-        return settings.docker_network
-    return "host" if is_loopback(settings.task_master_url or settings.master_url) else "bridge"
-
-
-def _holding(directory: Path) -> list[RuntimeKind]:
-    """The runtimes that have containers in this directory."""
-    folders = ((RuntimeKind.PROCESS, "containers"), (RuntimeKind.DOCKER, "docker"))
-    return [
-        kind
-        for kind, folder in folders
-        if (directory / folder).is_dir()
-        and any(not path.name.startswith(".") for path in (directory / folder).iterdir())
-    ]
+    raise UserError(f"none of the runtimes {', '.join(RUNTIMES)} is on this machine: start one")
 
 
 async def _serve(

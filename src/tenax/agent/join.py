@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause, read_secret
+from tenax.agent.link import Link, MasterAway, MasterRefused, pause, read_secret, retry
 from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
 from tenax.wire.agents import JoinReply, JoinRequest
@@ -60,7 +60,7 @@ def join_token(settings: AgentSettings) -> str:
 async def join(link: Link, settings: AgentSettings) -> Credential:
     """Trade the token for a credential, trying for as long as the master is away. Raises UserError if it refuses."""
     request = JoinRequest(settings.agent_id, join_token(settings), settings.pool)
-    backoff = Backoff()
+    attempts = retry()
     while True:
         try:
             body = await link.post("/agents/join", msgspec.json.encode(request), content_type="application/json")
@@ -68,7 +68,7 @@ async def join(link: Link, settings: AgentSettings) -> Credential:
             break
         except MasterAway as away:
             log.warning("waiting for the master", reason=away.message)
-            await pause(max(away.retry_after, backoff.take()))
+            await pause(attempts.pause(away.retry_after))
         except MasterRefused as refused:
             raise UserError(f"this machine cannot join: {refused.message}") from None
         except msgspec.MsgspecError as error:

@@ -21,10 +21,11 @@ from tenax.agent import placing, spool
 from tenax.agent.board import Board
 from tenax.agent.contexts import Contexts, Damaged
 from tenax.agent.decide import Action, Gone, NeverRan, Remove, Rest, Settle, Signal, Situation, Start, decide
-from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
+from tenax.agent.link import Link, MasterAway, MasterRefused, pause, retry
 from tenax.agent.output import OutputShipper
 from tenax.runtime.port import Found, Placement, Runtime, RuntimeAway, StartFailed
 from tenax.wire.agents import ContainerReport, ContainerSpec, ContainerState, Exit, File, Want, WantGone, WantRun
+from tenax.wire.task_names import RUN_DIRECTORY
 
 log = structlog.get_logger("tenax.agent")
 
@@ -100,19 +101,19 @@ class Keeper:
 
     async def run(self) -> None:
         """Until nothing of it is left, or the task is cancelled (the container runs on)."""
-        backoff = Backoff()
+        attempts = retry()
         try:
             while not self._gone:
                 self._wake.clear()
                 try:
                     await self._step()
-                    backoff.reset()
+                    attempts.reset()
                 except RuntimeAway as away:
                     log.warning("cannot tend a container now", container=self.container_id, reason=away.message)
-                    await pause(backoff.take())
+                    await pause(attempts.pause())
                 except Exception:
                     log.exception("could not tend a container", container=self.container_id)
-                    await pause(backoff.take())
+                    await pause(attempts.pause())
         finally:
             if self._shipping is not None:
                 self._shipping.cancel()
@@ -217,7 +218,7 @@ class Keeper:
         return archive
 
     async def _fetch_context(self, digest: str) -> str:
-        backoff = Backoff()
+        attempts = retry()
         while True:
             try:
                 return str(await self._tools.contexts.get(digest))
@@ -228,7 +229,7 @@ class Keeper:
                     text = f"could not start: the master does not have its model code: {refused.message}"
                     raise StartFailed(text, platform=True) from None
                 log.warning("model code is refused", container=self.container_id, reason=refused.message)
-            await pause(backoff.take())
+            await pause(attempts.pause())
 
     def _with_certificate(self, spec: ContainerSpec) -> ContainerSpec:
         if not self._tools.master_certificate:
@@ -242,7 +243,7 @@ class Keeper:
         tools.ports[self.container_id] = set(ports.values())
         env = placing.environment(tools.own, spec, ports)
         if tools.master_certificate:
-            env["DET_MASTER_CERT_FILE"] = f"/run/determined/{_CERTIFICATE}"
+            env["DET_MASTER_CERT_FILE"] = f"{RUN_DIRECTORY}/{_CERTIFICATE}"
         return Placement(
             env=env,
             device_uuids=uuids,

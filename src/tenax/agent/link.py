@@ -14,18 +14,19 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 
-from tenax.config.agent import AgentSettings
+from tenax.backoff import Backoff, Retry
+from tenax.config.agent import AgentSettings, is_loopback
 from tenax.errors import TenaxError, UserError
 
 Answer = TypeVar("Answer")
 _AWAY = frozenset({502, 503, 504})
 _CONNECT_S = 10.0
 _ANSWER_S = 60.0
+BACKOFF = Backoff(first=0.1, ceiling=5.0)
 
 
 class MasterAway(TenaxError):
@@ -44,23 +45,9 @@ class MasterRefused(TenaxError):
         self.status = status
 
 
-class Backoff:
-    """Waits between tries: doubled from ``first`` to ``longest`` seconds, each cut at random to between half and
-    all."""
-
-    def __init__(self, first: float = 0.1, longest: float = 5.0) -> None:
-        self._first = first
-        self._longest = longest
-        self._next = first
-
-    def reset(self) -> None:
-        self._next = self._first
-
-    def take(self) -> float:
-        """How long to wait now, in seconds."""
-        wait = self._next * random.uniform(0.5, 1.0)
-        self._next = min(self._longest, self._next * 2)
-        return wait
+def retry() -> Retry:
+    """What an agent does about a master that is away: count the failures, wait longer after each."""
+    return Retry(BACKOFF, random.random)
 
 
 class Link:
@@ -210,12 +197,6 @@ def _tls(settings: AgentSettings) -> ssl.SSLContext | bool:
         return ssl.create_default_context(cafile=str(settings.tls.master_cert))
     except (OSError, ssl.SSLError) as error:
         raise UserError(f"cannot use {settings.tls.master_cert} as the master's certificate: {error}") from None
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address is this machine's own, reached from nowhere else."""
-    host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def address_towards(master_url: str, local: str) -> str:

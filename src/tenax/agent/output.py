@@ -17,7 +17,7 @@ from typing import cast
 import msgspec
 import structlog
 
-from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, decoded, pause
+from tenax.agent.link import Link, MasterAway, MasterRefused, decoded, pause, retry
 from tenax.runtime.port import Runtime, RuntimeAway, Stream
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
@@ -72,27 +72,27 @@ class OutputShipper:
 
     async def run(self) -> None:
         """Until all output of an ended container is shipped, or it is clear that the master will not have it."""
-        backoff = Backoff()
+        attempts = retry()
         refused_s = 0.0
         while len(self._finished) < len(STREAMS):
             try:
                 more = await self._pass()
-                backoff.reset()
+                attempts.reset()
                 refused_s = 0.0
             except MasterAway as away:
                 self._forget()
-                await pause(max(away.retry_after, backoff.take()))
+                await pause(attempts.pause(away.retry_after))
                 continue
             except RuntimeAway as away:
                 log.warning("output cannot be read now", container=self._container_id, reason=away.message)
-                await pause(backoff.take())
+                await pause(attempts.pause())
                 continue
             except MasterRefused as refused:
                 if refused.status in _UNKNOWN:
                     log.warning("output is not wanted", container=self._container_id, reason=refused.message)
                     return
                 self._forget()
-                waited = backoff.take()
+                waited = attempts.pause()
                 refused_s += waited
                 if self._end.is_set() and refused_s > _REFUSED_S:
                     log.error("output given up", container=self._container_id, reason=refused.message)

@@ -22,7 +22,8 @@ import structlog
 import tenax
 from tenax.agent.board import Board
 from tenax.agent.fleet import Fleet
-from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, pause
+from tenax.agent.link import Link, MasterAway, MasterRefused, pause, retry
+from tenax.backoff import Retry
 from tenax.errors import UserError
 from tenax.wire.agents import PROTOCOL, FromMaster, Hello, Ping, Refused, Report, SlotInfo, Wants, Welcome
 
@@ -63,10 +64,10 @@ class Session:
         Raises UserError when the master says that trying again will not help, MasterRefused when it does not know the
         credential (any more).
         """
-        backoff = Backoff()
+        attempts = retry()
         while True:
             try:
-                await self._once(connected, backoff)
+                await self._once(connected, attempts)
                 log.warning("connection to the master ended")
             except MasterAway as away:
                 log.warning("not connected", reason=away.message)
@@ -75,15 +76,15 @@ class Session:
                 if refused.status in (401, 403):
                     raise
                 log.warning("connection refused", reason=refused.message)
-            await pause(backoff.take())
+            await pause(attempts.pause())
 
-    async def _once(self, connected: Callable[[str], None], backoff: Backoff) -> None:
+    async def _once(self, connected: Callable[[str], None], attempts: Retry) -> None:
         socket = await self._link.websocket("/agents/session", _PING_S)
         try:
             connected(_own_address(socket))
             await self._say(socket, self._hello())
             welcome = await self._welcome(socket)
-            backoff.reset()
+            attempts.reset()
             await self._until_lost(socket, welcome)
         finally:
             await socket.close()

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from tenax.agent.link import Backoff, Link, MasterAway, MasterRefused, decoded, pause
+from tenax.agent.link import Link, MasterAway, MasterRefused, decoded, pause, retry
 from tenax.wire.agents import ContainerSpec
 from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path
 
@@ -92,23 +92,23 @@ class _Shipping:
         self._ack = _read_ack(path)
 
     async def run(self) -> str:
-        backoff = Backoff()
+        attempts = retry()
         while batch := _lines(self._path, self._ack.offset):
             try:
                 acked = await self._post(batch)
             except MasterAway as away:
-                await pause(max(away.retry_after, backoff.take()))
+                await pause(attempts.pause(away.retry_after))
                 continue
             except MasterRefused as refused:
                 started = time.monotonic()
-                await pause(backoff.take())
+                await pause(attempts.pause())
                 if not self._patience.spend(time.monotonic() - started, refused.status):
                     return self._lost(refused.message)
                 continue
             if self._advance(batch, acked):
-                backoff.reset()
+                attempts.reset()
                 continue
-            await pause(backoff.take())
+            await pause(attempts.pause())
             if not self._patience.spend(1.0, 200):
                 return self._lost("the master acknowledges nothing")
         return ""

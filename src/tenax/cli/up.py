@@ -13,6 +13,7 @@ import click
 
 from tenax.cli.console import exits, output
 from tenax.cli.console.options import json_option
+from tenax.runtimes import CHOICES, RUNTIMES
 
 if TYPE_CHECKING:
     from tenax.client.agents import Agent
@@ -56,7 +57,7 @@ def state_of(directory: Optional[Path]) -> StateDir:
 @click.option("--agent/--no-agent", default=None, help="Whether an agent runs here, too.")
 @click.option(
     "--runtime",
-    type=click.Choice(["process", "docker", "auto"]),
+    type=click.Choice(CHOICES),
     help="What tasks run in: plain processes (the default), or containers.",
 )
 @click.option(
@@ -113,11 +114,15 @@ def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
     return exits.FAILED if cluster.options.agent and not agents else exits.OK
 
 
+def _shares_account(runtime: str) -> bool:
+    return runtime in RUNTIMES and RUNTIMES[runtime].shares_account
+
+
 def _tell_what_is_next(cluster: Cluster) -> None:
     import getpass
 
     state = cluster.state
-    if cluster.options.agent and cluster.options.runtime == "process":
+    if cluster.options.agent and _shares_account(cluster.options.runtime):
         output.say(
             f"  tasks are processes of {getpass.getuser()}: whoever may submit can do what {getpass.getuser()} can"
         )

@@ -201,15 +201,12 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> N
 
 def storage_directory(storage: JsonObject) -> Optional[Path]:
     """The directory that holds checkpoints, for the kinds of storage that are one; None for object stores."""
-    kind = reading.text(storage, "type")
-    if kind == "directory":
-        named = reading.text(storage, "container_path")
-        return Path(named) if named else None
-    if kind == "shared_fs":
-        base, below = reading.text(storage, "host_path"), reading.text(storage, "storage_path")
-        # An absolute storage_path replaces the base, as joining does.
-        return Path(base) / below if base else None
-    return None
+    # Not at the top: commands that show a checkpoint do not wait for what copies its files.
+    from tenax.storage.registry import kind_of
+
+    kind = kind_of(storage)
+    place = None if kind is None else kind.place(storage)
+    return None if place is None else Path(place[0], *place[1])
 
 
 def get_checkpoint(session: Session, uuid: str) -> Checkpoint:

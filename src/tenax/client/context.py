@@ -15,6 +15,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
+from tenax.storage.port import SHARED_FS_MOUNT
 
 IGNORE_FILE = ".detignore"
 #: Sum of the file sizes; the message that carries them is a third larger.
@@ -37,7 +38,7 @@ NEVER = (
     ".pytest_cache/",
     ".ruff_cache/",
     ".DS_Store",
-    "/determined_shared_fs",
+    SHARED_FS_MOUNT,
 )
 _REGULAR, _DIRECTORY = 48, 53
 _NAMED = 5

@@ -15,6 +15,7 @@ import os
 import threading
 import time
 
+from tenax.backoff import PASSING, Backoff, Retry
 from tenax.client.connection import fast_json
 from tenax.client.connection.http1 import Connection, Response
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain, UserError
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
 #: Seconds that a call goes on trying when the caller names no other patience.
 PATIENCE = 60.0
-#: 4xx answers that pass by themselves.
-_PASSING = (408, 425, 429)
+BACKOFF = Backoff(first=0.05, ceiling=3.0)
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 _KINDS: dict[int, type[UserError]] = {401: NotAuthenticated, 403: Forbidden, 404: NotFound, 409: AlreadyExists}
 
@@ -41,23 +41,13 @@ class MasterAway(TryAgain):
         super().__init__(message, retry_after=retry_after)
 
 
-class Backoff:
-    """Growing pauses with jitter, so that a thousand tasks do not come back in step."""
+def retry() -> Retry:
+    """What a task does about a master that is away: count the failures, wait longer after each."""
+    return Retry(BACKOFF, _chance)
 
-    def __init__(self, first: float = 0.05, most: float = 3.0) -> None:
-        self._first = first
-        self._most = most
-        self._next = first
 
-    def reset(self) -> None:
-        self._next = self._first
-
-    def pause(self, at_least: float = 0.0) -> float:
-        """Seconds to wait now."""
-        base = self._next
-        self._next = min(self._most, base * 2)
-        jitter = 0.5 + os.urandom(1)[0] / 510.0
-        return max(at_least, base * jitter)
+def _chance() -> float:
+    return os.urandom(1)[0] / 256.0
 
 
 class TaskClient:
@@ -107,12 +97,12 @@ class TaskClient:
     ) -> Json:
         """As ``attempt``, again and again while the master is away. Raises MasterAway after ``patience`` seconds."""
         deadline = time.monotonic() + patience
-        backoff = Backoff()
+        attempts = retry()
         while True:
             try:
                 return self.attempt(method, path, query=query, body=body, timeout=timeout)
             except MasterAway as away:
-                pause = backoff.pause(away.retry_after)
+                pause = attempts.pause(away.retry_after)
                 if time.monotonic() + pause > deadline:
                     raise
                 time.sleep(pause)
@@ -141,7 +131,7 @@ class TaskClient:
             except ValueError:
                 raise MasterAway(f"what answers at {self.master_url} is not a master: its answer is not JSON") from None
         text = _message_of(response)
-        if response.status >= 500 or response.status in _PASSING:
+        if response.status >= 500 or response.status in PASSING:
             raise MasterAway(
                 f"the master at {self.master_url} is not ready ({response.status}): {text}",
                 retry_after=_retry_after(response),

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Json
+from tenax.runtimes import AUTO, CHOICES
 
 
 class SlotType(str, Enum):
@@ -28,15 +30,6 @@ class SlotType(str, Enum):
     CPU = "cpu"
     #: No slots: this agent takes only work that asks for none.
     NONE = "none"
-
-
-class RuntimeKind(str, Enum):
-    """What runs containers on this agent."""
-
-    #: Docker where its engine answers, else plain processes.
-    AUTO = "auto"
-    PROCESS = "process"
-    DOCKER = "docker"
 
 
 class AgentTlsSettings(Settings):
@@ -64,7 +57,8 @@ class AgentSettings(Settings):
     visible_gpus: tuple[str, ...] = ()
     #: One directory per container of the process runtime, spools, the credential.
     dir: Path = Field(default_factory=lambda: state_directory("agent"))
-    runtime: RuntimeKind = RuntimeKind.AUTO
+    #: ``auto``: a container engine where one answers, else plain processes.
+    runtime: str = AUTO
     #: Socket of the Docker Engine API (podman serves the same); None: ``DOCKER_HOST`` or the usual places.
     docker_host: str | None = None
     #: Network of docker containers: ``bridge``, ``host``; ``auto``: ``bridge`` unless the master is on this machine's
@@ -92,6 +86,13 @@ class AgentSettings(Settings):
         if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
             return value
         raise ValueError("write 'auto' or how many slots to offer: 0, 1, 2, ...")
+
+    @field_validator("runtime")
+    @classmethod
+    def _is_there(cls, value: str) -> str:
+        if value not in CHOICES:
+            raise ValueError(f"there is no runtime {value!r}: use {' or '.join(CHOICES)}")
+        return value
 
     @field_validator("visible_gpus", "labels", mode="before")
     @classmethod
@@ -128,3 +129,9 @@ def load_agent_settings(
         environ=os.environ if environ is None else environ,
         flags=flags or {},
     )
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is this machine's own, reached from nowhere else."""
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")

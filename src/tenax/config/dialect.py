@@ -11,8 +11,9 @@ import re
 from tenax.config.problems import Report
 from tenax.config.schema.lengths import unit_and_count
 from tenax.jsonvalue import JsonObject
+from tenax.search.methods.registry import names_of
 
-_ASHA = ("async_halving", "adaptive_asha")
+_WITH_RUNGS = names_of(lambda method: method.has_rungs)
 _AT = ("searcher",)
 _TRIAL_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
@@ -37,7 +38,7 @@ def _searcher(searcher: JsonObject, report: Report) -> JsonObject:
     if length is None or not isinstance(name, str):
         return searcher
     unit, count = length
-    if name not in _ASHA:
+    if name not in _WITH_RUNGS:
         message = "ends no trial any more, the training script does: it is passed on for scripts that read it"
         report.note((*_AT, "max_length"), message)
         return searcher

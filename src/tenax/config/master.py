@@ -20,18 +20,11 @@ from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Json, JsonObject
+from tenax.scheduler.plan import POLICIES, USUAL
+from tenax.scheduler.snapshot import Fitting
 
 MIB = 1 << 20
 GIB = 1 << 30
-
-
-class FittingPolicy(str, Enum):
-    """Which of the agents that could take a container gets it."""
-
-    #: The one left with the fewest free slots: keeps whole machines free for big jobs.
-    BEST = "best"
-    #: The one left with the most free slots: spreads load.
-    WORST = "worst"
 
 
 class Role(str, Enum):
@@ -54,14 +47,22 @@ class DatabaseSettings(Settings):
 class SchedulerSettings(Settings):
     """How a pool orders and places its queue."""
 
-    type: Literal["priority"] = "priority"
+    #: The rule by which requests compete.
+    type: str = USUAL
     #: Whether a more urgent job may take slots from less urgent ones.
     preemption: bool = False
     #: 1 (most urgent) to 99, for jobs that name none.
     default_priority: int = Field(default=42, ge=1, le=99)
-    fitting_policy: FittingPolicy = FittingPolicy.BEST
+    fitting_policy: Fitting = Fitting.BEST
     #: Whether a distributed trial may have members of unequal size, such as 5 + 3 slots.
     allow_heterogeneous_fits: bool = True
+
+    @field_validator("type")
+    @classmethod
+    def _is_there(cls, name: str) -> str:
+        if name not in POLICIES:
+            raise ValueError(f"there is no scheduler {name!r}: use {' or '.join(POLICIES)}")
+        return name
 
 
 class PoolSettings(Settings):

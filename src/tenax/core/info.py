@@ -10,6 +10,7 @@ import os
 
 from tenax.client.connection import fast_json
 from tenax.errors import NotNow
+from tenax.wire.task_names import RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-#: Where the files are when ``DET_RUN_DIR`` does not say otherwise.
-DEFAULT_RUN_DIR = "/run/determined"
 #: Without all of these a process is not on a cluster.
 REQUIRED = (
     "DET_MASTER",
@@ -147,7 +146,7 @@ _info: Optional[ClusterInfo] = None
 
 def run_dir() -> str:
     """The directory that the agent made for this container."""
-    return os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
+    return os.environ.get("DET_RUN_DIR") or RUN_DIRECTORY
 
 
 def read_cluster_info(directory: str) -> Optional[ClusterInfo]:

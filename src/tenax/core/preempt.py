@@ -16,7 +16,7 @@ import os
 import threading
 from time import monotonic
 
-from tenax.client.task import Backoff, MasterAway, TaskClient
+from tenax.client.task import MasterAway, TaskClient, retry
 from tenax.core.modes import PreemptMode
 from tenax.core.spool import Spool
 from tenax.errors import NotNow, TenaxError
@@ -78,7 +78,7 @@ class PreemptionWatcher:
     def _run(self) -> None:
         self._wake.wait(_QUIET_START)
         self._wake.clear()
-        backoff = Backoff()
+        attempts = retry()
         seconds = 0
         while not self._closing:
             began = monotonic()
@@ -88,13 +88,13 @@ class PreemptionWatcher:
                 )
             except MasterAway as away:
                 self._answered.set()  # nobody waits for a master that is away
-                self._pause(backoff.pause(away.retry_after))
+                self._pause(attempts.pause(away.retry_after))
                 continue
             except TenaxError:
                 # The allocation or its token is no longer known: nobody will signal. Ask again, seldom.
                 self._pause(LONG_POLL / 2)
                 continue
-            backoff.reset()
+            attempts.reset()
             if isinstance(answer, dict) and answer.get("preempt") is True:
                 self._signalled = True
                 self._answered.set()

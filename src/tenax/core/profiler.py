@@ -15,7 +15,7 @@ from tenax.client.connection import fast_json
 from tenax.core.machine import Counters, Gpus, between, disk_use, read_file
 from tenax.core.spool import say
 from tenax.errors import InvalidInput, NotNow, TenaxError
-from tenax.storage.config import SHARED_FS_MOUNT
+from tenax.storage.port import SHARED_FS_MOUNT
 from tenax.wire.spool_names import METRICS
 
 TYPE_CHECKING = False

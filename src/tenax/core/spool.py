@@ -24,7 +24,7 @@ import sys
 import threading
 from time import monotonic
 
-from tenax.client.task import Backoff, MasterAway, TaskClient
+from tenax.client.task import MasterAway, TaskClient, retry
 from tenax.core.spoolfile import Batch, SpoolFile
 from tenax.errors import NotNow, TenaxError, UserError
 
@@ -185,7 +185,7 @@ class Spool:
 
     def _ship(self) -> None:
         """Send, take the answer in, again; pause while the master is away."""
-        backoff = Backoff()
+        attempts = retry()
         after = monotonic() + GROUP_SECONDS
         while True:
             batch = self._next_batch(after)
@@ -195,16 +195,16 @@ class Spool:
                 moved = self._take_in(batch, self._send(batch))
             except MasterAway as away:
                 self._note_failure()
-                self._pause(backoff.pause(away.retry_after))
+                self._pause(attempts.pause(away.retry_after))
                 continue
             except TenaxError as error:
                 self._give_up(error)
                 return
             if moved:
-                backoff.reset()
+                attempts.reset()
                 after = monotonic() + GROUP_SECONDS
             else:
-                self._pause(backoff.pause())
+                self._pause(attempts.pause())
 
     def _next_batch(self, not_before: float) -> Optional[Batch]:
         """Wait for lines, and for company to the first; None: closing."""

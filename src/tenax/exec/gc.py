@@ -12,10 +12,10 @@ import sys
 
 from tenax.client.connection import fast_json
 from tenax.client.task import TaskClient
-from tenax.core.info import DEFAULT_RUN_DIR
 from tenax.errors import InvalidInput, TenaxError
 from tenax.storage.config import from_config
 from tenax.storage.port import EVERYTHING, CheckpointMissing
+from tenax.wire.task_names import REMOVALS_FILE, RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ _PATIENCE = 600.0
 
 
 def main() -> int:
-    run_dir = os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
+    run_dir = os.environ.get("DET_RUN_DIR") or RUN_DIRECTORY
     try:
-        with open(os.path.join(run_dir, "removals.json"), encoding="utf-8") as file:
+        with open(os.path.join(run_dir, REMOVALS_FILE), encoding="utf-8") as file:
             document = fast_json.loads(file.read())
         if not isinstance(document, dict):
-            raise InvalidInput("removals.json is no object")
+            raise InvalidInput(f"{REMOVALS_FILE} is no object")
         client = TaskClient(
             os.environ["DET_MASTER"],
             os.environ["DET_SESSION_TOKEN"],
@@ -59,7 +59,7 @@ def carry_out(document: JsonObject, tell: Tell) -> int:
     """Delete what ``document`` names; the exit code. Raises InvalidInput, UserError (the master does not take it)."""
     place, wanted = document.get("storage"), document.get("removals")
     if not isinstance(place, dict) or not isinstance(wanted, list):
-        raise InvalidInput("removals.json must hold storage and removals")
+        raise InvalidInput(f"{REMOVALS_FILE} must hold storage and removals")
     storage = from_config(place)
     # First: when the last checkpoint is told of, the experiment that they belong to may be forgotten.
     failures = _remove_tensorboards(storage, document.get("tensorboards"))

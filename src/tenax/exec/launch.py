@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from tenax.errors import InvalidInput
+from tenax.wire.task_names import CLUSTER_HOOK, DETERMINED_VERSION, OWN_HOOK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from tenax.jsonvalue import Json
 
+#: Tells the second pass of a first program that the hooks have run.
+AFTER_HOOKS = "--after-hooks"
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _./:,@%+=-")
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.")
 #: Launchers of Determined's package that take sshd on every member for granted.
@@ -37,8 +40,8 @@ def argv_of(entrypoint: Json, path: str) -> list[str]:
     if names_a_class(text):
         raise InvalidInput(
             f"entrypoint {text!r} names a Trial class, which needs the training library of the package 'determined': "
-            "install determined==0.38.1 in the task's environment, where it works unchanged, or write a script that "
-            "uses tenax.core, and give its command (for example `python3 train.py`)"
+            f"install determined=={DETERMINED_VERSION} in the task's environment, where it works unchanged, or write a "
+            "script that uses tenax.core, and give its command (for example `python3 train.py`)"
         )
     words = text.split()
     if _PLAIN.issuperset(text) and "=" not in words[0] and find_program(words[0], path):
@@ -140,7 +143,7 @@ def replace_process(argv: list[str], env: Mapping[str, str]) -> NoReturn:
 
 def hooks(run_dir: str) -> list[str]:
     """The startup hooks that there are: the cluster's, placed by the agent, and the one that came with the code."""
-    candidates = (os.path.join(run_dir, "dynamic-tcd-startup-hook.sh"), os.path.abspath("startup-hook.sh"))
+    candidates = (os.path.join(run_dir, CLUSTER_HOOK), os.path.abspath(OWN_HOOK))
     return [path for path in candidates if os.path.isfile(path)]
 
 

@@ -10,7 +10,8 @@ import os
 import sys
 
 from tenax.client.connection import fast_json
-from tenax.core.info import DEFAULT_RUN_DIR
+from tenax.storage.port import SHARED_FS_MOUNT
+from tenax.wire.task_names import HOST_PATHS, OWN_HOOK, READ_ONLY_PATHS, RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 
     from tenax.jsonvalue import Json
 
-#: Where Determined's own library keeps what goes into a ``shared_fs``.
-SHARED_FS = "/determined_shared_fs"
 _PACKAGE = os.path.join("determined", "__init__.py")
-_HOOK = "startup-hook.sh"
 #: A script that is longer was not written by hand.
 _LONGEST_SCRIPT = 256 * 1024
 _QUOTES = "'\"();&"
@@ -29,13 +27,13 @@ _QUOTES = "'\"();&"
 
 def host_paths(env: Mapping[str, str]) -> dict[str, str]:
     """Path as the experiment has it -> path on this machine, for everything that it mounts."""
-    told = fast_json.loads(env.get("DET_HOST_PATHS") or "{}")
+    told = fast_json.loads(env.get(HOST_PATHS) or "{}")
     return {path: str(source) for path, source in told.items()} if isinstance(told, dict) else {}
 
 
 def read_only_paths(env: Mapping[str, str]) -> list[str]:
     """Those of them that are not to be written."""
-    guarded = fast_json.loads(env.get("DET_READ_ONLY_PATHS") or "[]")
+    guarded = fast_json.loads(env.get(READ_ONLY_PATHS) or "[]")
     return [str(path) for path in guarded] if isinstance(guarded, list) else []
 
 
@@ -48,7 +46,7 @@ def misplaced(env: Mapping[str, str]) -> list[str]:
     return sorted(
         path
         for path, source in host_paths(env).items()
-        if path != SHARED_FS
+        if path != SHARED_FS_MOUNT
         and os.path.exists(source)
         and (path in guarded or os.path.realpath(path) != os.path.realpath(source))
     )
@@ -57,7 +55,7 @@ def misplaced(env: Mapping[str, str]) -> list[str]:
 def fixed_paths(entrypoint: Json) -> list[str]:
     """Those of the fixed paths that command line, startup hook or a script that it names speak of."""
     texts = list(_texts(entrypoint))
-    return [path for path in (DEFAULT_RUN_DIR, SHARED_FS) if any(path in text for text in texts)]
+    return [path for path in (RUN_DIRECTORY, SHARED_FS_MOUNT) if any(path in text for text in texts)]
 
 
 def has_package(env: Mapping[str, str], entrypoint: Json) -> bool:
@@ -79,7 +77,7 @@ def _texts(entrypoint: Json) -> Iterable[str]:
     """The command line, the startup hook, and each script of the task's own code that the command line names."""
     line = _command_line(entrypoint)
     yield line
-    names = [_HOOK]
+    names = [OWN_HOOK]
     for word in line.split():
         name = word.strip(_QUOTES)
         names += [name, name.replace(".", os.sep) + ".py"]

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 
 from tenax.client.connection import fast_json
-from tenax.core.info import DEFAULT_RUN_DIR, REQUIRED, cluster_from_environment
+from tenax.core.info import REQUIRED, cluster_from_environment
 from tenax.errors import InvalidInput
+from tenax.wire.task_names import RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Trial:
                 f"the environment lacks {', '.join(missing)}: this program is started by an agent, inside a trial"
             )
         self.env = env
-        self.run_dir = env.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
+        self.run_dir = env.get("DET_RUN_DIR") or RUN_DIRECTORY
         self.config = _parsed(env, "DET_EXPERIMENT_CONFIG", dict)
         self.slot_ids = _parsed(env, "DET_SLOT_IDS", list)
 
@@ -96,7 +97,12 @@ def meet(trial: Trial) -> list[str]:
 def needs_standard_library_only(trial: Trial) -> bool:
     """Whether trying the checkpoint storage imports no other package."""
     section = trial.config.get("checkpoint_storage")
-    return not isinstance(section, dict) or section.get("type") in ("shared_fs", "directory")
+    if not isinstance(section, dict):
+        return True
+    from tenax.storage.registry import kind_of
+
+    kind = kind_of(section)
+    return kind is not None and kind.standard_library_only
 
 
 def validate_storage(trial: Trial) -> None:

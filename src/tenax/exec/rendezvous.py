@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from tenax.client.task import Backoff, MasterAway, TaskClient
+from tenax.client.task import MasterAway, TaskClient, retry
 from tenax.errors import TenaxError
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def rendezvous(env: Mapping[str, str], seconds: float) -> Met:
     member = env.get("DET_RESOURCES_ID") or env.get("DET_CONTAINER_ID", "")
     path = f"/api/v1/allocations/{env['DET_ALLOCATION_ID']}/resources/{member}/rendezvous"
     deadline = time.monotonic() + seconds
-    backoff = Backoff()
+    attempts = retry()
     try:
         while True:
             left = max(0.0, deadline - time.monotonic())
@@ -54,7 +54,7 @@ def rendezvous(env: Mapping[str, str], seconds: float) -> Met:
                 query = {"timeout_seconds": f"{left:.0f}"}
                 return _read(client.attempt("GET", path, query=query, timeout=left + _GRACE))
             except MasterAway as away:
-                pause = backoff.pause(away.retry_after)
+                pause = attempts.pause(away.retry_after)
                 if time.monotonic() + pause > deadline:
                     raise RendezvousFailed(
                         f"the containers of this task did not meet within {seconds:.0f} s: {away}"

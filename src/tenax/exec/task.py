@@ -13,22 +13,16 @@ import os
 import sys
 
 from tenax.client.connection import fast_json
-from tenax.core.info import DEFAULT_RUN_DIR, REQUIRED
+from tenax.core.info import REQUIRED
 from tenax.errors import InvalidInput, TenaxError
 from tenax.exec import launch, needs, prepare, view
+from tenax.wire.task_names import ENTRYPOINT, PYTHON, RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tenax.jsonvalue import Json
-
-#: The command line as JSON, from the master; the program does not see it.
-ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
-#: As the first word: the interpreter of the place where this runs.
-PYTHON = "{python}"
-#: Tells the second pass of this program that the hooks have run.
-_AFTER_HOOKS = "--after-hooks"
 
 
 def main() -> int:
@@ -37,14 +31,14 @@ def main() -> int:
         if missing:
             raise InvalidInput(f"the environment lacks {', '.join(missing)}: this program is started by an agent")
         launch.settle_account(os.environ)
-        run_dir = os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
+        run_dir = os.environ.get("DET_RUN_DIR") or RUN_DIRECTORY
         words = words_of(os.environ[ENTRYPOINT])
-        if _AFTER_HOOKS not in sys.argv:
+        if launch.AFTER_HOOKS not in sys.argv:
             prepare.write_cluster(os.environ, run_dir)
             view.give_if_needed(os.environ, run_dir, words)
             hooks = launch.hooks(run_dir)
             if hooks:
-                again = [sys.executable, "-m", "tenax.exec.task", _AFTER_HOOKS]
+                again = [sys.executable, "-m", "tenax.exec.task", launch.AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
         else:
             # The hooks may have installed what needs one, or chosen another environment.

@@ -17,9 +17,6 @@ import sys
 from tenax.errors import TenaxError
 from tenax.exec import launch, needs, prepare, view
 
-#: Tells the second pass of this program that the hooks have run.
-_AFTER_HOOKS = "--after-hooks"
-
 
 def main() -> int:
     try:
@@ -29,12 +26,12 @@ def main() -> int:
         if sys.flags.no_site and not prepare.needs_standard_library_only(trial):
             # Forked from a program of the agent's: site packages are not there.
             launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
-        if _AFTER_HOOKS not in sys.argv:
+        if launch.AFTER_HOOKS not in sys.argv:
             prepare.write_info(trial)
             view.give_if_needed(os.environ, trial.run_dir, entrypoint)
             hooks = launch.hooks(trial.run_dir)
             if hooks:
-                again = [sys.executable, "-m", "tenax.exec.trial", _AFTER_HOOKS]
+                again = [sys.executable, "-m", "tenax.exec.trial", launch.AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
         else:
             # The hooks may have installed what needs one, or chosen another environment.

@@ -22,9 +22,9 @@ from __future__ import annotations
 import os
 import sys
 
-from tenax.core.info import DEFAULT_RUN_DIR
 from tenax.errors import TenaxError
 from tenax.exec import needs
+from tenax.wire.task_names import RUN_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
         return
     if env.get(SWITCH) in _ASKED or needs.has_package(env, entrypoint):
         _keep_code(run_dir)
-    if run_dir == DEFAULT_RUN_DIR or not sys.platform.startswith("linux"):
+    if run_dir == RUN_DIRECTORY or not sys.platform.startswith("linux"):
         return
     try:
         _enter(env, run_dir)
     except OSError as error:
         why = (
-            f"the installed package 'determined' reads {DEFAULT_RUN_DIR}, which takes a private view of the file "
+            f"the installed package 'determined' reads {RUN_DIRECTORY}, which takes a private view of the file "
             f"system; {_forbidden(error)}, or uninstall it"
         )
         if env.get(SWITCH) in _ASKED:
@@ -81,8 +81,8 @@ def give_late(env: MutableMapping[str, str]) -> None:
     """Give this process, which is the user's program already, what it was not seen to need. Raises NoPrivateView."""
     if env.get(SWITCH, "") in _NONE:
         raise NoPrivateView(f"{SWITCH} is {env[SWITCH]}: leave it out for a private view of the file system")
-    run_dir = env.get("DET_RUN_DIR") or DEFAULT_RUN_DIR
-    if run_dir == DEFAULT_RUN_DIR or not sys.platform.startswith("linux"):
+    run_dir = env.get("DET_RUN_DIR") or RUN_DIRECTORY
+    if run_dir == RUN_DIRECTORY or not sys.platform.startswith("linux"):
         raise NoPrivateView("there is no private view of the file system here")
     if len(os.listdir("/proc/self/task")) > 1:
         # Only the thread that asks would move.
@@ -102,14 +102,14 @@ def is_needed(env: Mapping[str, str], entrypoint: Json) -> bool:
         return False
     if asked in _ASKED or needs.has_package(env, entrypoint):
         return True
-    if (env.get("DET_RUN_DIR") or DEFAULT_RUN_DIR) == DEFAULT_RUN_DIR:
+    if (env.get("DET_RUN_DIR") or RUN_DIRECTORY) == RUN_DIRECTORY:
         return False  # in a container of an image all is where it belongs
     return bool(needs.misplaced(env) or needs.fixed_paths(entrypoint))
 
 
 def targets(env: Mapping[str, str], run_dir: str) -> dict[str, str]:
     """Path in the view -> path on this machine; what is not on this machine is left out."""
-    mounts = {**needs.host_paths(env), DEFAULT_RUN_DIR: run_dir}
+    mounts = {**needs.host_paths(env), RUN_DIRECTORY: run_dir}
     return {path: source for path, source in mounts.items() if os.path.exists(source)}
 
 

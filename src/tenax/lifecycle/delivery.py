@@ -15,10 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 60.0
-#: Refusals that pass.
-_PASSING = (408, 425, 429)
+from tenax.backoff import PASSING, Backoff
+
+BACKOFF = Backoff(first=1.0, ceiling=60.0)
 
 
 class DeliveryState(str, Enum):
@@ -54,7 +53,7 @@ def decide(outcome: Outcome, attempts: int, age_s: float, give_up_after_s: float
     status = outcome.status
     if status is not None and 200 <= status < 300:
         return Verdict(DeliveryState.DELIVERED, words=outcome.words)
-    if outcome.final or (status is not None and 300 <= status < 500 and status not in _PASSING):
+    if outcome.final or (status is not None and 300 <= status < 500 and status not in PASSING):
         return Verdict(DeliveryState.FAILED, words=outcome.words)
     if age_s >= give_up_after_s:
         return _given_up(attempts, outcome.words)
@@ -73,7 +72,7 @@ def before(attempts: int, age_s: float, give_up_after_s: float) -> Verdict | Non
 
 def pause(attempts: int) -> float:
     """Seconds between the attempt number ``attempts`` (from 1) and the next."""
-    return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempts - 1, 30))
+    return BACKOFF.after(attempts)
 
 
 def _given_up(attempts: int, words: str) -> Verdict:

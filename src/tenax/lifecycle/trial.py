@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from tenax.backoff import Backoff
 from tenax.lifecycle.allocation import Preemption
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.experiment import ExperimentState
@@ -36,6 +37,9 @@ class Wish(str, Enum):
     CANCEL = "CANCEL"
     KILL = "KILL"
 
+
+#: Between attempts that the platform ends before they run.
+_SETBACKS = Backoff(first=0.5, ceiling=60.0)
 
 WISH_ORDER = {wish: place for place, wish in enumerate(Wish)}
 
@@ -106,7 +110,7 @@ class Verdict:
     @property
     def hold_s(self) -> float:
         """Seconds before the next attempt: none after the first setback, then doubled each time, up to a minute."""
-        return 0.0 if self.setbacks < 2 else min(60.0, 0.5 * 2.0 ** min(self.setbacks - 2, 10))
+        return _SETBACKS.after(self.setbacks - 1)
 
 
 def decide_exit(attempt: Attempt) -> Verdict:

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tenax.runtime.directory import Home, write_private
-from tenax.runtime.environment import RUN_DIRECTORY
 from tenax.runtime.port import StartFailed
 from tenax.wire.agents import File
+from tenax.wire.task_names import RUN_DIRECTORY
 
 _FOLDERS = ("spool", "workdir", "tmp", "info", "pythonuserbase")
 

@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 import structlog
 
+from tenax.config.agent import AgentSettings, is_loopback
 from tenax.jsonvalue import JsonObject
 from tenax.runtime import contents, docker_config, library
 from tenax.runtime.directory import VERSION, Card, Home, Homes, Stopping
@@ -35,13 +36,14 @@ from tenax.runtime.docker_config import (
     outside_archive,
     workdir_of,
 )
+from tenax.runtime.docker_credentials import auth_header
 from tenax.runtime.docker_output import Tails
 from tenax.runtime.endings import SWITCHED_OFF
-from tenax.runtime.engine import Engine, EngineRefused
+from tenax.runtime.engine import Engine, EngineRefused, usual_sockets
 from tenax.runtime.port import Found, Placement, RuntimeAway, StartFailed, Stream
 from tenax.runtime.processes import boot_id
-from tenax.runtime.registry import auth_header
 from tenax.runtime.wakes import News
+from tenax.runtimes import DOCKER
 from tenax.wire.agents import ContainerSpec, Exit
 
 log = structlog.get_logger("tenax.runtime")
@@ -53,12 +55,12 @@ _SWITCHED_OFF = "switched-off"
 class DockerRuntime:
     """See `tenax.runtime.port.Runtime`; made by `open_docker`."""
 
-    name = "docker"
+    name = DOCKER.name
 
     def __init__(self, directory: Path, engine: Engine, around: Surroundings) -> None:
         self._engine = engine
         self._around = around
-        self._homes = Homes(directory / "docker")
+        self._homes = Homes(directory / DOCKER.folder)
         self._news = News()
         self._tails = Tails(engine, self._news.wake)
         self._listening: asyncio.Task[None] | None = None
@@ -305,6 +307,27 @@ class DockerRuntime:
             await self._engine.post(f"/containers/{made['Id']}/wait")
         finally:
             await self._engine.delete(f"/containers/{made['Id']}", force="1", v="1")
+
+
+async def open_runtime(settings: AgentSettings) -> DockerRuntime:
+    """By the first engine that answers. Raises RuntimeAway."""
+    hosts = [settings.docker_host] if settings.docker_host else usual_sockets()
+    for host in hosts:
+        try:
+            runtime = await open_docker(settings.dir, host, _network(settings))
+        except RuntimeAway as away:
+            log.info("no container engine", host=host, reason=away.message)
+            continue
+        log.info("container engine", host=host)
+        return runtime
+    raise RuntimeAway(f"no container engine answers ({', '.join(hosts) or 'none of the usual places has a socket'})")
+
+
+def _network(settings: AgentSettings) -> str:
+    """A container with a network of its own does not reach a master on this machine's loopback."""
+    if settings.docker_network != "auto":
+        return settings.docker_network
+    return "host" if is_loopback(settings.task_master_url or settings.master_url) else "bridge"
 
 
 async def open_docker(directory: Path, host: str, network: str) -> DockerRuntime:

@@ -14,10 +14,9 @@ from pathlib import Path, PurePosixPath
 
 from tenax.jsonvalue import Json, JsonObject
 from tenax.runtime.directory import Home
-from tenax.runtime.environment import RUN_DIRECTORY
-from tenax.runtime.planning import PYTHON
 from tenax.runtime.port import Placement
 from tenax.wire.agents import ContainerSpec, Mount
+from tenax.wire.task_names import PYTHON, RUN_DIRECTORY
 
 LABEL = "tenax.container"
 LABEL_CLUSTER = "tenax.cluster"

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from tenax.runtime.port import Placement
 from tenax.wire.agents import ContainerSpec
+from tenax.wire.task_names import RUN_DIRECTORY
 
-#: The run directory's name in a container of an image.
-RUN_DIRECTORY = "/run/determined"
 #: Names taken over from the agent: where programs, drivers and caches of this machine are, and how to reach out of it.
 _KEPT = frozenset(
     (

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import tenax
 from tenax.runtime.directory import Home
+from tenax.runtimes import RUNTIMES
 
-#: Where each runtime keeps its containers, in an agent's directory.
-CONTAINERS = ("containers", "docker")
 #: Folders of the package that nothing imports which runs from there (``runtime``: the forkserver does).
 SERVERS = frozenset({"master", "agent", "local", "provision", "placement", "scheduler", "lifecycle"})
 #: Of those folders what the SDK imports all the same, which tasks have.
@@ -51,8 +50,8 @@ def install(root: Path) -> Path:
 def prune(agent_directory: Path, current: Path) -> None:
     """Delete the folders beside ``current`` that no container of this agent runs from."""
     used = {current.name}
-    for kind in CONTAINERS:
-        for path in (agent_directory / kind).glob("*/container.json"):
+    for kind in RUNTIMES.values():
+        for path in (agent_directory / kind.folder).glob("*/container.json"):
             card = Home(path.parent).card()
             if card is None or not card.library:
                 return  # of an older agent, which did not say

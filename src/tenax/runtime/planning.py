@@ -19,8 +19,8 @@ from tenax.runtime.interpreters import Interpreter
 from tenax.runtime.port import Placement, StartFailed
 from tenax.runtime.processes import boot_id
 from tenax.wire.agents import ContainerSpec
+from tenax.wire.task_names import HOST_PATHS, PYTHON, READ_ONLY_PATHS
 
-PYTHON = "{python}"
 #: Unix sockets take 107 bytes of path; what Python's multiprocessing appends to TMPDIR is 32 long.
 LONGEST_TMPDIR = 70
 
@@ -88,11 +88,11 @@ def plan(
     )
     outside = {mount.container_path: mount.host_path for mount in spec.mounts if _is_elsewhere(mount.container_path)}
     if outside:
-        environment.setdefault("DET_HOST_PATHS", json.dumps(outside))
+        environment.setdefault(HOST_PATHS, json.dumps(outside))
         guarded = [mount.container_path for mount in spec.mounts if mount.read_only and mount.container_path in outside]
         if guarded:
             # Kept where the task has a view of its own, in which these are mounts.
-            environment.setdefault("DET_READ_ONLY_PATHS", json.dumps(guarded))
+            environment.setdefault(READ_ONLY_PATHS, json.dumps(guarded))
     if who is not None:
         environment.update(_account(who.uid, home.workdir))
     argv = [str(interpreter.path) if word == PYTHON and not n else word for n, word in enumerate(spec.argv)]

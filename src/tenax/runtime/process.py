@@ -17,6 +17,8 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from tenax.backoff import Backoff, Retry
+from tenax.config.agent import AgentSettings
 from tenax.runtime import contents, library, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, Stopping, write_private
 from tenax.runtime.endings import told
@@ -27,7 +29,12 @@ from tenax.runtime.planning import Machine, User
 from tenax.runtime.port import Found, Placement, StartFailed, Stream
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
 from tenax.runtime.wakes import Wakes
+from tenax.runtimes import PROCESS
 from tenax.wire.agents import ContainerSpec, Exit
+
+#: Between two looks whether its supervisor, or all that belonged to it, is gone.
+_UNTIL_GONE = Backoff(first=0.001, ceiling=0.5)
+_UNTIL_SWEPT = Backoff(first=0.01, ceiling=1.0)
 
 #: Of the library that tasks get: programs that become the user's program, and what they import on the way. What is not
 #: loaded by then may be out of reach of the task's user.
@@ -37,15 +44,21 @@ FIRST_PROGRAMS = (
 )
 
 
+async def open_runtime(settings: AgentSettings) -> ProcessRuntime:
+    """Every machine has it."""
+    python = str(settings.python) if settings.python is not None else Machine().python
+    return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())))
+
+
 class ProcessRuntime:
     """See `tenax.runtime.port.Runtime`. ``directory``: the agent's own, which no other agent uses at the same time."""
 
-    name = "process"
+    name = PROCESS.name
 
     def __init__(self, directory: Path, machine: Machine | None = None) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
-        self._homes = Homes(directory / "containers")
+        self._homes = Homes(directory / PROCESS.folder)
         self._library = library.install(directory / "lib")
         library.prune(directory, self._library)
         self._forkserver = Forkserver(self._library, FIRST_PROGRAMS)
@@ -138,11 +151,10 @@ class ProcessRuntime:
     async def remove(self, container_id: str) -> None:
         home = self._homes.home(container_id)
         card = home.card()
-        pause = 0.001
+        retry = Retry(_UNTIL_GONE)
         while is_locked(home):
             await self.signal(container_id, signal.SIGKILL)
-            await asyncio.sleep(pause)
-            pause = min(0.5, pause * 2)
+            await asyncio.sleep(retry.pause())
         if home.started and home.exit() is None:
             await self._sweep(container_id, card.cgroup if card is not None else "")
         if card is not None:
@@ -242,10 +254,11 @@ class ProcessRuntime:
 
     async def _sweep(self, container_id: str, cgroup: str) -> None:
         """Until nothing that belongs to it runs."""
-        pause = 0.01
-        while not await asyncio.to_thread(kill_belonging, container_id, cgroup):
-            await asyncio.sleep(pause)
-            pause = min(1.0, pause * 2)
+        retry = Retry(_UNTIL_SWEPT)
+        while True:
+            if await asyncio.to_thread(kill_belonging, container_id, cgroup):
+                return
+            await asyncio.sleep(retry.pause())
 
 
 def _found(

@@ -32,6 +32,7 @@ import os
 import select
 import time
 
+from tenax.backoff import Backoff
 from tenax.runtime.main_process import Main, Plan
 from tenax.runtime.procfs import oom_kills, prctl, put, quietly, start_ticks
 
@@ -51,6 +52,8 @@ EXIT_BYTES = 1024
 PASSED_ON = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR2)
 PR_SET_CHILD_SUBREAPER = 36
 F_SETPIPE_SZ = 1031
+#: Between two rounds of killing what is left of a container.
+_KILLING = Backoff(first=0.005, ceiling=1.0, factor=1.5)
 
 
 class Segments:
@@ -210,15 +213,15 @@ class Supervisor:
 
     def _watch(self) -> None:
         """Until the main process has ended and no descendant is left."""
-        pause = 0.005
+        kills = 0
         while True:
             killing = self.killed or self.main.status is not None
-            self._wait(pause if killing else None)
+            self._wait(_KILLING.after(kills + 1) if killing else None)
             if self.main.reap():
                 return
             if self.killed or self.main.status is not None:
                 self.main.kill_all()
-                pause = min(1.0, pause * 1.5)
+                kills += 1
 
     def _wait(self, pause: float | None) -> None:
         if self.wake.due is not None:

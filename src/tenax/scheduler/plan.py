@@ -1,6 +1,6 @@
 """The scheduler's one question: given a pool, what starts, what leaves, and why does the rest wait.
 
-A policy is one file and one line in the table here.
+The table here is the one place where a policy is added: it is one file, a class that says what it can, and one line.
 """
 
 from __future__ import annotations
@@ -9,16 +9,22 @@ from collections.abc import Mapping
 
 from tenax.scheduler.policy import Policy
 from tenax.scheduler.priority import Priority
-from tenax.scheduler.snapshot import Plan, PolicyName, Request, Snapshot
+from tenax.scheduler.snapshot import Plan, Request, Snapshot
 
-POLICIES: Mapping[PolicyName, Policy] = {PolicyName.PRIORITY: Priority()}
+#: By the name that the settings of a pool give them, the usual one first.
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (Priority(),)}
+USUAL = next(iter(POLICIES))
 
 
 def plan(snapshot: Snapshot) -> Plan:
     """What to do with this pool now. Deterministic; the same snapshot gives the same plan."""
-    return POLICIES[snapshot.rules.policy].plan(snapshot)
+    return _policy(snapshot).plan(snapshot)
 
 
 def queue(snapshot: Snapshot) -> tuple[Request, ...]:
     """All requests of the pool, in the order in which they come to their turn."""
-    return POLICIES[snapshot.rules.policy].order(snapshot)
+    return _policy(snapshot).order(snapshot)
+
+
+def _policy(snapshot: Snapshot) -> Policy:
+    return POLICIES[snapshot.rules.policy or USUAL]

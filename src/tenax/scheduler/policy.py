@@ -9,7 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from tenax.ids import JobId
 from tenax.scheduler.snapshot import Plan, Request, Snapshot
@@ -17,6 +17,11 @@ from tenax.scheduler.snapshot import Plan, Request, Snapshot
 
 class Policy(Protocol):
     """One way to share a pool."""
+
+    #: As the settings of a pool spell it.
+    name: ClassVar[str]
+    #: Whether the priority of a job counts: its pools have a usual one, and may take slots from less urgent jobs.
+    has_priorities: ClassVar[bool]
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """What to place, whom to ask to leave, and why the rest waits."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import ClassVar
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons, victims
@@ -24,7 +25,10 @@ from tenax.scheduler.snapshot import Member, Phase, Plan, Request, Snapshot
 
 
 class Priority:
-    """The policy of pools whose scheduler is ``priority``."""
+    """More urgent requests first."""
+
+    name: ClassVar[str] = "priority"
+    has_priorities: ClassVar[bool] = True
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """One pass over the pool."""

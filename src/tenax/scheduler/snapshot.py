@@ -97,23 +97,18 @@ class Request:
 class Fitting(str, Enum):
     """Which of the agents that fit is taken."""
 
-    #: The one left with the least.
+    #: The one left with the fewest free slots: keeps whole machines free for big jobs.
     BEST = "best"
-    #: The emptiest one.
+    #: The one left with the most free slots: spreads load.
     WORST = "worst"
-
-
-class PolicyName(str, Enum):
-    """The rule by which requests compete."""
-
-    PRIORITY = "priority"
 
 
 @dataclass(frozen=True, slots=True)
 class PoolRules:
     """How one pool is scheduled."""
 
-    policy: PolicyName = PolicyName.PRIORITY
+    #: The name of the rule by which requests compete; empty: the usual one.
+    policy: str = ""
     #: Whether running requests may be asked to leave for more urgent ones.
     preemption: bool = False
     fitting: Fitting = Fitting.BEST

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Union
+from typing import ClassVar, Union
 
 from tenax.jsonvalue import Json
+from tenax.search.brackets import BracketPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,63 +74,38 @@ Hyperparameter = Union[Const, Int, Double, Log, Categorical, Map]
 
 
 @dataclass(frozen=True, slots=True)
-class Single:
-    """One trial."""
+class Method:
+    """How trials are made and stopped: its settings as fields, and what it can as constants of the class.
 
+    The methods are in `tenax.search.methods`. What is said here holds for one that says nothing else.
+    """
 
-@dataclass(frozen=True, slots=True)
-class Random:
-    """``max_trials`` independent samples, at most ``max_concurrent_trials`` at a time (0: no cap)."""
+    #: As configurations spell it.
+    name: ClassVar[str]
+    #: It makes one trial and no other.
+    one_trial: ClassVar[bool] = False
+    #: Its trials are points of a grid: every axis needs a count.
+    on_grid: ClassVar[bool] = False
+    #: It compares trials on rungs: they are measured by a time metric, up to a time at which they are done.
+    has_rungs: ClassVar[bool] = False
+    #: Validations change what it does: each must hold what it decides by.
+    needs_validations: ClassVar[bool] = False
+    #: It may go on after it has ended: what it decided does not stand in the way.
+    continuable: ClassVar[bool] = True
+    #: ``max_concurrent_trials`` binds. Under several brackets it may not: each runs one trial at least.
+    keeps_to_cap: ClassVar[bool] = False
 
-    max_trials: int
-    max_concurrent_trials: int = 16
+    def brackets(self, space: Map) -> tuple[BracketPlan, ...]:
+        """The brackets of a search in ``space``, those with most rungs first."""
+        raise NotImplementedError
 
+    def unit(self) -> str | None:
+        """The validation metric that rungs are counted in; None without rungs."""
+        return None
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Every point of the grid that the axes' counts and values span."""
-
-    max_concurrent_trials: int = 16
-
-
-@dataclass(frozen=True, slots=True)
-class AsyncHalving:
-    """One bracket of ASHA, stopping variant, with ``num_rungs`` rungs."""
-
-    #: Name of the validation metric that tells how far a trial is.
-    time_metric: str
-    #: Where the top rung lies, in units of ``time_metric``.
-    max_time: int
-    max_trials: int
-    num_rungs: int = 5
-    divisor: float = 4.0
-    max_concurrent_trials: int = 16
-
-
-class Mode(str, Enum):
-    """How many brackets with fewer rungs stand beside the longest one."""
-
-    STANDARD = "standard"
-    AGGRESSIVE = "aggressive"
-    CONSERVATIVE = "conservative"
-
-
-@dataclass(frozen=True, slots=True)
-class AdaptiveAsha:
-    """Several brackets of ASHA over one random stream; the brackets follow from mode, rungs, trials and time."""
-
-    time_metric: str
-    max_time: int
-    max_trials: int
-    mode: Mode = Mode.STANDARD
-    divisor: float = 4.0
-    max_rungs: int = 5
-    max_concurrent_trials: int = 16
-    #: Rungs of each bracket; overrides ``mode`` and ``max_rungs`` where it is not empty.
-    bracket_rungs: tuple[int, ...] = ()
-
-
-Method = Union[Single, Random, Grid, AsyncHalving, AdaptiveAsha]
+    def most_at_once(self) -> int | None:
+        """How many trials there are at once where it keeps to a cap; None: no cap."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +116,7 @@ class SearchConfig:
     method: Method
     metric: str
     smaller_is_better: bool = True
+
+    def brackets(self) -> tuple[BracketPlan, ...]:
+        """The brackets of this search, those with most rungs first."""
+        return self.method.brackets(self.hyperparameters)

@@ -10,7 +10,6 @@ Rules:
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass
 from enum import Enum
@@ -18,7 +17,7 @@ from typing import Union, cast
 
 from tenax.errors import InvalidInput
 from tenax.ids import RequestId
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, to_json
 
 #: Version of the documents written here.
 VERSION = 1
@@ -138,7 +137,7 @@ def encode(entry: Entry) -> JsonObject:
         case Started(seed):
             return _document("started", seed=seed)
         case Validated(request_id, step, metric, time):
-            return _document("validated", request_id=request_id, step=step, metric=_number(metric), time=_number(time))
+            return _document("validated", request_id=request_id, step=step, metric=to_json(metric), time=to_json(time))
         case Exited(request_id, reason):
             return _document("exited", request_id=request_id, reason=reason.value)
         case Reopened(request_id):
@@ -151,7 +150,7 @@ def encode(entry: Entry) -> JsonObject:
         case Shutdown(cancel, failure, reason):
             return _document("shutdown", cancel=cancel, failure=failure, reason=reason)
         case Rank(request_id, rung, value):
-            return _document("rank", request_id=request_id, rung=rung, value=_number(value))
+            return _document("rank", request_id=request_id, rung=rung, value=to_json(value))
         case Unrank(request_id):
             return _document("unrank", request_id=request_id)
 
@@ -208,14 +207,6 @@ def _read_create(trial: RequestId, row: dict[str, object]) -> Create:
 
 def _document(kind: str, **values: Json) -> JsonObject:
     return {"v": VERSION, "type": kind, **values}
-
-
-def _number(value: float) -> float | str:
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return value
 
 
 def _float(value: object) -> float:

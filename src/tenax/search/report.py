@@ -13,10 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import Json
-from tenax.search.config import AdaptiveAsha, AsyncHalving, SearchConfig
-
-_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+from tenax.jsonvalue import SPECIAL, Json
+from tenax.search.config import SearchConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +38,22 @@ def read_report(config: SearchConfig, metrics: Mapping[str, Json]) -> Reading | 
     author of the script, where it cannot.
     """
     metric = _number(metrics.get(config.metric))
-    if not isinstance(config.method, (AsyncHalving, AdaptiveAsha)):
+    if not config.method.needs_validations:
         return None if metric is None else Reading(metric, 0.0)
     if metric is None:
         raise ReportRefused(_refusal("searcher metric", config.metric, metrics, "searcher.metric"))
-    time = _number(metrics.get(config.method.time_metric))
+    unit = config.method.unit()
+    if unit is None:
+        return Reading(metric, 0.0)
+    time = _number(metrics.get(unit))
     if time is None or not math.isfinite(time):
-        raise ReportRefused(
-            _refusal("searcher time metric", config.method.time_metric, metrics, "searcher.time_metric")
-        )
+        raise ReportRefused(_refusal("searcher time metric", unit, metrics, "searcher.time_metric"))
     return Reading(metric, time)
 
 
 def _number(value: Json) -> float | None:
     if isinstance(value, str):
-        return _SPECIAL.get(value)
+        return SPECIAL.get(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     return None

@@ -22,7 +22,7 @@ from tenax.errors import Impossible
 from tenax.ids import RequestId
 from tenax.jsonvalue import JsonObject
 from tenax.search import grid, space
-from tenax.search.config import AdaptiveAsha, AsyncHalving, Categorical, Const, Grid, Int, Map, SearchConfig
+from tenax.search.config import Categorical, Const, Int, Map, SearchConfig
 from tenax.search.journal import (
     FAILED_VALUE,
     Create,
@@ -85,7 +85,7 @@ def is_news(state: State, fact: Fact) -> bool:
 
 def needs_validations(config: SearchConfig) -> bool:
     """Whether validations change what the search does; where they do not, they need not be recorded as facts."""
-    return isinstance(config.method, (AsyncHalving, AdaptiveAsha))
+    return config.method.needs_validations
 
 
 def replacement_limit(config: SearchConfig, max_trials: int) -> int:
@@ -126,9 +126,7 @@ def _climb(state: State, decisions: list[Decision], trial: Trial, report: Valida
 def _reason_to_stop(state: State, bracket: Bracket, number: int, place: int) -> str | None:
     """Why a trial that stands at ``place`` (from 0) of a rung does not go on, in words; None when it does."""
     rung = bracket.rungs[number]
-    method = state.config.method
-    unit = method.time_metric if isinstance(method, (AsyncHalving, AdaptiveAsha)) else ""
-    where = f"rung {number + 1} of {len(bracket.rungs)} ({rung.units} {unit})"
+    where = f"rung {number + 1} of {len(bracket.rungs)} ({rung.units} {state.config.method.unit() or ''})"
     count = len(rung.values)
     if number == len(bracket.rungs) - 1:
         return f"done: it reached the top, {where}, and ranks {place + 1} of {count} there"
@@ -169,7 +167,7 @@ def _make(
 
 def _next_sample(state: State, bracket: Bracket) -> JsonObject:
     """The hyperparameters of the next trial; a grid is walked from its last point to its first."""
-    if isinstance(state.config.method, Grid):
+    if state.config.method.on_grid:
         return grid.point(state.axes, bracket.plan.max_trials - 1 - bracket.created)
     return space.sample(state.config.hyperparameters, state.stream)
 
@@ -178,7 +176,7 @@ def _replace(state: State, decisions: list[Decision], trial: Trial) -> bool:
     """Make a trial in the place of an invalid one, where a sample can be had."""
     if state.replaced >= replacement_limit(state.config, state.max_trials):
         return False
-    if isinstance(state.config.method, Grid):
+    if state.config.method.on_grid:
         hparams = _sample_off_grid(state)
         if hparams is None:
             return False

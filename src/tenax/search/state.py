@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from tenax.errors import Impossible
 from tenax.ids import RequestId
 from tenax.jsonvalue import JsonObject
-from tenax.search.brackets import BracketPlan, plan_brackets
-from tenax.search.config import Grid, SearchConfig
+from tenax.search.brackets import BracketPlan
+from tenax.search.config import SearchConfig
 from tenax.search.grid import Axis, axes
 from tenax.search.journal import (
     Create,
@@ -131,9 +131,9 @@ class State:
         self.config = config
         self.seed = seed
         self.stream = RandomStream(seed)
-        self.brackets = tuple(Bracket(plan) for plan in plan_brackets(config))
+        self.brackets = tuple(Bracket(plan) for plan in config.brackets())
         #: The axes of a grid search; empty under other methods.
-        self.axes: tuple[Axis, ...] = axes(config.hyperparameters) if isinstance(config.method, Grid) else ()
+        self.axes: tuple[Axis, ...] = axes(config.hyperparameters) if config.method.on_grid else ()
         #: In order of creation.
         self.trials: dict[RequestId, Trial] = {}
         #: Trials that are over, by reason.

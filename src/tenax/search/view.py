@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tenax.ids import RequestId
-from tenax.search.brackets import plan_brackets
-from tenax.search.config import AdaptiveAsha, AsyncHalving, SearchConfig
+from tenax.search.config import SearchConfig
 from tenax.search.journal import FAILED_VALUE, ExitReason
 from tenax.search.state import Bracket, State
 
@@ -101,7 +100,7 @@ def summary(state: State) -> Summary:
 def preview(config: SearchConfig) -> tuple[PreviewRow, ...]:
     """How many trials would train how long, if no trial failed; ascending in length."""
     counts: dict[int | None, int] = {}
-    for plan in plan_brackets(config):
+    for plan in config.brackets():
         going = plan.max_trials
         for units in plan.units[:-1]:
             on = max(int(going / plan.divisor), 1)
@@ -114,7 +113,7 @@ def preview(config: SearchConfig) -> tuple[PreviewRow, ...]:
 
 def time_metric(config: SearchConfig) -> str | None:
     """The name of the unit that rungs are counted in; None under methods without rungs."""
-    return config.method.time_metric if isinstance(config.method, (AsyncHalving, AdaptiveAsha)) else None
+    return config.method.unit()
 
 
 def _rung_view(state: State, number: int, level: int) -> RungView:

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from tenax.storage.port import Files, Selector
 
 
+def being_staged(storage_id: str) -> str:
+    """The directory in which a checkpoint comes into being; one that broke off leaves it."""
+    return f".{storage_id}.partial"
+
+
+def half_deleted(storage_id: str) -> str:
+    """What a checkpoint is called while it is deleted; a deletion that broke off leaves it."""
+    return f".{storage_id}.deleted"
+
+
 class DirectoryStorage(Storage):
     """Checkpoints under ``base``.
 
@@ -138,7 +148,7 @@ class DirectoryStorage(Storage):
         final = self._final(storage_id)
         with self._explained("be changed"):
             # What a deletion that broke off has left.
-            _remove_tree(os.path.join(self.base, f".{storage_id}.deleted"))
+            _remove_tree(os.path.join(self.base, half_deleted(storage_id)))
             if not os.path.isdir(final):
                 return {}
             files = walk_files(final)
@@ -155,7 +165,7 @@ class DirectoryStorage(Storage):
         return os.path.join(self.base, checked_id(storage_id))
 
     def _partial(self, storage_id: str) -> str:
-        return os.path.join(self.base, f".{checked_id(storage_id)}.partial")
+        return os.path.join(self.base, being_staged(checked_id(storage_id)))
 
     def _make_base(self) -> None:
         if self._root is not None and os.path.exists(self._root) and not os.path.isdir(self._root):

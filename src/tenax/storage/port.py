@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
+#: Where a ``shared_fs`` is mounted inside of a container. The path is Determined's: its users' code and images know it.
+SHARED_FS_MOUNT = "/determined_shared_fs"
 #: Matches everything in a checkpoint.
 EVERYTHING = ("**/*",)
 

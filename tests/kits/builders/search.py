@@ -6,24 +6,13 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from tenax.search.config import (
-    AdaptiveAsha,
-    AsyncHalving,
-    Categorical,
-    Const,
-    Double,
-    Grid,
-    Hyperparameter,
-    Int,
-    Log,
-    Map,
-    Method,
-    Mode,
-    Random,
-    SearchConfig,
-    Single,
-)
+from tenax.search.config import Categorical, Const, Double, Hyperparameter, Int, Log, Map, Method, SearchConfig
 from tenax.search.journal import Create, Decision, Entry, Exited, ExitReason, Fact, Shutdown, Started, Stop, Validated
+from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
+from tenax.search.methods.async_halving import AsyncHalving
+from tenax.search.methods.grid import Grid
+from tenax.search.methods.random import Random
+from tenax.search.methods.single import Single
 from tenax.search.searcher import start, step
 from tenax.search.state import State
 

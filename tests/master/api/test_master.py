@@ -12,8 +12,9 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from tenax.config.display import HIDDEN, master_config_shown
+from tenax.config.display import HIDDEN
 from tenax.config.master import DatabaseSettings, LogSettings, MasterSettings
+from tenax.config.master_display import master_config_shown
 from tenax.config.schedule import Every
 from tenax.master.api.http import streaming
 from tenax.master.loops.loop import Desk

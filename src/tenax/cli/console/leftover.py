@@ -7,7 +7,6 @@ task, so that it starts again from its latest checkpoint without that counting a
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, AsyncIterator
 
@@ -40,25 +39,15 @@ async def _end_all(directory: Path, remove: bool) -> int:
 
 async def _runtimes(directory: Path) -> AsyncIterator[Runtime]:
     """Those that have containers in this directory."""
-    if _any(directory / "containers"):
-        from tenax.runtime.process import ProcessRuntime
-
-        yield ProcessRuntime(directory)
-    if _any(directory / "docker"):
-        yield await _docker(directory)
-
-
-async def _docker(directory: Path) -> Runtime:
-    """By the first engine that answers, as the agent finds it."""
-    from tenax.runtime.docker import open_docker
-    from tenax.runtime.engine import usual_sockets
+    from tenax.config.agent import AgentSettings
+    from tenax.runtime.opening import open_kind
     from tenax.runtime.port import RuntimeAway
+    from tenax.runtimes import held
 
-    for host in usual_sockets():
-        with contextlib.suppress(RuntimeAway):
-            return await open_docker(directory, host, "bridge")
-    raise RuntimeAway(f"There are containers of {directory}, and no container engine answers: start it to end them.")
-
-
-def _any(folder: Path) -> bool:
-    return folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.iterdir())
+    for kind in held(directory):
+        try:
+            runtime = await open_kind(kind, AgentSettings(dir=directory))
+        except RuntimeAway as away:
+            message = f"There are containers of {directory}, and {away.message}: start it to end them."
+            raise RuntimeAway(message) from None
+        yield runtime

@@ -1,4 +1,4 @@
-"""The reference page of the command line, made from the commands themselves: ``python -m tenax.cli.console.reference``.
+"""The reference page of the command line, made from the commands themselves: ``make docs``.
 
 ``docs/cli.md`` is what this prints; a test compares them, so that no option stays undocumented.
 """
@@ -28,7 +28,7 @@ command that reads takes `--json`. There is no colour unless a terminal shows it
 | `DET_MASTER_CERT_FILE` | certificate of a master with TLS, or `noverify` |
 | `TENAX_DEBUG` | show where an error came from |
 
-This page is made from the commands: `python -m tenax.cli.console.reference > docs/cli.md`.
+This page is made from the commands: `make docs`.
 """
 
 

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 from urllib.parse import quote, unquote
 
+from tenax.backoff import Backoff, Retry
 from tenax.client.connection.address import local_cluster_at, master_url
 from tenax.client.connection.login import Credentials, hashed_password
 from tenax.client.connection.saved_logins import TokenStore
@@ -45,6 +46,7 @@ CONNECT_S = 10.0
 READ_S = 300.0
 #: How long a master that is not ready is tried again.
 PATIENCE_S = 10.0
+BACKOFF = Backoff(first=0.2, ceiling=2.0)
 #: How long a remote address where nothing listens is tried again.
 ABSENCE_S = 3.0
 
@@ -232,8 +234,9 @@ class Session:
         from tenax.client.connection.transport import httpx2
 
         started = time.monotonic()
-        pause = 0.2
+        retry = Retry(BACKOFF)
         while True:
+            pause = retry.pause()
             waited = time.monotonic() + pause - started
             late = waited > self._patience
             try:
@@ -249,7 +252,6 @@ class Session:
                 if late or request.method != "GET":
                     raise self._unreachable(error) from None
             time.sleep(pause)
-            pause = min(2.0, pause * 2)
 
     def _attempt(self, request: _Request, headers: Dict[str, str]) -> httpx2.Response:
         from tenax.client.connection.transport import httpx2

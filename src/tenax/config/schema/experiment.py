@@ -20,6 +20,7 @@ from tenax.config.shapes import AnyOf, Flag, FreeMap, Int, ListOf, OneOf, Respel
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json, JsonObject
 from tenax.search.config import Map
+from tenax.search.methods.registry import is_on_grid
 
 #: What one seed of an experiment may be: 32 bits, as the generator takes them.
 SEED = Int(minimum=0, maximum=(1 << 32) - 1)
@@ -110,7 +111,7 @@ def _grid_has_counts(value: Json, at: Path, report: Report) -> None:
     """Also on a single layer, so that a file that cannot work is refused where it stands."""
     assert isinstance(value, dict)
     searcher = value.get("searcher")
-    if isinstance(searcher, dict) and searcher.get("name") == "grid":
+    if isinstance(searcher, dict) and is_on_grid(searcher.get("name")):
         check_grid(value.get("hyperparameters") or {}, (*at, "hyperparameters"), report)
 
 
@@ -123,7 +124,7 @@ def _whole(value: Json, at: Path, report: Report) -> None:
     name = searcher.get("name") if isinstance(searcher, dict) else None
     if isinstance(name, str) and name in END_OF_LIFE:
         report.add((*at, "searcher", "name"), f"the searcher {name!r} is no longer there: {END_OF_LIFE[name]}")
-    points = grid_points(value.get("hyperparameters")) if name == "grid" else 1
+    points = grid_points(value.get("hyperparameters")) if is_on_grid(name) else 1
     if points > MAX_POINTS:
         message = f"the grid has {points} points, and at most {MAX_POINTS} are run: lower the counts, or use random"
         report.add((*at, "hyperparameters"), message)

@@ -6,14 +6,17 @@ Searchers of the past are read for display, with the defaults that they had, and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Union
+from typing import Annotated
 
 from tenax.config.problems import Path, Report
 from tenax.config.schema.lengths import MAX_LENGTH
 from tenax.config.shapes import Flag, Free, Int, ListOf, Number, OneOf, Text
 from tenax.config.structs import Struct, Tagged
+from tenax.errors import Impossible
 from tenax.jsonvalue import Json
-from tenax.search.config import Mode
+from tenax.search.config import Method
+from tenax.search.methods import adaptive_asha, async_halving, grid, random, single
+from tenax.search.methods.adaptive_asha import Mode
 
 _NAME = Text(filled=True)
 #: More than any search needs, and few enough that making them all at once does not take a master down.
@@ -48,10 +51,17 @@ class Common:
     #: How long a trial trains, in the spelling of before 0.38; the script may read it.
     max_length: Annotated[object | None, MAX_LENGTH] = None
 
+    def method(self) -> Method:
+        """What the search is asked to do. Raises `Impossible` for a searcher that cannot run."""
+        raise Impossible(f"the searcher {type(self).__name__} cannot run, and should have been refused")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Single(Common):
     """One trial."""
+
+    def method(self) -> Method:
+        return single.Single()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +72,18 @@ class Random(Common):
     #: 0: no cap.
     max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
 
+    def method(self) -> Method:
+        return random.Random(self.max_trials, self.max_concurrent_trials)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid(Common):
     """Every point of a grid."""
 
     max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
+
+    def method(self) -> Method:
+        return grid.Grid(self.max_concurrent_trials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +99,29 @@ class _Asha(Common):
     #: Of the time when trials could also be paused and promoted; they are stopped now, always.
     stop_once: Annotated[bool | None, Flag()] = None
 
+    def _time(self) -> tuple[str, int]:
+        """Of a complete configuration."""
+        if self.time_metric is None or self.max_time is None:
+            raise Impossible("a search with rungs has a time metric and a time, and should have been refused without")
+        return self.time_metric, self.max_time
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncHalving(_Asha):
     """One bracket of ASHA."""
 
     num_rungs: Annotated[int, _RUNGS]
+
+    def method(self) -> Method:
+        time_metric, max_time = self._time()
+        return async_halving.AsyncHalving(
+            time_metric=time_metric,
+            max_time=max_time,
+            max_trials=self.max_trials,
+            num_rungs=self.num_rungs,
+            divisor=self.divisor,
+            max_concurrent_trials=self.max_concurrent_trials,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +131,19 @@ class AdaptiveAsha(_Asha):
     mode: Annotated[Mode, OneOf(Mode)] = Mode.STANDARD
     max_rungs: Annotated[int, _RUNGS] = 5
     bracket_rungs: Annotated[tuple[int, ...], ListOf(_RUNGS, rule=_few)] = ()
+
+    def method(self) -> Method:
+        time_metric, max_time = self._time()
+        return adaptive_asha.AdaptiveAsha(
+            time_metric=time_metric,
+            max_time=max_time,
+            max_trials=self.max_trials,
+            mode=self.mode,
+            divisor=self.divisor,
+            max_rungs=self.max_rungs,
+            max_concurrent_trials=self.max_concurrent_trials,
+            bracket_rungs=self.bracket_rungs,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +185,6 @@ class Custom(Common):
     unit: Annotated[object | None, Free()] = None
 
 
-#: The searchers that can run.
-Searcher = Union[Single, Random, Grid, AsyncHalving, AdaptiveAsha]
-
 #: Read for display only, and what to use instead.
 END_OF_LIFE = {
     "sync_halving": "use async_halving",
@@ -173,28 +216,23 @@ def _told_time(value: Json, at: Path, report: Report) -> None:
         )
 
 
-SINGLE = Struct(Single, complete=_one_source)
-RANDOM = Struct(Random, complete=_one_source)
-GRID = Struct(Grid, complete=_one_source)
-ASYNC_HALVING = Struct(AsyncHalving, complete=_told_time)
-ADAPTIVE_ASHA = Struct(AdaptiveAsha, complete=_told_time)
-SYNC_HALVING = Struct(SyncHalving)
-ADAPTIVE = Struct(Adaptive)
-ADAPTIVE_SIMPLE = Struct(AdaptiveSimple)
-CUSTOM = Struct(Custom)
+#: The settings of each method of `tenax.search.methods.registry`.
+SCHEMAS: dict[str, Struct[Common]] = {
+    single.Single.name: Struct(Single, complete=_one_source),
+    random.Random.name: Struct(Random, complete=_one_source),
+    grid.Grid.name: Struct(Grid, complete=_one_source),
+    async_halving.AsyncHalving.name: Struct(AsyncHalving, complete=_told_time),
+    adaptive_asha.AdaptiveAsha.name: Struct(AdaptiveAsha, complete=_told_time),
+}
+_OF_THE_PAST: dict[str, Struct[Common]] = {
+    "sync_halving": Struct(SyncHalving),
+    "adaptive": Struct(Adaptive),
+    "adaptive_simple": Struct(AdaptiveSimple),
+    "custom": Struct(Custom),
+}
 
 SEARCHER = Tagged(
     "name",
-    {
-        "single": SINGLE,
-        "random": RANDOM,
-        "grid": GRID,
-        "async_halving": ASYNC_HALVING,
-        "adaptive_asha": ADAPTIVE_ASHA,
-        "sync_halving": SYNC_HALVING,
-        "adaptive": ADAPTIVE,
-        "adaptive_simple": ADAPTIVE_SIMPLE,
-        "custom": CUSTOM,
-    },
+    {**SCHEMAS, **_OF_THE_PAST},
     gone=_GONE,
 )

@@ -27,7 +27,7 @@ _PREFIX = Text(rule=_safe_prefix)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFs:
-    """A directory that is mounted at the same place of every agent; tasks see it at ``/determined_shared_fs``."""
+    """A directory that is mounted at the same place of every agent; containers see it at a fixed path."""
 
     host_path: Annotated[str, Text(filled=True)]
     #: Below ``host_path``; relative to it, or absolute.
@@ -128,8 +128,11 @@ S3_STORAGE = Struct(S3)
 GCS = Struct(Gcs)
 AZURE = Struct(Azure, rule=_one_secret, complete=_one_address)
 
+#: By name: the settings of each kind of `tenax.storage.registry`, and of those that are known and not served yet.
+SCHEMAS = {"shared_fs": SHARED_FS, "directory": DIRECTORY, "s3": S3_STORAGE, "gcs": GCS, "azure": AZURE}
+
 CHECKPOINT_STORAGE = Tagged(
     "type",
-    {"shared_fs": SHARED_FS, "directory": DIRECTORY, "s3": S3_STORAGE, "gcs": GCS, "azure": AZURE},
+    SCHEMAS,
     gone={"hdfs": "hdfs is not supported: use shared_fs, directory, s3, gcs or azure"},
 )

@@ -7,12 +7,10 @@ where it was: what is given now wins over what was given before, and that over t
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Literal
 
 from tenax.jsonvalue import Json
 from tenax.local.state_dir import StateDir, read_json, write_json
-
-RuntimeName = Literal["process", "docker", "auto"]
+from tenax.runtimes import PROCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class Options:
     #: Whether an agent runs beside the master.
     agent: bool = True
     #: Plain processes, so that a laptop with a container engine and no image trains, too.
-    runtime: str = "process"
+    runtime: str = PROCESS.name
     #: Settings file of the master; absolute. Empty: none.
     config: str = ""
 

@@ -3,7 +3,7 @@
 Rules:
 - One thread. Servers are started from it, since the kernel ends them with it.
 - A vital server must come up the first time: a wrong setting or a taken port is told to the person who waits, and
-  nothing is left running. After that every end is met with a restart, later and later (`Backoff`).
+  nothing is left running. After that every end is met with a restart, later and later (`next_start`).
 - What is known about the servers stands in ``supervisor.json``, replaced at once at every change.
 - SIGTERM and SIGINT end the servers in the opposite order. Tasks are not ours: they run on and are found again.
 """
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from tenax.backoff import Backoff
 from tenax.errors import UserError
 from tenax.jsonvalue import Json, JsonObject
 from tenax.local.state_dir import StateDir, write_json
@@ -34,6 +35,10 @@ log = logging.getLogger("tenax.local")
 PATIENCE_S = 20.0
 _LOOK_EVERY_S = 0.05
 _ROTATE_EVERY_S = 5.0
+#: When to start again what keeps ending: at once the first time, then later and later.
+BACKOFF = Backoff(first=0.2, ceiling=30.0)
+#: A life of this many seconds forgets the ends before it.
+HEALTHY_S = 60.0
 
 
 class StartFailed(UserError):
@@ -45,34 +50,17 @@ class StopAsked(BaseException):
 
 
 @dataclass(slots=True)
-class Backoff:
-    """When to start again what keeps ending: at once the first time, then after twice as long each time."""
-
-    first_s: float = 0.2
-    most_s: float = 30.0
-    #: A life of this length forgets what was before.
-    healthy_s: float = 60.0
-    ends: int = 0
-
-    def delay(self, lived_s: float) -> float:
-        """Seconds until the next start, after a life of ``lived_s``."""
-        if lived_s >= self.healthy_s:
-            self.ends = 0
-        self.ends += 1
-        return 0.0 if self.ends == 1 else min(self.most_s, self.first_s * 2.0 ** min(self.ends - 2, 30))
-
-
-@dataclass(slots=True)
 class _Watched:
     """A service and what its supervisor remembers."""
 
     service: Service
-    backoff: Backoff
     #: ``starting``, ``up``, ``waiting`` (for its next start) or ``down``.
     state: str = "down"
     started: float = 0.0
     due: float = 0.0
     restarts: int = 0
+    #: Ends in a row, each after a short life.
+    ends: int = 0
     ended_with: int | None = None
 
     def document(self) -> JsonObject:
@@ -92,7 +80,7 @@ class Supervisor:
         self, state: StateDir, services: Sequence[Service], about: JsonObject, logs: Sequence[Path] = ()
     ) -> None:
         self._state = state
-        self._watched = [_Watched(service, Backoff()) for service in services]
+        self._watched = [_Watched(service) for service in services]
         self._about = about
         self._logs = logs
         self._phase = "starting"
@@ -185,7 +173,7 @@ class Supervisor:
 
     def _schedule(self, watched: _Watched, status: int | None, now: float) -> None:
         watched.ended_with = status
-        wait = watched.backoff.delay(now - watched.started)
+        watched.ends, wait = next_start(watched.ends, now - watched.started)
         watched.state = "waiting"
         watched.due = now + wait
         log.warning("%s; next start in %.1f s", _ending(watched.service.name, status), wait)
@@ -282,6 +270,12 @@ class _Bell:
         if self._interrupting:
             self._interrupting = False
             raise StopAsked
+
+
+def next_start(ends: int, lived_s: float) -> tuple[int, float]:
+    """After another end, of a life of ``lived_s``: how many there were in a row, and seconds until the next start."""
+    ends = 1 if lived_s >= HEALTHY_S else ends + 1
+    return ends, BACKOFF.after(ends - 1)
 
 
 def _ending(name: str, status: int | None) -> str:

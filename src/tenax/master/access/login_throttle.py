@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from tenax.backoff import Backoff
 from tenax.errors import TooOften
 
 #: Failures that cost nothing: people mistype.
 FREE = 5
-FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 60.0
+#: After those.
+BACKOFF = Backoff(first=1.0, ceiling=60.0)
 #: An address gets this many times the failures of one name before it waits.
 ADDRESS_FACTOR = 10
 #: Failures are forgotten after this long without a new one.
@@ -60,8 +61,7 @@ class Throttle:
         known = self._failures.get(key)
         if known is None or known.count < free or now - known.last >= FORGET_S:
             return 0.0
-        wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(known.count - free, 30))
-        return known.last + wait - now
+        return known.last + BACKOFF.after(known.count - free + 1) - now
 
     @staticmethod
     def _keys(username: str, address: str) -> tuple[tuple[str, int], tuple[str, int]]:

@@ -13,14 +13,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tenax.jsonvalue import Json, JsonObject
+from tenax.storage.port import SHARED_FS_MOUNT
+from tenax.storage.registry import kind_of
 from tenax.wire.agents import ContainerSpec, File, Mount
-
-#: Where Determined's harness expects a ``shared_fs`` in a container.
-SHARED_FS_MOUNT = "/determined_shared_fs"
-#: Where the first program of a container looks for the cluster's startup hook, under the run directory.
-HOOK_FILE = "dynamic-tcd-startup-hook.sh"
-#: The command line of a task that is no trial, for `tenax.exec.task`, as JSON: a list of words.
-ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
+from tenax.wire.task_names import CLUSTER_HOOK, ENTRYPOINT, PYTHON
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,7 @@ class PoolDefaults:
 
 def with_defaults(spec: ContainerSpec, defaults: PoolDefaults) -> ContainerSpec:
     """The specification in a pool of these defaults."""
-    files = [*spec.files, File(HOOK_FILE, defaults.hook, 0o700)] if defaults.hook else spec.files
+    files = [*spec.files, File(CLUSTER_HOOK, defaults.hook, 0o700)] if defaults.hook else spec.files
     return msgspec.structs.replace(spec, files=files, env={**defaults.env, **spec.env}, network=defaults.network)
 
 
@@ -118,7 +114,7 @@ def _spec(member: Member, tokens: Callable[[str], Tokens], program: str, values:
         rank=member.rank,
         members=member.members,
         slots=list(member.slots),
-        argv=["{python}", "-m", program],
+        argv=[PYTHON, "-m", program],
         env={
             **_task_environment(member, tokens(member.allocation_id)),
             **values,
@@ -196,15 +192,10 @@ def _mounts(config: JsonObject) -> list[Mount]:
             )
         )
     storage = _object(config.get("checkpoint_storage"))
-    if storage.get("type") == "shared_fs":
-        mounts.append(
-            Mount(
-                str(storage.get("host_path", "")),
-                SHARED_FS_MOUNT,
-                False,
-                str(storage.get("propagation") or "rprivate"),
-            )
-        )
+    kind = kind_of(storage)
+    mounted = None if kind is None else kind.mounted(storage)
+    if mounted is not None:
+        mounts.append(Mount(mounted, SHARED_FS_MOUNT, False, str(storage.get("propagation") or "rprivate")))
     return mounts
 
 

@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.storage.config import from_config
+from tenax.storage.directory import being_staged, half_deleted
 from tenax.storage.files import matching
 from tenax.storage.port import EVERYTHING, StorageFailed
+from tenax.storage.registry import kind_of
 
 if TYPE_CHECKING:
     from tenax.storage.port import Files
@@ -85,10 +87,10 @@ def place_of(reported: JsonObject | None, configured: JsonObject | None, cluster
             f"the files are in {_label(identity)}, which is neither the storage of its experiment nor that of the "
             "cluster: the master does not touch what only a task has named"
         )
-    if identity["type"] == "directory":
-        return Place(str(identity["container_path"]))
-    below = str(identity.get("storage_path") or "")
-    return Place(str(identity["host_path"]), tuple(part for part in below.split("/") if part))
+    place = kind.place(identity) if (kind := kind_of(identity)) is not None else None
+    if place is None:
+        raise NotNow(f"the files are in {_label(identity)}, which is no directory that the master could reach")
+    return Place(*place)
 
 
 def delete_checkpoint(place: Place, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files | None:
@@ -155,10 +157,9 @@ def is_empty(place: Place) -> bool:
 
 
 def _identity(place: JsonObject) -> JsonObject:
-    # Where a container would see it is of no use here.
-    seen = {key: value for key, value in place.items() if place.get("type") != "shared_fs" or key != "container_path"}
+    kind = kind_of(place)
     try:
-        return from_config(seen, mount="").identity()
+        return from_config(place if kind is None else kind.outside_container(place), mount="").identity()
     except InvalidInput as error:
         raise NotNow(f"the master cannot reach the checkpoints: {error}") from None
 
@@ -181,7 +182,7 @@ def _checked(checkpoint: str) -> str:
 
 def _traces_of(name: str) -> tuple[str, str]:
     """What an upload, or a deletion, that broke off leaves."""
-    return f".{name}.partial", f".{name}.deleted"
+    return being_staged(name), half_deleted(name)
 
 
 def _opened(path: str, flags: int, told: str, parent: int | None = None) -> int:
@@ -205,7 +206,7 @@ def _delete_folder(name: str, parent: int) -> bool:
         return False
     if not stat.S_ISDIR(mode):
         raise NotNow(f"{name} is no directory: it leads elsewhere and is left alone")
-    hidden = name if name.startswith(".") else f".{name}.deleted"
+    hidden = name if name.startswith(".") else half_deleted(name)
     if hidden != name:
         with suppress(FileNotFoundError):
             shutil.rmtree(hidden, dir_fd=parent)

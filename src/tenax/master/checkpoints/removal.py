@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import structlog
 from asyncpg import Connection
 
+from tenax.backoff import Backoff
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.checkpoints.files import delete_checkpoint, is_empty, place_of
@@ -22,13 +23,12 @@ from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.garbage import Removal
 from tenax.master.store.logs import rows as logs
 from tenax.storage.port import StorageFailed
+from tenax.storage.registry import is_reachable_by_agents
 
 log = structlog.get_logger("tenax.collecting")
 
-#: Seconds until a removal that failed is tried again, doubled each time up to the longest.
-_FIRST_S, _LONGEST_S = 5.0, 3600.0
-#: Storages that a task on an agent can reach where the master cannot.
-SERVED = ("shared_fs", "directory")
+#: Until a removal that failed is tried again.
+_BACKOFF = Backoff(first=5.0, ceiling=3600.0)
 
 Transaction = Callable[[], AbstractAsyncContextManager[Connection]]
 
@@ -71,7 +71,7 @@ def configured_place(config: JsonObject | None) -> JsonObject | None:
 
 def wait_s(tries: int) -> float:
     """Seconds until a removal that has failed so often before is tried again."""
-    return min(_LONGEST_S, _FIRST_S * 2.0 ** min(tries, 20))
+    return _BACKOFF.after(tries + 1)
 
 
 def _delete(removal: Removal, clusters: JsonObject | None) -> dict[str, int]:
@@ -85,7 +85,7 @@ def _delete(removal: Removal, clusters: JsonObject | None) -> dict[str, int]:
 async def _give_up(transaction: Transaction, removal: Removal, failure: str, *, untouched: bool) -> Outcome:
     """Leave it to a task on an agent, which may reach what we do not; else tell it, and try again in a while."""
     place = removal.storage or configured_place(removal.config) or {}
-    if place.get("type") in SERVED and removal.owner_id is not None:
+    if is_reachable_by_agents(place) and removal.owner_id is not None:
         log.info("files of a checkpoint are left to a task", checkpoint=removal.uuid, reason=failure)
         async with transaction() as conn:
             await afar.send(conn, removal.uuid, failure, untouched=untouched)

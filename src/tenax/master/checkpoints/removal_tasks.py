@@ -28,13 +28,12 @@ from tenax.master.store.experiments.rows import Experiment
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.tasks.rows import PlacedFile
 from tenax.master.submission.launch import launch_task, own_config
+from tenax.wire.task_names import PYTHON, REMOVALS_FILE
 
 log = structlog.get_logger("tenax.collecting")
 
 #: Removals of one task.
 _MOST = 1000
-#: Where the task finds what it is to do, below its run directory.
-FILE = "removals.json"
 
 
 async def launch(conn: Connection, settings: MasterSettings) -> list[str]:
@@ -104,7 +103,7 @@ async def _start(
     known = settings.pool(around.pool)
     # A pool that is not there any more sees nothing, and one without places for tasks without slots takes no such task.
     pool = around.pool if known is not None and known.max_aux_containers_per_agent > 0 else ""
-    config = own_config(settings, ["{python}", "-m", "tenax.exec.gc"], pool=pool)
+    config = own_config(settings, [PYTHON, "-m", "tenax.exec.gc"], pool=pool)
     config["checkpoint_storage"] = document["storage"]
     for name, section in (("environment", around.environment), ("bind_mounts", around.bind_mounts)):
         if section is not None:
@@ -115,7 +114,7 @@ async def _start(
         kind=TaskKind.CHECKPOINT_GC,
         owner_id=owner_id,
         config=config,
-        files=[PlacedFile(FILE, json.dumps(document))],
+        files=[PlacedFile(REMOVALS_FILE, json.dumps(document))],
         description=description,
     )
 

@@ -26,6 +26,7 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.deletion import Remains
 from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.storage.port import StorageFailed
+from tenax.storage.registry import is_bound_to_machine
 
 log = structlog.get_logger("tenax.deleting")
 
@@ -111,7 +112,7 @@ def _is_its_makers(left: Remains) -> bool:
     Nobody here could ever delete them, and that shall not keep the experiment for ever.
     """
     own = configured_place(left.config)
-    return left.unmanaged and own is not None and own.get("type") == "directory"
+    return left.unmanaged and is_bound_to_machine(own)
 
 
 def _delete_checkpoints(left: Remains, clusters: JsonObject | None) -> dict[str, str]:

@@ -22,6 +22,7 @@ from typing import Protocol
 import structlog
 from asyncpg import Connection
 
+from tenax.backoff import Backoff
 from tenax.errors import Stale, TryAgain
 from tenax.master.observability import counters
 from tenax.master.store.database import leases
@@ -39,8 +40,8 @@ _RENEW_S = 5.0
 _APPLY_S = 1.0
 #: Tries of one object before it is left alone until something changes.
 TRIES = 3
-#: Seconds between a pass that broke and the next, doubled each time up to the longest.
-_BROKEN_S = (1.0, 30.0)
+#: Between a pass that broke and the next.
+_BROKEN = Backoff(first=1.0, ceiling=30.0)
 
 
 class Desk:
@@ -86,8 +87,7 @@ class Loop(Protocol):
 
 async def run(loop: Loop, database: Database, listener: Listener) -> None:
     """Run a loop until cancelled."""
-    first, longest = _BROKEN_S
-    pause, began = first, 0.0
+    failures, began = 0, 0.0
     while True:
         try:
             lease = await _apply(loop, database, listener)
@@ -99,7 +99,8 @@ async def run(loop: Loop, database: Database, listener: Listener) -> None:
             log.warning("the database is away", loop=loop.name, reason=str(error.__cause__ or error))
             await asyncio.sleep(0.2)
         except Exception:
-            pause = first if time.monotonic() - began > longest else min(longest, 2 * pause)
+            failures = 1 if time.monotonic() - began > _BROKEN.ceiling else failures + 1
+            pause = _BROKEN.after(failures)
             log.exception("a pass broke; everything is looked at again", loop=loop.name, after_s=pause)
             await asyncio.sleep(pause)
 

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from tsdownsample import LTTBDownsampler, MinMaxDownsampler
 
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json, JsonObject, to_json
 from tenax.master.reading.log_search import timestamp
 from tenax.master.store.metrics.packing import Integers
 from tenax.master.store.metrics.series import PackedSeries, Series
-from tenax.master.telemetry.summary import to_json
 
 Places: TypeAlias = npt.NDArray[np.int64]
 _LTTB = LTTBDownsampler()  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.trial import TrialState
 from tenax.master.store.experiments.continuing import Continued, Ended
-from tenax.search.config import AdaptiveAsha, AsyncHalving, Const, Grid, Map, Random, Single
+from tenax.search.config import Const, Map
 
 
 def overlaid(stored: JsonObject, override: str, pool: PoolSettings) -> ResolvedExperiment:
@@ -48,19 +48,13 @@ def continued(
         weight=resources.weight,
         max_slots=resources.max_slots,
         hparams={trial.id: _taken_over(space, trial.hparams) if changed else trial.hparams for trial in chosen},
-        at_once=_at_once(before),
+        at_once=before.search.method.most_at_once(),
     )
-
-
-def _at_once(of: ResolvedExperiment) -> int | None:
-    method = of.search.method
-    return method.max_concurrent_trials or None if isinstance(method, Random | Grid) else None
 
 
 def check_offered(experiment_id: int, stored: JsonObject) -> None:
     """Raises NotNow for a search whose decisions cannot be taken back."""
-    method = stored_experiment(stored).search.method
-    if isinstance(method, AdaptiveAsha | AsyncHalving):
+    if not stored_experiment(stored).search.method.continuable:
         raise NotNow(
             f"experiment {experiment_id} is a search that stops trials early, and what it stopped stays so: "
             "create a new experiment from it instead of continuing it"
@@ -74,7 +68,7 @@ def _check_same_search(before: ResolvedExperiment, after: ResolvedExperiment) ->
             "overrideConfig: the search and its seed cannot change when an experiment goes on: create a new experiment "
             "from it instead"
         )
-    if not isinstance(before.search.method, Single) and after.search.hyperparameters != before.search.hyperparameters:
+    if not before.search.method.one_trial and after.search.hyperparameters != before.search.hyperparameters:
         raise InvalidInput(
             "overrideConfig: hyperparameters from which trials are drawn cannot change when a search goes on: create "
             "a new experiment from it instead"
@@ -85,7 +79,7 @@ def _check_same_search(before: ResolvedExperiment, after: ResolvedExperiment) ->
 
 def _chosen(experiment_id: int, before: ResolvedExperiment, trials: list[Ended]) -> list[Ended]:
     """The trials that go on: the newest of a search of one, else all that did not complete."""
-    if isinstance(before.search.method, Single):
+    if before.search.method.one_trial:
         return [trial for trial in trials[-1:] if trial.state is not TrialState.ACTIVE]
     if trials and all(trial.state is TrialState.COMPLETED for trial in trials):
         raise NotNow(

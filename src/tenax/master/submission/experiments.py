@@ -32,7 +32,6 @@ from tenax.master.submission.defaults import layers
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, Snapshot
-from tenax.search.brackets import plan_brackets
 
 #: Told beside a request that nothing in its pool could run as the pool is now.
 SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
@@ -97,7 +96,7 @@ async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: 
         priority=resources.priority or pool.scheduler.default_priority,
         weight=resources.weight,
         max_slots=resources.max_slots,
-        expected_trials=sum(bracket.max_trials for bracket in plan_brackets(resolved.search)),
+        expected_trials=sum(bracket.max_trials for bracket in resolved.search.brackets()),
         context_hash=code.hash if code else ground.parents_code,
         archive=code.archive if code else None,
         archive_size=code.size if code else 0,

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import msgspec
 
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, to_json
 from tenax.master.telemetry import summary
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION, kind_of
 from tenax.master.telemetry.reports import Report
@@ -226,7 +226,7 @@ class _Desk:
             fact = Validated(target.request_id, report.step, metric, time or 0.0)
             self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
         if not math.isfinite(metric):
-            what = f"the searcher's metric {target.metric!r} is {summary.to_json(metric)} at step {report.step}"
+            what = f"the searcher's metric {target.metric!r} is {to_json(metric)} at step {report.step}"
             told = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
             self.outcome.lines.append((target.task_id, "WARNING", told))
         if report.step >= trial.latest_step:

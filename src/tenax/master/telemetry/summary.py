@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import SPECIAL, Json, JsonObject, to_json
 
-SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})?")
 
 
@@ -110,13 +109,6 @@ def to_number(value: Json) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def to_json(value: float) -> float | str:
-    """A number as JSON carries it: special ones as strings."""
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _of_like_names(

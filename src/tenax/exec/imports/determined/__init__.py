@@ -138,7 +138,8 @@ def _refusing(module: str, missing: frozenset[str]) -> Callable[[str], object]:
 def _absent(name: str) -> str:
     return (
         f"there is no {name} here: this task has no package 'determined', and Tenax serves {_served()} under that "
-        "name. Install determined==0.38.1 in the task's environment, where it works unchanged, or use what Tenax offers"
+        f"name. Install determined=={_version()} in the task's environment, where it works unchanged, or use what "
+        "Tenax offers"
     )
 
 
@@ -178,6 +179,10 @@ def _load_tenax() -> None:
     spec.loader.exec_module(module)
 
 
+def _version() -> str:
+    return str(importlib.import_module("tenax.wire.task_names").DETERMINED_VERSION)
+
+
 def _serve(name: str) -> object:
     if name in _NAMES:
         return getattr(importlib.import_module(f"tenax.core.{_NAMES[name]}"), name)
@@ -198,7 +203,7 @@ else:
     _load_tenax()
     sys.meta_path.insert(0, _Finder())
     #: The version whose interface this is.
-    __version__ = "0.38.1"
+    __version__ = _version()
     LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
 
     def __getattr__(name: str) -> object:

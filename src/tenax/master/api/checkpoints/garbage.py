@@ -25,13 +25,14 @@ from tenax.master.api.http.callers import CallerDep, MasterDep, TaskDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
 from tenax.master.checkpoints.files import delete_tensorboard, place_of
-from tenax.master.checkpoints.removal import SERVED, configured_place
+from tenax.master.checkpoints.removal import configured_place
 from tenax.master.store.checkpoints import garbage
 from tenax.master.store.checkpoints import lists as checkpoint_lists
 from tenax.master.store.checkpoints.garbage import Situation
 from tenax.master.store.checkpoints.lists import CheckpointView
 from tenax.master.store.experiments import rows as experiments
 from tenax.storage.port import StorageFailed
+from tenax.storage.registry import is_reachable_by_agents
 from tenax.wire.message import Empty, rfc3339
 
 routes = Routes("Checkpoints")
@@ -127,7 +128,7 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
             lambda: delete_tensorboard(place_of(None, own, clusters), cluster_id, experiment_id)
         )
     except (NotNow, StorageFailed):
-        if own is None or own.get("type") not in SERVED:
+        if own is None or not is_reachable_by_agents(own):
             raise
         async with master.db.transaction() as conn:
             await checkpoint_removal_tasks.delete_tensorboard(conn, master.settings, experiment, own, cluster_id)

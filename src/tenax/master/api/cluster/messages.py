@@ -12,6 +12,7 @@ from enum import Enum
 from pydantic import BaseModel, ConfigDict
 
 from tenax.wire.message import Document, Message, Pagination, Timestamp
+from tenax.wire.task_names import DETERMINED_VERSION
 
 
 class LogLevel(str, Enum):
@@ -99,7 +100,7 @@ class SetClusterMessageRequest(Message):
 
 
 #: What clients of Determined are told; they warn about any other.
-COMPATIBLE_VERSION = "0.38.1"
+COMPATIBLE_VERSION = DETERMINED_VERSION
 
 
 class SsoProvider(Message):

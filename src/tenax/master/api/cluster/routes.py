@@ -13,7 +13,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tenax import __version__
-from tenax.config.display import master_config_shown
+from tenax.config.master_display import master_config_shown
 from tenax.config.schedule import parse_duration
 from tenax.errors import InvalidInput, TryAgain
 from tenax.master.access.authorization import Allow

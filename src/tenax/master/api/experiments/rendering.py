@@ -10,6 +10,7 @@ from tenax.master.access.authorization import Caller, shown_config
 from tenax.master.api.experiments import messages as experiments_messages
 from tenax.master.store.experiments.lists import Advance, ExperimentView
 from tenax.search import grid
+from tenax.search.methods.registry import is_on_grid
 from tenax.wire.message import Document
 
 
@@ -87,7 +88,7 @@ def experiment_progress(view: ExperimentView | Advance) -> float:
     if view.state == "COMPLETED":
         return 1.0
     expected = view.expected_trials
-    if expected is None and _object(view.config.get("searcher")).get("name") == "grid":
+    if expected is None and is_on_grid(_object(view.config.get("searcher")).get("name")):
         # Written by a release that did not count the points of a grid.
         expected = grid.size(stored_experiment(view.config).search.hyperparameters)
     return min(1.0, (view.trials_ended + view.progress_told) / max(expected or 1, view.trials, 1))

@@ -139,6 +139,11 @@ class SchedulerType(str, Enum):
     PRIORITY = "SCHEDULER_TYPE_PRIORITY"
     FAIR_SHARE = "SCHEDULER_TYPE_FAIR_SHARE"
 
+    @classmethod
+    def of(cls, policy: str) -> SchedulerType:
+        """What Determined calls it; one that it does not know is UNSPECIFIED."""
+        return cls.__members__.get(policy.upper(), cls.UNSPECIFIED)
+
 
 class FittingPolicy(str, Enum):
     """Which of the agents that fit is taken."""

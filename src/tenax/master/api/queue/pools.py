@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from tenax.config.master import FittingPolicy as Fitting
 from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.access.authorization import Allow
@@ -30,6 +29,7 @@ from tenax.master.api.queue.messages import (
 from tenax.master.context import Master
 from tenax.master.store.queue import pools
 from tenax.master.store.queue.pools import Supply
+from tenax.scheduler.plan import POLICIES
 from tenax.wire.message import Empty
 
 routes = Routes("Resource pools")
@@ -137,7 +137,7 @@ def _message(master: Master, pool: PoolSettings, supply: Supply, stats: QueueSta
     settings = master.settings
     places = pool.max_aux_containers_per_agent
     kind = f"TYPE_{supply.kinds[0].upper()}" if len(supply.kinds) == 1 else "TYPE_UNSPECIFIED"
-    worst = pool.scheduler.fitting_policy is Fitting.WORST
+    policy = POLICIES[pool.scheduler.type]
     return ResourcePool(
         name=pool.name,
         description=pool.description,
@@ -152,12 +152,14 @@ def _message(master: Master, pool: PoolSettings, supply: Supply, stats: QueueSta
         aux_containers_running=supply.auxiliary,
         default_compute_pool=pool.name == settings.default_compute_pool,
         default_aux_pool=pool.name == settings.default_aux_pool,
-        scheduler_type=SchedulerType.PRIORITY,
-        scheduler_fitting_policy=FittingPolicy.WORST if worst else FittingPolicy.BEST,
+        scheduler_type=SchedulerType.of(policy.name),
+        scheduler_fitting_policy=FittingPolicy[pool.scheduler.fitting_policy.name],
         details=PoolDetail(
             priority_scheduler=PrioritySchedulerDetail(
                 preemption=pool.scheduler.preemption, default_priority=pool.scheduler.default_priority
             )
+            if policy.has_priorities
+            else None
         ),
         stats=stats,
         cluster_name=master.cluster.name,

@@ -27,6 +27,7 @@ from tenax.master.store.runs import metadata as run_metadata
 from tenax.master.store.runs.lists import RunView
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.store.workspaces import projects
+from tenax.search.methods.registry import is_one_trial
 from tenax.wire.message import Document
 
 routes = Routes("Runs")
@@ -115,7 +116,7 @@ def _flat_run(view: RunView, caller: Caller, progress: float, summary: Document)
             searcher_metric=view.searcher_metric,
             resource_pool=view.pool,
             progress=progress,
-            is_multitrial=view.searcher_type != "single",
+            is_multitrial=not is_one_trial(view.searcher_type),
             unmanaged=view.unmanaged,
             forked_from=view.parent_id,
             external_experiment_id=view.external_experiment_id,

@@ -13,6 +13,7 @@ import anyio.to_thread
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
+from tenax.config.master import PoolSettings
 from tenax.errors import Forbidden
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.agents.messages import Container, Device
@@ -52,7 +53,9 @@ async def get_tasks(master: MasterDep) -> Response:
     async def make() -> GetTasksResponse:
         async with master.db.connection() as conn:
             found = await task_lists.open_allocations(conn)
-        return GetTasksResponse(allocation_id_to_summary={one.allocation_id: _summary(one) for one in found})
+        return GetTasksResponse(
+            allocation_id_to_summary={one.allocation_id: _summary(one, master.settings.pool(one.pool)) for one in found}
+        )
 
     return await shared_answer(master, "GetTasks", make)
 
@@ -152,7 +155,7 @@ def allocation_message(view: AllocationView) -> Allocation:
     )
 
 
-def _summary(one: OpenAllocation) -> AllocationSummary:
+def _summary(one: OpenAllocation, pool: PoolSettings | None) -> AllocationSummary:
     name = f"Trial {one.trial_id} (Experiment {one.experiment_id})"
     if one.trial_id is None:
         name = one.description or one.task_id
@@ -164,7 +167,7 @@ def _summary(one: OpenAllocation) -> AllocationSummary:
         resource_pool=one.pool,
         slots_needed=one.slots,
         priority=one.priority,
-        scheduler_type="priority",
+        scheduler_type="" if pool is None else pool.scheduler.type,
         state=TASK_STATES[one.state],
         reason=one.wait_reason or "",
         resources=[

@@ -42,11 +42,12 @@ from tenax.master.telemetry.values import (
     TrialNow,
     Validation,
 )
+from tenax.search.methods.registry import names_of
 
 Q = load("metrics")
 
 #: Methods that cannot do without the searcher's metric and time.
-_STRICT = ("adaptive_asha", "async_halving")
+_STRICT = names_of(lambda method: method.needs_validations)
 _TABLES = ("metric_tail", "metric_blocks", "metric_chunks")
 _TAIL = ["month", "trial_id", "grp", "first_ord", "run_id", "steps", "times", "bodies", "batches"]
 #: Targets kept in memory.

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from asyncpg import Connection
 
-from tenax.config.master import FittingPolicy, PoolSettings
+from tenax.config.master import PoolSettings
 from tenax.errors import AlreadyExists, NotFound, NotNow
 from tenax.master.store.database.queries import load
-from tenax.scheduler.snapshot import Fitting, PoolRules
+from tenax.scheduler.snapshot import PoolRules
 
 Q = load("queue")
 
@@ -123,9 +123,9 @@ async def rebind(conn: Connection, pool: str, workspaces: Sequence[int]) -> None
 
 def rules(pool: PoolSettings) -> PoolRules:
     """A pool's settings, as the scheduler takes them."""
-    fitting = Fitting.WORST if pool.scheduler.fitting_policy is FittingPolicy.WORST else Fitting.BEST
     return PoolRules(
+        policy=pool.scheduler.type,
         preemption=pool.scheduler.preemption,
-        fitting=fitting,
+        fitting=pool.scheduler.fitting_policy,
         uneven_gangs=pool.scheduler.allow_heterogeneous_fits,
     )

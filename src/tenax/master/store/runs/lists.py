@@ -17,8 +17,10 @@ from tenax.master.store.database.filter_text import Filter, Location, Sort
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
 from tenax.master.store.experiments.columns import PROGRESS
+from tenax.search.methods.registry import names_of
 
 Q = load("runs")
+_ONE_TRIAL = names_of(lambda method: method.one_trial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ async def views(conn: Connection, ids: list[int]) -> list[RunView]:
 
 async def owners(conn: Connection, ids: Sequence[int]) -> list[RunOwner]:
     """Those of ``ids`` that are there, by experiment."""
-    return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids))]
+    return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids), _ONE_TRIAL)]
 
 
 async def progress(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, float]:

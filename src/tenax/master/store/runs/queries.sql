@@ -66,7 +66,7 @@ case when t.state <> 'ACTIVE' then t.state
 select t.id, t.experiment_id, e.project_id, e.owner_id, t.state as stored_state, t.archived,
        e.archived as experiment_archived, e.state as experiment_state, e.unmanaged, t.task_id,
        p.archived or w.archived as place_archived,
-       coalesce(d.config -> 'searcher' ->> 'name', '') <> 'single' as multitrial
+       coalesce(d.config -> 'searcher' ->> 'name', '') <> all($2::text[]) as multitrial
 from trials t
 join experiments e on e.id = t.experiment_id
 join experiment_documents d on d.experiment_id = e.id

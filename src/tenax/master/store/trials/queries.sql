@@ -59,8 +59,8 @@ where e.id = $1
 order by t.id;
 
 -- name: at_once
--- Of methods that stop no trial. Others may hold more than they were told: at least one for each bracket.
-select case when s.searcher ->> 'name' in ('random', 'grid')
+-- Of the methods $2, which keep to their cap. Others may hold more than they were told: at least one for each bracket.
+select case when s.searcher ->> 'name' = any($2::text[])
             then nullif((s.searcher ->> 'max_concurrent_trials')::int, 0) end
 from (select config -> 'searcher' as searcher from experiment_documents where experiment_id = $1) s;
 

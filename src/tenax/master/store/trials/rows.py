@@ -28,8 +28,11 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments.searches import KIND as SEARCH
 from tenax.search.journal import Create, Exited, ExitReason, encode
+from tenax.search.methods.registry import names_of
 
 Q = load("trials")
+#: Methods whose cap on concurrent trials binds.
+_CAPPED = names_of(lambda method: method.keeps_to_cap)
 
 _SEARCH_REASON = {
     "COMPLETED": ExitReason.FINISHED,
@@ -163,7 +166,7 @@ def _live(rows: Sequence[Record]) -> tuple[LiveTrial, ...]:
 
 async def at_once(conn: Connection, experiment_id: int) -> int | None:
     """How many trials the search of an experiment lets run at a time; None: it does not say."""
-    most: int | None = await conn.fetchval(Q.at_once, experiment_id)
+    most: int | None = await conn.fetchval(Q.at_once, experiment_id, _CAPPED)
     return most
 
 

@@ -1,0 +1,1 @@
+"""The search methods, a file each; `registry` names them."""

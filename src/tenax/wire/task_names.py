@@ -1,0 +1,24 @@
+"""What a task and those who start it call by the same name. Every task loads it: no import here may cost anything.
+
+Standard library only, Python 3.9. Paths and names that are Determined's are kept, since its users' code knows them.
+"""
+
+from __future__ import annotations
+
+#: Determined's release whose interfaces are served: by the API, and to tasks that import its package.
+DETERMINED_VERSION = "0.38.1"
+#: The run directory in a container, and where ``DET_RUN_DIR`` does not say otherwise.
+RUN_DIRECTORY = "/run/determined"
+#: The cluster's startup hook, in the run directory; and the one that comes with the code.
+CLUSTER_HOOK = "dynamic-tcd-startup-hook.sh"
+OWN_HOOK = "startup-hook.sh"
+#: As the first word of a command line: the interpreter of this machine or image.
+PYTHON = "{python}"
+#: The command line of a task that is no trial, for `tenax.exec.task`, as JSON: a list of words.
+ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
+#: In the run directory of a task that deletes checkpoints: what is to go.
+REMOVALS_FILE = "removals.json"
+#: Absolute mounts that a plain process does not have, as JSON: the path it knows -> the one of this machine; and those
+#: that are not to be written, a list.
+HOST_PATHS = "DET_HOST_PATHS"
+READ_ONLY_PATHS = "DET_READ_ONLY_PATHS"
