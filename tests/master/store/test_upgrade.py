@@ -1,118 +1,264 @@
-"""A database of the first release, with everything in it, becomes today's."""
+"""A filled database of before the first release (`dumps/0014.sql`) becomes today's; one from in between is refused."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import asyncpg
 import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database.connection import prepare
-from tenax.master.store.database.migrate import migrate, shipped
+from tenax.master.access.bootstrap import CREDENTIALS_FILE, write_private
+from tenax.master.store.database.connection import Database, prepare
+from tenax.master.store.database.migrate import (
+    LAST_SQUASHED,
+    SQUASHED,
+    Migration,
+    MigrationChanged,
+    MigrationsMissing,
+    migrate,
+    shipped,
+)
+from tests.kits.api import Api, answering, settings_in
+from tests.kits.catalogue import catalogue
 from tests.kits.database import database_in
+from tests.kits.world import CHECKPOINT, CONFIG, PASSWORD, asked
 
-#: How many migrations the first release had.
-FIRST = 3
-STATES = ("ACTIVE", "PAUSED", "STOPPING_KILLED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING")
-_ENDED = STATES[4:]
-ROWS = """
-insert into users (username) values ('a');
-insert into workspaces (name, immutable) values ('Uncategorized', true), ('w', false);
-insert into projects (workspace_id, name, immutable) values (1, 'Uncategorized', true), (2, 'p', false);
-insert into storage_backends (config) values ('{"type": "directory", "container_path": "/c"}');
-insert into agents (agent_id, pool, credential_hash) values ('a1', 'default', decode(repeat('00', 32), 'hex'));
-"""
+DUMP = Path(__file__).with_name("dumps") / "0014.sql"
+FIRST_RELEASE = [each.name for each in shipped() if each.number <= LAST_SQUASHED]
+NEXT = Migration("9999_pre_next", "create table next (x int)")
+#: What the dump was filled with: a whole search, and the trial that most was reported of.
+SEARCH, TRIAL = 1, 7
+
+
+@pytest.fixture(scope="module")
+def restored(postgres: EmbeddedPostgres) -> str:
+    """Name of a database that the dump was read into, to be copied."""
+    name = "before_first_release"
+    asyncio.run(_restore(postgres.dsn, name))
+    return name
+
+
+async def _restore(dsn: str, name: str) -> None:
+    admin = await asyncpg.connect(dsn)
+    await admin.execute(f"create database {name}")
+    await admin.close()
+    conn = await asyncpg.connect(database_in(dsn, name))
+    await conn.execute(DUMP.read_text())
+    await conn.close()
 
 
 @pytest.fixture
-async def first(postgres: EmbeddedPostgres) -> AsyncIterator[asyncpg.Connection]:
-    """A database as the first release left it: an experiment in each state, each with two trials."""
-    name = f"first_{uuid.uuid4().hex}"
+async def old_url(postgres: EmbeddedPostgres, restored: str) -> AsyncIterator[str]:
+    """Where the database is, as it was left."""
+    name = f"old_{uuid.uuid4().hex}"
     admin = await asyncpg.connect(postgres.dsn)
-    await admin.execute(f"create database {name}")
-    conn = await asyncpg.connect(database_in(postgres.dsn, name))
-    await prepare(conn)
-    await migrate(conn, migrations=shipped()[:FIRST])
-    await conn.execute(ROWS)
-    for number, state in enumerate(STATES, 1):
-        await _experiment(conn, number, state)
-    yield conn
-    await conn.close()
+    await admin.execute(f"create database {name} template {restored}")
+    yield database_in(postgres.dsn, name)
     await admin.execute(f"drop database {name} with (force)")
     await admin.close()
 
 
-async def _experiment(conn: asyncpg.Connection, number: int, state: str) -> None:
-    over = state in _ENDED
-    await conn.execute(
-        "insert into jobs (job_id, pool, priority, queue_position, owner_id) values ($1, 'default', 42, 1, 1)",
-        f"j{number}",
-    )
-    await conn.execute(
-        "insert into experiments (job_id, owner_id, project_id, state, ended_at)"
-        " values ($1, 1, $2, $3, case when $4 then now() end)",
-        *(f"j{number}", 1 + number % 2, state, over),
-    )
-    config = {"searcher": {"name": "random", "smaller_is_better": number % 2 == 0, "max_trials": 2}}
-    await conn.execute(
-        "insert into experiment_documents (experiment_id, name, original_config, config, seed)"
-        " values ($1, 'n', '', $2, 1)",
-        *(number, config),
-    )
-    for which in (1, 2):
-        await _trial(conn, number, which, "COMPLETED" if over or which == 1 else "ACTIVE")
+@pytest.fixture
+async def old(old_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection to it."""
+    conn = await asyncpg.connect(old_url)
+    await prepare(conn)
+    yield conn
+    await conn.close()
 
 
-async def _trial(conn: asyncpg.Connection, experiment: int, which: int, state: str) -> None:
-    task, attempt = f"t{experiment}-{which}", f"t{experiment}-{which}.1"
-    trial = await conn.fetchval(
-        "insert into trials (experiment_id, request_id, journal_seq, task_id, state, run_id, hparams, seed, ended_at)"
-        " values ($1, $2::text, $3, $4, $5, 1, $6, 1, case when $5 <> 'ACTIVE' then now() end) returning id",
-        *(experiment, str(which), which, task, state, {"lr": 0.1, "net": {"depth": 3}}),
-    )
-    await conn.execute("insert into trial_telemetry (trial_id, best_metric) values ($1, $2)", trial, float(which))
-    await conn.execute(
-        "insert into tasks (task_id, kind, job_id, trial_id) values ($1, 'TRIAL', $2, $3)",
-        task,
-        f"j{experiment}",
-        trial,
-    )
-    live = state == "ACTIVE"
-    await conn.execute(
-        "insert into allocations (allocation_id, task_id, run_id, state, slots, ended_at)"
-        " values ($1, $2, 1, $3, 1, case when $4 then null else now() end)",
-        *(attempt, task, "RUNNING" if live else "TERMINATED", live),
-    )
-    await conn.execute(
-        "insert into containers (container_id, allocation_id, rank, agent_id, slots, state, want, exit, ended_at)"
-        " values ($1, $2, 0, 'a1', '{0}', $3, $4, $5, case when $3 = 'TERMINATED' then now() end)",
-        *(f"c-{attempt}", attempt, "RUNNING" if live else "TERMINATED", "RUN" if live else "GONE"),
-        None if live else {"code": 0},
-    )
-    await conn.execute(
-        "insert into checkpoints (uuid, task_id, trial_id, allocation_id, run_id, state, steps_completed, size_bytes,"
-        " storage_id) values ($1, $2, $3, $4, 1, 'COMPLETED', 1, 7, 1)",
-        *(str(uuid.uuid4()), task, trial, attempt),
+@pytest.fixture
+async def upgraded(old: asyncpg.Connection, old_url: str, tmp_path: Path) -> AsyncIterator[Api]:
+    """A master on it, after its migrations."""
+    await migrate(old, post=True)
+    settings = settings_in(tmp_path)
+    # Its users are there already; the first one's password stands where it always stood.
+    write_private(settings.dir / CREDENTIALS_FILE, json.dumps({"username": "admin", "password": PASSWORD}))
+    database = await Database.open(old_url, max_connections=8)
+    try:
+        async with answering(database, settings) as api:
+            yield api
+    finally:
+        await database.close()
+
+
+async def _recorded(conn: asyncpg.Connection) -> dict[str, str]:
+    return {row["name"]: row["checksum"] for row in await conn.fetch("select name, checksum from schema_migrations")}
+
+
+async def test_the_dump_has_a_row_in_every_table(old: asyncpg.Connection) -> None:
+    """So that what the tests below show is shown of everything."""
+    tables = [table.name for table in (await catalogue(old)).tables]
+    assert [name for name in tables if not await old.fetchval(f"select exists (select 1 from {name})")] == []
+    assert set(await _recorded(old)) == set(SQUASHED)
+
+
+async def test_the_files_of_the_first_release_count_as_applied(old: asyncpg.Connection) -> None:
+    """Nothing of them is run; they are recorded beside what they replaced, once; what comes after them is applied."""
+    before = await _recorded(old)
+    assert await migrate(old, migrations=[*shipped(), NEXT]) == [
+        *(each.name for each in shipped() if each.number > LAST_SQUASHED and not each.post),
+        NEXT.name,
+    ]
+    after = await _recorded(old)
+    assert before.items() <= after.items()
+    assert set(FIRST_RELEASE) <= after.keys()
+    assert await migrate(old, migrations=[*shipped(), NEXT]) == []
+    assert await _recorded(old) == after
+
+
+async def test_its_schema_is_that_of_a_fresh_database(old: asyncpg.Connection, database_url: str) -> None:
+    """The same tables, columns, constraints, indexes, triggers and functions, whatever the order of columns."""
+    await migrate(old, post=True)
+    fresh = await asyncpg.connect(database_url)
+    told, expected = (await catalogue(old)).without_order(), (await catalogue(fresh)).without_order()
+    await fresh.close()
+    assert [table.name for table in told.tables] == [table.name for table in expected.tables]
+    for table, other in zip(told.tables, expected.tables):
+        assert table == other
+    assert told.functions == expected.functions
+
+
+@pytest.mark.parametrize("stopped_at", ["0001_pre_state", "0009_pre_workspaces", "0013_pre_cheaper"])
+async def test_a_database_from_in_between_is_refused(old: asyncpg.Connection, stopped_at: str) -> None:
+    """The message names where it stopped and the version to start on it before; nothing is changed."""
+    await old.execute("delete from schema_migrations where name > $1", stopped_at)
+    before = await _recorded(old)
+    with pytest.raises(MigrationsMissing, match=rf"{stopped_at}.*Tenax 0\.1\.0 as of commit \w+.*0014_pre_counts"):
+        await migrate(old)
+    assert await _recorded(old) == before
+
+
+@pytest.mark.parametrize("name", ["0001_pre_state", "0014_pre_counts"])
+async def test_a_replaced_migration_in_another_form_is_refused(old: asyncpg.Connection, name: str) -> None:
+    """Whoever edited one before applying it has another schema; the new files are not recorded."""
+    await old.execute("update schema_migrations set checksum = repeat('0', 64) where name = $1", name)
+    with pytest.raises(MigrationChanged, match=name):
+        await migrate(old)
+    assert set(await _recorded(old)) == set(SQUASHED)
+
+
+async def test_an_edited_file_of_the_first_release_is_refused(old: asyncpg.Connection) -> None:
+    """Also where it was only taken as applied."""
+    await migrate(old)
+    first, *others = shipped()
+    with pytest.raises(MigrationChanged, match=first.name):
+        await migrate(old, migrations=[Migration(first.name, first.sql + ";"), *others])
+
+
+def test_no_file_has_the_name_of_one_that_was_replaced() -> None:
+    """A name means one file, for ever."""
+    assert not {each.name for each in shipped()} & SQUASHED.keys()
+
+
+async def test_what_triggers_keep_agrees_with_the_rows(old: asyncpg.Connection) -> None:
+    """Tallies and counts of experiments: counted anew they are what they were."""
+    await migrate(old, post=True)
+    tallies = await old.fetch("select * from experiment_tallies order by experiment_id")
+    assert sum(row["trials"] for row in tallies) == await old.fetchval("select count(*) from trials")
+    await old.execute("select tenax_tally(null)")
+    assert await old.fetch("select * from experiment_tallies order by experiment_id") == tallies
+    # A row counts what an update changes; an update that changes nothing makes the rows anew.
+    hparams = await old.fetch("select * from run_hparams order by trial_id, key")
+    await old.execute("update trials set hparams = hparams")
+    assert await old.fetch("select * from run_hparams order by trial_id, key") == hparams
+    by = "project_id, owner_id, state, archived"
+    counted = f"select {by}, sum(change) n from experiment_counts group by {by} having sum(change) <> 0 order by {by}"
+    assert await old.fetch(counted) == await old.fetch(
+        f"select {by}, count(*) n from experiments group by {by} order by {by}"
     )
 
 
-async def test_what_was_there_is_counted_numbered_and_found(first: asyncpg.Connection) -> None:
-    """Tallies, numbers of runs, hyperparameters by key and accounts tell what the rows of before tell."""
-    applied = await migrate(first, post=True)
-    assert applied == [migration.name for migration in shipped()[FIRST:]]
-    for row in await first.fetch("select * from experiment_tallies order by experiment_id"):
-        ended = 2 if STATES[row["experiment_id"] - 1] in _ENDED else 1
-        assert (row["trials"], row["trials_ended"], row["checkpoints"], row["checkpoint_bytes"]) == (2, ended, 2, 14)
-        assert row["expected_trials"] == 2
-        assert row["best_metric"] == (1.0 if row["experiment_id"] % 2 == 0 else 2.0)
-    assert await first.fetchval("select count(*) from experiment_tallies") == len(STATES)
-    assert await first.fetchval("select count(*) from run_hparams where key in ('lr', 'net.depth')") == 4 * len(STATES)
-    numbers = await first.fetch(
-        "select project_id, array_agg(local_id order by trial_id) n from run_numbers group by 1"
+#: How a list is asked for, the key of its entries, and how many there were.
+LISTS: list[tuple[str, str, object, str, int]] = [
+    ("GET", "/api/v1/experiments", None, "experiments", 9),
+    ("POST", "/api/v1/experiments-search", {}, "experiments", 9),
+    ("GET", f"/api/v1/experiments/{SEARCH}/trials", None, "trials", 6),
+    ("GET", f"/api/v1/experiments/{SEARCH}/checkpoints", None, "checkpoints", 8),
+    ("GET", f"/api/v1/trials/{TRIAL}/checkpoints", None, "checkpoints", 3),
+    ("POST", "/api/v1/runs", {}, "runs", 15),
+    ("GET", "/api/v1/users", None, "users", 3),
+    ("POST", "/api/v1/groups/search", {}, "groups", 1),
+    ("GET", "/api/v1/tokens", None, "tokenInfo", 1),
+    ("GET", "/api/v1/webhooks", None, "webhooks", 2),
+    ("GET", "/api/v1/workspaces", None, "workspaces", 4),
+    ("GET", "/api/v1/workspaces/2/projects", None, "projects", 3),
+    ("GET", "/api/v1/models", None, "models", 2),
+    ("GET", "/api/v1/models/model/versions", None, "modelVersions", 1),
+    ("GET", "/api/v1/templates", None, "templates", 1),
+    ("GET", "/api/v1/commands", None, "commands", 1),
+    ("GET", "/api/v1/agents", None, "agents", 2),
+    ("GET", "/api/v1/job-queues-v2?resourcePool=default", None, "jobs", 3),
+]
+
+
+async def test_lists_have_what_was_there(upgraded: Api) -> None:
+    """As many of each kind as the database was filled with."""
+    counts = {}
+    for method, path, body, key, count in LISTS:
+        answer = await asked(upgraded.admin, method, path, body)
+        counts[path] = (len(answer[key]), count)  # type: ignore[arg-type]
+    assert {path: both for path, both in counts.items() if both[0] != both[1]} == {}
+
+
+async def test_metrics_and_output_are_read(upgraded: Api) -> None:
+    """A series whose beginning is packed and whose end is not, what it comes to, and lines in their order."""
+    user = upgraded.user
+    series = await asked(user, "GET", f"/api/v1/trials/{TRIAL}/series?metric=loss&max_points=0")
+    assert series["steps"] == list(range(47))
+    assert series["values"] == [1, *(1 / step for step in range(1, 46)), 0.02]
+    summary = await asked(user, "GET", f"/api/v1/trials/{TRIAL}/metric-summaries")
+    assert summary["training"]["loss"]["count"] == 47  # type: ignore[index]
+    reply = await user.get("/api/v1/trials/metrics/trial_metrics", trialIds=[TRIAL], group="validation")
+    assert [
+        line["totalBatches"] for each in reply.text.splitlines() for line in json.loads(each)["result"]["metrics"]
+    ] == [10, 20, 30, 40]
+    lines = [json.loads(line)["result"] for line in (await user.get(f"/api/v1/trials/{TRIAL}/logs")).text.splitlines()]
+    assert [line["log"] for line in lines] == [f"line {number}\n" for number in range(300)]
+    assert {(line["level"], line["rankId"]) for line in lines} == {("LOG_LEVEL_INFO", 0)}
+    found = (await user.get(f"/api/v1/trials/{TRIAL}/logs", searchText="line 29.$", enableRegex=True)).text.splitlines()
+    assert len(found) == 10
+
+
+async def test_the_search_is_told_as_it_went(upgraded: Api) -> None:
+    """An experiment that a search has ended: its state and best trial, and its whole journal replayed."""
+    told = await asked(upgraded.user, "GET", f"/api/v1/experiments/{SEARCH}")
+    expected = {
+        "name": "search",
+        "state": "STATE_COMPLETED",
+        "reason": "all 6 trials are over: 6 finished",
+        "progress": 1.0,
+        "trialIds": [1, 2, 3, 4, 5, 6],
+        "bestTrialId": 3,
+        "checkpointCount": 8,
+    }
+    experiment: dict[str, object] = told["experiment"]  # type: ignore[assignment]
+    assert {key: experiment[key] for key in expected} == expected
+    view = await asked(upgraded.user, "GET", f"/api/v1/experiments/{SEARCH}/search")
+    assert (view["created"], view["finished"], view["shutDown"]) == (6, 6, True)
+    journal: list[dict[str, object]] = view["journal"]  # type: ignore[assignment]
+    assert [entry["seq"] for entry in journal] == list(range(1, 101))
+    tree = await asked(upgraded.user, "GET", f"/api/v1/experiments/{SEARCH}/file_tree")
+    assert [file["path"] for file in tree["files"]] == ["train.py"]  # type: ignore[attr-defined]
+
+
+async def test_the_cluster_goes_on(upgraded: Api, old: asyncpg.Connection) -> None:
+    """What is reported, submitted and written afterwards stands beside what was there."""
+    user = upgraded.user
+    attempt = await old.fetchval(
+        "select allocation_id from allocations join tasks using (task_id) where trial_id = $1", TRIAL
     )
-    assert all(row["n"] == list(range(1, len(STATES) + 1)) for row in numbers)
-    assert await first.fetchval("select count(*) from usage where ended_at is null") == 4
-    assert await first.fetchval("select count(*) from usage where username = 'a'") == 2 * len(STATES)
-    assert [row["key"] for row in await first.fetch("select key from projects order by id")] == ["UNC", "P2"]
+    task = await upgraded.task(attempt)
+    values = {"trialId": TRIAL, "trialRunId": 1, "stepsCompleted": 47, "metrics": {"avgMetrics": {"loss": 0.01}}}
+    await asked(task, "POST", f"/api/v1/trials/{TRIAL}/metrics", {"group": "training", "metrics": values})
+    series = await asked(user, "GET", f"/api/v1/trials/{TRIAL}/series?metric=loss&max_points=0")
+    assert series["values"][-2:] == [0.02, 0.01]  # type: ignore[index]
+    made = await asked(user, "POST", "/api/v1/experiments", {"config": CONFIG, "activate": True})
+    assert made["experiment"]["id"] == 10  # type: ignore[index]
+    version = await asked(user, "POST", "/api/v1/models/model/versions", {"checkpointUuid": CHECKPOINT})
+    assert version["modelVersion"]["version"] == 2  # type: ignore[index]

@@ -5,6 +5,9 @@ Rules:
   caller asks for it. A pre migration does not depend on a post migration of the same release.
 - One migrator at a time (an advisory lock). A file that was applied may not change: its checksum is kept.
 - Names in the database that this release does not know belong to a newer one, which works beside us: left alone.
+- The files of the first release replaced fourteen (``SQUASHED``) that older databases have recorded. Where all of them
+  stand, with their checksums, the new files count as applied, and the old records stay; where some are missing, the
+  database is refused. Their numbers are not used again: the file after the first release's is 0015.
 """
 
 from __future__ import annotations
@@ -22,10 +25,35 @@ from tenax.master.store.database.queries import load
 Q = load("database")
 #: Any number that nobody else uses.
 _ADVISORY_LOCK = 7_306_018_211
+#: What the files of the first release replaced: name -> checksum.
+SQUASHED = {
+    "0001_pre_state": "2d1c38ebdad2cffe9fde0ffdf40b6a81d2321589b05690c4a310c44f4dd8a681",
+    "0002_pre_telemetry": "767aec71f9e6dded80ecf2a184d77679e47ee4670f46147d9b446aef4b61957f",
+    "0003_pre_accelerators": "97eeae6ab01d26701f7c605f64eaacd90ccf67d865ce6a97cb62b914699a90e6",
+    "0004_pre_garbage": "cd2f083e9afea47a52d31df76c6ac4285c6cd79daa77f78cc6a0647501da6e0e",
+    "0005_pre_launched_tasks": "870aa24df7bccadb20b82262d5c7c29b44740e19bc627595f58ac1d66fea9434",
+    "0006_pre_machines": "adfe0962390a285d19c8f1a5f254bce7b835b9ddce8c459e0067a6551bd15101",
+    "0007_pre_experiments": "70d97b730596136ae3bc48b51a090cf89144e334bd0945a4bb4fbef6b79e8b50",
+    "0008_pre_runs": "f8881a3415464f0e1971da1106b274dc932190558cd2d120ecae515f7eda6408",
+    "0009_pre_workspaces": "2d689a4f72635d805661a918a8330c4249619f43d7de640ad55c9d449624cd48",
+    "0010_pre_access": "adeec17a26df6428cbadfaf84a4fa9b781dd7efaffc8977d11ccd9b325652fc5",
+    "0011_pre_unmanaged": "0bc7622f99904d991939a1fe756a7534daa15922a534750061d569524729c670",
+    "0012_pre_leaving": "b1973f1df49a49ce0fe20d5a42c32b963928b80b71c2232227838a8e5b52e62b",
+    "0013_pre_cheaper": "a6889e5c05dc7d143b34060a1adf7f92ead90eb0916848fb1937b46b22d57dbb",
+    "0014_pre_counts": "4b1c8592ae49737e1e2fbe1cdfe06ced2a864f44751745f24096f30d261e9960",
+}
+#: The number of the last of them: what is numbered up to it belongs to the first release.
+LAST_SQUASHED = 14
+#: The version that an older database has to pass through: the last that has them one by one.
+_LAST_WITH_ALL = "Tenax 0.1.0 as of commit a513452, the last one with migration 0014_pre_counts"
 
 
 class MigrationChanged(UserError):
     """A migration that was applied to this database is not the one of this release: do not edit applied migrations."""
+
+
+class MigrationsMissing(UserError):
+    """This database is older than this release can upgrade: start a version in between on it first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +63,10 @@ class Migration:
     #: File name without ``.sql``.
     name: str
     sql: str
+
+    @property
+    def number(self) -> int:
+        return int(self.name.split("_")[0])
 
     @property
     def post(self) -> bool:
@@ -55,7 +87,7 @@ def shipped() -> list[Migration]:
 async def migrate(conn: Connection, *, post: bool = False, migrations: list[Migration] | None = None) -> list[str]:
     """Apply what is missing; returns the names applied. ``conn`` is not of a pool (a session lock is taken).
 
-    Raises MigrationChanged, TryAgain.
+    Raises MigrationChanged, MigrationsMissing, TryAgain.
     """
     with translated():
         await conn.execute(Q.lock, _ADVISORY_LOCK)
@@ -69,17 +101,42 @@ async def migrate(conn: Connection, *, post: bool = False, migrations: list[Migr
 
 async def _apply_missing(conn: Connection, migrations: list[Migration], post: bool) -> list[str]:
     applied = {row["name"]: row["checksum"] for row in await conn.fetch(Q.applied)}
+    applied |= await _take_as_applied(conn, migrations, applied)
     done = []
     for migration in migrations:
         if migration.name in applied:
-            if applied[migration.name] != migration.checksum:
-                raise MigrationChanged(
-                    f"Migration {migration.name} was applied to this database in another form: it must not be edited "
-                    "once it was released; put the change into a new one."
-                )
+            _check(migration.name, applied[migration.name], migration.checksum)
         elif post or not migration.post:
             async with conn.transaction():
                 await conn.execute(migration.sql)
                 await conn.execute(Q.record, migration.name, migration.checksum)
             done.append(migration.name)
     return done
+
+
+async def _take_as_applied(conn: Connection, migrations: list[Migration], applied: dict[str, str]) -> dict[str, str]:
+    """Record the files of the first release where those that they replaced were applied; returns what was recorded."""
+    older = sorted(SQUASHED.keys() & applied.keys())
+    if not older:
+        return {}
+    for name in older:
+        _check(name, applied[name], SQUASHED[name])
+    if len(older) < len(SQUASHED):
+        raise MigrationsMissing(
+            f"The schema of this database ends at migration {older[-1]}, before the first release's. Start the master "
+            f"of {_LAST_WITH_ALL} on it once, then this one. Nothing was changed."
+        )
+    taken = {
+        each.name: each.checksum for each in migrations if each.number <= LAST_SQUASHED and each.name not in applied
+    }
+    async with conn.transaction():
+        await conn.executemany(Q.record, list(taken.items()))
+    return taken
+
+
+def _check(name: str, recorded: str, ours: str) -> None:
+    if recorded != ours:
+        raise MigrationChanged(
+            f"Migration {name} was applied to this database in another form: it must not be edited once it was "
+            "released; put the change into a new one."
+        )
