@@ -24,13 +24,16 @@ $(COMPAT_READY): tests/compat/requirements.txt
 	@$(COMPAT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/compat/requirements.txt
 	@touch $(COMPAT_READY)
 
+# How many tests run at once (tests/kits/workers.py divides them): as many as there are processors, from 2 to 8.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(os.cpu_count() or 2, 2), 8))')
+
 test: env compat-env
 	$(BIN)/python tests/setup/system.py
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n $(WORKERS)
 
 test-long: env compat-env
 	$(BIN)/python tests/setup/system.py
-	$(BIN)/python -m pytest -m long --timeout 7200
+	$(BIN)/python -m pytest -m long --timeout 7200 -n $(WORKERS)
 
 # What tests/scale shows at a hundredth in `make test`, at full size; prints a line of JSON per figure.
 scale: env

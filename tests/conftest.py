@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import signal
 
-pytest_plugins = ["tests.kits.database", "tests.kits.docker_engine", "tests.kits.api", "tests.kits.telemetry"]
+pytest_plugins = [
+    "tests.kits.workers",
+    "tests.kits.database",
+    "tests.kits.docker_engine",
+    "tests.kits.api",
+    "tests.kits.telemetry",
+]
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
