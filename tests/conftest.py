@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+from tests.kits.temporary import keep_in_memory
+
 pytest_plugins = [
     "tests.kits.workers",
     "tests.kits.database",
@@ -11,6 +13,9 @@ pytest_plugins = [
     "tests.kits.api",
     "tests.kits.telemetry",
 ]
+
+# Before anything asks where temporary files are.
+keep_in_memory()
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
