@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 COMPAT_VENV := .venv-compat
 COMPAT_READY := $(COMPAT_VENV)/.ready
 
-.PHONY: env compat-env test test-long scale check format docs bench bench-long demo clean
+.PHONY: env compat-env test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
 
 env: $(READY)
 
@@ -39,12 +39,22 @@ test-long: env compat-env
 scale: env
 	TENAX_SCALE=1 $(BIN)/python -m pytest tests/scale -q -s --timeout 3600
 
+# Two at a time, and all of them, whatever one finds.
 check: env
+	@$(MAKE) --no-print-directory --keep-going -j 2 check-types check-shape check-imports check-style
+
+check-types:
+	$(BIN)/mypy
+
+check-shape:
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+check-imports:
+	$(BIN)/lint-imports
+
+check-style:
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 format: env
 	$(BIN)/ruff format src tests benchmarks examples
