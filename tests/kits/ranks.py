@@ -43,6 +43,6 @@ def on_ranks(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert not any(thread.is_alive() for thread in threads), "a rank hangs"
     return results
