@@ -54,6 +54,11 @@ def guess(unit: str) -> float:
     return next((seconds for name, seconds in _GUESSES.items() if unit.startswith(name)), 1.0)
 
 
+def cache_of(config: pytest.Config) -> pytest.Cache | None:
+    """What is kept from run to run; None where that plug-in is turned off."""
+    return getattr(config, "cache", None)
+
+
 class Times:
     """Seconds of work by test: set-up, call and tear-down, whichever worker did it."""
 
@@ -66,7 +71,7 @@ class Times:
 
     def pytest_sessionfinish(self) -> None:
         """Remember how long each unit takes, where all of them ran."""
-        cache, option = self._config.cache, self._config.option
+        cache, option = cache_of(self._config), self._config.option
         everything = self._config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword
         if cache is not None and everything and not option.collectonly and option.markexpr == "not long":
             cache.set(_REMEMBERED, {unit: round(spent, 2) for unit, (_, spent) in self._by(unit_of).items()})
@@ -110,7 +115,8 @@ def scheduling(config: pytest.Config, log: Producer) -> Scheduling:
     # Only where there are workers: the tests run without that plug-in, too.
     from xdist.scheduler import LoadScopeScheduling
 
-    remembered: dict[str, float] = config.cache.get(_REMEMBERED, {}) if config.cache is not None else {}
+    cache = cache_of(config)
+    remembered: dict[str, float] = cache.get(_REMEMBERED, {}) if cache is not None else {}
 
     class ByUnit(LoadScopeScheduling):
         """The base keeps the books; here is only what a unit is and which comes next."""
