@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 COMPAT_VENV := .venv-compat
 COMPAT_READY := $(COMPAT_VENV)/.ready
 
-.PHONY: env compat-env test test-long scale check format docs bench bench-long demo clean
+.PHONY: env compat-env test test-long scale check check-types check-shape check-imports check-style format docs bench bench-long demo clean
 
 env: $(READY)
 
@@ -24,24 +24,37 @@ $(COMPAT_READY): tests/compat/requirements.txt
 	@$(COMPAT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/compat/requirements.txt
 	@touch $(COMPAT_READY)
 
+# How many tests run at once (tests/kits/workers.py divides them): as many as there are processors, from 2 to 8.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(max(os.cpu_count() or 2, 2), 8))')
+
 test: env compat-env
 	$(BIN)/python tests/setup/system.py
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n $(WORKERS)
 
 test-long: env compat-env
 	$(BIN)/python tests/setup/system.py
-	$(BIN)/python -m pytest -m long --timeout 7200
+	$(BIN)/python -m pytest -m long --timeout 7200 -n $(WORKERS)
 
 # What tests/scale shows at a hundredth in `make test`, at full size; prints a line of JSON per figure.
 scale: env
 	TENAX_SCALE=1 $(BIN)/python -m pytest tests/scale -q -s --timeout 3600
 
+# Two at a time, and all of them, whatever one finds.
 check: env
+	@$(MAKE) --no-print-directory --keep-going -j 2 check-types check-shape check-imports check-style
+
+check-types:
+	$(BIN)/mypy
+
+check-shape:
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+check-imports:
+	$(BIN)/lint-imports
+
+check-style:
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 format: env
 	$(BIN)/ruff format src tests benchmarks examples

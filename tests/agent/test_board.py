@@ -35,6 +35,6 @@ async def test_a_state_on_the_way_waits_for_the_next() -> None:
     assert board.take().containers == [RUNNING]
     pulling = msgspec.structs.replace(RUNNING, container_id="d", state="pulling")
     board.put(pulling, passing=True)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await board.news.wait()
     assert board.take().containers == [pulling]

@@ -33,7 +33,11 @@ def document(done: Done) -> object:
 
 
 def create(place: Machine, file: str, *words: str) -> int:
-    done = tenax(place, "experiment", "create", str(NOOP / file), str(NOOP), *words)
+    return submit(place, NOOP / file, NOOP, *words)
+
+
+def submit(place: Machine, config: Path, code: Path, *words: str) -> int:
+    done = tenax(place, "experiment", "create", str(config), str(code), *words)
     assert done.returncode == exits.OK, done.stderr
     return int(done.stdout.split()[-1])
 
@@ -162,9 +166,24 @@ def test_wrong_password(place: Machine) -> None:
     assert "wrong" not in done.stderr.replace("Wrong", "")
 
 
-def test_tasks_outlive_the_cluster(place: Machine) -> None:
+def until_released(directory: Path, release: Path) -> tuple[Path, Path]:
+    """A configuration, and a directory whose script runs until there is the file ``release``."""
+    (directory / "train.py").write_text(
+        "import os, time\n"
+        "from tenax import core\n"
+        "with core.init() as context:\n"
+        f"    while not os.path.exists({str(release)!r}):\n"
+        "        time.sleep(0.02)\n"
+        "    context.train.report_validation_metrics(1, {'loss': 1.0})\n"
+    )
+    text = "name: held\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss}\nmax_restarts: 0\n"
+    (directory / "held.yaml").write_text(text)
+    return directory / "held.yaml", directory
+
+
+def test_tasks_outlive_the_cluster(place: Machine, tmp_path: Path) -> None:
     """`tenax down` says what runs on, `tenax up` finds it again, and its process is the same."""
-    number = create(place, "const.yaml", "--config", "hyperparameters.reports=80")
+    number = submit(place, *until_released(tmp_path, place.directory / "outlived"))
     wait_for_state(place, number, lambda state: state == "RUNNING")
     before = place.task_processes()
     done = tenax(place, "down")
@@ -173,19 +192,21 @@ def test_tasks_outlive_the_cluster(place: Machine) -> None:
     assert set(before) <= set(place.task_processes())
     place.up()
     assert set(before) <= set(place.task_processes())
+    (place.directory / "outlived").touch()
     assert tenax(place, "e", "wait", str(number)).returncode == exits.OK
     trials = describe(place, number)["trials"]
     assert isinstance(trials, list)
     assert (trials[0]["runId"], trials[0]["restarts"]) == (1, 0)
 
 
-def test_down_with_tasks(place: Machine) -> None:
+def test_down_with_tasks(place: Machine, tmp_path: Path) -> None:
     """`tenax down --kill-tasks` leaves no process; the next `up` starts the trial again, which counts for nothing."""
-    number = create(place, "const.yaml", "--config", "hyperparameters.checkpoint_every=5")
+    number = submit(place, *until_released(tmp_path, place.directory / "restarted"))
     wait_for_state(place, number, lambda state: state == "RUNNING")
     done = tenax(place, "down", "--kill-tasks")
     assert "1 task ended" in done.stderr
     assert place.task_processes() == []
+    (place.directory / "restarted").touch()
     place.up()
     assert tenax(place, "e", "wait", str(number)).returncode == exits.OK
     trials = describe(place, number)["trials"]

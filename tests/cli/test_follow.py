@@ -42,7 +42,7 @@ class Terminal:
 
     def until(self, text: str) -> None:
         """Until it has shown this."""
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while text not in self.shown:
             assert time.monotonic() < until, self.shown
             assert self.read(), self.shown
@@ -51,7 +51,7 @@ class Terminal:
         """Its exit code, once it has ended."""
         while self.read():
             pass
-        return self.process.wait(30)
+        return self.process.wait(60)
 
 
 @contextlib.contextmanager

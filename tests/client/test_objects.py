@@ -240,6 +240,7 @@ def test_download_from_nowhere(client: Client, master: PretendMaster, tmp_path: 
 @pytest.mark.parametrize(
     ("body", "kind"),
     [(archive("../out"), InvalidInput), (archive("/tmp/out"), InvalidInput), (archive("a")[:40], BrokenStream)],
+    ids=["above", "absolute", "cut off"],
 )
 def test_bad_download(
     client: Client, master: PretendMaster, tmp_path: Path, body: bytes, kind: type[Exception]

@@ -61,7 +61,7 @@ def test_the_token_of_a_session(real: RealClient) -> None:
     """It is that of the user, and opens what the user may open."""
     token = real.det("dev", "auth-token").out.strip()
     request = urllib.request.Request(f"{real.url}/api/v1/me", headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(request, timeout=30) as reply:
+    with urllib.request.urlopen(request, timeout=60) as reply:
         found = json.load(reply)
     assert found["user"]["username"] == "determined"
 

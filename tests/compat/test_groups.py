@@ -114,7 +114,7 @@ from determined.common.api import bindings as b
 client.login(master, user, password)
 b.patch_PatchAccessToken(client._determined._session, tokenId=number,
                          body=b.v1PatchAccessTokenRequest(tokenId=number, setRevoked=True))
-until = time.monotonic() + 20
+until = time.monotonic() + 60
 while status() == 200 and time.monotonic() < until:
     time.sleep(0.01)
 result = [before, status()]

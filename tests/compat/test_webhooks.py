@@ -64,7 +64,7 @@ def receiver() -> Iterator[Receiver]:
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(60)
         yield found[0]
     finally:
         loop.call_soon_threadsafe(stop.set)

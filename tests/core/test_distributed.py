@@ -16,7 +16,8 @@ from tenax.core import mesh
 from tenax.core.distributed import DistributedContext, DummyDistributedContext
 from tenax.core.mesh import OutOfStep, PeerLost
 from tenax.errors import InvalidInput, TenaxError
-from tests.kits.ranks import on_ranks, ports
+from tests.kits.ports import free_port
+from tests.kits.ranks import on_ranks
 
 
 @pytest.mark.parametrize("force_tcp", [False, True])
@@ -97,7 +98,7 @@ def test_out_of_step() -> None:
             context.broadcast("should_preempt")
             return context.gather(None)
         finally:
-            both_done.wait(20)
+            both_done.wait(60)
 
     results = on_ranks(work, 2)
     assert all(isinstance(result, OutOfStep) for result in results)
@@ -110,14 +111,14 @@ def test_missing_ranks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DET_RENDEZVOUS_TIMEOUT", "0.1")
     sizes = {"rank": 0, "size": 3, "local_rank": 0, "local_size": 3, "cross_rank": 0, "cross_size": 1}
     with pytest.raises(PeerLost, match="rank 1, 2 did not join rank 0"):
-        DistributedContext(**sizes, pub_port=next(ports))  # type: ignore[arg-type]
+        DistributedContext(**sizes, pub_port=free_port())  # type: ignore[arg-type]
     with pytest.raises(PeerLost, match="rank 2 could not reach rank 0"):
-        DistributedContext(**{**sizes, "rank": 2, "local_rank": 2}, pub_port=next(ports))  # type: ignore[arg-type]
+        DistributedContext(**{**sizes, "rank": 2, "local_rank": 2}, pub_port=free_port())  # type: ignore[arg-type]
 
 
 def test_strangers_are_kept_out() -> None:
     """Who does not know the job's secret is not let in, and does not keep the others from meeting."""
-    port = next(ports)
+    port = free_port()
     address = ("127.0.0.1", port)
     stars: list[object] = []
     hub = threading.Thread(target=lambda: stars.append(mesh.make_hub(address, 2, b"secret", 20)), daemon=True)
@@ -127,14 +128,14 @@ def test_strangers_are_kept_out() -> None:
     with socket.create_connection(address) as noise:
         noise.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
     star = mesh.join_hub(address, 1, b"secret", 20)
-    hub.join(20)
+    hub.join(60)
     assert len(stars) == 1
     star.close()
 
 
 def test_a_hub_that_is_a_stranger() -> None:
     """A rank does not take orders from a listener that does not know the secret."""
-    port = next(ports)
+    port = free_port()
 
     def stranger() -> None:
         with pytest.raises(PeerLost):
@@ -209,7 +210,7 @@ def test_torchrun_variables(tmp_path: Path) -> None:
     """Processes with the variables of torchrun find each other."""
     (tmp_path / "script.py").write_text(SCRIPT)
     shared = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1"}
-    shared |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29511", "TORCHELASTIC_RUN_ID": str(tmp_path)}
+    shared |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "TORCHELASTIC_RUN_ID": str(tmp_path)}
     assert _outputs(tmp_path, [{**shared, "RANK": str(i), "LOCAL_RANK": str(i)} for i in (0, 1)], []) == [
         "0 0 1 [0, 1]\n",
         "1 1 1 [0, 1]\n",

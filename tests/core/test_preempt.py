@@ -113,7 +113,7 @@ def test_hasty_answers_do_not_spin(master: TaskMaster, monkeypatch: pytest.Monke
 
     watcher = Recording(TaskClient(master.url, TOKEN), ALLOCATION)
     assert not watcher.signalled()
-    watcher._thread.join(20)
+    watcher._thread.join(60)
     assert [pause > 900 for pause in pauses] == [True] * 3
 
 

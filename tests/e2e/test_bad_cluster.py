@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tests.kits.machine import Machine, home, machine
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A cluster whose disk counts as full for logs: more is to stay free than is free, but less than twice of it."""
-    free = shutil.disk_usage("/tmp").free
+    free = shutil.disk_usage(tempfile.gettempdir()).free
     settings = tmp_path_factory.mktemp("settings") / "master.yaml"
     settings.write_text(yaml.safe_dump({"budgets": {"min_free_bytes": free + free // 2}}))
     with machine(options=("--config", str(settings))) as up:

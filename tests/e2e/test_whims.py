@@ -37,7 +37,6 @@ def place() -> Iterator[Machine]:
         yield up
 
 
-@pytest.mark.timeout(120)
 def test_whatever_users_ask_for_everything_ends(place: Machine) -> None:
     """A handful of experiments and thirty whims."""
     live_through(place, seed=0, whims=30)

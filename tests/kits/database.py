@@ -1,4 +1,4 @@
-"""Fixtures: one PostgreSQL per test session, and for each test a database of its own with the schema in it.
+"""Fixtures: one PostgreSQL per worker of the tests, and for each test a database of its own with the schema in it.
 
 ``database`` is a `Database`; ``database_url`` is for tests that start processes. Both are a copy of one migrated
 template, made in some 50 ms. The server runs without fsync: a test is not about power cuts unless it makes its own.
@@ -19,14 +19,25 @@ import pytest
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.store.database.connection import Database, prepare
 from tenax.master.store.database.migrate import migrate
+from tests.kits.temporary import PREFIX, remove_abandoned
 
-_FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB"}
+#: It may lie in memory: what it keeps for recovery stays small.
+_FAST = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "64MB",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "min_wal_size": "32MB",
+    "max_wal_size": "64MB",
+}
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
     """The server; its own database ``tenax`` is empty."""
-    directory = Path(tempfile.gettempdir()) / f"tenax-tests-{uuid.uuid4().hex[:12]}"
+    remove_abandoned()
+    directory = Path(tempfile.gettempdir()) / f"{PREFIX}{uuid.uuid4().hex[:12]}"
     server = EmbeddedPostgres(directory, settings=_FAST)
     try:
         server.start()
@@ -50,7 +61,7 @@ async def database_url(postgres: EmbeddedPostgres, template: str) -> AsyncIterat
     name = f"t_{uuid.uuid4().hex}"
     admin = await asyncpg.connect(postgres.dsn)
     try:
-        await admin.execute(f"create database {name} template {template}")
+        await admin.execute(f"create database {name} template {template} strategy file_copy")
         yield database_in(postgres.dsn, name)
         await admin.execute(f"drop database {name} with (force)")
     finally:

@@ -60,7 +60,7 @@ def docker_host() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Nobody else starts or ends the engine meanwhile."""
+    """No other worker or run starts or ends the engine, or imports the image, meanwhile."""
     with (_STATE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -78,7 +78,9 @@ def docker_image(docker_host: str) -> str:
     """An image with this Python under ``/usr/bin/python3`` and a shell."""
     key = f"{sys.version} {sys.base_prefix} {Path(__file__).read_bytes().hex()}"
     name = f"tenax-test:{hashlib.sha256(key.encode()).hexdigest()[:12]}"
-    asyncio.run(_ensure_image(docker_host, name))
+    _STATE.mkdir(parents=True, exist_ok=True)
+    with _alone():
+        asyncio.run(_ensure_image(docker_host, name))
     return name
 
 

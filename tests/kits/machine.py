@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from tenax.client.connection.session import Session
 from tenax.client.experiments import Experiment
 from tenax.errors import TenaxError
 from tenax.jsonvalue import Json
+from tests.kits.ports import free_port
 
 T = TypeVar("T")
 
@@ -176,14 +176,6 @@ def processes() -> Iterator[tuple[int, bytes]]:
                 environment = (entry / "environ").read_bytes()
                 if b"DET_CONTAINER_ID=" in environment:
                     yield int(entry.name), environment
-
-
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_for(look: Callable[[], T | None], what: str, seconds: float = 60.0) -> T:

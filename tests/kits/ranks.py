@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 import threading
 from collections.abc import Callable
 
 from tenax.core.distributed import DistributedContext
-
-#: Below the ports that systems hand out by themselves; moved, so that two runs of the tests can overlap.
-ports = itertools.count(15000 + os.getpid() % 400 * 40)
+from tests.kits.ports import free_port
 
 
 def on_ranks(
     work: Callable[[DistributedContext], object], size: int = 3, machines: int = 1, force_tcp: bool = False
 ) -> list[object]:
     """Run ``work`` on each rank in a thread of its own; results or exceptions by rank."""
-    port = next(ports)
+    pub_port, pull_port = free_port(), free_port()
     results: list[object] = [None] * size
     local_size = size // machines
 
@@ -32,8 +28,8 @@ def on_ranks(
                 cross_rank=rank // local_size,
                 cross_size=machines,
                 chief_ip="127.0.0.1" if machines > 1 else None,
-                pub_port=port,
-                pull_port=port + 20,
+                pub_port=pub_port,
+                pull_port=pull_port,
                 force_tcp=force_tcp,
             )
             results[rank] = work(context)
@@ -47,6 +43,6 @@ def on_ranks(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert not any(thread.is_alive() for thread in threads), "a rank hangs"
     return results

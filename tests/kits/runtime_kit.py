@@ -333,7 +333,7 @@ class RuntimeKit:
         runtime = await bench.runtime()
         wanted = spec(bench, "hello")
         await runtime.start(wanted, placement())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             async for container_id in runtime.changed():
                 if container_id == wanted.container_id:
                     break

@@ -69,7 +69,6 @@ def busy(place: Cluster, count: int) -> Callable[[], object]:
     return holds
 
 
-@pytest.mark.timeout(60)
 async def test_a_failed_trial_goes_on_with_other_settings(database: Database) -> None:
     """The same experiment, trial and task: the next run, restarts counted from nought, constants as they are now."""
     scripts = Scripted(3)
@@ -90,7 +89,6 @@ async def test_a_failed_trial_goes_on_with_other_settings(database: Database) ->
         assert await place.value("select trials_ended from experiment_tallies") == 1
 
 
-@pytest.mark.timeout(60)
 async def test_a_completed_trial_can_go_on_and_be_killed_again(database: Database) -> None:
     """Also before its next attempt has begun: its end is told to the search each time."""
     scripts = Scripted(0)
@@ -104,7 +102,6 @@ async def test_a_completed_trial_can_go_on_and_be_killed_again(database: Databas
         assert await place.value("select state from trials") == "CANCELED"
 
 
-@pytest.mark.timeout(60)
 async def test_a_killed_search_goes_on_to_all_its_trials(database: Database) -> None:
     """Those that had completed stay so, those that were killed run again, and the rest are made."""
     scripts = Scripted(None)
@@ -125,7 +122,6 @@ async def test_a_killed_search_goes_on_to_all_its_trials(database: Database) -> 
             await go_on(database, one)
 
 
-@pytest.mark.timeout(60)
 async def test_of_many_trials_that_go_on_no_more_run_than_the_search_lets(database: Database) -> None:
     """All had failed; the next goes on when one of them ends, and those that wait say for what."""
     scripts = Scripted(3)
@@ -148,7 +144,6 @@ async def test_of_many_trials_that_go_on_no_more_run_than_the_search_lets(databa
         assert states == ["CANCELED", "CANCELED", "COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED"]
 
 
-@pytest.mark.timeout(60)
 async def test_an_experiment_that_ended_before_its_search_began_goes_on(database: Database) -> None:
     """Killed while it was paused, without a trial: it begins."""
     scripts = Scripted(0)
@@ -163,7 +158,6 @@ async def test_an_experiment_that_ended_before_its_search_began_goes_on(database
         assert await place.value("select count(*) from trials where state = 'COMPLETED'") == 6
 
 
-@pytest.mark.timeout(60)
 async def test_what_cannot_be_continued_is_refused(database: Database) -> None:
     """What runs, searches that stop trials, and settings that decisions hang on; nothing is changed by it."""
     scripts = Scripted(None)

@@ -20,7 +20,6 @@ from tests.kits.rows import add_experiment, add_trial, request_attempt, run_atte
 __all__ = ["place"]
 
 
-@pytest.mark.timeout(30)
 async def test_what_ran_is_not_started_again_where_nothing_is_left_of_it(place: Place) -> None:
     """An agent without the container gets no specification: a second start would be of the same run, and its reports
     would be taken for those of the first."""
@@ -31,7 +30,6 @@ async def test_what_ran_is_not_started_again_where_nothing_is_left_of_it(place: 
     assert want.spec is None
 
 
-@pytest.mark.timeout(30)
 async def test_an_agent_speaks_for_its_own_containers_only(place: Place) -> None:
     """Another agent's word changes nothing, and what it holds under that name is to go."""
     talk = place.connect("a2")
@@ -40,7 +38,6 @@ async def test_an_agent_speaks_for_its_own_containers_only(place: Place) -> None
     assert await place.state() == "RUNNING"
 
 
-@pytest.mark.timeout(30)
 async def test_the_word_of_a_connection_that_was_replaced_does_not_count(place: Place) -> None:
     """It ends by itself."""
     old = place.connect("a1")
@@ -54,7 +51,6 @@ async def test_the_word_of_a_connection_that_was_replaced_does_not_count(place: 
     assert await place.state() == "RUNNING"
 
 
-@pytest.mark.timeout(30)
 async def test_a_restored_copy_takes_up_what_it_knows_and_keeps_what_it_does_not(place: Place) -> None:
     """An agent that has obeyed more than the database holds raises the generation: the container that the copy knows is
     adopted, the newer one is neither ended nor taken for ours, and all agents are welcomed anew."""
@@ -79,7 +75,6 @@ async def test_a_restored_copy_takes_up_what_it_knows_and_keeps_what_it_does_not
         await talk.wants()
 
 
-@pytest.mark.timeout(30)
 async def test_an_unknown_container_is_to_go_at_once(place: Place) -> None:
     """One that shows up in the middle of a connection, of the generation of now."""
     talk = place.connect("a1")
@@ -92,7 +87,6 @@ async def test_an_unknown_container_is_to_go_at_once(place: Place) -> None:
     assert isinstance(wants[stray], WantGone)
 
 
-@pytest.mark.timeout(30)
 async def test_a_report_that_fails_is_tried_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the next sign of life of its agent; what else the agent says is taken meanwhile."""
     apply, failures = allocation_events.member_reported, ["once"]
@@ -112,7 +106,6 @@ async def test_a_report_that_fails_is_tried_again(place: Place, monkeypatch: pyt
         await talk.wants()
 
 
-@pytest.mark.timeout(30)
 async def test_one_broken_row_does_not_cut_off_an_agent(place: Place) -> None:
     """The others are wanted as they should be."""
     async with place.db.transaction() as conn:

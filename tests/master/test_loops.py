@@ -48,7 +48,6 @@ async def living(database: Database, act: Pass) -> AsyncIterator[asyncio.Task[No
             _, alive = await asyncio.wait(alive, timeout=0.5)
 
 
-@pytest.mark.timeout(20)
 async def test_a_pass_that_breaks_does_not_end_its_loop(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect, or a row that nobody thought of, costs a pass: the next one looks at everything again."""
     monkeypatch.setattr(loops, "_BROKEN", Backoff(first=0.01, ceiling=0.1))
@@ -66,7 +65,6 @@ async def test_a_pass_that_breaks_does_not_end_its_loop(database: Database, monk
         assert not task.done()
 
 
-@pytest.mark.timeout(20)
 async def test_a_busy_loop_still_looks_at_everything(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wake-ups of some objects, however many, do not put off the look at all the others."""
     monkeypatch.setattr(loops, "MAX_WAIT_S", 0.2)

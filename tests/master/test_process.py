@@ -50,7 +50,7 @@ class Process:
 
     def result(self) -> int:
         status = self.popen.wait(60)
-        self._reader.join(10)
+        self._reader.join(60)
         return status
 
     def _read(self) -> None:
@@ -77,7 +77,7 @@ def processes() -> Iterator[list[Process]]:
 
 def ask(port: object, path: str, body: bytes | None = None, **headers: str) -> dict[str, object]:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=body, headers=headers)
-    with urllib.request.urlopen(request, timeout=30) as reply:
+    with urllib.request.urlopen(request, timeout=60) as reply:
         return dict(json.loads(reply.read()))
 
 

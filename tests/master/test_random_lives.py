@@ -218,7 +218,6 @@ async def world(database: Database, seed: int) -> AsyncIterator[World]:
         await asyncio.gather(listening, return_exceptions=True)
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("slots", [1, 3])
 @pytest.mark.parametrize("seed", range(3))
 async def test_every_life_ends_and_leaves_nothing(database: Database, seed: int, slots: int) -> None:

@@ -313,7 +313,6 @@ async def crowd(database: Database, directory: Path, seed: int) -> AsyncIterator
                 await asyncio.gather(*running, return_exceptions=True)
 
 
-@pytest.mark.timeout(90)
 @pytest.mark.parametrize("seed", range(2))
 async def test_verbs_at_once_break_nothing(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int

@@ -81,7 +81,7 @@ async def desk(api: Api) -> Desk:
 
 async def log_of(api: Api, number: int, ended: int = 0) -> list[dict[str, object]]:
     """What is known of the messages of a webhook, the oldest first, once so many have ended."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             shown = (await api.admin.get(f"/api/v1/webhooks/{number}/deliveries")).json()["deliveries"]
             if sum(one["state"] != "WAITING" for one in shown) >= ended:

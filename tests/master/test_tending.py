@@ -45,7 +45,7 @@ async def test_an_experiment_is_killed_while_one_of_its_trials_is_being_placed(d
         # As a placement does it: first the request, then its container, and the agent last.
         await conn.execute("update allocations set state = 'ASSIGNED' where allocation_id = $1", waiting)
         pass_ = asyncio.ensure_future(Tending(60.0).make_pass(Desk(database, lease), news))
-        async with asyncio.timeout(20), database.connection() as other:
+        async with asyncio.timeout(60), database.connection() as other:
             while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
                 await asyncio.sleep(0.01)
         await containers.create(conn, "11111111-1111-4111-8111-111111111111", waiting, 0, "a1", [1])

@@ -61,7 +61,6 @@ async def turn(where: Cluster, state: str) -> None:
         await agents.set_agent(conn, "one", state)
 
 
-@pytest.mark.timeout(60)
 async def test_an_agent_that_is_turned_off_is_left_at_once(database: Database) -> None:
     """What runs there is ended without being charged a restart, waits, and runs again when it is turned on."""
     hands = Hands()
@@ -80,7 +79,6 @@ async def test_an_agent_that_is_turned_off_is_left_at_once(database: Database) -
         assert await where.value("select count(*) from slots_in_use") == 0
 
 
-@pytest.mark.timeout(60)
 async def test_an_agent_that_is_drained_ends_its_work_and_takes_none(database: Database) -> None:
     """What runs there is not asked to leave; what comes waits."""
     hands = Hands()
@@ -100,7 +98,6 @@ async def test_an_agent_that_is_drained_ends_its_work_and_takes_none(database: D
         assert await where.ended(late) == "COMPLETED"
 
 
-@pytest.mark.timeout(60)
 async def test_a_slot_that_is_turned_off_is_left_alone_by_others(database: Database) -> None:
     """What runs on it goes on elsewhere, where there is room."""
     hands = Hands()
@@ -139,7 +136,6 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
         assert await conn.fetchval("select count(*) from containers") == 0
 
 
-@pytest.mark.timeout(60)
 async def test_an_agent_that_is_gone_for_good_can_be_removed(place: Place) -> None:
     """What counted as running there is lost as in any other loss, its slots are gone, its history stays; a machine that
     comes back under its name joins anew, is told what it still holds in vain, and nobody takes it for a copy's."""

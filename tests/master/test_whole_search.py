@@ -11,8 +11,9 @@ import random
 import pytest
 
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.store import allocations, experiments
+from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.connection import Database
+from tenax.master.store.experiments import rows as experiments
 from tenax.wire.agents import ContainerSpec
 from tests.kits.master.cluster import ASHA, Cluster, report, running, submit
 from tests.kits.pretend_agent import Script
@@ -43,7 +44,6 @@ def training(place: Cluster) -> Script:
     return script
 
 
-@pytest.mark.timeout(60)
 async def test_a_search_runs_to_its_end_and_leaves_nothing(database: Database) -> None:
     """Exactly max_trials trials, all over; some stopped early; every slot and container let go of."""
     async with running(database, training) as place:
@@ -61,7 +61,6 @@ async def test_a_search_runs_to_its_end_and_leaves_nothing(database: Database) -
         assert await place.value("select count(*) from allocation_waits") == 0
 
 
-@pytest.mark.timeout(60)
 async def test_pause_frees_the_slots_and_activate_goes_on(database: Database) -> None:
     """Every trial leaves when asked, nothing runs while paused, and the next attempt has the next run id."""
     async with running(database, training) as place:
@@ -85,7 +84,6 @@ async def test_pause_frees_the_slots_and_activate_goes_on(database: Database) ->
         assert await place.value("select max(restarts) from trials") == 0
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_master_that_dies_again_and_again_decides_nothing_twice(database: Database, seed: int) -> None:
     """Loops that end at seeded instants, inside any transaction, and begin anew: exactly max_trials, one run each."""
@@ -102,7 +100,6 @@ async def test_a_master_that_dies_again_and_again_decides_nothing_twice(database
         assert await place.value(gapless, experiment_id) is True
 
 
-@pytest.mark.timeout(60)
 async def test_kill_ends_everything_at_once(database: Database) -> None:
     """A killed experiment is CANCELED, and its containers did not get to leave by themselves."""
 
@@ -126,7 +123,6 @@ async def test_kill_ends_everything_at_once(database: Database) -> None:
         assert await place.value("select bool_and(state = 'CANCELED') from trials") is True
 
 
-@pytest.mark.timeout(60)
 async def test_what_cannot_be_handled_is_set_aside_and_the_others_go_on(database: Database) -> None:
     """An experiment whose documents are damaged ends as an ERROR that tells its story; the loops go on."""
     async with running(database, training) as place:
@@ -139,7 +135,6 @@ async def test_what_cannot_be_handled_is_set_aside_and_the_others_go_on(database
         assert await place.ended(sound) == "COMPLETED"
 
 
-@pytest.mark.timeout(60)
 async def test_a_script_that_fails_is_tried_again_and_then_given_up(database: Database) -> None:
     """max_restarts 1: two attempts each, then ERROR; a search whose trials all failed is an ERROR."""
 

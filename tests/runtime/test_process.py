@@ -72,7 +72,7 @@ class TestProcess(RealRuntimeKit):
         runtime = await bench.runtime()
         await runtime.find()
         os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             async for container_id in runtime.changed():
                 found = await runtime.look(container_id)
                 if found is not None and found.state == "exited":

@@ -113,8 +113,8 @@ async def test_strange_paths_and_queries_are_never_our_error(api: Api) -> None:
     for route in DECLARED:
         if route.method == "WEBSOCKET" or Allow.ADMIN not in MAY[route.allow] or route.operation == "Logout":
             continue
-        for value in ("1", "-1", "0", "9" * 40, "1e3", "%F0%9F%98%80", "a%2Fb", "%00", "..", "' or 1=1 --"):
-            path = re.sub(r"\{[^}]*\}", value, route.path)
+        values = ("1", "-1", "0", "9" * 40, "1e3", "%F0%9F%98%80", "a%2Fb", "%00", "..", "' or 1=1 --")
+        for path in dict.fromkeys(re.sub(r"\{[^}]*\}", value, route.path) for value in values):
             for query in ("", "?limit=x&offset=-9&sortBy=&states=NO&trialIds=x&follow=2&userIds=a", "?limit=-3&%00=1"):
                 reply = await api.admin.ask(route.method, path + query)
                 if reply.status_code >= 500 and reply.status_code != 501:

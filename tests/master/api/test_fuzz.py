@@ -95,7 +95,7 @@ async def _make(server: str, dsn: str, template: str, directory: Path) -> tuple[
 
 def _contract(url: str) -> dict[str, object]:
     with suppress(httpx2.TransportError):
-        return cast("dict[str, object]", httpx2.get(f"{url}/api/v1/openapi.json", timeout=30).json())
+        return cast("dict[str, object]", httpx2.get(f"{url}/api/v1/openapi.json", timeout=60).json())
     return {}
 
 

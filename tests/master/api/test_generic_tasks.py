@@ -211,7 +211,7 @@ async def test_a_child_that_is_being_made_does_not_escape_a_kill(api: Api) -> No
     async with api.master.db.transaction() as conn:
         await tasks.lock(conn, parent)
         killing = asyncio.ensure_future(api.user.post(f"/api/v1/tasks/{parent}/kill"))
-        async with asyncio.timeout(20), api.master.db.connection() as other:
+        async with asyncio.timeout(60), api.master.db.connection() as other:
             while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
                 await asyncio.sleep(0.01)
         config: JsonObject = {"entrypoint": ["x"], "resources": {"slots": 0}}

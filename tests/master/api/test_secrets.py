@@ -34,7 +34,7 @@ async def test_nothing_secret_is_written_down(world: World, database_url: str) -
     """A master that logs all it can is asked every operation, rightly and wrongly; its log and all rows are read."""
     with tempfile.TemporaryFile() as log:
         async with debugging_master(database_url, log.fileno()) as url:
-            async with httpx2.AsyncClient(base_url=url, timeout=20) as http:
+            async with httpx2.AsyncClient(base_url=url, timeout=60) as http:
                 secrets = {*known_secrets(world), *await every_operation(world, http), *await logins(world, http)}
         log.seek(0)
         told = log.read().decode()

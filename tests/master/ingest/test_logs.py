@@ -303,7 +303,7 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     async with book.database.transaction() as conn:
         killed = Verdict(TrialState.CANCELED, 0, "killed", ExitReason.USER_CANCELED)
         await trials.conclude(conn, await trials.lock(conn, trial), killed, ExperimentState.ACTIVE)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await end is None
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)

@@ -265,6 +265,6 @@ async def test_a_report_does_not_wait_for_an_exit_that_is_being_decided(book: Bo
     async with book.database.transaction() as conn:
         await experiments.lock(conn, experiment_id)
         await trials.lock(conn, trial)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await book.report(trial, "validation", 1, {"loss": 1.0})
     assert [one.step for one in await book.reports(trial)] == [1]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
 from tenax.master.store.database.connection import Database
@@ -22,7 +20,6 @@ async def somebody_waits(database: Database) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.timeout(20)
 async def test_a_connection_that_is_being_replaced_is_not_the_newest(database: Database) -> None:
     """Whoever asks while the newer one is opened waits, and is told what came of it."""
     async with database.transaction() as conn:
@@ -39,7 +36,6 @@ async def test_a_connection_that_is_being_replaced_is_not_the_newest(database: D
     assert not await saying
 
 
-@pytest.mark.timeout(20)
 async def test_a_report_and_a_new_connection_do_not_lock_each_other_out(database: Database) -> None:
     """The agent's row comes before its presence, for all: nobody has to be told to try again."""
     async with database.transaction() as conn:

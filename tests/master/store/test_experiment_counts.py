@@ -69,7 +69,7 @@ async def test_folding_leaves_one_row_of_each_kind(database: Database) -> None:
     async with database.transaction() as theirs:
         await theirs.execute("update experiments set archived = true where id = (select min(id) from experiments)")
         async with database.transaction() as conn:
-            await asyncio.wait_for(experiment_lists.fold_counts(conn), 10)
+            await asyncio.wait_for(experiment_lists.fold_counts(conn), 60)
             assert await conn.fetch("select change from experiment_counts") == [(5,)]
     async with database.connection() as conn:
         await _agree(conn)

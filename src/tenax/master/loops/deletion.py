@@ -83,6 +83,8 @@ class Deleting:
 async def _leave_to_a_task(desk: Desk, experiment_id: int, left: Remains, undone: dict[str, str]) -> bool:
     """What the master cannot delete becomes removals, which end on an agent; False: they have not ended yet."""
     async with desk.transaction() as conn:
+        # Whoever changes an experiment locks it before what belongs to it.
+        await experiments.lock(conn, experiment_id)
         pending = {one.uuid: one for one in await garbage.of_experiment(conn, experiment_id)}
         failed = next((one for one in pending.values() if one.uuid in undone and one.tries and one.failure), None)
         if failed is not None:

@@ -1,0 +1,156 @@
+"""How a run of the tests is divided among workers (``pytest -n 2``), and the table of where its time went.
+
+A worker is given whole units, in the order of the files: a file, whose tests may share what it sets up, or a folder of
+`TOGETHER`. Units that take long are given out first, so that no worker is left with one when the others have ended;
+how long each takes is remembered from the last run of everything, and guessed by its folder on a fresh clone. What is
+in `ALONE` runs last, on one worker, when the others have ended and all that they had started is gone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler.protocol import Scheduling
+    from xdist.workermanage import WorkerController
+
+#: Folders that stay on one worker: these tests share a cluster, and the last of them asks what all of them have used.
+TOGETHER = ("tests/compat",)
+#: Folders whose tests want the machine to themselves.
+ALONE = "tests/scale"
+_REMEMBERED = "tenax/seconds"
+#: Seconds that a unit is expected to take before it was seen, by the beginning of its name.
+_GUESSES = {
+    "tests/compat": 300.0,
+    "tests/test_checks.py": 60.0,
+    "tests/e2e": 30.0,
+    "tests/local": 20.0,
+    "tests/cli/test_cluster.py": 20.0,
+    "tests/cli/test_demo.py": 20.0,
+    "tests/runtime": 15.0,
+    "tests/agent": 10.0,
+    "tests/master": 5.0,
+}
+
+
+def unit_of(nodeid: str) -> str:
+    """What must be on one worker together with this test."""
+    path = nodeid.partition("::")[0]
+    return next((folder for folder in (*TOGETHER, ALONE) if path.startswith(f"{folder}/")), path)
+
+
+def folder_of(nodeid: str) -> str:
+    """``tests/master`` for whatever is below it; ``tests`` for what lies in no folder."""
+    return "/".join(nodeid.partition("::")[0].split("/")[:-1][:2])
+
+
+def guess(unit: str) -> float:
+    """Seconds, for a unit that was never seen to run."""
+    return next((seconds for name, seconds in _GUESSES.items() if unit.startswith(name)), 1.0)
+
+
+def cache_of(config: pytest.Config) -> pytest.Cache | None:
+    """What is kept from run to run; None where that plug-in is turned off."""
+    return getattr(config, "cache", None)
+
+
+class Times:
+    """Seconds of work by test: set-up, call and tear-down, whichever worker did it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """Remember how long each unit takes, where all of them ran."""
+        cache, option = cache_of(self._config), self._config.option
+        everything = self._config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword
+        if cache is not None and everything and not option.collectonly and option.markexpr == "not long":
+            cache.set(_REMEMBERED, {unit: round(spent, 2) for unit, (_, spent) in self._by(unit_of).items()})
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The table, where tests of more than one folder ran."""
+        folders = self._by(folder_of)
+        whole = sum(spent for _, spent in folders.values())
+        if len(folders) < 2 or not whole:
+            return
+        terminalreporter.write_sep("=", "time by folder")
+        terminalreporter.write_line(f"{'folder':<20}{'tests':>8}{'seconds':>10}{'share':>8}")
+        for folder, (tests, spent) in sorted(folders.items(), key=lambda item: -item[1][1]):
+            terminalreporter.write_line(f"{folder:<20}{tests:>8}{spent:>10.1f}{spent / whole:>8.1%}")
+        tests = sum(count for count, _ in folders.values())
+        terminalreporter.write_line(f"{'all':<20}{tests:>8}{whole:>10.1f}{1:>8.1%}")
+
+    def _by(self, key: Callable[[str], str]) -> dict[str, tuple[int, float]]:
+        """Tests and seconds by what ``key`` makes of a test's name."""
+        found: dict[str, tuple[int, float]] = {}
+        for nodeid, spent in self._seconds.items():
+            tests, seconds = found.get(key(nodeid), (0, 0.0))
+            found[key(nodeid)] = (tests + 1, seconds + spent)
+        return found
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Time is added up where all reports arrive: in the only process, or in the one that has workers."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Times(config), "tenax-times")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """Ours, whatever ``--dist`` says: a test on a worker of its own would not find what its folder shares."""
+    return scheduling(config, log)
+
+
+def scheduling(config: pytest.Config, log: Producer) -> Scheduling:
+    """The order and the division that this module describes."""
+    # Only where there are workers: the tests run without that plug-in, too.
+    from xdist.scheduler import LoadScopeScheduling
+
+    cache = cache_of(config)
+    remembered: dict[str, float] = cache.get(_REMEMBERED, {}) if cache is not None else {}
+
+    class ByUnit(LoadScopeScheduling):
+        """The base keeps the books; here is only what a unit is and which comes next."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+        def _assign_work_unit(self, node: WorkerController) -> None:
+            alone = self.nodes == [node]
+            units = [unit for unit in self.workqueue if alone or unit != ALONE]
+            if units:
+                longest = max(units, key=lambda unit: (unit != ALONE, remembered.get(unit, guess(unit))))
+                self.workqueue.move_to_end(longest, last=False)
+                super()._assign_work_unit(node)
+
+        def _reschedule(self, node: WorkerController) -> None:
+            if list(self.workqueue) == [ALONE]:
+                self._leave_one()
+            else:
+                super()._reschedule(node)
+
+        def remove_node(self, node: WorkerController) -> str | None:
+            crashed: str | None = super().remove_node(node)
+            if list(self.workqueue) == [ALONE]:
+                self._leave_one()
+            return crashed
+
+        def _leave_one(self) -> None:
+            """Send all workers home but one; when they have gone, that one gets the rest."""
+            stays, *others = self.nodes or [None]
+            for other in others:
+                if not other.shutting_down:
+                    other.shutdown()
+            if stays is not None and not others:
+                self._assign_work_unit(stays)
+
+    return ByUnit(config, log)
