@@ -59,6 +59,22 @@ def wait_for_state(place: Machine, number: int, wanted: Callable[[str], bool]) -
     raise AssertionError(f"experiment {number} is {experiment['state']}: {experiment['reason']}\n{place.logs()}")
 
 
+def until_released(directory: Path, release: Path, searcher: str = "name: single") -> tuple[Path, Path]:
+    """A configuration, and a directory whose script reports once ``release`` is there, and leaves early if asked to."""
+    (directory / "train.py").write_text(
+        "import os, time\n"
+        "from tenax import core\n"
+        "with core.init() as context:\n"
+        f"    while not (released := os.path.exists({str(release)!r})) and not context.preempt.should_preempt():\n"
+        "        time.sleep(0.02)\n"
+        "    if released:\n"
+        "        context.train.report_validation_metrics(1, {'loss': 1.0, 'epochs': 4})\n"
+    )
+    text = f"name: held\nentrypoint: python3 train.py\nsearcher: {{{searcher}, metric: loss}}\nmax_restarts: 0\n"
+    (directory / "held.yaml").write_text(text)
+    return directory / "held.yaml", directory
+
+
 QUICK = ("--config", "hyperparameters.seconds=0.01", "--config", "hyperparameters.reports=10")
 
 
@@ -83,14 +99,15 @@ def test_from_create_to_checkpoint(place: Machine, tmp_path: Path) -> None:
     assert sorted(path.name for path in target.iterdir() if path.is_file())
 
 
-def test_search_with_pause(place: Machine) -> None:
+def test_search_with_pause(place: Machine, tmp_path: Path) -> None:
     """A search is paused, shows it, is activated, and completes with its best trials listed first."""
-    number = create(
-        place, "adaptive.yaml", "--config", "searcher.max_trials=3", "--config", "hyperparameters.seconds=0.05"
-    )
+    searcher = "name: adaptive_asha, max_trials: 3, max_time: 4, time_metric: epochs"
+    release = place.directory / "activated"
+    number = submit(place, *until_released(tmp_path, release, searcher))
     wait_for_state(place, number, lambda state: state == "RUNNING")
     assert tenax(place, "e", "pause", str(number)).returncode == exits.OK
     assert wait_for_state(place, number, lambda state: state == "PAUSED")["reason"]
+    release.touch()
     assert tenax(place, "e", "activate", str(number)).returncode == exits.OK
     done = tenax(place, "e", "wait", str(number))
     assert done.returncode == exits.OK, done.stderr
@@ -164,21 +181,6 @@ def test_wrong_password(place: Machine) -> None:
     )
     assert done.returncode == exits.NOT_ALLOWED
     assert "wrong" not in done.stderr.replace("Wrong", "")
-
-
-def until_released(directory: Path, release: Path) -> tuple[Path, Path]:
-    """A configuration, and a directory whose script runs until there is the file ``release``."""
-    (directory / "train.py").write_text(
-        "import os, time\n"
-        "from tenax import core\n"
-        "with core.init() as context:\n"
-        f"    while not os.path.exists({str(release)!r}):\n"
-        "        time.sleep(0.02)\n"
-        "    context.train.report_validation_metrics(1, {'loss': 1.0})\n"
-    )
-    text = "name: held\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss}\nmax_restarts: 0\n"
-    (directory / "held.yaml").write_text(text)
-    return directory / "held.yaml", directory
 
 
 def test_tasks_outlive_the_cluster(place: Machine, tmp_path: Path) -> None:

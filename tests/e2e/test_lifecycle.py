@@ -194,15 +194,18 @@ def test_kill_asks_nobody_and_delete_leaves_nothing(place: Machine, tmp_path: Pa
 
 def test_one_trial_can_be_killed_and_the_search_goes_on(place: Machine, tmp_path: Path) -> None:
     """The other trials are not touched, and the experiment completes."""
-    searcher = {"name": "random", "metric": "loss", "max_trials": 2, "max_concurrent_trials": 2}
-    hparams = {"reports": 40, "seconds": 0.05, "log_dir": str(tmp_path), "quality": 0.5}
+    searcher = {"name": "grid", "metric": "loss", "max_concurrent_trials": 2}
+    # One goes on until somebody ends it; the other ends by itself.
+    reports = {"type": "categorical", "vals": [100_000, 60]}
+    hparams = {"reports": reports, "seconds": 0.05, "log_dir": str(tmp_path), "quality": 0.5}
     number = submit(place, config(searcher=searcher, hyperparameters=hparams))
     wait_for(lambda: len(noop.books(tmp_path)) == 2, "two trials")
-    first, second = [trial.id for trial in _trials(place, number)]
-    place.tenax("trial", "kill", str(first))
+    lasting_one = next(trial for trial in _trials(place, number) if trial.hparams["reports"] == 100_000)
+    place.tenax("trial", "kill", str(lasting_one.id))
     outlast(place, number)
-    assert [trial.state for trial in _trials(place, number)] == ["CANCELED", "COMPLETED"]
-    assert noop.read(tmp_path, second)[-1]["event"] == "done"
+    killed, other = sorted(_trials(place, number), key=lambda trial: trial.id != lasting_one.id)
+    assert [killed.state, other.state] == ["CANCELED", "COMPLETED"]
+    assert noop.read(tmp_path, other.id)[-1]["event"] == "done"
 
 
 def test_experiments_can_be_made_without_being_started(place: Machine, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def processes() -> Iterator[tuple[int, bytes]]:
                     yield int(entry.name), environment
 
 
-def wait_for(look: Callable[[], T | None], what: str, seconds: float = 60.0) -> T:
+def wait_for(look: Callable[[], T | None], what: str, seconds: float = 120.0) -> T:
     """The first thing that ``look`` finds. Raises AssertionError when there is none after ``seconds``."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -189,7 +189,7 @@ def wait_for(look: Callable[[], T | None], what: str, seconds: float = 60.0) -> 
     raise AssertionError(f"waited {seconds:g} s in vain for {what}")
 
 
-def outlast(place: Machine, number: int, seconds: float = 120.0) -> Experiment:
+def outlast(place: Machine, number: int, seconds: float = 240.0) -> Experiment:
     """The experiment once it has ended, however often the master was away meanwhile."""
     with place.client() as client:
 

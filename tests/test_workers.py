@@ -1,0 +1,59 @@
+"""How the tests themselves are divided among workers."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kits import temporary
+from tests.kits.ports import free_port
+from tests.kits.workers import folder_of, guess, unit_of
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize(
+    ("test", "unit", "folder"),
+    [
+        ("tests/master/api/test_users.py::test_a[x/y]", "tests/master/api/test_users.py", "tests/master"),
+        ("tests/compat/test_jobs.py::test_a", "tests/compat", "tests/compat"),
+        ("tests/scale/test_lists.py::test_a", "tests/scale", "tests/scale"),
+        ("tests/test_checks.py::test_a", "tests/test_checks.py", "tests"),
+    ],
+)
+def test_what_runs_on_one_worker(test: str, unit: str, folder: str) -> None:
+    """A file; of some folders all that is in them."""
+    assert (unit_of(test), folder_of(test)) == (unit, folder)
+
+
+def test_what_takes_long_is_expected_to() -> None:
+    """On a fresh clone the folders that start clusters come before those that only compute."""
+    assert guess("tests/compat") > guess("tests/e2e/test_faults.py") > guess("tests/search/test_view.py")
+
+
+def test_two_processes_never_have_a_port_in_common() -> None:
+    """Each has a block of its own for as long as it lives."""
+    here = {free_port() for _ in range(20)}
+    code = "from tests.kits.ports import free_port; print(*(free_port() for _ in range(20)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert len(here) == 20
+    assert not here & {int(port) for port in done.stdout.split()}
+
+
+def test_only_what_a_killed_run_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that is old and whose lock nobody holds; not one in use, nor a young one."""
+    monkeypatch.setattr(temporary.tempfile, "gettempdir", lambda: str(tmp_path))
+    for name in ("left", "used", "young"):
+        (tmp_path / f"{temporary.PREFIX}{name}").mkdir()
+        (tmp_path / f"{temporary.PREFIX}{name}" / "lock").touch()
+    for name in ("left", "used"):
+        os.utime(tmp_path / f"{temporary.PREFIX}{name}", (0, 0))
+    with (tmp_path / f"{temporary.PREFIX}used" / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        temporary.remove_abandoned()
+    assert {path.name for path in tmp_path.iterdir()} == {f"{temporary.PREFIX}used", f"{temporary.PREFIX}young"}
