@@ -1,9 +1,28 @@
-"""The type of a JSON value, for signatures that carry documents. Standard library only, Python 3.9."""
+"""The type of a JSON value, for signatures that carry documents, and how numbers that JSON lacks are carried.
+
+Standard library only, Python 3.9.
+"""
 
 from __future__ import annotations
 
-from typing import Dict, List, Union
+import math
+from typing import Dict, List, Mapping, Optional, Union
 
 #: What ``json.loads`` gives back.
 Json = Union[None, bool, int, float, str, List["Json"], Dict[str, "Json"]]
 JsonObject = Dict[str, Json]
+
+#: The strings that carry numbers which JSON has no word for.
+SPECIAL: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def to_number(value: Json) -> Optional[float]:
+    """The value as a number, special ones too; None for what is none. One beyond all floats is infinite."""
+    if isinstance(value, str):
+        return SPECIAL.get(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -247,6 +247,7 @@ async def test_a_validation_without_what_the_search_needs_ends_the_trial(
     (refusal,) = reply["refused"]
     assert (refusal["n"], refusal["fatal"]) == (1, True)
     assert named in refusal["message"]
+    assert refusal["message"].startswith("error parsing searcher ")
     assert all(name in refusal["message"] for name in metrics)
     async with book.database.connection() as conn:
         assert await conn.fetchval("select fatal from trials where id = $1", trial) == refusal["message"]

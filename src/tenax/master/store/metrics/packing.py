@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tenax.errors import Impossible
-from tenax.jsonvalue import Json
-from tenax.master.telemetry.summary import SPECIAL, to_json
+from tenax.jsonvalue import SPECIAL, Json
+from tenax.master.telemetry.summary import to_json
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]

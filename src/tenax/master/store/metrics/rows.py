@@ -42,6 +42,7 @@ from tenax.master.telemetry.values import (
     TrialNow,
     Validation,
 )
+from tenax.search.report import Objective
 
 Q = load("metrics")
 
@@ -271,17 +272,19 @@ def _target(row: Mapping[str, object]) -> Target:
     searcher: Json = row["searcher"]  # type: ignore[assignment]  # a JSON document
     settings: JsonObject = searcher if isinstance(searcher, dict) else {}
     # What is searched elsewhere is not for us to judge.
-    strict = settings.get("name") in _STRICT and not row["unmanaged"]
-    time_metric = settings.get("time_metric") if strict else None
+    decides = settings.get("name") in _STRICT and not row["unmanaged"]
+    time_metric = settings.get("time_metric") if decides else None
     return Target(
         experiment_id=int(str(row["experiment_id"])),
         request_id=RequestId(str(row["request_id"])),
         task_id=str(row["task_id"]),
         month=int(str(row["month"])),
-        metric=str(settings.get("metric", "")),
+        objective=Objective(
+            metric=str(settings.get("metric", "")),
+            time_metric=time_metric if isinstance(time_metric, str) else None,
+            needs_validations=decides,
+        ),
         smaller_is_better=settings.get("smaller_is_better") is not False,
-        strict=strict,
-        time_metric=time_metric if isinstance(time_metric, str) else None,
     )
 
 
