@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import AsyncIterator
 
@@ -66,6 +67,7 @@ async def _experiment(conn: asyncpg.Connection, number: int, state: str) -> None
 
 
 async def _trial(conn: asyncpg.Connection, experiment: int, which: int, state: str) -> None:
+    live = state == "ACTIVE"
     task, attempt = f"t{experiment}-{which}", f"t{experiment}-{which}.1"
     trial = await conn.fetchval(
         "insert into trials (experiment_id, request_id, journal_seq, task_id, state, run_id, hparams, seed, ended_at)"
@@ -74,12 +76,15 @@ async def _trial(conn: asyncpg.Connection, experiment: int, which: int, state: s
     )
     await conn.execute("insert into trial_telemetry (trial_id, best_metric) values ($1, $2)", trial, float(which))
     await conn.execute(
+        "insert into search_inbox (experiment_id, trial_id, kind, at_key, fact) values ($1, $2, 'validation', 5, $3)",
+        *(experiment, trial, {"v": 1, "type": "validated", "metric": 0.5 if live else "NaN"}),
+    )
+    await conn.execute(
         "insert into tasks (task_id, kind, job_id, trial_id) values ($1, 'TRIAL', $2, $3)",
         task,
         f"j{experiment}",
         trial,
     )
-    live = state == "ACTIVE"
     await conn.execute(
         "insert into allocations (allocation_id, task_id, run_id, state, slots, ended_at)"
         " values ($1, $2, 1, $3, 1, case when $4 then null else now() end)",
@@ -115,4 +120,7 @@ async def test_what_was_there_is_counted_numbered_and_found(first: asyncpg.Conne
     assert all(row["n"] == list(range(1, len(STATES) + 1)) for row in numbers)
     assert await first.fetchval("select count(*) from usage where ended_at is null") == 4
     assert await first.fetchval("select count(*) from usage where username = 'a'") == 2 * len(STATES)
+    validated = await first.fetch("select v.* from validations v join search_inbox i using (trial_id) order by i.id")
+    assert [row["step"] for row in validated] == [5] * 2 * len(STATES)
+    assert [math.isnan(row["metric"]) for row in validated[:4]] == [True, False, True, False]
     assert [row["key"] for row in await first.fetch("select key from projects order by id")] == ["UNC", "P2"]

@@ -6,7 +6,8 @@ Rules:
 - The same step again: what it adds is stored as one more row, what is equal is nothing, what differs is refused.
 - A report without a number must be of the trial's current run. A numbered one of an older run is stored under its run
   and changes no state.
-- What the search must know (the searcher's metric of a validation of the current run) leaves as a fact.
+- The searcher's metric of a validation of the current run is kept; where the search decides by it, it leaves as a fact
+  as well.
 - A validation that the search refuses (`tenax.search.report`) ends the trial. Of one that has ended, nothing is asked.
 """
 
@@ -208,7 +209,8 @@ class _Desk:
         trial = self._trials[report.trial_id]
         target, metric = trial.target, reading.metric
         validation = Validation(report, merged, metric)
-        if trial.active:
+        self.outcome.validations.setdefault(report.trial_id, {}).setdefault(report.step, metric)
+        if trial.active and target.objective.needs_validations:
             fact = Validated(target.request_id, report.step, metric, reading.time)
             self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
         if not math.isfinite(metric):

@@ -148,6 +148,8 @@ class Outcome:
     recount: set[int] = field(default_factory=set)
     latest: dict[int, Validation] = field(default_factory=dict)
     best: dict[int, Validation] = field(default_factory=dict)
+    #: Trial -> step -> the searcher's metric; the first at each step.
+    validations: dict[int, dict[int, float]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     #: Trial -> (run, experiment, why it ends).
     fatal: dict[int, tuple[int, int, str]] = field(default_factory=dict)

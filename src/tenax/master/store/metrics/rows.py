@@ -86,7 +86,7 @@ class Metrics:
         if outcome.heads or outcome.acked:
             await _save(conn, outcome)
         await _save_cuts(conn, outcome.cuts)
-        for trial_id in sorted(outcome.latest.keys() | outcome.best.keys()):
+        for trial_id, seen in sorted(outcome.validations.items()):
             latest, best = outcome.latest.get(trial_id), outcome.best.get(trial_id)
             await conn.execute(
                 Q.save_validations,
@@ -94,6 +94,8 @@ class Metrics:
                 None if latest is None else told(latest, now_us),
                 None if best is None else told(best, now_us),
                 None if best is None else best.metric,
+                list(seen),
+                list(seen.values()),
             )
         await _tell_searches(conn, outcome)
 

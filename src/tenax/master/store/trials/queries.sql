@@ -149,9 +149,9 @@ left join lateral (
     -- The checkpoint at the best validation, or else the one whose validation is the best.
     select c.*
     from checkpoints c
-    left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
+    left join validations i on i.trial_id = t.id and i.step = c.steps_completed
     cross join lateral (select case when c.steps_completed = (m.best_validation ->> 'step')::bigint
-                                    then m.best_metric else (i.fact ->> 'metric')::float8 end as metric) v
+                                    then m.best_metric else i.metric end as metric) v
     where c.trial_id = t.id and c.state = 'COMPLETED' and not c.superseded and v.metric is not null
     order by v.metric in ('NaN', 'Infinity', '-Infinity'),
              case when e.smaller_is_better then v.metric else - v.metric end, c.steps_completed desc
