@@ -12,7 +12,7 @@ from tenax.master.ingest.budget import NoRoom
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.database.wakeups import Listener, notify
 from tenax.master.store.metrics import summaries
-from tenax.master.store.trials import rows as trials
+from tenax.master.store.trials import lists as trials
 from tests.kits.telemetry import ASHA, SINGLE, Book, metrics_line, spool_line
 
 STREAM = "aaaaaaaa-1-2"
@@ -177,7 +177,7 @@ async def test_every_kind_of_line_does_what_it_says(book: Book) -> None:
     reply = await book.intake.spool.take(task, task.allocation_id, STREAM, b"".join(lines))
     assert reply == {"acked": 9, "refused": []}
     async with book.database.connection() as conn:
-        told = (await trials.telemetry_of(conn, [trial]))[trial]
+        told = await trials.get(conn, trial)
         stored = await checkpoints.get(conn, "u1")
         places = await conn.fetch("select config from storage_backends")
         assert await conn.fetchval("select invalid_hp from trials where id = $1", trial)
@@ -206,7 +206,7 @@ async def test_an_older_run_changes_no_state(book: Book) -> None:
     assert [(report.run_id, report.step) for report in await book.reports(trial)] == [(1, 5)]
     assert await book.inbox(trial) == []
     async with book.database.connection() as conn:
-        told = (await trials.telemetry_of(conn, [trial]))[trial]
+        told = await trials.get(conn, trial)
         assert await checkpoints.latest(conn, trial) is None
         assert (await checkpoints.get(conn, "u1")).superseded
         assert not await conn.fetchval("select invalid_hp from trials where id = $1", trial)
@@ -333,7 +333,7 @@ async def test_what_is_not_finite_is_stored_ranks_worst_and_is_warned_of(book: B
     await book.report(trial, "validation", 2, {"loss": value, "batches": 2})
     assert [fact["metric"] for fact in await book.inbox(trial)] == [5.0, value]
     async with book.database.connection() as conn:
-        told = (await trials.telemetry_of(conn, [trial]))[trial]
+        told = await trials.get(conn, trial)
     assert told.best_metric == 5.0
     assert told.latest_validation is not None
     assert told.latest_validation["metrics"] == {"loss": value, "batches": 2}

@@ -25,14 +25,6 @@ where trial_id = $1 and state = 'COMPLETED' and not superseded and not doomed
 order by steps_completed desc, reported_at desc
 limit 1;
 
--- name: of_trial
-select * from checkpoints where trial_id = $1 order by steps_completed desc, reported_at desc, uuid;
-
--- name: of_experiment
-select c.* from checkpoints c join trials t on t.id = c.trial_id
-where t.experiment_id = $1
-order by c.trial_id, c.steps_completed desc, c.reported_at desc, c.uuid;
-
 -- name: set_files
 update checkpoints set state = $2, resources = $3, size_bytes = $4, version = version + 1 where uuid = $1 returning *;
 
@@ -51,9 +43,6 @@ select id from storage_backends where config = $1;
 insert into storage_backends (config) values ($1)
 on conflict (config) do update set config = excluded.config
 returning id;
-
--- name: storage_of
-select config from storage_backends where id = $1;
 
 -- name: registered
 -- Which of these checkpoints are registered, each with one version that names it.
@@ -251,9 +240,6 @@ join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
 join trials t on t.id = k.trial_id
 where t.experiment_id = $1
 order by r.asked_at, r.uuid;
-
--- name: of_checkpoint
-select uuid, false as unreported, reason, tries, failure, retry_at, asked_at from removals where checkpoint = $1;
 
 -- name: uploads
 -- Files that an experiment's tasks began to upload, and that are no checkpoints.
