@@ -1,4 +1,4 @@
-"""The type of a JSON value, for signatures that carry documents, and how numbers that JSON lacks are carried.
+"""The type of a JSON value, for signatures and fields that carry documents; how numbers that JSON lacks are carried.
 
 Standard library only, Python 3.9.
 """
@@ -6,11 +6,18 @@ Standard library only, Python 3.9.
 from __future__ import annotations
 
 import math
-from typing import Dict, List, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Union
 
 #: What ``json.loads`` gives back.
 Json = Union[None, bool, int, float, str, List["Json"], Dict[str, "Json"]]
 JsonObject = Dict[str, Json]
+
+#: A `JsonObject` as the field of a message or of settings. What reads annotations at run time (pydantic) sees an object
+#: with anything in it: documents pass as deep and as large as they come, and nobody looks at what is in them.
+if TYPE_CHECKING:
+    Document = JsonObject
+else:
+    Document = Dict[str, object]
 
 #: The strings that carry numbers which JSON has no word for.
 SPECIAL: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
