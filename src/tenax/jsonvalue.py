@@ -1,4 +1,4 @@
-"""The type of a JSON value, for signatures that carry documents, and how numbers that JSON lacks are carried.
+"""The type of a JSON value, for signatures and fields that carry documents; how numbers that JSON lacks are carried.
 
 Standard library only, Python 3.9.
 """
@@ -6,11 +6,18 @@ Standard library only, Python 3.9.
 from __future__ import annotations
 
 import math
-from typing import Dict, List, Mapping, Union
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Union
 
 #: What ``json.loads`` gives back.
 Json = Union[None, bool, int, float, str, List["Json"], Dict[str, "Json"]]
 JsonObject = Dict[str, Json]
+
+#: A `JsonObject` as the field of a message or of settings. What reads annotations at run time (pydantic) sees an object
+#: with anything in it: documents pass as deep and as large as they come, and nobody looks at what is in them.
+if TYPE_CHECKING:
+    Document = JsonObject
+else:
+    Document = Dict[str, object]
 
 #: The strings that carry numbers which JSON has no word for.
 SPECIAL: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -21,3 +28,15 @@ def to_json(value: float) -> Union[float, str]:
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def to_number(value: Json) -> Optional[float]:
+    """The value as a number, special ones too; None for what is none. One beyond all floats is infinite."""
+    if isinstance(value, str):
+        return SPECIAL.get(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

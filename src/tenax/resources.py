@@ -5,10 +5,7 @@ A slot is one device that can be given to one container at a time: a GPU, a MIG 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-
-from tenax.ids import SlotId
 
 
 class DeviceKind(str, Enum):
@@ -17,15 +14,3 @@ class DeviceKind(str, Enum):
     CPU = "cpu"
     CUDA = "cuda"
     ROCM = "rocm"
-
-
-@dataclass(frozen=True)
-class Slot:
-    """One device of an agent, as detection found it."""
-
-    id: SlotId
-    kind: DeviceKind
-    #: Product name, as the vendor's library gives it.
-    name: str
-    #: The vendor's identity of the device ("GPU-...", "MIG-..."); empty for CPU slots.
-    uuid: str = ""

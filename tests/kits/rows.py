@@ -25,7 +25,7 @@ _PLACE = load("allocations").place
 async def add_agent(conn: Connection, agent_id: str = "a1", slots: int = 2, pool: str = "default") -> str:
     """A connected agent, if it is not there yet; its credential."""
     credential = f"tnxg_{agent_id}"
-    if await agents.by_credential(conn, token_hash(credential)) is not None:
+    if await conn.fetchval("select 1 from agents where agent_id = $1", agent_id):
         return credential
     await agents.join(conn, agent_id, pool, token_hash(credential))
     slot_list = [SlotInfo(number, "cpu", f"core {number}", f"cpu-{agent_id}-{number}") for number in range(slots)]

@@ -12,7 +12,7 @@ from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, Rank
 from tenax.search.methods import adaptive_asha
 from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
-from tenax.search.report import ReportRefused, read_report
+from tenax.search.report import Objective, ReportRefused, read_report
 from tenax.search.searcher import ranked_value, start
 from tenax.search.state import Rung
 from tenax.search.stream import RandomStream
@@ -176,23 +176,15 @@ def test_insert(case: Any) -> None:
 @of("asha", "get_metric")
 def test_read_report(case: Any) -> None:
     """The searcher's metric and time are read from a report; what lacks them is refused."""
-    config = build.search(
-        {
-            "name": "async_halving",
-            "max_time": 9,
-            "max_trials": 9,
-            "metric": case["metric"],
-            "time_metric": case["time_metric"],
-            "smaller_is_better": case["smaller_is_better"],
-        }
-    )
+    objective = Objective(case["metric"], case["time_metric"], needs_validations=True)
     if "error_contains" in case["expect"]:
         with pytest.raises(ReportRefused, match=case["expect"]["error_contains"]):
-            read_report(config, case["metrics"])
+            read_report(objective, case["metrics"], 1)
         return
-    reading = read_report(config, case["metrics"])
+    reading = read_report(objective, case["metrics"], 1)
     assert reading is not None
     assert reading.time == case["expect"]["time_step"]
+    config = build.search({"name": "single", "metric": "loss", "smaller_is_better": case["smaller_is_better"]})
     assert ranked_value(config, reading.metric) == case["expect"]["metric"]
 
 

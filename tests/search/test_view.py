@@ -1,4 +1,4 @@
-"""What a person sees: progress, rungs, counts, the words of a refusal."""
+"""What a person sees: progress, rungs, counts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenax.jsonvalue import Json
 from tenax.search.config import SearchConfig
 from tenax.search.journal import ExitReason
 from tenax.search.methods.adaptive_asha import AdaptiveAsha
 from tenax.search.methods.random import Random
 from tenax.search.methods.single import Single
-from tenax.search.report import Reading, ReportRefused, read_report
 from tenax.search.view import preview, progress, rungs, summary
 from tests.kits.builders.search import Run, X, asha, live
 
@@ -85,37 +83,3 @@ def test_preview_of_an_adaptive_search() -> None:
     rows = preview(SearchConfig(X, AdaptiveAsha("batches", 1000, 16), "loss"))
     assert [(row.count, row.units) for row in rows] == [(9, 62), (5, 250), (2, 1000)]
     assert [(row.count, row.units) for row in preview(SearchConfig(X, Single(), "loss"))] == [(1, None)]
-
-
-@pytest.mark.parametrize(
-    ("metrics", "told"),
-    [
-        ({"acc": 1.0, "batches": 3}, "'loss' in every validation report; what it holds is acc, batches"),
-        ({}, "it is empty"),
-        ({"loss": "high", "batches": 1}, "str 'high'"),
-        ({"loss": True, "batches": 1}, "bool 'True'"),
-        ({"loss": 0.1}, "searcher.time_metric"),
-        ({"loss": 0.1, "batches": "NaN"}, "'batches'"),
-    ],
-)
-def test_a_refusal_says_what_was_expected_and_what_came(metrics: dict[str, Json], told: str) -> None:
-    """Asynchronous halving cannot do without metric and time: the message helps the author of the script."""
-    with pytest.raises(ReportRefused) as refused:
-        read_report(asha(), metrics)
-    assert told in refused.value.message
-
-
-def test_special_numbers_are_numbers() -> None:
-    """NaN and infinities, as numbers or as the strings that carry them, are metrics."""
-    reading = read_report(asha(), {"loss": "NaN", "batches": 2.5})
-    assert reading is not None
-    assert math.isnan(reading.metric)
-    assert reading.time == 2.5
-    assert read_report(asha(), {"loss": "-Infinity", "batches": 1}) == Reading(-math.inf, 1.0)
-
-
-def test_other_methods_do_without() -> None:
-    """Where validations do not decide, a report without the metric is simply not the searcher's."""
-    config = SearchConfig(X, Single(), "loss")
-    assert read_report(config, {"acc": 1.0}) is None
-    assert read_report(config, {"loss": 1.0}) == Reading(1.0, 0.0)

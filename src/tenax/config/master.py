@@ -19,7 +19,7 @@ from tenax.config.problems import Path, Report
 from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Document, Json, JsonObject
 from tenax.scheduler.plan import POLICIES, USUAL
 from tenax.scheduler.snapshot import Fitting
 
@@ -76,7 +76,7 @@ class PoolSettings(Settings):
     #: How long a silent agent is waited for before its containers count as lost.
     agent_reconnect_wait: float = Field(default=25.0, ge=0)
     #: Laid over the master's own, field by field.
-    task_container_defaults: dict[str, object] = Field(default_factory=dict)
+    task_container_defaults: Document = Field(default_factory=dict)
 
 
 class TlsSettings(Settings):
@@ -192,9 +192,9 @@ class MasterSettings(Settings):
     default_compute_pool: str = "default"
     default_aux_pool: str = "default"
     #: As under ``checkpoint_storage`` of an experiment; None: each experiment must name one.
-    checkpoint_storage: dict[str, object] | None = None
+    checkpoint_storage: Document | None = None
     #: As in Determined's master configuration: image, environment variables, mounts, ... of every task.
-    task_container_defaults: dict[str, object] = Field(default_factory=dict)
+    task_container_defaults: Document = Field(default_factory=dict)
     security: SecuritySettings = SecuritySettings()
     webhooks: WebhookSettings = WebhookSettings()
     budgets: BudgetSettings = BudgetSettings()

@@ -103,11 +103,6 @@ def judge(
     return tuple(fates)
 
 
-def resume_point(checkpoints: Iterable[Saved]) -> Saved | None:
-    """Where a trial with these checkpoints goes on from."""
-    return min((one for one in checkpoints if _counts(one)), key=_newest_first, default=None)
-
-
 def _reasons_to_keep(policy: Policy, one: Saved, ranks: _Ranks, owner: Owner, metric: str) -> tuple[str, ...]:
     """Every rule that holds."""
     found = []

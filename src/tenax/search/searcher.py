@@ -83,11 +83,6 @@ def is_news(state: State, fact: Fact) -> bool:
     return (trial.exit is None) is not isinstance(fact, Reopened)
 
 
-def needs_validations(config: SearchConfig) -> bool:
-    """Whether validations change what the search does; where they do not, they need not be recorded as facts."""
-    return config.method.needs_validations
-
-
 def replacement_limit(config: SearchConfig, max_trials: int) -> int:
     """How many invalid trials a search replaces: enough for a sparse space, not for one without a valid point.
 

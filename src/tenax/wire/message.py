@@ -19,12 +19,12 @@ from typing import Annotated, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, PlainSerializer, model_validator
 from pydantic.alias_generators import to_camel
 
+from tenax.jsonvalue import Document as Document
+
 #: Sent as a string, for readers whose numbers are doubles.
 Int64 = Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]
 #: Times always carry their zone.
 Timestamp = AwareDatetime
-#: A document of the user's, passed through untouched.
-Document = dict[str, object]
 
 
 class Message(BaseModel):

@@ -13,15 +13,7 @@ from tests.kits.master.attempts import Running
 async def validated(api: Api, trial: int, step: int, metric: float) -> None:
     """The rows that a validation leaves behind."""
     async with api.master.db.transaction() as conn:
-        experiment = await conn.fetchval("select experiment_id from trials where id = $1", trial)
-        await conn.execute(
-            "insert into search_inbox (experiment_id, trial_id, kind, at_key, fact)"
-            " values ($1, $2, 'validation', $3, $4)",
-            experiment,
-            trial,
-            step,
-            {"v": 1, "type": "validated", "step": step, "metric": metric},
-        )
+        await conn.execute("insert into validations (trial_id, step, metric) values ($1, $2, $3)", trial, step, metric)
 
 
 async def reported(one: Running, group: str, step: int, **metrics: object) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.metrics import summaries
-from tenax.master.store.trials import rows as trials
+from tenax.master.store.trials import lists as trials
 from tenax.master.telemetry.reports import from_values
 from tests.kits import cases
 from tests.kits.telemetry import SINGLE, Book
@@ -111,7 +111,7 @@ async def play(book: Book, trial: int, reports: list[JsonObject]) -> None:
             await book.report(trial, group, step, {"a": 1.0}, run=run)
         hidden = before + (group != "checkpoint") - len(await book.reports(trial))
         async with book.database.connection() as conn:
-            told = (await trials.telemetry_of(conn, [trial]))[trial]
+            told = await trials.get(conn, trial)
         assert (hidden, told.total_batches) == (report["rolled_back"], report["total_batches"]), report
 
 
@@ -143,7 +143,7 @@ async def test_latest_validation(book: Book, case: dict[str, list[JsonObject]]) 
         for step, metrics in enumerate(case[group]):
             await book.report(trial, group, step, metrics)
     async with book.database.connection() as conn:
-        latest = (await trials.telemetry_of(conn, [trial]))[trial].latest_validation
+        latest = (await trials.get(conn, trial)).latest_validation
     assert (None if latest is None else latest["metrics"]) == case["latest"]
 
 
@@ -182,6 +182,5 @@ async def test_best_validation(book: Book, case: dict[str, list[list[float]]]) -
         for step, value in enumerate(values):
             await book.report(trial, "validation", step, {"loss": value})
     async with book.database.connection() as conn:
-        best = await trials.best_of_experiment(conn, experiment, smaller)
-    assert best is not None
-    assert best[1] == case["best"]
+        best = await conn.fetchval("select best_metric from experiment_tallies where experiment_id = $1", experiment)
+    assert best == case["best"]

@@ -18,7 +18,8 @@ from tenax.master.ingest.intake import Intake
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.metrics import rows as metrics
 from tenax.master.store.metrics import series, summaries
-from tenax.master.store.trials import rows as trials
+from tenax.master.store.trials import lists as trials
+from tenax.master.store.trials import rows as trial_rows
 from tenax.master.telemetry.reports import from_values
 from tenax.master.telemetry.values import Item
 from tests.kits.telemetry import Book
@@ -76,10 +77,10 @@ async def test_reading_gives_what_was_reported(
     found = {(r.group, r.run_id, r.step): r.metrics for r in await book.reports(trial)}
     assert found == model.rows
     async with book.database.connection() as conn:
-        kept = (await summaries.of_trials(conn, [trial]))[trial], (await trials.telemetry_of(conn, [trial]))[trial]
+        kept = (await summaries.of_trials(conn, [trial]))[trial], await trials.get(conn, trial)
     await book.recount(trial)
     async with book.database.connection() as conn:
-        anew = (await summaries.of_trials(conn, [trial]))[trial], (await trials.telemetry_of(conn, [trial]))[trial]
+        anew = (await summaries.of_trials(conn, [trial]))[trial], await trials.get(conn, trial)
     assert kept[0] == anew[0]
     assert kept[1].total_batches == anew[1].total_batches
     assert _step(kept[1].latest_validation) == _step(anew[1].latest_validation)
@@ -264,7 +265,7 @@ async def test_a_report_does_not_wait_for_an_exit_that_is_being_decided(book: Bo
     trial = await book.trial(experiment=experiment_id)
     async with book.database.transaction() as conn:
         await experiments.lock(conn, experiment_id)
-        await trials.lock(conn, trial)
+        await trial_rows.lock(conn, trial)
         async with asyncio.timeout(60):
             await book.report(trial, "validation", 1, {"loss": 1.0})
     assert [one.step for one in await book.reports(trial)] == [1]

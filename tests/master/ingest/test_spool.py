@@ -7,11 +7,13 @@ import asyncio
 import pytest
 
 from tenax.errors import InvalidInput, NotFound
-from tenax.jsonvalue import Json
+from tenax.jsonvalue import Json, JsonObject
 from tenax.master.ingest.budget import NoRoom
 from tenax.master.store.checkpoints import rows as checkpoints
-from tenax.master.store.trials import rows as trials
-from tests.kits.telemetry import ASHA, Book, metrics_line, spool_line
+from tenax.master.store.database.wakeups import Listener, notify
+from tenax.master.store.metrics import summaries
+from tenax.master.store.trials import lists as trials
+from tests.kits.telemetry import ASHA, SINGLE, Book, metrics_line, spool_line
 
 STREAM = "aaaaaaaa-1-2"
 
@@ -175,7 +177,7 @@ async def test_every_kind_of_line_does_what_it_says(book: Book) -> None:
     reply = await book.intake.spool.take(task, task.allocation_id, STREAM, b"".join(lines))
     assert reply == {"acked": 9, "refused": []}
     async with book.database.connection() as conn:
-        told = (await trials.telemetry_of(conn, [trial]))[trial]
+        told = await trials.get(conn, trial)
         stored = await checkpoints.get(conn, "u1")
         places = await conn.fetch("select config from storage_backends")
         assert await conn.fetchval("select invalid_hp from trials where id = $1", trial)
@@ -204,7 +206,7 @@ async def test_an_older_run_changes_no_state(book: Book) -> None:
     assert [(report.run_id, report.step) for report in await book.reports(trial)] == [(1, 5)]
     assert await book.inbox(trial) == []
     async with book.database.connection() as conn:
-        told = (await trials.telemetry_of(conn, [trial]))[trial]
+        told = await trials.get(conn, trial)
         assert await checkpoints.latest(conn, trial) is None
         assert (await checkpoints.get(conn, "u1")).superseded
         assert not await conn.fetchval("select invalid_hp from trials where id = $1", trial)
@@ -223,6 +225,66 @@ async def test_a_validation_is_a_fact_for_the_search_once(book: Book) -> None:
     assert [(fact["type"], fact["step"], fact["metric"], fact["time"]) for fact in facts] == [
         ("validated", 16, 0.5, 16.0)
     ]
+
+
+@pytest.mark.parametrize(
+    ("searcher", "decides"),
+    [
+        (SINGLE, False),
+        ({**SINGLE, "name": "random", "max_trials": 4}, False),
+        ({**SINGLE, "name": "grid"}, False),
+        (ASHA, True),
+        ({**ASHA, "name": "async_halving", "num_rungs": 3}, True),
+    ],
+    ids=lambda value: value["name"] if isinstance(value, dict) else "",
+)
+async def test_a_search_is_told_of_validations_that_it_decides_by(
+    book: Book, searcher: JsonObject, decides: bool
+) -> None:
+    """Elsewhere nothing waits for it and nobody wakes it; what was validated is kept under every method."""
+    trial = await book.trial(searcher)
+    listener = Listener(book.database)
+    listening = asyncio.create_task(listener.run())
+    await listener.connected()
+    with listener.subscribe("search") as search, listener.subscribe("last") as last:
+        await search.wait()
+        await last.wait()
+        await book.report(trial, "validation", 16, {"loss": 0.5, "batches": 16})
+        async with book.database.transaction() as conn:
+            await notify(conn, "last", 1)
+        assert (await last.wait()).ids == {"1"}
+        assert bool(await search.wait(0)) is decides
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+    assert len(await book.inbox(trial)) == decides
+    async with book.database.connection() as conn:
+        rows = await conn.fetch("select step, metric from validations where trial_id = $1", trial)
+    assert [tuple(row) for row in rows] == [(16, 0.5)]
+
+
+async def test_what_is_searched_elsewhere_tells_no_search(book: Book) -> None:
+    """An unmanaged experiment decides nothing here, whatever method it names."""
+    experiment = await book.experiment(ASHA)
+    async with book.database.transaction() as conn:
+        await conn.execute("update experiments set unmanaged = true where id = $1", experiment)
+    trial = await book.trial(experiment=experiment)
+    await book.report(trial, "validation", 16, {"loss": 0.5})
+    assert await book.inbox(trial) == []
+
+
+async def test_a_validation_that_comes_again_is_kept_once(book: Book) -> None:
+    """The first report of a step counts, also where the next run reports it again or in the same delivery."""
+    trial = await book.trial()
+    task = await book.run(trial, 1)
+    lines = metrics_line(1, "validation", 1, {"loss": 0.5}) + metrics_line(2, "validation", 1, {"accuracy": 0.9})
+    await book.intake.spool.take(task, task.allocation_id, STREAM, lines + metrics_line(3, "validation", 2, {"x": 1}))
+    await book.run(trial, 2)
+    await book.report(trial, "validation", 1, {"loss": 0.7}, run=2)
+    async with book.database.connection() as conn:
+        rows = await conn.fetch("select step, metric from validations where trial_id = $1", trial)
+        found = await summaries.improvements(conn, 1, smaller_is_better=True)
+    assert [tuple(row) for row in rows] == [(1, 0.5)]
+    assert [(best.trial_id, best.metric) for best in found] == [(trial, 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -247,6 +309,7 @@ async def test_a_validation_without_what_the_search_needs_ends_the_trial(
     (refusal,) = reply["refused"]
     assert (refusal["n"], refusal["fatal"]) == (1, True)
     assert named in refusal["message"]
+    assert refusal["message"].startswith("error parsing searcher ")
     assert all(name in refusal["message"] for name in metrics)
     async with book.database.connection() as conn:
         assert await conn.fetchval("select fatal from trials where id = $1", trial) == refusal["message"]
@@ -270,7 +333,7 @@ async def test_what_is_not_finite_is_stored_ranks_worst_and_is_warned_of(book: B
     await book.report(trial, "validation", 2, {"loss": value, "batches": 2})
     assert [fact["metric"] for fact in await book.inbox(trial)] == [5.0, value]
     async with book.database.connection() as conn:
-        told = (await trials.telemetry_of(conn, [trial]))[trial]
+        told = await trials.get(conn, trial)
     assert told.best_metric == 5.0
     assert told.latest_validation is not None
     assert told.latest_validation["metrics"] == {"loss": value, "batches": 2}

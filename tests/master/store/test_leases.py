@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tenax.master.store.database.connection import Database
-from tenax.master.store.database.leases import Lease, LeaseLost, acquire, release, renew
+from tenax.master.store.database.leases import Lease, LeaseLost, acquire, renew
 from tenax.master.store.database.wakeups import Listener
 
 
@@ -43,7 +43,7 @@ async def test_many_that_ask_at_once_get_one_lease(database: Database) -> None:
         got = await asyncio.gather(*(take(database, f"h{n}") for n in range(10)))
         assert sum(lease is not None for lease in got) == 1
         async with database.transaction() as conn:
-            await release(conn, next(lease for lease in got if lease is not None))
+            await renew(conn, next(lease for lease in got if lease is not None), 0.0)
 
 
 async def test_a_takeover_waits_for_a_transaction_that_has_checked(database: Database) -> None:

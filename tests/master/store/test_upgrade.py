@@ -262,3 +262,13 @@ async def test_the_cluster_goes_on(upgraded: Api, old: asyncpg.Connection) -> No
     assert made["experiment"]["id"] == 10  # type: ignore[index]
     version = await asked(user, "POST", "/api/v1/models/model/versions", {"checkpointUuid": CHECKPOINT})
     assert version["modelVersion"]["version"] == 2  # type: ignore[index]
+
+
+async def test_validations_are_read_from_a_place_of_their_own(upgraded: Api, old: asyncpg.Connection) -> None:
+    """Those that stood in the inbox of a search are found as validations, each once."""
+    rows = await old.fetch(
+        "select i.trial_id, i.at_key, i.fact ->> 'metric' as told, v.metric from search_inbox i"
+        " left join validations v on (v.trial_id, v.step) = (i.trial_id, i.at_key) where i.kind = 'validation'"
+    )
+    assert rows
+    assert all(row["metric"] == pytest.approx(float(row["told"]), nan_ok=True) for row in rows)

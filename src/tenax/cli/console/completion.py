@@ -83,11 +83,6 @@ def completion(shell: Optional[str]) -> None:
     click.echo(found(root.command, {}, "tenax", VARIABLE).source())
 
 
-def completing() -> bool:
-    """Whether a shell asks."""
-    return VARIABLE in os.environ
-
-
 def teach(noun: str, name: str, command: click.Command) -> None:
     """Let the arguments and options of a command of ``noun`` be completed with what there is."""
     for parameter in command.params:

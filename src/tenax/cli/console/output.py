@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import os
 import shutil
 import sys
 from typing import TYPE_CHECKING, Iterable, List, Mapping, Optional, Sequence
@@ -172,11 +171,6 @@ def state(word: str) -> str:
     """A state in its colour; click takes the colour out again where it cannot be shown."""
     color = _style(word)
     return click.style(word, fg=color) if color else word
-
-
-def plain_please() -> bool:
-    """Whether the person asked for no colour anywhere (https://no-color.org)."""
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
 def number(value: Optional[float]) -> str:

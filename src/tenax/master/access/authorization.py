@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from http.cookies import CookieError, SimpleCookie
-from typing import cast
 from urllib.parse import urlsplit
 
 from asyncpg import Connection
@@ -31,7 +30,6 @@ from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.users import access_tokens, sessions
 from tenax.master.store.users.rows import User
 from tenax.master.store.users.sessions import SessionOf, TaskOf
-from tenax.wire.message import Document
 
 COOKIE = "auth"
 #: First letters of the tokens that `tenax.master.access.task_tokens` derives for allocations.
@@ -220,6 +218,6 @@ def may_see_secrets(caller: Caller, owner_id: int | None) -> bool:
     return caller.is_admin or (caller.user is not None and caller.user.id == owner_id)
 
 
-def shown_config(config: JsonObject, caller: Caller, owner_id: int | None) -> Document:
+def shown_config(config: JsonObject, caller: Caller, owner_id: int | None) -> JsonObject:
     """A configuration as ``caller`` may see it."""
-    return cast(Document, config if may_see_secrets(caller, owner_id) else without_secrets(config))
+    return config if may_see_secrets(caller, owner_id) else without_secrets(config)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import asyncpg
 import msgspec
@@ -317,7 +316,7 @@ def _object(body: bytes) -> JsonObject:
         raise InvalidInput(f"the body of a line is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise InvalidInput("the body of a line is an object")
-    return cast(JsonObject, values)
+    return values
 
 
 def _number(values: JsonObject, name: str) -> float:

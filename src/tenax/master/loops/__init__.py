@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 from tenax.config.master import MasterSettings
-from tenax.jsonvalue import JsonObject
 from tenax.master.loops.checkpoint_gc import Collecting
 from tenax.master.loops.deletion import Deleting
 from tenax.master.loops.loop import Loop, run
@@ -31,7 +29,7 @@ def start(
     reconnect_wait_s = max(pool.agent_reconnect_wait for pool in settings.pools)
     sender = Sender(settings.webhooks, secret)
     telling = Telling(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
-    storage = cast("JsonObject | None", settings.checkpoint_storage)
+    storage = settings.checkpoint_storage
     loops: tuple[Loop, ...] = (
         Searching(),
         Tending(patience),

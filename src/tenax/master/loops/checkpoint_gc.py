@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import cast
 
 import structlog
 
 from tenax.config.master import MasterSettings
-from tenax.jsonvalue import JsonObject
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
 from tenax.master.checkpoints.removal import clear
 from tenax.master.loops.loop import Desk, each
@@ -44,7 +42,7 @@ class Collecting:
         self._settings = settings
         #: Until when experiments are left alone.
         self._rest: dict[int, float] = {}
-        self._clusters = cast("JsonObject | None", settings.checkpoint_storage)
+        self._clusters = settings.checkpoint_storage
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Decide where something has changed, then delete what was decided."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import structlog
 from asyncpg import Connection
 
 from tenax.lifecycle.container import Want
@@ -13,8 +12,6 @@ from tenax.master.loops.loop import Desk, each
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.tasks import rows as tasks
-
-log = structlog.get_logger("tenax.launching")
 
 
 class Launching:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import structlog
 from asyncpg import Connection
 
 from tenax.config.resolve import stored_experiment
@@ -25,8 +24,6 @@ from tenax.search import searcher
 from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, Entry, Shutdown, Started, Stop, Validated
 from tenax.search.state import State, fold
-
-log = structlog.get_logger("tenax.searching")
 
 
 @dataclass(slots=True)
@@ -105,23 +102,23 @@ class Searching:
         seq, entries = await searches.journal(conn, experiment_id, 0)
         if not entries:
             return None
-        config, warm_start = await _configuration(conn, experiment_id)
+        config, warm_start, _ = await _configuration(conn, experiment_id)
         return _Cached(fold(config, entries), seq, warm_start)
 
 
-async def _configuration(conn: Connection, experiment_id: int) -> tuple[SearchConfig, str | None]:
+async def _configuration(conn: Connection, experiment_id: int) -> tuple[SearchConfig, str | None, int]:
+    """The search, the checkpoint that its trials start from, and its seed."""
     plan = await experiments.plan(conn, experiment_id)
     resolved = stored_experiment(plan.config)
     source = resolved.experiment.searcher
     if source.source_checkpoint_uuid is None and source.source_trial_id is not None:
         latest = await checkpoints.latest(conn, source.source_trial_id)
-        return resolved.search, None if latest is None else latest.uuid
-    return resolved.search, source.source_checkpoint_uuid
+        return resolved.search, None if latest is None else latest.uuid, plan.seed
+    return resolved.search, source.source_checkpoint_uuid, plan.seed
 
 
 async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[Entry]]:
-    config, warm_start = await _configuration(conn, experiment_id)
-    seed = (await experiments.plan(conn, experiment_id)).seed
+    config, warm_start, seed = await _configuration(conn, experiment_id)
     state, decisions = searcher.start(config, seed)
     return _Cached(state, 0, warm_start), [Started(seed), *decisions]
 

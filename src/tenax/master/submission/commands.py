@@ -61,7 +61,7 @@ async def examine_command(db: Database, settings: MasterSettings, owner_id: int,
     """What would be made of a command. Raises InvalidInput with all problems, NotFound, NotNow."""
     template = await template_of(db, asked.template_name)
     code = await anyio.to_thread.run_sync(pack, asked.files, settings.context_limit_bytes)
-    config: JsonObject = asked.config  # type: ignore[assignment]
+    config: JsonObject = asked.config
     workspace_id = asked.workspace_id or DEFAULT_WORKSPACE_ID
     launch = await _examine(db, settings, owner_id, config, template, workspace_id, generic=False)
     files = (PlacedFile(DATA_FILE, _decoded(asked.data)),) if asked.data else ()

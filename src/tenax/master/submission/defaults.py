@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from tenax.config import Layers, PoolLayer
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.jsonvalue import JsonObject
@@ -21,11 +19,11 @@ def layers(
     return Layers(
         template=template,
         workspace_checkpoint_storage=workspace_storage,
-        task_container_defaults=cast(JsonObject, settings.task_container_defaults),
+        task_container_defaults=settings.task_container_defaults,
         pool=PoolLayer(
             name=pool.name,
             default_priority=pool.scheduler.default_priority,
-            task_container_defaults=cast(JsonObject, pool.task_container_defaults),
+            task_container_defaults=pool.task_container_defaults,
         ),
-        master_checkpoint_storage=None if storage is None else cast(JsonObject, storage),
+        master_checkpoint_storage=None if storage is None else storage,
     )

@@ -6,9 +6,9 @@ Rules:
 - The same step again: what it adds is stored as one more row, what is equal is nothing, what differs is refused.
 - A report without a number must be of the trial's current run. A numbered one of an older run is stored under its run
   and changes no state.
-- What the search must know (the searcher's metric of a validation of the current run) leaves as a fact.
-- Under a method that needs a metric or a time, a validation that lacks it (all that was reported at its step together)
-  is refused and ends the trial. A time in ``batches`` that no report names is the report's own step.
+- The searcher's metric of a validation of the current run is kept; where the search decides by it, it leaves as a fact
+  as well.
+- A validation that the search refuses (`tenax.search.report`) ends the trial. Of one that has ended, nothing is asked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tenax.jsonvalue import Json, to_json
 from tenax.master.telemetry import summary
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION, kind_of
 from tenax.master.telemetry.reports import Report
-from tenax.master.telemetry.summary import to_number
 from tenax.master.telemetry.values import (
     Fact,
     GroupKey,
@@ -40,11 +39,10 @@ from tenax.master.telemetry.values import (
     Validation,
 )
 from tenax.search.journal import Validated, encode
+from tenax.search.report import Objective, Reading, ReportRefused, read_report, shortened
 
 #: Before it there is no older run whose reports could be hidden.
 _FIRST_RUN = 1
-#: The time metric that every report has without naming it: its step.
-_STEPS = "batches"
 
 
 def decide(items: Sequence[Item], known: Known) -> Outcome:
@@ -144,8 +142,9 @@ class _Desk:
         if isinstance(merged, Refused):
             return merged
         current = report.run_id == trial.run_id
-        if current and (refused := self._demand(trial, report, merged)) is not None:
-            return refused
+        reading = self._read(trial, report, merged) if current and report.group == VALIDATION else None
+        if isinstance(reading, Refused):
+            return reading
         added = report if before is None else _what_is_new(before, report)
         if added is None:
             return None
@@ -153,8 +152,8 @@ class _Desk:
             batch = report.batch if before is None or before.batch is None else before.batch
             self._here[_step_key(report)] = Stored(merged, batch)
         self._store(trial, added, merged)
-        if current and report.group == VALIDATION:
-            self._validated(report, merged)
+        if reading is not None:
+            self._validated(report, merged, reading)
         return None
 
     def finish(self) -> Outcome:
@@ -170,22 +169,14 @@ class _Desk:
         key = _step_key(report)
         return self._here.get(key) or self._known.stored.get(key)
 
-    def _demand(self, trial: TrialNow, report: Report, merged: Mapping[str, Json]) -> Refused | None:
+    def _read(self, trial: TrialNow, report: Report, merged: Mapping[str, Json]) -> Reading | Refused | None:
+        """What the search reads from a validation; None: nothing."""
         target = trial.target
-        if report.group != VALIDATION or not target.strict or not trial.active:
-            return None
-        missing = [] if to_number(merged.get(target.metric)) is not None else [target.metric]
-        if target.time_metric is not None:
-            time = _time(target.time_metric, report, merged)
-            missing += [target.time_metric] if time is None or not math.isfinite(time) else []
-        if not missing:
-            return None
-        came = ", ".join(f"{name} = {_short(value)}" for name, value in sorted(merged.items())[:20]) or "nothing"
-        message = (
-            f"The search needs a number for {' and '.join(repr(name) for name in missing)} in every validation report, "
-            f"and the one at step {report.step} brought: {came}. Report it with the other validation metrics, or "
-            "correct searcher.metric and searcher.time_metric in the configuration."
-        )
+        objective = target.objective if trial.active else Objective(target.objective.metric)
+        try:
+            return read_report(objective, merged, report.step)
+        except ReportRefused as error:
+            message = error.message
         if report.trial_id not in self.outcome.fatal:
             self.outcome.fatal[report.trial_id] = (report.run_id, target.experiment_id, message)
             self.outcome.lines.append((target.task_id, "ERROR", message))
@@ -214,19 +205,16 @@ class _Desk:
             self.outcome.recount.add(added.trial_id)
             self._trials[added.trial_id] = replace(trial, cuts=cuts)
 
-    def _validated(self, report: Report, merged: Mapping[str, Json]) -> None:
+    def _validated(self, report: Report, merged: Mapping[str, Json], reading: Reading) -> None:
         trial = self._trials[report.trial_id]
-        target = trial.target
-        metric = to_number(merged.get(target.metric))
-        if metric is None:
-            return
+        target, metric = trial.target, reading.metric
         validation = Validation(report, merged, metric)
-        if trial.active:
-            time = _time(target.time_metric, report, merged) if target.time_metric else None
-            fact = Validated(target.request_id, report.step, metric, time or 0.0)
+        self.outcome.validations.setdefault(report.trial_id, {}).setdefault(report.step, metric)
+        if trial.active and target.objective.needs_validations:
+            fact = Validated(target.request_id, report.step, metric, reading.time)
             self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
         if not math.isfinite(metric):
-            what = f"the searcher's metric {target.metric!r} is {to_json(metric)} at step {report.step}"
+            what = f"the searcher's metric {target.objective.metric!r} is {to_json(metric)} at step {report.step}"
             told = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
             self.outcome.lines.append((target.task_id, "WARNING", told))
         if report.step >= trial.latest_step:
@@ -247,19 +235,13 @@ def is_better(metric: float, than: float | None, smaller_is_better: bool) -> boo
     return not math.isfinite(than) or (metric < than if smaller_is_better else metric > than)
 
 
-def _time(name: str, report: Report, merged: Mapping[str, Json]) -> float | None:
-    """How far the trial is, as the search counts it; None: nobody said."""
-    if name == _STEPS and name not in merged:
-        return float(report.step)
-    return to_number(merged.get(name))
-
-
 def _merge(before: Stored, report: Report) -> dict[str, Json] | Refused:
     for name, value in report.metrics.items():
         if name in before.metrics and not _same(before.metrics[name], value):
             return Refused(
                 f"the metric {name!r} of group {report.group!r} was reported at step {report.step} already, as "
-                f"{_short(before.metrics[name])}, and is {_short(value)} now: a value that was reported does not change"
+                f"{shortened(before.metrics[name])}, and is {shortened(value)} now: a value that was reported does "
+                "not change"
             )
     if report.batch is not None and before.batch is not None and report.batch != before.batch:
         return Refused(f"batch metrics of group {report.group!r} were reported at step {report.step} already")
@@ -282,8 +264,3 @@ def _same(one: Json, other: Json) -> bool:
 
 def _step_key(report: Report) -> StepKey:
     return report.trial_id, report.group, report.run_id, report.step
-
-
-def _short(value: Json) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from tenax.jsonvalue import SPECIAL, Json, JsonObject, to_json
+from tenax.jsonvalue import SPECIAL, Json, JsonObject, to_json, to_number
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})?")
 
@@ -97,18 +97,6 @@ def type_of(value: Json) -> str:
     if value is None:
         return "null"
     return "object" if isinstance(value, dict) else "array"
-
-
-def to_number(value: Json) -> float | None:
-    """The value as a number, special ones too; None for what is none."""
-    if isinstance(value, str):
-        return SPECIAL.get(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def _of_like_names(

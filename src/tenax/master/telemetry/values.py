@@ -10,6 +10,7 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.master.telemetry.cuts import NO_STEP, Cuts
 from tenax.master.telemetry.reports import Report
 from tenax.master.telemetry.summary import Summaries
+from tenax.search.report import Objective
 
 StreamKey = tuple[str, str]
 GroupKey = tuple[int, str]
@@ -52,11 +53,8 @@ class Target:
     task_id: str
     #: Year and month of the trial, 202611: where its rows are.
     month: int
-    metric: str
+    objective: Objective
     smaller_is_better: bool
-    #: The method cannot do without ``metric`` (and ``time_metric``).
-    strict: bool
-    time_metric: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +148,8 @@ class Outcome:
     recount: set[int] = field(default_factory=set)
     latest: dict[int, Validation] = field(default_factory=dict)
     best: dict[int, Validation] = field(default_factory=dict)
+    #: Trial -> step -> the searcher's metric; the first at each step.
+    validations: dict[int, dict[int, float]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     #: Trial -> (run, experiment, why it ends).
     fatal: dict[int, tuple[int, int, str]] = field(default_factory=dict)

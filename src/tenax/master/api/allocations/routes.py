@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, TypeVar
 
 from fastapi import Query
 
@@ -127,8 +127,7 @@ async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body:
     if not 0 < body.num_peers <= _MOST_PEERS or not body.request_uuid:
         raise InvalidInput("requestUuid and a positive numPeers are needed: say who you are and how many gather")
     async with master.db.transaction() as conn:
-        data = cast(JsonObject, body.data)
-        await barriers.bring(conn, allocation_id, body.request_uuid, body.num_peers, data)
+        await barriers.bring(conn, allocation_id, body.request_uuid, body.num_peers, body.data)
 
     async def look() -> list[JsonObject] | None:
         async with master.db.connection() as conn:
@@ -141,7 +140,7 @@ async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body:
         async with master.db.connection() as conn:
             there = await barriers.arrived_at_gathering(conn, allocation_id, body.request_uuid, body.num_peers)
         raise NotNow(f"only {there} of {body.num_peers} members came to gather within {seconds:g} s")
-    return AllGatherResponse(data=cast("list[dict[str, object]]", found))
+    return AllGatherResponse(data=found)
 
 
 @routes.get(_PREFIX, "GetAllocation", allow=Allow.USER)

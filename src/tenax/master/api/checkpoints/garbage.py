@@ -121,7 +121,7 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
         config = (await experiments.plan(conn, experiment_id)).config
     if experiment.state not in ENDED:
         raise NotNow(f"experiment {experiment_id} still writes TensorBoard files: cancel or kill it first")
-    own, clusters = configured_place(config), cast("JsonObject | None", master.settings.checkpoint_storage)
+    own, clusters = configured_place(config), master.settings.checkpoint_storage
     cluster_id = str(master.cluster.cluster_id)
     try:
         await anyio.to_thread.run_sync(

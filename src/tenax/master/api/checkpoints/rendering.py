@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from tenax.master.access.authorization import Caller, shown_config
 from tenax.master.api.checkpoints import messages as checkpoints_messages
 from tenax.master.store.checkpoints.lists import CheckpointView
-from tenax.wire.message import Document
 
 
 def checkpoint_message(view: CheckpointView, caller: Caller) -> checkpoints_messages.Checkpoint:
     """A checkpoint as ``caller`` may see it."""
     config = None if view.config is None else shown_config(view.config, caller, view.owner_id)
-    validation = (
-        None if view.metrics is None else checkpoints_messages.TrainingMetrics(avg_metrics=cast(Document, view.metrics))
-    )
+    validation = None if view.metrics is None else checkpoints_messages.TrainingMetrics(avg_metrics=view.metrics)
     return checkpoints_messages.Checkpoint(
         uuid=view.uuid,
         task_id=view.task_id,
         allocation_id=view.allocation_id,
         report_time=view.reported_at,
         resources=view.resources,
-        metadata=cast(Document, view.metadata),
+        metadata=view.metadata,
         state=checkpoints_messages.CheckpointState(f"STATE_{view.state}"),
         storage_id=view.storage_id,
         going=": ".join(words for words in (view.going, view.going_failure) if words) or None,
@@ -30,8 +25,8 @@ def checkpoint_message(view: CheckpointView, caller: Caller) -> checkpoints_mess
             trial_id=view.trial_id,
             experiment_id=view.experiment_id,
             experiment_config=config,
-            hparams=cast("Document | None", view.hparams),
-            training_metrics=checkpoints_messages.TrainingMetrics(avg_metrics=cast(Document, view.trained or {})),
+            hparams=view.hparams,
+            training_metrics=checkpoints_messages.TrainingMetrics(avg_metrics=view.trained or {}),
             validation_metrics=validation or checkpoints_messages.TrainingMetrics(),
             searcher_metric=view.metric,
         ),

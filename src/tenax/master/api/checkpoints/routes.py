@@ -6,7 +6,7 @@ deletion that does not work at once is tried again by itself, and the checkpoint
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 import anyio.to_thread
 from asyncpg import Connection
@@ -62,7 +62,7 @@ async def report_checkpoint(master: MasterDep, caller: CallerDep, body: ReportCh
         uuid=body.uuid,
         steps_completed=_steps(body.metadata.get("steps_completed", 0)),
         resources=dict(body.resources),
-        metadata=cast(JsonObject, body.metadata),
+        metadata=body.metadata,
         storage_id=body.storage_id,
         state=body.state,
     )
@@ -103,7 +103,7 @@ async def post_metadata(
     """Replace what is said about it. The steps at which it was saved are a fact, and stay."""
     if body.checkpoint is None:
         raise InvalidInput("checkpoint.metadata is missing: give all that is to be said about the checkpoint")
-    metadata = cast(JsonObject, dict(body.checkpoint.metadata))
+    metadata = dict(body.checkpoint.metadata)
     async with master.db.transaction() as conn:
         view = await checkpoint_lists.get(conn, checkpoint_uuid)
         caller.may_change(view.owner_id, f"checkpoint {checkpoint_uuid}")
@@ -213,7 +213,7 @@ def _place(master: Master, view: CheckpointView) -> Place:
 
 
 def _clusters(master: Master) -> JsonObject | None:
-    return cast("JsonObject | None", master.settings.checkpoint_storage)
+    return master.settings.checkpoint_storage
 
 
 def _steps(value: object) -> int:

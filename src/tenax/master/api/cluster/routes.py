@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta, timezone
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -133,7 +133,7 @@ async def get_config(master: MasterDep) -> GetMasterConfigResponse:
     """The settings of the master that answers, without secrets, with what was changed since it started."""
     shown = master_config_shown(master.settings)
     shown["log"] = {"level": log.NOW.level, "color": log.NOW.color, "json_lines": log.NOW.json_lines}
-    return GetMasterConfigResponse(config=cast(Document, shown))
+    return GetMasterConfigResponse(config=shown)
 
 
 @routes.patch("/api/v1/master/config", "PatchMasterConfig", allow=Allow.ADMIN)

@@ -29,12 +29,12 @@ def experiment_message(
     """An experiment as ``caller`` may see it."""
     stored = view.config
     config = shown_config(stored, caller, view.owner_id)
-    shown = cast(JsonObject, config)
+    shown = config
     message = outlined(view, _object(shown.get("searcher")), _object(shown.get("integrations")), trial_ids)
     message.config = config
     # Its text cannot be masked line by line: where something is hidden, the text is.
     message.original_config = view.original_config if config == stored else ""
-    message.hyperparameters = cast(Document, _object(shown.get("hyperparameters")))
+    message.hyperparameters = _object(shown.get("hyperparameters"))
     return message
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import anyio.to_thread
 
 from tenax.config import stored_experiment
@@ -19,7 +17,7 @@ from tenax.master.store.experiments import searches
 from tenax.search import view
 from tenax.search.journal import Entry
 from tenax.search.state import State, fold
-from tenax.wire.message import Document, Pagination
+from tenax.wire.message import Pagination
 
 routes = Routes("Searches")
 
@@ -33,7 +31,7 @@ async def get_search(master: MasterDep, experiment_id: int, window: WindowDep) -
         page, pagination = window.of(len(entries))
         shown = await experiment_lists.journal(conn, experiment_id, page)
         told = await experiment_lists.progress_by_request(conn, experiment_id)
-    journal = [JournalEntry(seq=seq, at=at, entry=cast(Document, entry)) for seq, at, entry in shown]
+    journal = [JournalEntry(seq=seq, at=at, entry=entry) for seq, at, entry in shown]
     reported = {RequestId(request): progress for request, progress in told.items()}
     return await anyio.to_thread.run_sync(_summed, experiment.config, entries, reported, journal, pagination)
 

@@ -43,7 +43,6 @@ from tenax.master.submission.defaults import layers
 from tenax.master.submission.experiments import SLOTS_EXCEEDED, Submission, examine, pool_of, unfit_for
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.search import view
-from tenax.wire.message import Document
 
 routes = Routes("Experiments")
 
@@ -72,7 +71,7 @@ async def create_experiment(
 @routes.post("/api/v1/preview-hp-search", "PreviewHPSearch", allow=Allow.USER)
 async def preview_search(master: MasterDep, body: PreviewRequest) -> PreviewResponse:
     """How many trials would train how long, if none failed."""
-    config = cast(JsonObject, body.config)
+    config = body.config
     resolved = await anyio.to_thread.run_sync(_resolve_preview, config, master, body.seed)
     unit = view.time_metric(resolved.search) or ""
     rows = [
@@ -82,7 +81,7 @@ async def preview_search(master: MasterDep, body: PreviewRequest) -> PreviewResp
         )
         for row in view.preview(resolved.search)
     ]
-    searcher = cast(Document, without_secrets(resolved.document).get("searcher") or {})
+    searcher = cast(JsonObject, without_secrets(resolved.document).get("searcher") or {})
     return PreviewResponse(summary=SearchSummary(config=searcher, trials=rows))
 
 
@@ -107,11 +106,11 @@ def imagined(asked: Submission, caller: Caller) -> Experiment:
         labels=list(asked.new.labels),
         state=State.PAUSED,
         start_time=datetime.now(timezone.utc),
-        config=cast(Document, asked.resolved.document),
+        config=asked.resolved.document,
         original_config=asked.new.original_config,
         searcher_type=str(named.get("name") or ""),
         searcher_metric=str(named.get("metric") or ""),
-        hyperparameters=cast(Document, asked.resolved.document.get("hyperparameters") or {}),
+        hyperparameters=cast(JsonObject, asked.resolved.document.get("hyperparameters") or {}),
         resource_pool=asked.new.pool,
         model_definition_size=asked.code_size,
         forked_from=asked.new.parent_id,

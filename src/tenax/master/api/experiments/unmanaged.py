@@ -6,13 +6,11 @@ its trials; a name given by the maker means the same thing every time, so that e
 
 from __future__ import annotations
 
-from typing import cast
-
 from asyncpg import Connection
 from fastapi import Request, Response
 
 from tenax.errors import Forbidden, InvalidInput, Unsupported
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import Json
 from tenax.lifecycle.unmanaged import Word
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.experiments.messages import PutExperimentResponse, State
@@ -181,7 +179,7 @@ async def _create(
     async with master.db.transaction() as conn:
         experiment = await experiments.get(conn, asked.experiment_id)
         caller.may_change(experiment.owner_id, f"experiment {experiment.id}")
-        hparams = cast(JsonObject, asked.hparams)
+        hparams = asked.hparams
         trial_id = await unmanaged.create_trial(conn, experiment.id, hparams, external_id)
         return CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 

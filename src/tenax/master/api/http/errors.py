@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import asyncpg
-import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -35,8 +34,6 @@ from tenax.errors import (
     UserError,
 )
 from tenax.jsonvalue import JsonObject
-
-log = structlog.get_logger("tenax.http")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from tenax.master.reading.charts import EPOCH, Bounds, Wanted, points
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.metrics import series, summaries
 from tenax.master.store.metrics.series import PackedSeries
-from tenax.wire.message import Document, Message
+from tenax.wire.message import Message
 
 routes = Routes("Experiments")
 
@@ -174,7 +174,7 @@ async def stream_snapshot(
             point = min(lines[trial.id], key=lambda one: abs(int(str(one["batches"])) - batches_processed))
             message = SnapshotTrial(
                 trial_id=trial.id,
-                hparams=cast(Document, trial.hparams),
+                hparams=trial.hparams,
                 metric=float(str(cast(JsonObject, point["values"])[metric_name])),
                 batches_processed=int(str(point["batches"])),
             )
@@ -228,7 +228,7 @@ async def stream_sample(
             news = [point for point in found if int(str(point["batches"])) > told.get(trial.id, -1)]
             told[trial.id] = max((int(str(point["batches"])) for point in found), default=told.get(trial.id, -1))
             data = [DataPoint.model_validate(point) for point in news]
-            sampled.append(SampledTrial(trial_id=trial.id, hparams=cast(Document, trial.hparams), data=data))
+            sampled.append(SampledTrial(trial_id=trial.id, hparams=trial.hparams, data=data))
         first, started = not started, True
         if not (first or promoted or demoted or any(one.data for one in sampled)):
             return None, going_on

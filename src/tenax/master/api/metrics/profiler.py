@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Query
 from fastapi.responses import StreamingResponse
 
-from tenax.jsonvalue import Json, JsonObject, to_json
+from tenax.jsonvalue import Json, JsonObject, to_json, to_number
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
@@ -22,7 +22,6 @@ from tenax.master.store.metrics import series
 from tenax.master.store.metrics.series import PackedReports, Reported
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.telemetry.cuts import PROFILING
-from tenax.master.telemetry.summary import to_number
 
 routes = Routes("Trials")
 

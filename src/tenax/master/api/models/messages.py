@@ -166,19 +166,6 @@ class TrialSourceInfo(Message):
     model_version: int | None = None
 
 
-class ReportTrialSourceInfoRequest(Message):
-    """Said by the trial that used it."""
-
-    trial_source_info: TrialSourceInfo | None = None
-
-
-class ReportTrialSourceInfoResponse(Message):
-    """What was noted."""
-
-    trial_id: int
-    checkpoint_uuid: str
-
-
 class MetricsReport(Message):
     """One report of metrics; ``metrics`` has ``avg_metrics`` (``validation_metrics`` of validations)."""
 

@@ -6,13 +6,12 @@ an archived model takes no new versions and does not change; a path names a mode
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from asyncpg import Connection
 from fastapi import Query
 
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
@@ -32,7 +31,7 @@ from tenax.master.store.models import rows as models
 from tenax.master.store.models.rows import HeldModel, ModelFilter, ModelView, Words
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import DEFAULT_WORKSPACE_ID
-from tenax.wire.message import Document, Empty
+from tenax.wire.message import Empty
 
 routes = Routes("Models")
 
@@ -98,7 +97,7 @@ async def get_model(master: MasterDep, model_name: str) -> ModelResponse:
 @routes.post("/api/v1/models", "PostModel", allow=Allow.USER)
 async def post_model(master: MasterDep, caller: CallerDep, body: PostModelRequest) -> ModelResponse:
     """Make a model."""
-    words = Words(body.name, body.description, body.notes, checked_labels(body.labels), cast(JsonObject, body.metadata))
+    words = Words(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)
     models.checked_name(body.name)
     async with master.db.transaction() as conn:
         named = await _workspace(conn, body.workspace_id, body.workspace_name)
@@ -112,7 +111,7 @@ async def post_model(master: MasterDep, caller: CallerDep, body: PostModelReques
 async def patch_model(master: MasterDep, caller: CallerDep, model_name: str, body: PatchModel) -> ModelResponse:
     """Change what is given; the rest stays. With a workspace, move it there."""
     labels = None if body.labels is None else checked_labels(body.labels)
-    words = Words(body.name, body.description, body.notes, labels, cast("JsonObject | None", body.metadata))
+    words = Words(body.name, body.description, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:
         goal = await _workspace(conn, body.workspace_id, body.workspace_name)
         model = await _changeable(conn, caller, model_name, goal)
@@ -162,7 +161,7 @@ def model_message(view: ModelView) -> Model:
         description=view.description,
         notes=view.notes,
         labels=view.labels,
-        metadata=cast(Document, view.metadata),
+        metadata=view.metadata,
         archived=view.archived,
         num_versions=view.versions,
         workspace_id=view.workspace_id,

@@ -6,13 +6,12 @@ its owner, its model's and administrators; numbers begin at 1 and are never used
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from asyncpg import Connection
 from fastapi import Query
 
 from tenax.errors import InvalidInput
-from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints.lists import with_metrics
 from tenax.master.api.checkpoints.rendering import checkpoint_message
@@ -40,7 +39,7 @@ from tenax.master.store.models import rows as models
 from tenax.master.store.models import versions as model_versions
 from tenax.master.store.models.rows import HeldModel, ModelView
 from tenax.master.store.models.versions import VersionView, Words
-from tenax.wire.message import Document, Empty
+from tenax.wire.message import Empty
 
 routes = Routes("Models")
 
@@ -83,7 +82,7 @@ async def post_version(
     """Register a checkpoint as the next version."""
     if not body.checkpoint_uuid:
         raise InvalidInput("checkpointUuid is missing: name the checkpoint to register")
-    words = Words(body.name, body.comment, body.notes, checked_labels(body.labels), cast(JsonObject, body.metadata))
+    words = Words(body.name, body.comment, body.notes, checked_labels(body.labels), body.metadata)
     async with master.db.transaction() as conn:
         model = await models.lock(conn, await models.id_of(conn, model_name))
         model.check_open()
@@ -97,7 +96,7 @@ async def patch_version(
 ) -> ModelVersionResponse:
     """Change what is given; the rest stays."""
     labels = None if body.labels is None else checked_labels(body.labels)
-    words = Words(body.name, body.comment, body.notes, labels, cast("JsonObject | None", body.metadata))
+    words = Words(body.name, body.comment, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:
         model = await _changeable(conn, caller, model_name, version)
         model.check_open()
@@ -168,7 +167,7 @@ def _message(caller: Caller, model: ModelView, view: VersionView, checkpoint: Ch
         comment=view.comment,
         notes=view.notes,
         labels=view.labels,
-        metadata=cast(Document, view.metadata),
+        metadata=view.metadata,
         user_id=view.owner_id,
         username=view.username,
         creation_time=view.created_at,

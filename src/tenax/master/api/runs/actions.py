@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import anyio.to_thread
 from asyncpg import Connection
@@ -89,7 +88,7 @@ async def unarchive(master: MasterDep, caller: CallerDep, body: RunsRequest) -> 
 async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> RunsResponse:
     """Delete runs that have ended: their checkpoints, metrics and output. The only run of a search takes it along."""
 
-    clusters = cast("JsonObject | None", master.settings.checkpoint_storage)
+    clusters = master.settings.checkpoint_storage
     left: dict[int, _Files] = {}
 
     async def look(conn: Connection, run: RunOwner) -> None:

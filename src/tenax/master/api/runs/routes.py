@@ -28,7 +28,6 @@ from tenax.master.store.runs.lists import RunView
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.store.workspaces import projects
 from tenax.search.methods.registry import is_one_trial
-from tenax.wire.message import Document
 
 routes = Routes("Runs")
 
@@ -62,7 +61,7 @@ async def get_metadata(master: MasterDep, run_id: int) -> RunMetadata:
     async with master.db.connection() as conn:
         await trial_lists.owner(conn, run_id)
         found = await run_metadata.get(conn, run_id)
-    return RunMetadata(metadata=cast(Document, found))
+    return RunMetadata(metadata=found)
 
 
 @routes.post("/api/v1/runs/{run_id}/metadata", "PostRunMetadata", allow=Allow.USER)
@@ -71,7 +70,7 @@ async def post_metadata(master: MasterDep, caller: CallerDep, run_id: int, body:
     async with master.db.transaction() as conn:
         owner_id, _ = await trial_lists.owner(conn, run_id)
         caller.may_change(owner_id, f"run {run_id}")
-        await run_metadata.replace(conn, run_id, cast(JsonObject, body.metadata))
+        await run_metadata.replace(conn, run_id, body.metadata)
     return body
 
 
@@ -83,7 +82,7 @@ async def get_values(master: MasterDep, project_id: int, key: str) -> MetadataVa
         return MetadataValuesResponse(values=await run_metadata.values(conn, project_id, key))
 
 
-def _flat_run(view: RunView, caller: Caller, progress: float, summary: Document) -> FlatRun:
+def _flat_run(view: RunView, caller: Caller, progress: float, summary: JsonObject) -> FlatRun:
     metric = view.best_metric
     return FlatRun(
         id=view.id,
@@ -92,10 +91,10 @@ def _flat_run(view: RunView, caller: Caller, progress: float, summary: Document)
         start_time=view.created_at,
         end_time=view.ended_at,
         duration=int(view.age_s),
-        hyperparameters=cast(Document, view.hparams),
+        hyperparameters=view.hparams,
         summary_metrics=summary,
         searcher_metric_value=metric if metric is not None and math.isfinite(metric) else None,
-        metadata=cast("Document | None", view.metadata),
+        metadata=view.metadata,
         labels=view.labels,
         checkpoint_size=view.checkpoint_bytes,
         checkpoint_count=view.checkpoints,
@@ -125,6 +124,6 @@ def _flat_run(view: RunView, caller: Caller, progress: float, summary: Document)
     )
 
 
-def _pachyderm(view: RunView, caller: Caller) -> Document | None:
+def _pachyderm(view: RunView, caller: Caller) -> JsonObject | None:
     shown = shown_config({"integrations": {"pachyderm": view.pachyderm}}, caller, view.owner_id)
-    return cast("dict[str, Document | None]", shown["integrations"])["pachyderm"]
+    return cast("dict[str, JsonObject | None]", shown["integrations"])["pachyderm"]

@@ -6,7 +6,7 @@ secret in one is shown to these alone, and used by all. A change does not reach 
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 import anyio.to_thread
 from asyncpg import Connection
@@ -144,10 +144,9 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"the name of a template has at most {LONGEST_NAME} characters, and this has {len(name)}")
 
 
-async def _checked(config: Document) -> JsonObject:
-    document = cast(JsonObject, config)
-    await anyio.to_thread.run_sync(check_template, document)
-    return document
+async def _checked(config: JsonObject) -> JsonObject:
+    await anyio.to_thread.run_sync(check_template, config)
+    return config
 
 
 def _message(one: templates.Template, caller: Caller) -> Template:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.experiments.messages import State
@@ -45,7 +43,7 @@ def trial_message(view: TrialView, summary: Document) -> trials_messages.Trial:
         experiment_id=view.experiment_id,
         state=State(f"STATE_{trial_state(view)}"),
         reason=trial_reason(view),
-        hparams=cast(Document, view.hparams),
+        hparams=view.hparams,
         restarts=view.restarts,
         start_time=view.created_at,
         end_time=view.ended_at,
@@ -66,7 +64,7 @@ def trial_message(view: TrialView, summary: Document) -> trials_messages.Trial:
         summary_metrics=summary,
         log_retention_days=view.log_retention_days,
         log_policy_matched=view.log_policy,
-        metadata=cast("Document | None", view.metadata),
+        metadata=view.metadata,
     )
 
 
@@ -96,7 +94,7 @@ def _best_checkpoint(view: TrialView) -> trials_messages.CheckpointWorkload | No
         state=CheckpointState(f"STATE_{view.best_state}"),
         resources=view.best_resources or {},
         total_batches=view.best_steps or 0,
-        metadata=cast(Document, view.best_metadata or {}),
+        metadata=view.best_metadata or {},
     )
 
 
@@ -106,7 +104,7 @@ def _workload(validation: JsonObject | None) -> trials_messages.MetricsWorkload 
     step, at = validation.get("step"), validation.get("at")
     return trials_messages.MetricsWorkload(
         end_time=at if isinstance(at, str) else None,
-        metrics=trials_messages.Metrics(avg_metrics=cast(Document, _object(validation.get("metrics")))),
+        metrics=trials_messages.Metrics(avg_metrics=_object(validation.get("metrics"))),
         total_batches=step if isinstance(step, int) else 0,
     )
 

@@ -6,7 +6,6 @@ Trials as messages, whole: with what their metrics come to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from asyncpg import Connection
 
@@ -30,7 +29,7 @@ from tenax.master.store.experiments import unmanaged
 from tenax.master.store.metrics import summaries
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.store.trials.lists import TrialView
-from tenax.wire.message import Document, Empty
+from tenax.wire.message import Empty
 
 routes = Routes("Trials")
 
@@ -58,8 +57,7 @@ async def start_run(master: MasterDep, caller: CallerDep, body: PrepareRequest) 
     async with master.db.transaction() as conn:
         told = body.run_id or caller.task is None
         task = await callers.for_trial(conn, caller, body.run_id) if told else caller.attempt
-        storage = cast("JsonObject | None", body.checkpoint_storage)
-        return PrepareResponse(storage_id=await states.run_started(conn, task, storage))
+        return PrepareResponse(storage_id=await states.run_started(conn, task, body.checkpoint_storage))
 
 
 @routes.post("/api/v1/trials/{trial_id}/runner/metadata", "PostTrialRunnerMetadata", allow=Allow.REPORTER)
@@ -104,6 +102,6 @@ async def whole_trials(conn: Connection, views: Sequence[TrialView]) -> list[Tri
     return [trial_message(view, summary_message(summed[view.id])) for view in views]
 
 
-def summary_message(summed: Mapping[str, Mapping[str, JsonObject]]) -> Document:
+def summary_message(summed: Mapping[str, Mapping[str, JsonObject]]) -> JsonObject:
     """group -> metric -> what its values come to."""
     return {SUMMARY_NAMES.get(group, group): dict(metrics) for group, metrics in summed.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -36,7 +36,6 @@ from tenax.master.store.metrics.packing import Floats, Integers
 from tenax.master.store.metrics.series import Group, Reported, reports_at, steps_of
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.telemetry.cuts import PROFILING
-from tenax.wire.message import Document
 
 routes = Routes("Trials")
 
@@ -164,7 +163,7 @@ def _of_report(report: Reported, name: str, batches: bool) -> Workload:
     batch = msgspec.json.decode(report.batch) if batches and report.batch is not None else None
     workload = MetricsWorkload(
         end_time=timestamp(report.at_us),
-        metrics=Metrics(avg_metrics=cast(Document, report.metrics), batch_metrics=batch),
+        metrics=Metrics(avg_metrics=report.metrics, batch_metrics=batch),
         total_batches=report.step or 0,
     )
     return Workload(validation=workload) if name == _VALIDATION else Workload(training=workload)
@@ -178,6 +177,6 @@ def _of_checkpoint(view: CheckpointView) -> Workload:
             state=CheckpointState(f"STATE_{view.state}"),
             resources=view.resources,
             total_batches=view.steps_completed,
-            metadata=cast(Document, view.metadata),
+            metadata=view.metadata,
         )
     )

@@ -103,12 +103,6 @@ class PatchUserResponse(Message):
     user: User
 
 
-class SetUserPasswordRequest(Message):
-    """A new password, hashed as at login."""
-
-    password: str = ""
-
-
 class GetUsersSortBy(str, Enum):
     """What a list of users is ordered by."""
 

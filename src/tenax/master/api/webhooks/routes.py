@@ -15,6 +15,7 @@ from fastapi import Response
 
 from tenax.config.names import check_pattern
 from tenax.errors import InvalidInput, Unsupported
+from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
@@ -42,7 +43,7 @@ from tenax.master.store.webhooks.events import STATES
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.webhooks.payloads import trial_event
 from tenax.master.webhooks.sender import Sender, check_url, signing_key
-from tenax.wire.message import Document, Empty
+from tenax.wire.message import Empty
 
 routes = Routes("Webhooks")
 
@@ -236,7 +237,7 @@ def _message(webhook: webhooks.Webhook, caller: Caller) -> Webhook:
     )
 
 
-def _document(trigger: webhooks.Trigger) -> Document:
+def _document(trigger: webhooks.Trigger) -> JsonObject:
     return dict(trigger.condition)
 
 

@@ -8,7 +8,7 @@ Workspaces and projects as messages, and what their routes share.
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import Query
 
@@ -44,7 +44,7 @@ from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.lists import ProjectFilter, ProjectView
 from tenax.master.store.workspaces.removal import Folder
 from tenax.master.store.workspaces.rows import AgentUser, Defaults, WorkspaceFilter, WorkspaceView
-from tenax.wire.message import Document, Empty
+from tenax.wire.message import Empty
 
 routes = Routes("Workspaces")
 
@@ -58,7 +58,7 @@ _PROJECT_ORDERS = {
     ProjectSortBy.LAST_EXPERIMENT_START_TIME: "last_experiment",
 }
 #: The role that its owner has in effect, by the number and name that role-based access gives it.
-_OWNER_ROLE: Document = {"roleId": 2, "name": "WorkspaceAdmin", "permissions": [], "scopeTypeMask": None}
+_OWNER_ROLE: JsonObject = {"roleId": 2, "name": "WorkspaceAdmin", "permissions": [], "scopeTypeMask": None}
 
 
 @routes.get("/api/v1/workspaces", "GetWorkspaces", allow=Allow.USER)
@@ -228,7 +228,7 @@ async def get_members(
         owner = None if view.owner_id is None else await users.get(conn, view.owner_id)
     if owner is None or name.lower() not in owner.username.lower():
         return GetWorkspaceMembersResponse()
-    assignment: Document = {
+    assignment: JsonObject = {
         "userId": owner.id,
         "roleAssignment": {"role": _OWNER_ROLE, "scopeWorkspaceId": workspace_id, "scopeCluster": False},
     }
@@ -264,7 +264,7 @@ def _agent_user(caller: Caller, body: WorkspaceSettings) -> AgentUser | None:
 
 def _storage(body: WorkspaceSettings) -> JsonObject | None:
     given = body.checkpoint_storage_config
-    return None if given is None else workspace_storage(cast(JsonObject, given))
+    return None if given is None else workspace_storage(given)
 
 
 def _pools(master: Master, body: WorkspaceSettings) -> tuple[str | None, str | None]:
@@ -326,7 +326,7 @@ def workspace_message(view: WorkspaceView) -> Workspace:
         state=_STATES[view.state],
         error_message=view.error_message,
         agent_user_group=group if group != AgentUserGroup() else None,
-        checkpoint_storage_config=cast("Document | None", shown_storage(view.checkpoint_storage)),
+        checkpoint_storage_config=shown_storage(view.checkpoint_storage),
         default_compute_pool=view.default_compute_pool,
         default_aux_pool=view.default_aux_pool,
     )

@@ -4,9 +4,6 @@ values ($1, $2, $3, coalesce((select revision + 1 from removed_agents where agen
 on conflict (agent_id) do update set credential_hash = excluded.credential_hash, pool = excluded.pool, version = agents.version + 1
 returning agent_id;
 
--- name: by_credential
-select agent_id, pool, state from agents where credential_hash = $1;
-
 -- name: open_session
 update agents set session = session + 1 where agent_id = $1 returning session, revision;
 

@@ -27,15 +27,6 @@ from tenax.wire.agents import Hello
 Q = load("agents")
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """An agent, as its credential names it."""
-
-    agent_id: str
-    pool: str
-    state: str
-
-
 async def join(conn: Connection, agent_id: str, pool: str, credential_hash: bytes) -> None:
     """Bind a credential to an agent id. Raises AlreadyExists while another connection of that name is open."""
     if await conn.fetchval(Q.is_connected, agent_id):
@@ -44,12 +35,6 @@ async def join(conn: Connection, agent_id: str, pool: str, credential_hash: byte
             "or stop the other first"
         )
     await conn.execute(Q.join, agent_id, pool, credential_hash)
-
-
-async def by_credential(conn: Connection, credential_hash: bytes) -> Known | None:
-    """The agent that this credential was given to."""
-    row = await conn.fetchrow(Q.by_credential, credential_hash)
-    return None if row is None else Known(row["agent_id"], row["pool"], row["state"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,12 +275,6 @@ async def of_experiment(conn: Connection, experiment_id: int) -> list[Pending]:
     return [Pending(**row) for row in await conn.fetch(Q.garbage_of_experiment, experiment_id)]
 
 
-async def of_checkpoint(conn: Connection, uuid: str) -> Pending | None:
-    """The removal of one checkpoint's files."""
-    row = await conn.fetchrow(Q.of_checkpoint, uuid)
-    return None if row is None else Pending(**row)
-
-
 async def uploads(conn: Connection, experiment_id: int) -> list[tuple[str, JsonObject]]:
     """Files of an experiment's tasks that are no checkpoints: uuid and place."""
     return [(row["uuid"], row["storage"]) for row in await conn.fetch(Q.uploads, experiment_id)]

@@ -25,14 +25,6 @@ where trial_id = $1 and state = 'COMPLETED' and not superseded and not doomed
 order by steps_completed desc, reported_at desc
 limit 1;
 
--- name: of_trial
-select * from checkpoints where trial_id = $1 order by steps_completed desc, reported_at desc, uuid;
-
--- name: of_experiment
-select c.* from checkpoints c join trials t on t.id = c.trial_id
-where t.experiment_id = $1
-order by c.trial_id, c.steps_completed desc, c.reported_at desc, c.uuid;
-
 -- name: set_files
 update checkpoints set state = $2, resources = $3, size_bytes = $4, version = version + 1 where uuid = $1 returning *;
 
@@ -51,9 +43,6 @@ select id from storage_backends where config = $1;
 insert into storage_backends (config) values ($1)
 on conflict (config) do update set config = excluded.config
 returning id;
-
--- name: storage_of
-select config from storage_backends where id = $1;
 
 -- name: registered
 -- Which of these checkpoints are registered, each with one version that names it.
@@ -106,7 +95,7 @@ where e.id = $1;
 select c.uuid, c.trial_id, c.steps_completed, c.state, c.superseded, extract(epoch from c.reported_at)::float8 as reported,
        c.size_bytes,
        case when (m.best_validation ->> 'step')::bigint = c.steps_completed then m.best_metric
-            else (i.fact ->> 'metric')::float8 end as metric,
+            else i.metric end as metric,
        (select 'trial ' || o.id || ' of experiment ' || o.experiment_id
         from trials o
         where o.warm_start_checkpoint = c.uuid and (o.experiment_id <> t.experiment_id or o.state = 'ACTIVE')
@@ -114,14 +103,14 @@ select c.uuid, c.trial_id, c.steps_completed, c.state, c.superseded, extract(epo
 from trials t
 join checkpoints c on c.trial_id = t.id
 left join trial_telemetry m on m.trial_id = t.id
-left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
+left join validations i on i.trial_id = t.id and i.step = c.steps_completed
 where t.experiment_id = $1 and c.state in ('COMPLETED', 'PARTIALLY_DELETED') and not c.doomed
 order by c.trial_id, c.steps_completed, c.reported_at, c.uuid;
 
 -- name: live
 -- Trials that have not ended, and how far each has told the searcher's metric.
 select t.id, greatest((m.latest_validation ->> 'step')::bigint,
-                      (select max(i.at_key) from search_inbox i where i.trial_id = t.id and i.kind = 'validation')) as validated_to
+                      (select max(i.step) from validations i where i.trial_id = t.id)) as validated_to
 from trials t left join trial_telemetry m on m.trial_id = t.id
 where t.experiment_id = $1 and t.state = 'ACTIVE';
 
@@ -252,9 +241,6 @@ join trials t on t.id = k.trial_id
 where t.experiment_id = $1
 order by r.asked_at, r.uuid;
 
--- name: of_checkpoint
-select uuid, false as unreported, reason, tries, failure, retry_at, asked_at from removals where checkpoint = $1;
-
 -- name: uploads
 -- Files that an experiment's tasks began to upload, and that are no checkpoints.
 select u.uuid, s.config as storage
@@ -337,15 +323,15 @@ left join experiment_documents d on d.experiment_id = e.id
 left join storage_backends s on s.id = c.storage_id
 left join removals r on r.checkpoint = c.uuid
 left join trial_telemetry m on m.trial_id = t.id
-left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
+left join validations i on i.trial_id = t.id and i.step = c.steps_completed
 cross join lateral (
-    -- The searcher's metric at its step: as the newest run reported it where that is known, else as the search saw it.
+    -- The searcher's metric at its step: as the newest run reported it where that is known, else as it was first.
     select case when (m.best_validation ->> 'step')::bigint = c.steps_completed then m.best_metric
-                else (i.fact ->> 'metric')::float8 end as metric,
+                else i.metric end as metric,
            case when (m.best_validation ->> 'step')::bigint = c.steps_completed then m.best_validation -> 'metrics'
                 when (m.latest_validation ->> 'step')::bigint = c.steps_completed then m.latest_validation -> 'metrics'
-                when i.fact is not null
-                then jsonb_build_object(d.config -> 'searcher' ->> 'metric', i.fact -> 'metric') end as metrics) v
+                when i.metric is not null
+                then jsonb_build_object(d.config -> 'searcher' ->> 'metric', i.metric) end as metrics) v
 
 -- name: matching
 where ($1::bigint is null or t.experiment_id = $1)

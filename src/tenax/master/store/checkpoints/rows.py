@@ -15,7 +15,7 @@ from datetime import datetime
 from asyncpg import Connection, Record
 
 from tenax.errors import InvalidInput, NotFound, NotNow
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.queries import load
 
 Q = load("checkpoints")
@@ -102,16 +102,6 @@ async def latest(conn: Connection, trial_id: int) -> Checkpoint | None:
     return None if row is None else _checkpoint(row)
 
 
-async def of_trial(conn: Connection, trial_id: int) -> list[Checkpoint]:
-    """All of them, newest step first."""
-    return [_checkpoint(row) for row in await conn.fetch(Q.of_trial, trial_id)]
-
-
-async def of_experiment(conn: Connection, experiment_id: int) -> list[Checkpoint]:
-    """All of its trials, by trial, newest step first."""
-    return [_checkpoint(row) for row in await conn.fetch(Q.of_experiment, experiment_id)]
-
-
 async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> Checkpoint:
     """What is left: nothing makes it DELETED, another map of files PARTIALLY_DELETED. Raises NotFound."""
     before = _checkpoint(await _locked(conn, uuid))
@@ -143,15 +133,6 @@ async def storage_backend(conn: Connection, config: JsonObject) -> int:
         return known
     number: int = await conn.fetchval(Q.storage_backend, config)
     return number
-
-
-async def storage_of(conn: Connection, storage_id: int) -> Json:
-    """The place of that number. Raises NotFound."""
-    row = await conn.fetchrow(Q.storage_of, storage_id)
-    if row is None:
-        raise NotFound(f"there is no storage {storage_id}")
-    config: Json = row["config"]
-    return config
 
 
 async def _locked(conn: Connection, uuid: str) -> Record:

@@ -63,11 +63,6 @@ async def renew(conn: Connection, lease: Lease, seconds: float) -> None:
         raise LeaseLost
 
 
-async def release(conn: Connection, lease: Lease) -> None:
-    """Let another take it at once; nothing when it is lost already."""
-    await conn.execute(Q.release, lease.loop, lease.epoch)
-
-
 async def _is_dead(conn: Connection, holder: str) -> bool:
     if not holder.startswith(SESSION_PREFIX):
         return False

@@ -18,9 +18,6 @@ update leases set expires_at = clock_timestamp() + make_interval(secs => $3)
 where loop = $1 and epoch = $2
 returning epoch;
 
--- name: release
-update leases set expires_at = clock_timestamp() where loop = $1 and epoch = $2;
-
 -- name: check
 select epoch from leases where loop = $1 and epoch = $2 for share;
 

@@ -1,7 +1,7 @@
 """The journal of a search and its inbox: read forward, written once, gapless.
 
 Only the searching loop writes here, and who continues an experiment that has ended, which no loop looks at. (Facts are
-put into the inbox by whoever stores what they tell of.)
+put into the inbox by whoever stores what they tell of: exits always, validations where the method decides by them.)
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ from tenax.master.telemetry.log_lines import Line, Origin, Texts
 
 _LEVEL = 1
 _COLUMNS = (("at_us", "<i8"), ("rank", "<i4"), ("level", "u1"), ("origin", "<u2"))
-#: The most origins in one chunk.
-MAX_ORIGINS = 65535
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,11 @@ select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[])
 on conflict (trial_id, run_id, kind) do update set step = excluded.step where excluded.step < metric_cuts.step;
 
 -- name: save_validations
--- What is not told anew stays.
+-- What is not told anew stays; of validations at the same step the first counts.
+with seen as (
+    insert into validations (trial_id, step, metric)
+    select $1, u.step, u.metric from unnest($5::bigint[], $6::float8[]) u (step, metric)
+    on conflict (trial_id, step) do nothing)
 insert into trial_telemetry as p (trial_id, latest_validation, best_validation, best_metric) values ($1, $2, $3, $4)
 on conflict (trial_id) do update
 set latest_validation = coalesce(excluded.latest_validation, p.latest_validation),
@@ -205,11 +209,11 @@ from experiments e join experiment_documents d on d.experiment_id = e.id
 where e.id = any($1::bigint[]);
 
 -- name: validations
--- What the search was told, oldest first; the first report of each step counts.
-select i.trial_id, i.created_at as at, (i.fact ->> 'metric')::float8 as metric
-from search_inbox i
-where i.experiment_id = $1 and i.kind = 'validation'
-order by i.id;
+-- Oldest first.
+select v.trial_id, v.reported_at as at, v.metric
+from trials t join validations v on v.trial_id = t.id
+where t.experiment_id = $1
+order by v.reported_at, v.trial_id, v.step;
 
 -- name: best_trials
 -- Those with the best validations; those without one come last.

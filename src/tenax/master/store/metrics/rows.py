@@ -43,6 +43,7 @@ from tenax.master.telemetry.values import (
     Validation,
 )
 from tenax.search.methods.registry import names_of
+from tenax.search.report import Objective
 
 Q = load("metrics")
 
@@ -86,7 +87,7 @@ class Metrics:
         if outcome.heads or outcome.acked:
             await _save(conn, outcome)
         await _save_cuts(conn, outcome.cuts)
-        for trial_id in sorted(outcome.latest.keys() | outcome.best.keys()):
+        for trial_id, seen in sorted(outcome.validations.items()):
             latest, best = outcome.latest.get(trial_id), outcome.best.get(trial_id)
             await conn.execute(
                 Q.save_validations,
@@ -94,6 +95,8 @@ class Metrics:
                 None if latest is None else told(latest, now_us),
                 None if best is None else told(best, now_us),
                 None if best is None else best.metric,
+                list(seen),
+                list(seen.values()),
             )
         await _tell_searches(conn, outcome)
 
@@ -272,17 +275,19 @@ def _target(row: Mapping[str, object]) -> Target:
     searcher: Json = row["searcher"]  # type: ignore[assignment]  # a JSON document
     settings: JsonObject = searcher if isinstance(searcher, dict) else {}
     # What is searched elsewhere is not for us to judge.
-    strict = settings.get("name") in _STRICT and not row["unmanaged"]
-    time_metric = settings.get("time_metric") if strict else None
+    decides = settings.get("name") in _STRICT and not row["unmanaged"]
+    time_metric = settings.get("time_metric") if decides else None
     return Target(
         experiment_id=int(str(row["experiment_id"])),
         request_id=RequestId(str(row["request_id"])),
         task_id=str(row["task_id"]),
         month=int(str(row["month"])),
-        metric=str(settings.get("metric", "")),
+        objective=Objective(
+            metric=str(settings.get("metric", "")),
+            time_metric=time_metric if isinstance(time_metric, str) else None,
+            needs_validations=decides,
+        ),
         smaller_is_better=settings.get("smaller_is_better") is not False,
-        strict=strict,
-        time_metric=time_metric if isinstance(time_metric, str) else None,
     )
 
 

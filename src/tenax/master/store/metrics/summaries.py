@@ -14,7 +14,7 @@ import anyio.to_thread
 from asyncpg import Connection
 
 from tenax.errors import NotFound
-from tenax.jsonvalue import JsonObject
+from tenax.jsonvalue import JsonObject, to_number
 from tenax.master.store.database.queries import load
 from tenax.master.store.metrics.rows import told
 from tenax.master.store.metrics.series import Group, PackedReports, Reported, fetch, groups_of, outline
@@ -22,7 +22,7 @@ from tenax.master.telemetry import summary
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION
 from tenax.master.telemetry.decide import is_better
 from tenax.master.telemetry.reports import Report
-from tenax.master.telemetry.summary import Summaries, to_number
+from tenax.master.telemetry.summary import Summaries
 from tenax.master.telemetry.values import Target, Validation
 
 Q = load("metrics")
@@ -117,7 +117,7 @@ class _Validated:
 
     def look(self, reports: list[Reported]) -> None:
         for reported in reports:
-            metric = to_number(reported.metrics.get(self.target.metric))
+            metric = to_number(reported.metrics.get(self.target.objective.metric))
             if metric is None:
                 continue
             validation = Validation(_report(reported), reported.metrics, metric)

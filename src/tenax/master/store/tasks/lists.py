@@ -212,11 +212,6 @@ async def get_launched(conn: Connection, task_id: str, kind: str | None = None) 
     return found[0]
 
 
-async def children(conn: Connection, task_id: str) -> list[str]:
-    """The tasks whose parent it is."""
-    return [row["task_id"] for row in await conn.fetch(Q.children, task_id)]
-
-
 def _parameters(wanted: LaunchedFilter) -> tuple[object, ...]:
     names = None if wanted.usernames is None else [name.lower() for name in wanted.usernames]
     ids = None if wanted.user_ids is None else list(wanted.user_ids)

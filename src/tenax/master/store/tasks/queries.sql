@@ -171,9 +171,6 @@ left join lateral (
     from containers c where c.allocation_id = a.allocation_id order by c.rank limit 1) m on true
 where l.task_id = any($1::text[]);
 
--- name: children
-select task_id from launched_tasks where parent_id = $1 order by task_id;
-
 -- name: template_views
 select t.name, t.workspace_id, w.name as workspace_name, w.archived as workspace_archived, t.owner_id, u.username, t.config,
        t.version, t.created_at, t.modified_at

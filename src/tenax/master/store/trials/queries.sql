@@ -74,27 +74,6 @@ update trials set run_id = run_id + 1, version = version + 1
 where id = $1 and state = 'ACTIVE'
 returning run_id, task_id;
 
--- name: of_trials
--- The highest step of any visible report is kept per group; the profiler has none.
-select t.trial_id, p.progress, coalesce(p.runner_state, '') as runner_state,
-       coalesce((select max(g.newest_step) from metric_groups g where g.trial_id = t.trial_id and g.newest_step >= 0
-                     and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network')), 0)
-           as total_batches,
-       p.latest_validation, p.best_validation, p.best_metric, p.reported_at
-from unnest($1::bigint[]) t (trial_id)
-left join trial_telemetry p on p.trial_id = t.trial_id;
-
--- name: best_smallest
--- What is not finite ranks worst in both directions.
-select p.trial_id, p.best_metric from trial_telemetry p join trials t on t.id = p.trial_id
-where t.experiment_id = $1 and p.best_metric is not null
-order by p.best_metric in ('NaN', 'Infinity', '-Infinity'), p.best_metric, p.trial_id limit 1;
-
--- name: best_largest
-select p.trial_id, p.best_metric from trial_telemetry p join trials t on t.id = p.trial_id
-where t.experiment_id = $1 and p.best_metric is not null
-order by p.best_metric in ('NaN', 'Infinity', '-Infinity'), p.best_metric desc, p.trial_id limit 1;
-
 -- name: set_progress
 insert into trial_telemetry (trial_id, progress) select id, $3 from trials where id = $1 and run_id = $2
 on conflict (trial_id) do update set progress = excluded.progress, reported_at = now();
@@ -149,9 +128,9 @@ left join lateral (
     -- The checkpoint at the best validation, or else the one whose validation is the best.
     select c.*
     from checkpoints c
-    left join search_inbox i on i.trial_id = t.id and i.kind = 'validation' and i.at_key = c.steps_completed
+    left join validations i on i.trial_id = t.id and i.step = c.steps_completed
     cross join lateral (select case when c.steps_completed = (m.best_validation ->> 'step')::bigint
-                                    then m.best_metric else (i.fact ->> 'metric')::float8 end as metric) v
+                                    then m.best_metric else i.metric end as metric) v
     where c.trial_id = t.id and c.state = 'COMPLETED' and not c.superseded and v.metric is not null
     order by v.metric in ('NaN', 'Infinity', '-Infinity'),
              case when e.smaller_is_better then v.metric else - v.metric end, c.steps_completed desc

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from asyncpg import Connection, Record
 
@@ -226,44 +225,6 @@ async def put_fact(
 
 
 _REQUEST = load("allocations").request
-
-
-@dataclass(frozen=True, slots=True)
-class Telemetry:
-    """One row."""
-
-    progress: float | None
-    runner_state: str
-    #: The highest step of any visible report.
-    total_batches: int
-    #: {"step", "run_id", "at", "metrics"} of the visible validations with the searcher's metric.
-    latest_validation: JsonObject | None
-    best_validation: JsonObject | None
-    #: The searcher's metric of the best one, as reported.
-    best_metric: float | None
-    reported_at: datetime | None
-
-
-async def telemetry_of(conn: Connection, trial_ids: list[int]) -> dict[int, Telemetry]:
-    """By trial, every one that was asked for."""
-    return {
-        row["trial_id"]: Telemetry(
-            row["progress"],
-            row["runner_state"],
-            row["total_batches"],
-            row["latest_validation"],
-            row["best_validation"],
-            row["best_metric"],
-            row["reported_at"],
-        )
-        for row in await conn.fetch(Q.of_trials, trial_ids)
-    }
-
-
-async def best_of_experiment(conn: Connection, experiment_id: int, smaller_is_better: bool) -> tuple[int, float] | None:
-    """(trial, metric) of the best validation of an experiment; None: no validation yet. NaN ranks worst."""
-    row = await conn.fetchrow(Q.best_smallest if smaller_is_better else Q.best_largest, experiment_id)
-    return None if row is None else (row["trial_id"], row["best_metric"])
 
 
 async def set_progress(conn: Connection, trial_id: int, run_id: int, progress: float) -> None:
