@@ -15,7 +15,7 @@ from tenax.wire.message import Document
 
 def experiment_reason(view: ExperimentView) -> str:
     """Why it waits, or how it ended, and of one that failed the first cause."""
-    if view.wait_reason and view.shown_state in (None, "QUEUED"):
+    if view.wait_reason and view.shown_state == "QUEUED":
         return view.wait_reason
     if not view.first_failure:
         return view.reason
@@ -49,7 +49,7 @@ def outlined(
         description=view.description,
         notes=view.notes,
         labels=view.labels,
-        state=experiments_messages.State(f"STATE_{view.shown_state or view.state}"),
+        state=experiments_messages.State(f"STATE_{view.shown_state}"),
         reason=experiment_reason(view),
         archived=view.archived,
         unmanaged=view.unmanaged,

@@ -12,6 +12,9 @@ from asyncpg import Connection
 from tenax.master.store.database.filter_sql import STATES, Builder, Column, Holds, Table
 from tenax.master.store.database.filter_text import Filter, Location, Sort
 from tenax.master.store.database.paging import Page
+from tenax.master.store.database.queries import load
+
+Q = load("experiments")
 
 #: To be followed by further conditions. An experiment that is being deleted is in no list.
 SOURCES = """
@@ -23,12 +26,6 @@ join users u on u.id = e.owner_id
 where e.state <> 'DELETING'"""
 
 _SEARCHER = "d.config -> 'searcher' ->> "
-_STATE = """case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else coalesce((
-    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
-                            when 'STARTING' then 3 else 4 end)
-           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' when 1 then 'QUEUED' end
-    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-    where t.experiment_id = e.id and t.state = 'ACTIVE'), 'ACTIVE') end"""
 #: Of an experiment, in percent, whole; aliases as in `SOURCES`.
 PROGRESS = """case when e.state = 'COMPLETED' then 100 else round((100 * least(1, (y.trials_ended + coalesce((
     select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
@@ -59,7 +56,7 @@ EXPERIMENTS = Table(
         "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
         "startTime": Column("e.created_at", Holds.TIME),
         # Ordered as stored: what its trials do changes all the time.
-        "state": Column(f"({_STATE})", Holds.STATE, sort=f"array_position(array{list(STATES)}, e.state)"),
+        "state": Column(f"({Q.shown_state})", Holds.STATE, sort=f"array_position(array{list(STATES)}, e.state)"),
         "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
         "user": Column("e.owner_id", Holds.USER, sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\""),
     },

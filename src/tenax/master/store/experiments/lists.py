@@ -75,8 +75,8 @@ class ExperimentView:
     checkpoint_bytes: int
     best_trial_id: int | None
     best_metric: float | None
-    #: While it is ACTIVE, what the most advanced of its attempts does: QUEUED, PULLING, STARTING, RUNNING.
-    shown_state: str | None
+    #: What people see: `shown_state` in ``queries.sql``.
+    shown_state: str
     wait_reason: str | None
     #: The name that its maker knows the best trial of an unmanaged one by.
     external_trial_id: str | None
@@ -269,14 +269,8 @@ async def progress_by_request(conn: Connection, experiment_id: int) -> dict[str,
 _IN_DOCUMENT = "exists (select 1 from experiment_documents x where x.experiment_id = e.id and {})"
 #: What an ACTIVE experiment may be shown as, which no row says.
 _OF_ATTEMPTS = frozenset({"QUEUED", "PULLING", "STARTING", "RUNNING"})
-_SHOWN = """(case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else (
-    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
-                                 when 'STARTING' then 3 else 4 end)
-           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end
-    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-    where t.experiment_id = e.id and t.state = 'ACTIVE') end)"""
 _STORED = "e.state = any({0}::text[])"
-_ATTEMPTED = f"(e.state = 'ACTIVE' and {_SHOWN} = any({{0}}::text[]))"
+_ATTEMPTED = f"(e.state = 'ACTIVE' and ({Q.shown_state}) = any({{0}}::text[]))"
 
 
 def _counted(wanted: ExperimentFilter) -> bool:

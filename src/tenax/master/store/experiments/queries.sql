@@ -38,6 +38,14 @@ update tasks set ended_at = now()
 where ended_at is null and trial_id in (select id from trials where experiment_id = $1 and state = 'CANCELED')
 returning task_id;
 
+-- name: shown_state
+-- What an experiment `e` is shown as: its own state, or while that is ACTIVE what the most advanced of its attempts does.
+case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else (
+    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3 when 'STARTING' then 3 else 4 end)
+           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end
+    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+    where t.experiment_id = e.id and t.state = 'ACTIVE') end
+
 -- name: views
 -- In two parts, each planned for itself: one join of all these tables takes longer to plan than to make.
 with page as materialized (
@@ -63,20 +71,19 @@ select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.n
            where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end::float8 as progress_told,
        case when e.state = 'ERROR' then (
            select t.reason from trials t where t.experiment_id = e.id and t.state = 'ERROR' order by t.id limit 1) end as first_failure,
-       doing.shown_state, doing.wait_reason,
+       {{shown_state}} as shown_state,
+       case when e.state = 'ACTIVE' then (
+           select q.reason
+           from trials t
+           join allocations a on a.task_id = t.task_id and a.state = 'PENDING'
+           join allocation_waits q on q.allocation_id = a.allocation_id
+           where t.experiment_id = e.id and t.state = 'ACTIVE' and q.reason is not null
+           order by a.requested_at, a.allocation_id limit 1) end as wait_reason,
        case when e.unmanaged then (select t.external_id from trials t where t.id = e.best_trial_id) end as external_trial_id
 from page e
 join users u on u.id = e.owner_id
 join projects p on p.id = e.project_id
-join workspaces w on w.id = p.workspace_id
-left join lateral (
-    select case when e.unmanaged then 'RUNNING' else case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3 when 'STARTING' then 3 else 4 end)
-                    when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end end as shown_state,
-           (array_agg(q.reason order by a.requested_at, a.allocation_id) filter (where q.reason is not null))[1] as wait_reason
-    from trials t
-    join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-    left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
-    where t.experiment_id = e.id and t.state = 'ACTIVE') doing on e.state = 'ACTIVE';
+join workspaces w on w.id = p.workspace_id;
 
 -- name: advances
 select e.id, e.state, y.trials, y.trials_ended, y.expected_trials,

@@ -119,7 +119,7 @@ RUNS = Table(
         "searcherMetricsVal": Column(_FINITE, Holds.NUMBER),
         "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
         "startTime": Column("t.created_at", Holds.TIME),
-        "state": Column(f"({Q.state})", Holds.STATE),
+        "state": Column(f"({load('trials').shown_state})", Holds.STATE),
         "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
         "user": Column("e.owner_id", Holds.USER, sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\""),
     },
@@ -150,8 +150,7 @@ async def count(conn: Connection, project_id: int | None, wanted: Filter) -> int
 
 async def views(conn: Connection, ids: list[int]) -> list[RunView]:
     """Those of ``ids`` that are there, in that order."""
-    text = f"select ({Q.state}) as state, {Q.view_columns} {Q.view_sources}"
-    found = {row["id"]: RunView(**row) for row in await conn.fetch(text, ids)}
+    found = {row["id"]: RunView(**row) for row in await conn.fetch(Q.views, ids)}
     return [found[one] for one in ids if one in found]
 
 

@@ -49,19 +49,6 @@ left join trial_telemetry m on m.trial_id = t.id
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where e.state <> 'DELETING'
 
--- name: state
--- What a run is shown as: its own state once it has ended, else what it is on the way to, else what its attempt does.
-case when t.state <> 'ACTIVE' then t.state
-     when e.unmanaged then case when t.run_id > 0 then 'RUNNING' else 'QUEUED' end
-     when t.wish = 'KILL' or e.state = 'STOPPING_KILLED' then 'STOPPING_KILLED'
-     when t.wish = 'CANCEL' or e.state = 'STOPPING_CANCELED' then 'STOPPING_CANCELED'
-     when t.wish = 'STOP' then 'STOPPING_COMPLETED'
-     when a.state is null then case when e.state = 'PAUSED' then 'PAUSED' else 'QUEUED' end
-     when a.state = 'PENDING' then 'QUEUED'
-     when a.state = 'ASSIGNED' then 'STARTING'
-     when a.state = 'TERMINATING' then 'RUNNING'
-     else a.state end
-
 -- name: owners
 select t.id, t.experiment_id, e.project_id, e.owner_id, t.state as stored_state, t.archived,
        e.archived as experiment_archived, e.state as experiment_state, e.unmanaged, t.task_id,
@@ -75,8 +62,8 @@ join workspaces w on w.id = p.workspace_id
 where t.id = any($1::bigint[]) and e.state <> 'DELETING'
 order by e.id, t.id;
 
--- name: view_columns
-t.id, t.experiment_id, t.archived or e.archived as archived, t.hparams, t.external_id, t.created_at, t.ended_at,
+-- name: views
+select {{trials.shown_state}} as state, t.id, t.experiment_id, t.archived or e.archived as archived, t.hparams, t.external_id, t.created_at, t.ended_at,
        extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8 as age_s,
        p.key || '-' || n.local_id as local_id,
        e.project_id, p.name as project_name, p.workspace_id, w.name as workspace_name, e.owner_id,
@@ -88,8 +75,6 @@ t.id, t.experiment_id, t.archived or e.archived as archived, t.hparams, t.extern
        m.best_metric, r.metadata,
        ck.checkpoints, ck.checkpoint_bytes,
        (select l.policy from log_matches l where l.trial_id = t.id order by l.matched_at, l.policy limit 1) as log_policy
-
--- name: view_sources
 from trials t
 join experiments e on e.id = t.experiment_id
 join experiment_documents d on d.experiment_id = e.id
