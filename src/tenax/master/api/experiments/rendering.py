@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from tenax.config import stored_experiment
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Caller, shown_config
 from tenax.master.api.experiments import messages as experiments_messages
-from tenax.master.store.experiments.lists import Advance, ExperimentView
-from tenax.search import grid
+from tenax.master.store.experiments.lists import ExperimentView
 from tenax.wire.message import Document
 
 
@@ -59,7 +57,7 @@ def outlined(
         searcher_type=str(searcher.get("name") or ""),
         searcher_metric=str(searcher.get("metric") or ""),
         resource_pool=view.pool,
-        progress=experiment_progress(view),
+        progress=view.progress,
         num_trials=view.trials,
         trial_ids=trial_ids or [],
         best_trial_id=view.best_trial_id,
@@ -80,17 +78,6 @@ def outlined(
         external_trial_id=view.external_trial_id,
         pachyderm_integration=cast("Document | None", integrations.get("pachyderm")),
     )
-
-
-def experiment_progress(view: ExperimentView | Advance) -> float:
-    """Share of the trials that the search may make which are over, with what live ones told of themselves."""
-    if view.state == "COMPLETED":
-        return 1.0
-    expected = view.expected_trials
-    if expected is None and _object(view.config.get("searcher")).get("name") == "grid":
-        # Written by a release that did not count the points of a grid.
-        expected = grid.size(stored_experiment(view.config).search.hyperparameters)
-    return min(1.0, (view.trials_ended + view.progress_told) / max(expected or 1, view.trials, 1))
 
 
 def _object(value: Json) -> JsonObject:

@@ -21,16 +21,14 @@ SOURCES = """
 from experiments e
 join experiment_documents d on d.experiment_id = e.id
 join experiment_tallies y on y.experiment_id = e.id
+join experiment_progress pr on pr.experiment_id = e.id
 join jobs j on j.job_id = e.job_id
 join users u on u.id = e.owner_id
 where e.state <> 'DELETING'"""
 
 _SEARCHER = "d.config -> 'searcher' ->> "
-#: Of an experiment, in percent, whole; aliases as in `SOURCES`.
-PROGRESS = """case when e.state = 'COMPLETED' then 100 else round((100 * least(1, (y.trials_ended + coalesce((
-    select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
-    where t.experiment_id = e.id and t.state = 'ACTIVE' and e.ended_at is null), 0))
-    / greatest(y.expected_trials, y.trials, 1)))::float8) end"""
+#: The progress of an experiment as it is filtered by, in whole percent; aliases as in `SOURCES`.
+PERCENT = "round((100 * pr.progress)::float8)"
 
 #: Aliases as in `SOURCES`.
 EXPERIMENTS = Table(
@@ -46,7 +44,7 @@ EXPERIMENTS = Table(
         "id": Column("e.id", Holds.NUMBER),
         "name": Column("d.name", Holds.TEXT),
         "numTrials": Column("y.trials", Holds.NUMBER),
-        "progress": Column(f"({PROGRESS})", Holds.NUMBER),
+        "progress": Column(PERCENT, Holds.NUMBER, sort="pr.progress"),
         "projectId": Column("e.project_id", Holds.NUMBER),
         "resourcePool": Column("j.pool", Holds.TEXT),
         "searcherMetric": Column(f"({_SEARCHER}'metric')", Holds.TEXT),

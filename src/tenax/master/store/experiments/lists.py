@@ -63,12 +63,9 @@ class ExperimentView:
     code_bytes: int
     #: The name that its maker knows an unmanaged one by.
     external_id: str | None
+    #: From 0 to 1.
+    progress: float
     trials: int
-    trials_ended: int
-    #: How many its search will make; None: its configuration alone does not say.
-    expected_trials: int | None
-    #: Sum of what live trials told of their progress, each 0 to 1.
-    progress_told: float
     #: Why the first of its trials that failed did so; only of an experiment that failed.
     first_failure: str | None
     checkpoints: int
@@ -84,25 +81,6 @@ class ExperimentView:
     @property
     def config(self) -> JsonObject:
         """The configuration, decoded at each use."""
-        return decoded(self.config_text)
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """What the progress of an experiment is told from."""
-
-    id: int
-    state: str
-    trials: int
-    trials_ended: int
-    expected_trials: int | None
-    progress_told: float
-    #: Empty where it is known how many trials are expected.
-    config_text: str
-
-    @property
-    def config(self) -> JsonObject:
-        """As `ExperimentView.config`."""
         return decoded(self.config_text)
 
 
@@ -141,16 +119,12 @@ class _Order:
 
 _DOCUMENTS = "join experiment_documents d on d.experiment_id = e.id"
 _TALLIES = "join experiment_tallies y on y.experiment_id = e.id"
+_PROGRESS = "join experiment_progress p on p.experiment_id = e.id"
 #: Enums of the API, in its order; an index has the same expression.
 _STATE = (
     "array_position(array['ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_COMPLETED', "
     "'STOPPING_ERROR', 'DELETING', 'CANCELED', 'COMPLETED', 'ERROR', 'DELETE_FAILED'], e.state)"
 )
-#: As `experiment_progress` of the API; only what has not ended has progress told by scripts.
-_PROGRESS = """case when e.state = 'COMPLETED' then 1 else least(1, (y.trials_ended + case when e.ended_at is null then
-    coalesce((select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
-              where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end)
-    / greatest(coalesce(y.expected_trials, 1), y.trials, 1)) end"""
 
 ORDERS: Mapping[str, _Order] = {
     "id": _Order("e.id"),
@@ -164,7 +138,7 @@ ORDERS: Mapping[str, _Order] = {
     "description": _Order("d.description_key", _DOCUMENTS, "experiment_documents d"),
     "resource_pool": _Order("y.pool", _TALLIES, "experiment_tallies y"),
     "num_trials": _Order("y.trials", _TALLIES, "experiment_tallies y"),
-    "progress": _Order(_PROGRESS, _TALLIES),
+    "progress": _Order("p.progress", _PROGRESS, "experiment_progress p"),
     "checkpoint_size": _Order("y.checkpoint_bytes", _TALLIES, "experiment_tallies y"),
     "checkpoint_count": _Order("y.checkpoints", _TALLIES, "experiment_tallies y"),
     "searcher_metric": _Order("y.best_order", _TALLIES, "experiment_tallies y", nullable=True),
@@ -220,11 +194,6 @@ async def views(conn: Connection, ids: list[int]) -> list[ExperimentView]:
     return [found[one] for one in ids if one in found]
 
 
-async def advances(conn: Connection, ids: list[int]) -> dict[int, Advance]:
-    """By id; those that are not there are left out."""
-    return {row["id"]: Advance(**row) for row in await conn.fetch(Q.advances, ids)}
-
-
 async def get(conn: Connection, experiment_id: int) -> ExperimentView:
     """Raises NotFound."""
     found = await views(conn, [experiment_id])
@@ -258,12 +227,6 @@ async def journal(conn: Connection, experiment_id: int, window: Page) -> list[tu
     """(number, time, entry) of a page of the journal of its search."""
     rows = await conn.fetch(Q.journal, experiment_id, window.limit, window.offset)
     return [(row["seq"], row["at"], row["entry"]) for row in rows]
-
-
-async def progress_by_request(conn: Connection, experiment_id: int) -> dict[str, float]:
-    """Request id of each live trial -> the progress that it told, 0 to 1."""
-    rows = await conn.fetch(Q.progress_by_request, experiment_id)
-    return {row["request_id"]: row["progress"] for row in rows}
 
 
 _IN_DOCUMENT = "exists (select 1 from experiment_documents x where x.experiment_id = e.id and {})"

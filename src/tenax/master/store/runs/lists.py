@@ -16,7 +16,7 @@ from tenax.master.store.database.filter_sql import Builder, Column, Holds, Table
 from tenax.master.store.database.filter_text import Filter, Location, Sort
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
-from tenax.master.store.experiments.columns import PROGRESS
+from tenax.master.store.experiments.columns import PERCENT
 
 Q = load("runs")
 
@@ -48,6 +48,8 @@ class RunView:
     parent_archived: bool
     parent_id: int | None
     unmanaged: bool
+    #: From 0 to 1.
+    experiment_progress: float
     external_experiment_id: str | None
     name: str
     description: str
@@ -105,7 +107,7 @@ RUNS = Table(
         "experimentDescription": Column("d.description", Holds.TEXT),
         "experimentId": Column("e.id", Holds.NUMBER),
         "experimentName": Column("d.name", Holds.TEXT),
-        "experimentProgress": Column(f"({PROGRESS})", Holds.NUMBER),
+        "experimentProgress": Column(PERCENT, Holds.NUMBER, sort="pr.progress"),
         "externalExperimentId": Column("e.external_id", Holds.TEXT),
         "externalRunId": Column("t.external_id", Holds.TEXT),
         "forkedFrom": Column("e.parent_id", Holds.NUMBER),
@@ -157,12 +159,6 @@ async def views(conn: Connection, ids: list[int]) -> list[RunView]:
 async def owners(conn: Connection, ids: Sequence[int]) -> list[RunOwner]:
     """Those of ``ids`` that are there, by experiment."""
     return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids))]
-
-
-async def progress(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, float]:
-    """Of experiments with runs, from 0 to 1."""
-    rows = await conn.fetch(Q.progress, list(set(experiment_ids)))
-    return {row["experiment_id"]: row["progress"] for row in rows}
 
 
 def _matching(built: Builder, wanted: Filter) -> str:
