@@ -12,7 +12,7 @@ kind from time to time. The sum is right at every moment, in the snapshot of who
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -23,6 +23,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.connection import decoded
 from tenax.master.store.database.paging import Page, like
 from tenax.master.store.database.queries import load
+from tenax.master.store.experiments.columns import EXPERIMENTS
 
 Q = load("experiments")
 
@@ -105,46 +106,6 @@ class ExperimentFilter:
     not_ids: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """What a list may be ordered by; a null comes last in both directions."""
-
-    expression: str
-    #: What it is read from beside ``experiments e``.
-    join: str = ""
-    #: Where every experiment has a row in one table, that table: it alone is read where nothing is filtered.
-    alone: str = ""
-    nullable: bool = False
-
-
-_DOCUMENTS = "join experiment_documents d on d.experiment_id = e.id"
-_TALLIES = "join experiment_tallies y on y.experiment_id = e.id"
-_PROGRESS = "join experiment_progress p on p.experiment_id = e.id"
-#: Enums of the API, in its order; an index has the same expression.
-_STATE = (
-    "array_position(array['ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_COMPLETED', "
-    "'STOPPING_ERROR', 'DELETING', 'CANCELED', 'COMPLETED', 'ERROR', 'DELETE_FAILED'], e.state)"
-)
-
-ORDERS: Mapping[str, _Order] = {
-    "id": _Order("e.id"),
-    "start_time": _Order("e.created_at"),
-    "end_time": _Order("e.ended_at", nullable=True),
-    "state": _Order(_STATE),
-    "user": _Order("lower(u.username)", "join users u on u.id = e.owner_id"),
-    "forked_from": _Order("e.parent_id", nullable=True),
-    "project_id": _Order("e.project_id"),
-    "name": _Order("d.name_key", _DOCUMENTS, "experiment_documents d"),
-    "description": _Order("d.description_key", _DOCUMENTS, "experiment_documents d"),
-    "resource_pool": _Order("y.pool", _TALLIES, "experiment_tallies y"),
-    "num_trials": _Order("y.trials", _TALLIES, "experiment_tallies y"),
-    "progress": _Order("p.progress", _PROGRESS, "experiment_progress p"),
-    "checkpoint_size": _Order("y.checkpoint_bytes", _TALLIES, "experiment_tallies y"),
-    "checkpoint_count": _Order("y.checkpoints", _TALLIES, "experiment_tallies y"),
-    "searcher_metric": _Order("y.best_order", _TALLIES, "experiment_tallies y", nullable=True),
-}
-
-
 async def count(conn: Connection, wanted: ExperimentFilter) -> int:
     """How many match."""
     condition, parameters = _where(wanted)
@@ -164,16 +125,16 @@ async def page(
 async def ids(
     conn: Connection, wanted: ExperimentFilter, window: Page, total: int, *, order: str = "id", descending: bool = False
 ) -> list[int]:
-    """Which experiments are on a page of those that match."""
+    """Which experiments are on a page of those that match; ``order``: `sort_by` of a column."""
     size = total - window.offset if window.limit is None else min(window.limit, total - window.offset)
     # What lies in the second half is nearer to the other end.
     backward = window.offset > total // 2
     offset = total - window.offset - size if backward else window.offset
-    by = ORDERS[order]
+    by = EXPERIMENTS.orders[order]
     condition, parameters = _where(wanted)
     alone = by.alone and not parameters
     source = by.alone if alone else f"experiments e {by.join}"
-    number = f"{by.alone[-1]}.experiment_id" if alone else "e.id"
+    number = f"{by.alone.split()[-1]}.experiment_id" if alone else "e.id"
     direction = "desc" if descending is not backward else "asc"
     nulls = f" nulls {'first' if backward else 'last'}" if by.nullable else ""
     rows = await conn.fetch(
