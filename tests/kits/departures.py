@@ -25,19 +25,10 @@ class Departure:
     expect: object
 
 
-#: An experiment's progress is computed from what its trials come to, so that it and its runs say the same; the rows of
-#: the case file give it a number of its own.
-_COUNTED = "progress is that of the trials, and is stored nowhere beside them"
 #: The schema has no nulls here: no description and no labels are the empty text and the empty list.
 _EMPTY = "what has no description, or no labels, lacks every text"
 
 DEPARTURES: tuple[Departure, ...] = (
-    Departure("search_filters", "progress is rounded percent", "5", _COUNTED, []),
-    Departure("search_filters", "progress null counts as 0; 0.5 percent rounds half to even", "5", _COUNTED, [6, 7]),
-    Departure("search_filters", "progress >= 50", "5", _COUNTED, [1, 2, 3, 4]),
-    Departure("search_filters", "progress=asc", "5", _COUNTED, [6, 7, 2, 1, 3, 4, 5]),
-    Departure("search_filters", "progress=desc", "5", _COUNTED, [1, 3, 4, 5, 2, 6, 7]),
-    Departure("search_filters", "experimentProgress=desc", "5", _COUNTED, [11, 14, 15, 16, 17, 12, 13, 18]),
     Departure("search_filters", "description notContains excludes null", "5", _EMPTY, [3, 4]),
     Departure("search_filters", "description != excludes null", "5", _EMPTY, [2, 3, 4, 6, 7]),
     Departure("search_filters", "tags notContains val", "5", _EMPTY, [2, 4, 6, 7]),

@@ -147,6 +147,11 @@ async def _as_triggers_would(conn: Connection) -> None:
         " select project_id, max(local_id) from run_numbers group by project_id"
     )
     await conn.execute(
+        "insert into experiment_progress (experiment_id, progress, settled, share)"
+        " select e.id, n.progress, n.progress, 0 from experiments e cross join lateral ("
+        "   select case when e.state = 'COMPLETED' then 1 else (e.id % 97) / 97.0::float8 end as progress) n"
+    )
+    await conn.execute(
         "insert into experiment_counts select project_id, owner_id, state, archived, count(*) from experiments"
         " group by project_id, owner_id, state, archived"
     )
@@ -155,6 +160,7 @@ async def _as_triggers_would(conn: Connection) -> None:
 async def _tallying(conn: Connection, how: str) -> None:
     for table, trigger in (
         ("experiments", "experiments_count"),
+        ("experiments", "experiments_progress"),
         ("trials", "trials_tally"),
         ("trials", "trials_hparams"),
         ("trials", "trials_number"),

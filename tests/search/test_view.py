@@ -14,7 +14,7 @@ from tenax.search.journal import ExitReason
 from tenax.search.methods.adaptive_asha import AdaptiveAsha
 from tenax.search.methods.random import Random
 from tenax.search.methods.single import Single
-from tenax.search.view import preview, progress, rungs, summary
+from tenax.search.view import preview, progress, rungs, standing, summary
 from tests.kits.builders.search import Run, X, asha, live
 
 
@@ -22,22 +22,22 @@ def test_progress_without_rungs_is_the_mean_over_all_trials() -> None:
     """Closed trials count whole, running ones as they tell, those not made yet not at all."""
     run = Run(SearchConfig(X, Random(4, 2), "loss"))
     run.exit(0)
-    assert progress(run.state, {run.ids[0]: 0.3, run.ids[1]: 0.5, run.ids[2]: math.nan}) == pytest.approx(1.5 / 4)
+    assert progress(standing(run.state), [0.5, math.nan]) == pytest.approx(1.5 / 4)
 
 
 def test_progress_with_rungs_counts_arrivals() -> None:
     """Arrivals at the bottom rung over 1.2 times the trials; all arrived: those that are over, when that is more."""
     run = Run(asha(max_trials=4, concurrent=4))
     run.report(0, 1, 0.5)
-    assert progress(run.state, {}) == pytest.approx(1 / 4.8)
+    assert progress(standing(run.state), []) == pytest.approx(1 / 4.8)
     for number in range(1, 4):
         run.report(number, 1, 1.0)
-    assert progress(run.state, {}) == pytest.approx(4 / 4.8)
+    assert progress(standing(run.state), []) == pytest.approx(4 / 4.8)
     for number in range(1, 4):
         run.exit(number)
-    assert progress(run.state, {}) == pytest.approx(4 / 4.8)
+    assert progress(standing(run.state), []) == pytest.approx(4 / 4.8)
     run.exit(0)
-    assert progress(run.state, {}) == 1.0
+    assert progress(standing(run.state), []) == 1.0
 
 
 @given(st.integers(0, 10**6), st.integers(0, 150), st.booleans())
@@ -47,7 +47,7 @@ def test_progress_lies_between_nothing_and_all(seed: int, facts: int, adaptive: 
     method = AdaptiveAsha("batches", 64, 20) if adaptive else Random(20)
     run = Run(SearchConfig(X, method, "loss"), seed)
     live(run, random.Random(seed), facts)
-    value = progress(run.state, dict.fromkeys(run.ids, 0.5))
+    value = progress(standing(run.state), [0.5] * sum(trial.open for trial in run.state.trials.values()))
     assert 0 <= value <= 1
     assert value == 1 or run.state.shutdown is None
 

@@ -1,14 +1,14 @@
 """What a person sees of a running search: how far it is, what stands on its rungs, what a search would do.
 
 Rules:
-- Progress lies in [0, 1], never counts a replaced trial, and is 1 when the search has ended.
+- Progress lies in [0, 1], never counts a replaced trial, and is 1 when the search has ended. It is computed here alone.
 - Everything here is computed from the state or the configuration alone; nothing is changed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tenax.ids import RequestId
@@ -18,6 +18,16 @@ from tenax.search.state import Bracket, State
 
 #: Until every trial has come to the bottom rung, the rest of their training counts as this share of the work.
 _ARRIVALS_WEIGHT = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a search is by itself."""
+
+    #: What is done of it, in [0, 1].
+    settled: float
+    #: What a trial that runs adds to it when it is done; 0: nothing, its validations and its end alone count.
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +68,31 @@ class PreviewRow:
     units: int | None
 
 
-def progress(state: State, reported: Mapping[RequestId, float]) -> float:
-    """How far the search is, in [0, 1]; ``reported`` is the progress that trials told of themselves, where they did.
+def standing(state: State) -> Standing:
+    """How far the search is, by itself.
 
-    Without rungs: the mean over all ``max_trials``. With rungs: the mean over the brackets of the share of trials that
-    arrived at the bottom rung, and once all have, of the share that is over.
+    Without rungs: the mean over all ``max_trials``, to which those that run add their own progress. With rungs: the
+    mean over the brackets of the share of trials that arrived at the bottom rung, and once all have, of the share that
+    is over.
     """
     if state.shutdown is not None:
-        return 1.0
+        return Standing(1.0, 0.0)
     if any(bracket.rungs for bracket in state.brackets):
         over = _over_by_bracket(state)
         parts = [_bracket_progress(bracket, over[number]) for number, bracket in enumerate(state.brackets)]
-        return _unit(sum(parts) / len(parts))
-    told = sum(_unit(value) for trial, value in reported.items() if trial in state.trials and state.trials[trial].open)
-    return _unit((state.closed - state.replaced + told) / state.max_trials)
+        return Standing(_unit(sum(parts) / len(parts)), 0.0)
+    return mean(state.closed - state.replaced, state.max_trials)
+
+
+def mean(ended: int, trials: int) -> Standing:
+    """Where ``ended`` of so many trials are over, and each counts alike."""
+    most = max(trials, 1)
+    return Standing(_unit(ended / most), 1 / most)
+
+
+def progress(at: Standing, reported: Iterable[float]) -> float:
+    """How far the search is, in [0, 1]; ``reported`` is the progress that its running trials told of themselves."""
+    return _unit(at.settled + at.share * sum(_unit(value) for value in reported))
 
 
 def rungs(state: State) -> tuple[RungView, ...]:

@@ -93,6 +93,9 @@ async def _experiment(conn: Connection, one: JsonObject) -> None:
         number, one["name"], one["description"] or "", one["labels"] or [],
         {"searcher": searcher, "hyperparameters": one["hp"]},
     )  # fmt: skip
+    await conn.execute(
+        "update experiment_progress set progress = $2 where experiment_id = $1", number, one["progress"] or 0.0
+    )
 
 
 async def _run(conn: Connection, one: JsonObject) -> None:

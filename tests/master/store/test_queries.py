@@ -28,3 +28,10 @@ def test_every_file_of_statements_can_be_loaded() -> None:
     assert len(nouns) > 10
     for noun in nouns:
         assert dir(load(noun))
+
+
+def test_a_statement_holds_the_text_of_a_fragment() -> None:
+    """Of its own file by name, of another by noun and name."""
+    assert load("experiments").shown_state in load("experiments").views
+    assert load("trials").shown_state in load("runs").views
+    assert "{{" not in load("runs").views

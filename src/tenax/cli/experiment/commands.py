@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 #: What a list may be ordered by, as it is spelled here.
 _WIRE_ORDERS = {"started": "start_time", "ended": "end_time", "trials": "num_trials", "metric": "searcher_metric_val",
-                "checkpoints": "checkpoint_count", "size": "checkpoint_size", "pool": "resource_pool"}  # fmt: skip
-_RISING = ("name", "description", "state", "user", "pool")
+                "checkpoints": "checkpoint_count", "size": "checkpoint_size", "pool": "resource_pool",
+                "parent": "forked_from", "project": "project_id"}  # fmt: skip
+_RISING = ("name", "description", "state", "user", "pool", "parent", "project")
 _ORDERS = ("id", "name", "description", "state", "user", "progress", *_WIRE_ORDERS)
 
 #: In files of their own.

@@ -22,6 +22,7 @@ from tenax.master.store.checkpoints import lists as checkpoint_lists
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.rows import Checkpoint, Reporter
 from tenax.master.store.database.wakeups import notify
+from tenax.master.store.experiments.progress import told
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.users.sessions import TaskOf
 
@@ -44,6 +45,8 @@ async def progress_reported(conn: Connection, task: TaskOf, progress: float) -> 
         raise InvalidInput(f"progress is {progress}, and must be between 0 and 1")
     if task.trial_id is not None:
         await trials.set_progress(conn, task.trial_id, task.run_id, progress)
+    if task.experiment_id is not None:
+        await told(conn, task.experiment_id)
 
 
 async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> None:

@@ -9,6 +9,7 @@ from tenax.config.master import MasterSettings
 from tenax.master.loops.checkpoint_gc import Collecting
 from tenax.master.loops.deletion import Deleting
 from tenax.master.loops.loop import Loop, run
+from tenax.master.loops.progress import Progressing
 from tenax.master.loops.reconcile_experiments import Tending
 from tenax.master.loops.reconcile_tasks import Launching
 from tenax.master.loops.retention import Retaining
@@ -32,6 +33,7 @@ def start(
     storage = settings.checkpoint_storage
     loops: tuple[Loop, ...] = (
         Searching(),
+        Progressing(),
         Tending(patience),
         Launching(),
         Scheduling(settings.pools, secret, patience),

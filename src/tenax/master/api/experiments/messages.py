@@ -10,9 +10,11 @@ Searching experiments.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
+from tenax.master.store.experiments.columns import EXPERIMENTS
 from tenax.wire.message import Document, Int64, Message, Pagination, Timestamp
 
 
@@ -235,25 +237,26 @@ class PreviewResponse(Message):
     summary: SearchSummary
 
 
-class ExperimentSortBy(str, Enum):
-    """What a list of experiments is ordered by."""
+def experiment_orders() -> list[str]:
+    """What a list of experiments may be ordered by: its columns say so."""
+    return ["SORT_BY_UNSPECIFIED", *(f"SORT_BY_{name.upper()}" for name in EXPERIMENTS.orders)]
 
-    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
-    ID = "SORT_BY_ID"
-    DESCRIPTION = "SORT_BY_DESCRIPTION"
-    START_TIME = "SORT_BY_START_TIME"
-    END_TIME = "SORT_BY_END_TIME"
-    STATE = "SORT_BY_STATE"
-    NUM_TRIALS = "SORT_BY_NUM_TRIALS"
-    PROGRESS = "SORT_BY_PROGRESS"
-    USER = "SORT_BY_USER"
-    NAME = "SORT_BY_NAME"
-    FORKED_FROM = "SORT_BY_FORKED_FROM"
-    RESOURCE_POOL = "SORT_BY_RESOURCE_POOL"
-    PROJECT_ID = "SORT_BY_PROJECT_ID"
-    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
-    CHECKPOINT_COUNT = "SORT_BY_CHECKPOINT_COUNT"
-    SEARCHER_METRIC_VAL = "SORT_BY_SEARCHER_METRIC_VAL"
+
+def experiment_order(sort_by: str) -> str:
+    """`Column.sort_by` of an order; unspecified: by id."""
+    return "id" if sort_by == "SORT_BY_UNSPECIFIED" else sort_by.removeprefix("SORT_BY_").lower()
+
+
+def _is_order(value: str) -> str:
+    if value not in experiment_orders():
+        raise ValueError(f"{value[:40]!r} is none of {', '.join(experiment_orders())}")
+    return value
+
+
+#: What a list of experiments is ordered by.
+ExperimentSortBy = Annotated[
+    str, AfterValidator(_is_order), WithJsonSchema({"type": "string", "enum": experiment_orders()})
+]
 
 
 class LabelsResponse(Message):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import cast
 
-from tenax.config import stored_experiment
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Caller, shown_config
 from tenax.master.api.experiments import messages as experiments_messages
-from tenax.master.store.experiments.lists import Advance, ExperimentView
-from tenax.search import grid
-from tenax.search.methods.registry import is_on_grid
+from tenax.master.store.experiments.lists import ExperimentView
 from tenax.wire.message import Document
 
 
 def experiment_reason(view: ExperimentView) -> str:
     """Why it waits, or how it ended, and of one that failed the first cause."""
-    if view.wait_reason and view.shown_state in (None, "QUEUED"):
+    if view.wait_reason and view.shown_state == "QUEUED":
         return view.wait_reason
     if not view.first_failure:
         return view.reason
@@ -50,7 +47,7 @@ def outlined(
         description=view.description,
         notes=view.notes,
         labels=view.labels,
-        state=experiments_messages.State(f"STATE_{view.shown_state or view.state}"),
+        state=experiments_messages.State(f"STATE_{view.shown_state}"),
         reason=experiment_reason(view),
         archived=view.archived,
         unmanaged=view.unmanaged,
@@ -60,7 +57,7 @@ def outlined(
         searcher_type=str(searcher.get("name") or ""),
         searcher_metric=str(searcher.get("metric") or ""),
         resource_pool=view.pool,
-        progress=experiment_progress(view),
+        progress=view.progress,
         num_trials=view.trials,
         trial_ids=trial_ids or [],
         best_trial_id=view.best_trial_id,
@@ -81,17 +78,6 @@ def outlined(
         external_trial_id=view.external_trial_id,
         pachyderm_integration=cast("Document | None", integrations.get("pachyderm")),
     )
-
-
-def experiment_progress(view: ExperimentView | Advance) -> float:
-    """Share of the trials that the search may make which are over, with what live ones told of themselves."""
-    if view.state == "COMPLETED":
-        return 1.0
-    expected = view.expected_trials
-    if expected is None and is_on_grid(_object(view.config.get("searcher")).get("name")):
-        # Written by a release that did not count the points of a grid.
-        expected = grid.size(stored_experiment(view.config).search.hyperparameters)
-    return min(1.0, (view.trials_ended + view.progress_told) / max(expected or 1, view.trials, 1))
 
 
 def _object(value: Json) -> JsonObject:

@@ -37,6 +37,7 @@ from tenax.master.api.experiments.messages import (
     PatchExperiment,
     PatchExperimentResponse,
     State,
+    experiment_order,
 )
 from tenax.master.api.experiments.rendering import experiment_message, outlined
 from tenax.master.api.experiments.search_messages import (
@@ -64,24 +65,6 @@ from tenax.wire.message import Message, Pagination
 routes = Routes("Experiments")
 T = TypeVar("T")
 
-_ORDERS = {
-    ExperimentSortBy.UNSPECIFIED: "id",
-    ExperimentSortBy.ID: "id",
-    ExperimentSortBy.DESCRIPTION: "description",
-    ExperimentSortBy.START_TIME: "start_time",
-    ExperimentSortBy.END_TIME: "end_time",
-    ExperimentSortBy.STATE: "state",
-    ExperimentSortBy.NUM_TRIALS: "num_trials",
-    ExperimentSortBy.PROGRESS: "progress",
-    ExperimentSortBy.USER: "user",
-    ExperimentSortBy.NAME: "name",
-    ExperimentSortBy.FORKED_FROM: "forked_from",
-    ExperimentSortBy.RESOURCE_POOL: "resource_pool",
-    ExperimentSortBy.PROJECT_ID: "project_id",
-    ExperimentSortBy.CHECKPOINT_SIZE: "checkpoint_size",
-    ExperimentSortBy.CHECKPOINT_COUNT: "checkpoint_count",
-    ExperimentSortBy.SEARCHER_METRIC_VAL: "searcher_metric",
-}
 _TRIAL_ORDERS = {
     TrialSortBy.UNSPECIFIED: "id",
     TrialSortBy.ID: "id",
@@ -103,7 +86,7 @@ async def get_experiments(
     master: MasterDep,
     caller: CallerDep,
     window: WindowDep,
-    sort_by: Annotated[ExperimentSortBy, Query()] = ExperimentSortBy.UNSPECIFIED,
+    sort_by: Annotated[ExperimentSortBy, Query()] = "SORT_BY_UNSPECIFIED",
     archived: Annotated[bool | None, Query()] = None,
     name: Annotated[str | None, Query()] = None,
     description: Annotated[str | None, Query()] = None,
@@ -143,7 +126,7 @@ async def get_experiments(
             found = []
             if window.limit != NONE:
                 found = await experiment_lists.page(
-                    conn, wanted, page, total, order=_ORDERS[sort_by], descending=window.descending
+                    conn, wanted, page, total, order=experiment_order(sort_by), descending=window.descending
                 )
         return [rendered(view) for view in found], pagination
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import anyio.to_thread
 
 from tenax.config import stored_experiment
-from tenax.ids import RequestId
-from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow
 from tenax.master.api.experiments.search_messages import GetSearchResponse, JournalEntry, Rung
 from tenax.master.api.http.callers import MasterDep
@@ -14,6 +12,7 @@ from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import searches
+from tenax.master.store.experiments.lists import ExperimentView
 from tenax.search import view
 from tenax.search.journal import Entry
 from tenax.search.state import State, fold
@@ -30,19 +29,14 @@ async def get_search(master: MasterDep, experiment_id: int, window: WindowDep) -
         _, entries = await searches.journal(conn, experiment_id, 0)
         page, pagination = window.of(len(entries))
         shown = await experiment_lists.journal(conn, experiment_id, page)
-        told = await experiment_lists.progress_by_request(conn, experiment_id)
     journal = [JournalEntry(seq=seq, at=at, entry=entry) for seq, at, entry in shown]
-    reported = {RequestId(request): progress for request, progress in told.items()}
-    return await anyio.to_thread.run_sync(_summed, experiment.config, entries, reported, journal, pagination)
+    return await anyio.to_thread.run_sync(_summed, experiment, entries, journal, pagination)
 
 
 def _summed(
-    config: JsonObject,
-    entries: list[Entry],
-    reported: dict[RequestId, float],
-    journal: list[JournalEntry],
-    pagination: Pagination,
+    experiment: ExperimentView, entries: list[Entry], journal: list[JournalEntry], pagination: Pagination
 ) -> GetSearchResponse:
+    config = experiment.config
     search = stored_experiment(config).search
     # A search that has not begun yet is one that holds nothing; any seed will do.
     state = fold(search, entries) if entries else State(search, 0)
@@ -51,7 +45,7 @@ def _summed(
     return GetSearchResponse(
         method=str(searcher.get("name")) if isinstance(searcher, dict) else "",
         time_metric=view.time_metric(search) or "",
-        progress=view.progress(state, reported),
+        progress=experiment.progress,
         shut_down=state.shutdown is not None,
         max_trials=counts.max_trials,
         created=counts.created,

@@ -10,7 +10,6 @@ from fastapi import Query, Response
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.access.authorization import Allow
-from tenax.master.api.experiments.rendering import experiment_progress
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import Window, WindowDep, shared_answer
 from tenax.master.api.http.routing import Routes
@@ -29,7 +28,6 @@ from tenax.master.api.queue.messages import (
     UpdateJobQueueRequest,
 )
 from tenax.master.context import Master
-from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.queue import jobs, usage
 from tenax.master.store.queue.jobs import JobView
 from tenax.master.submission import queue_control
@@ -132,10 +130,7 @@ async def _page(
     shown = queue[page.offset : page.offset + (page.limit or 0)]
     async with master.db.snapshot() as conn:
         views = await jobs.shown(conn, [line.job_id for line in shown])
-        numbers = [view.experiment_id for view in views.values() if view.experiment_id is not None]
-        advances = await experiment_lists.advances(conn, numbers)
-    progress = {number: experiment_progress(advance) for number, advance in advances.items()}
-    told = [_message(line, views[line.job_id], progress) for line in shown if line.job_id in views]
+    told = [_message(line, views[line.job_id]) for line in shown if line.job_id in views]
     return told, pagination
 
 
@@ -158,7 +153,7 @@ def _state(line: Line) -> JobState:
     return JobState(f"STATE_{line.standing.value}")
 
 
-def _message(line: Line, view: JobView, progress: dict[int, float]) -> Job:
+def _message(line: Line, view: JobView) -> Job:
     kind = JobType.EXPERIMENT if view.kind == "TRIAL" else JobType(f"TYPE_{view.kind}")
     return Job(
         summary=JobSummary(state=_state(line), jobs_ahead=line.ahead),
@@ -175,7 +170,7 @@ def _message(line: Line, view: JobView, progress: dict[int, float]) -> Job:
         requested_slots=line.requested_slots,
         allocated_slots=line.allocated_slots,
         name=view.name,
-        progress=progress.get(view.experiment_id or 0, 0.0),
+        progress=view.progress or 0.0,
         workspace_id=view.workspace_id,
         reason=view.reason or "",
     )

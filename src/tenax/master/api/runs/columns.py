@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import Query
@@ -19,7 +19,7 @@ from tenax.master.api.runs.messages import (
     ProjectColumnsResponse,
     TableType,
 )
-from tenax.master.store.database.filter_sql import Column, Holds
+from tenax.master.store.database.filter_sql import Holds, Table
 from tenax.master.store.experiments.columns import EXPERIMENTS
 from tenax.master.store.runs import lists as run_lists
 from tenax.master.store.runs.lists import RUNS, Named
@@ -47,13 +47,13 @@ async def get_columns(
         await projects.get(conn, project_id)
         metrics = await run_lists.metric_columns(conn, project_id)
         if table_type is TableType.RUN:
-            columns = _own(RUNS.columns, LocationType.RUN)
+            columns = _own(RUNS, LocationType.RUN)
             columns += _hyperparameters(
                 await run_lists.hyperparameter_columns(conn, project_id), LocationType.RUN_HYPERPARAMETERS
             )
             columns += [_metadata(one) for one in await run_lists.metadata_columns(conn, project_id)]
         else:
-            columns = _own(EXPERIMENTS.columns, LocationType.EXPERIMENT)
+            columns = _own(EXPERIMENTS, LocationType.EXPERIMENT)
             columns += _hyperparameters(await run_lists.configured(conn, project_id), LocationType.HYPERPARAMETERS)
     return ProjectColumnsResponse(columns=columns + [each for group, one in metrics for each in _metric(group, one)])
 
@@ -71,22 +71,16 @@ async def get_ranges(master: MasterDep, project_id: int) -> MetricsRangesRespons
     )
 
 
-def _own(columns: Mapping[str, Column], location: LocationType) -> list[ProjectColumn]:
+def _own(table: Table, location: LocationType) -> list[ProjectColumn]:
     return [
         ProjectColumn(
             column=name,
             location=location,
             type=_HOLDS.get(column.holds, ColumnType.TEXT),
-            display_name=_in_words(name),
+            display_name=table.label(name),
         )
-        for name, column in sorted(columns.items())
+        for name, column in sorted(table.columns.items())
     ]
-
-
-def _in_words(name: str) -> str:
-    """``startTime`` as ``Start time``."""
-    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
-    return words[:1].upper() + words[1:]
 
 
 def _hyperparameters(found: Iterable[Named], location: LocationType) -> list[ProjectColumn]:

@@ -45,12 +45,9 @@ async def search_runs(master: MasterDep, caller: CallerDep, body: SearchRunsRequ
         if body.limit != NONE:
             ids = await run_lists.search(conn, project_id, wanted, sorts, page)
         found = await run_lists.views(conn, ids)
-        progress = await run_lists.progress(conn, [view.experiment_id for view in found])
         summed = await summaries.of_trials(conn, ids)
     return SearchRunsResponse(
-        runs=[
-            _flat_run(view, caller, progress[view.experiment_id], summary_message(summed[view.id])) for view in found
-        ],
+        runs=[_flat_run(view, caller, summary_message(summed[view.id])) for view in found],
         pagination=pagination,
     )
 
@@ -82,7 +79,7 @@ async def get_values(master: MasterDep, project_id: int, key: str) -> MetadataVa
         return MetadataValuesResponse(values=await run_metadata.values(conn, project_id, key))
 
 
-def _flat_run(view: RunView, caller: Caller, progress: float, summary: JsonObject) -> FlatRun:
+def _flat_run(view: RunView, caller: Caller, summary: JsonObject) -> FlatRun:
     metric = view.best_metric
     return FlatRun(
         id=view.id,
@@ -114,7 +111,7 @@ def _flat_run(view: RunView, caller: Caller, progress: float, summary: JsonObjec
             searcher_type=view.searcher_type,
             searcher_metric=view.searcher_metric,
             resource_pool=view.pool,
-            progress=progress,
+            progress=view.experiment_progress,
             is_multitrial=not is_one_trial(view.searcher_type),
             unmanaged=view.unmanaged,
             forked_from=view.parent_id,

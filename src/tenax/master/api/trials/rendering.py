@@ -12,20 +12,11 @@ from tenax.wire.message import Document
 #: The states of a trial that is about to run, or runs.
 _AT_WORK = ("PULLING", "STARTING", "RUNNING")
 _ASKED = "it is asked to save and leave, and has not left yet"
-#: What the attempt of an ACTIVE trial is shown as.
-_ATTEMPTS = {
-    "PENDING": "QUEUED",
-    "PULLING": "PULLING",
-    "ASSIGNED": "STARTING",
-    "STARTING": "STARTING",
-    "RUNNING": "RUNNING",
-    "TERMINATING": "RUNNING",
-}
 
 
 def trial_reason(view: TrialView) -> str:
     """Why it waits, how it ended, that it is asked to leave; of one that runs again, how the run before failed."""
-    state = trial_state(view)
+    state = view.shown_state
     asked = view.experiment_state != "ACTIVE" or state.startswith("STOPPING")
     if asked and state != "STOPPING_KILLED" and view.attempt_state in ("STARTING", "RUNNING"):
         return _ASKED
@@ -41,7 +32,7 @@ def trial_message(view: TrialView, summary: Document) -> trials_messages.Trial:
     return trials_messages.Trial(
         id=view.id,
         experiment_id=view.experiment_id,
-        state=State(f"STATE_{trial_state(view)}"),
+        state=State(f"STATE_{view.shown_state}"),
         reason=trial_reason(view),
         hparams=view.hparams,
         restarts=view.restarts,
@@ -66,23 +57,6 @@ def trial_message(view: TrialView, summary: Document) -> trials_messages.Trial:
         log_policy_matched=view.log_policy,
         metadata=view.metadata,
     )
-
-
-def trial_state(view: TrialView) -> str:
-    """The state that a trial is shown in: its own once it ended, else what it is on the way to, else its attempt's."""
-    if view.state != "ACTIVE":
-        return view.state
-    if view.unmanaged:
-        return "RUNNING" if view.run_id else "QUEUED"
-    if view.wish == "KILL" or view.experiment_state == "STOPPING_KILLED":
-        return "STOPPING_KILLED"
-    if view.wish == "CANCEL" or view.experiment_state == "STOPPING_CANCELED":
-        return "STOPPING_CANCELED"
-    if view.wish == "STOP":
-        return "STOPPING_COMPLETED"
-    if view.attempt_state is None:
-        return "PAUSED" if view.experiment_state == "PAUSED" else "QUEUED"
-    return _ATTEMPTS[view.attempt_state]
 
 
 def _best_checkpoint(view: TrialView) -> trials_messages.CheckpointWorkload | None:

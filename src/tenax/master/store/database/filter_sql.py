@@ -53,6 +53,19 @@ class Holds(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """How a list that is ordered by one column alone is read: from an index, where there is one."""
+
+    expression: str
+    #: What it is read from beside the rows of the list.
+    join: str = ""
+    #: Where every row of the list has one in another table, that table: it alone is read where nothing is filtered.
+    alone: str = ""
+    #: It may be null, which comes last in both directions.
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """One column: an expression, what it holds, and what a list is ordered by where that is something else."""
 
@@ -61,6 +74,12 @@ class Column:
     sort: str | None = None
     filters: bool = True
     sorts: bool = True
+    #: What a list that is ordered by one column alone calls it; empty: it is not ordered by this one.
+    sort_by: str = ""
+    #: How it is ordered by then; None: by what `sort` says.
+    order: Order | None = None
+    #: What people call it; empty: its name, in words.
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +97,20 @@ class Table:
     configured: str = ""
     #: An expression: the name of the user that a column of `Holds.USER` is.
     username: str = "''"
+
+    @property
+    def orders(self) -> dict[str, Order]:
+        """What it may be ordered by alone, by the names of `Column.sort_by`."""
+        return {
+            column.sort_by: column.order or Order(column.sort or column.sql)
+            for column in self.columns.values()
+            if column.sort_by
+        }
+
+    def label(self, name: str) -> str:
+        """What people call a column: ``startTime`` is `Start time`."""
+        words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
+        return self.columns[name].label or words[:1].upper() + words[1:]
 
 
 #: In the order of lists: Determined's, in which what is at work comes last.

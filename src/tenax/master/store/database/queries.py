@@ -4,6 +4,8 @@ The statements of ``store/experiments/*.py`` are in ``store/experiments/queries.
 
 Q = load("experiments")
 await conn.fetchrow(Q.get, experiment_id)
+
+What several statements share is a block of its own: ``{{name}}`` (of the same file) or ``{{noun.name}}`` stands for it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from importlib import resources
 
 from tenax.errors import Impossible
 
+_FRAGMENT = re.compile(r"\{\{(?:([a-z]+)\.)?([a-z][a-z0-9_]*)\}\}")
 _HEADER = re.compile(r"^-- name: ([a-z][a-z0-9_]*)[ \t]*$", re.MULTILINE)
 
 
@@ -26,12 +29,18 @@ class Queries:
 
     def __getattr__(self, name: str) -> str:
         try:
-            return self._statements[name]
+            text = self._statements[name]
         except KeyError:
             raise AttributeError(f"{self._noun}/queries.sql has no statement {name!r}") from None
+        return _FRAGMENT.sub(self._fragment, text)
 
     def __dir__(self) -> list[str]:
         return list(self._statements)
+
+    def _fragment(self, found: re.Match[str]) -> str:
+        noun, name = found.groups()
+        text: str = getattr(self if noun is None else load(noun), name)
+        return text
 
 
 @cache

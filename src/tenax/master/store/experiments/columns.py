@@ -1,6 +1,7 @@
-"""What a list of experiments may be filtered and ordered by: columns over the sources of `SOURCES`.
+"""The columns of experiments: what lists and searches may be filtered and ordered by, over the sources of `SOURCES`.
 
-Experiments found by any column, hyperparameter or metric, in any order. Reads only.
+A new column is one entry of `EXPERIMENTS`; the catalogue of columns and the orders of the list follow. Experiments
+found by any column, hyperparameter or metric, in any order. Reads only.
 """
 
 from __future__ import annotations
@@ -9,59 +10,83 @@ from collections.abc import Sequence
 
 from asyncpg import Connection
 
-from tenax.master.store.database.filter_sql import STATES, Builder, Column, Holds, Table
+from tenax.master.store.database.filter_sql import Builder, Column, Holds, Order, Table
 from tenax.master.store.database.filter_text import Filter, Location, Sort
 from tenax.master.store.database.paging import Page
+from tenax.master.store.database.queries import load
 
-#: To be followed by further conditions. An experiment that is being deleted is in no list.
+Q = load("experiments")
+
+#: To be followed by further conditions. An experiment that is being deleted is in no list. Left joins, though each has
+#: its row: what a filter and an order do not ask for is not joined at all.
 SOURCES = """
 from experiments e
-join experiment_documents d on d.experiment_id = e.id
-join experiment_tallies y on y.experiment_id = e.id
-join jobs j on j.job_id = e.job_id
-join users u on u.id = e.owner_id
+left join experiment_documents d on d.experiment_id = e.id
+left join experiment_tallies y on y.experiment_id = e.id
+left join experiment_progress pr on pr.experiment_id = e.id
+left join jobs j on j.job_id = e.job_id
+left join users u on u.id = e.owner_id
 where e.state <> 'DELETING'"""
 
 _SEARCHER = "d.config -> 'searcher' ->> "
-_STATE = """case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else coalesce((
-    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
-                            when 'STARTING' then 3 else 4 end)
-           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' when 1 then 'QUEUED' end
-    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-    where t.experiment_id = e.id and t.state = 'ACTIVE'), 'ACTIVE') end"""
-#: Of an experiment, in percent, whole; aliases as in `SOURCES`.
-PROGRESS = """case when e.state = 'COMPLETED' then 100 else round((100 * least(1, (y.trials_ended + coalesce((
-    select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
-    where t.experiment_id = e.id and t.state = 'ACTIVE' and e.ended_at is null), 0))
-    / greatest(y.expected_trials, y.trials, 1)))::float8) end"""
+#: The progress of an experiment as it is filtered by, in whole percent; aliases as in `SOURCES`.
+PERCENT = "round((100 * pr.progress)::float8)"
 
-#: Aliases as in `SOURCES`.
+_DOCUMENTS = ("join experiment_documents d on d.experiment_id = e.id", "experiment_documents d")
+_TALLIES = ("join experiment_tallies y on y.experiment_id = e.id", "experiment_tallies y")
+_PROGRESS = ("join experiment_progress pr on pr.experiment_id = e.id", "experiment_progress pr")
+#: As stored: what its trials do changes all the time. Enums of the API, in its order; an index has the same expression.
+_STATE = (
+    "array_position(array['ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_COMPLETED', "
+    "'STOPPING_ERROR', 'DELETING', 'CANCELED', 'COMPLETED', 'ERROR', 'DELETE_FAILED'], e.state)"
+)
+_USER = Order("lower(u.username)", "join users u on u.id = e.owner_id")
+
+#: Aliases as in `SOURCES`. The one place of a column: lists, searches, filters, orders and the catalogue come from it.
 EXPERIMENTS = Table(
     columns={
-        "checkpointCount": Column("y.checkpoints", Holds.NUMBER),
-        "checkpointSize": Column("y.checkpoint_bytes", Holds.NUMBER),
-        "description": Column("d.description", Holds.TEXT),
+        "checkpointCount": Column(
+            "y.checkpoints", Holds.NUMBER, sort_by="checkpoint_count", order=Order("y.checkpoints", *_TALLIES)
+        ),
+        "checkpointSize": Column(
+            "y.checkpoint_bytes", Holds.NUMBER, sort_by="checkpoint_size", order=Order("y.checkpoint_bytes", *_TALLIES)
+        ),
+        "description": Column(
+            "d.description", Holds.TEXT, sort_by="description", order=Order("d.description_key", *_DOCUMENTS)
+        ),
         "duration": Column("extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8", Holds.NUMBER),
-        "endTime": Column("e.ended_at", Holds.TIME),
+        "endTime": Column("e.ended_at", Holds.TIME, sort_by="end_time", order=Order("e.ended_at", nullable=True)),
         "externalExperimentId": Column("e.external_id", Holds.TEXT),
         "externalTrialId": Column("(select t.external_id from trials t where t.id = y.best_trial_id)", Holds.TEXT),
-        "forkedFrom": Column("e.parent_id", Holds.NUMBER),
-        "id": Column("e.id", Holds.NUMBER),
-        "name": Column("d.name", Holds.TEXT),
-        "numTrials": Column("y.trials", Holds.NUMBER),
-        "progress": Column(f"({PROGRESS})", Holds.NUMBER),
-        "projectId": Column("e.project_id", Holds.NUMBER),
-        "resourcePool": Column("j.pool", Holds.TEXT),
+        "forkedFrom": Column(
+            "e.parent_id", Holds.NUMBER, sort_by="forked_from", order=Order("e.parent_id", nullable=True)
+        ),
+        "id": Column("e.id", Holds.NUMBER, sort_by="id"),
+        "name": Column("d.name", Holds.TEXT, sort_by="name", order=Order("d.name_key", *_DOCUMENTS)),
+        "numTrials": Column("y.trials", Holds.NUMBER, sort_by="num_trials", order=Order("y.trials", *_TALLIES)),
+        "progress": Column(
+            PERCENT, Holds.NUMBER, sort="pr.progress", sort_by="progress", order=Order("pr.progress", *_PROGRESS)
+        ),
+        "projectId": Column("e.project_id", Holds.NUMBER, sort_by="project_id"),
+        "resourcePool": Column("j.pool", Holds.TEXT, sort_by="resource_pool", order=Order("y.pool", *_TALLIES)),
         "searcherMetric": Column(f"({_SEARCHER}'metric')", Holds.TEXT),
         "searcherMetricsVal": Column(
-            "case when y.best_metric > '-Infinity' and y.best_metric < 'Infinity' then y.best_metric end", Holds.NUMBER
+            "case when y.best_metric > '-Infinity' and y.best_metric < 'Infinity' then y.best_metric end",
+            Holds.NUMBER,
+            sort_by="searcher_metric_val",
+            order=Order("y.best_order", *_TALLIES, nullable=True),
         ),
         "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
-        "startTime": Column("e.created_at", Holds.TIME),
-        # Ordered as stored: what its trials do changes all the time.
-        "state": Column(f"({_STATE})", Holds.STATE, sort=f"array_position(array{list(STATES)}, e.state)"),
+        "startTime": Column("e.created_at", Holds.TIME, sort_by="start_time"),
+        "state": Column(f"({Q.shown_state})", Holds.STATE, sort=_STATE, sort_by="state"),
         "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
-        "user": Column("e.owner_id", Holds.USER, sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\""),
+        "user": Column(
+            "e.owner_id",
+            Holds.USER,
+            sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\"",
+            sort_by="user",
+            order=_USER,
+        ),
     },
     locations=frozenset(
         (

@@ -17,8 +17,8 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.lifecycle.trial import TrialState
 from tenax.master.store.database.queries import load
+from tenax.master.store.experiments import progress, searches
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments import searches
 from tenax.master.store.experiments.rows import Experiment
 from tenax.master.store.trials import rows as trials
 from tenax.search.journal import Entry, Reopened, decode
@@ -71,6 +71,7 @@ async def go_on(conn: Connection, experiment: Experiment, new: Continued) -> Non
     await conn.execute(Q.set_documents, experiment.id, new.config, new.name, new.description, list(new.labels))
     if new.hparams:
         await _reopen(conn, experiment.id, new.hparams, new.at_once)
+    await progress.forget(conn, experiment.id)
 
 
 async def _reopen(conn: Connection, experiment_id: int, hparams: Mapping[int, JsonObject], at_once: int | None) -> None:

@@ -12,7 +12,7 @@ kind from time to time. The sum is right at every moment, in the snapshot of who
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -23,6 +23,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.connection import decoded
 from tenax.master.store.database.paging import Page, like
 from tenax.master.store.database.queries import load
+from tenax.master.store.experiments.columns import EXPERIMENTS
 
 Q = load("experiments")
 
@@ -63,20 +64,17 @@ class ExperimentView:
     code_bytes: int
     #: The name that its maker knows an unmanaged one by.
     external_id: str | None
+    #: From 0 to 1.
+    progress: float
     trials: int
-    trials_ended: int
-    #: How many its search will make; None: its configuration alone does not say.
-    expected_trials: int | None
-    #: Sum of what live trials told of their progress, each 0 to 1.
-    progress_told: float
     #: Why the first of its trials that failed did so; only of an experiment that failed.
     first_failure: str | None
     checkpoints: int
     checkpoint_bytes: int
     best_trial_id: int | None
     best_metric: float | None
-    #: While it is ACTIVE, what the most advanced of its attempts does: QUEUED, PULLING, STARTING, RUNNING.
-    shown_state: str | None
+    #: What people see: `shown_state` in ``queries.sql``.
+    shown_state: str
     wait_reason: str | None
     #: The name that its maker knows the best trial of an unmanaged one by.
     external_trial_id: str | None
@@ -84,25 +82,6 @@ class ExperimentView:
     @property
     def config(self) -> JsonObject:
         """The configuration, decoded at each use."""
-        return decoded(self.config_text)
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """What the progress of an experiment is told from."""
-
-    id: int
-    state: str
-    trials: int
-    trials_ended: int
-    expected_trials: int | None
-    progress_told: float
-    #: Empty where it is known how many trials are expected.
-    config_text: str
-
-    @property
-    def config(self) -> JsonObject:
-        """As `ExperimentView.config`."""
         return decoded(self.config_text)
 
 
@@ -127,50 +106,6 @@ class ExperimentFilter:
     not_ids: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """What a list may be ordered by; a null comes last in both directions."""
-
-    expression: str
-    #: What it is read from beside ``experiments e``.
-    join: str = ""
-    #: Where every experiment has a row in one table, that table: it alone is read where nothing is filtered.
-    alone: str = ""
-    nullable: bool = False
-
-
-_DOCUMENTS = "join experiment_documents d on d.experiment_id = e.id"
-_TALLIES = "join experiment_tallies y on y.experiment_id = e.id"
-#: Enums of the API, in its order; an index has the same expression.
-_STATE = (
-    "array_position(array['ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_COMPLETED', "
-    "'STOPPING_ERROR', 'DELETING', 'CANCELED', 'COMPLETED', 'ERROR', 'DELETE_FAILED'], e.state)"
-)
-#: As `experiment_progress` of the API; only what has not ended has progress told by scripts.
-_PROGRESS = """case when e.state = 'COMPLETED' then 1 else least(1, (y.trials_ended + case when e.ended_at is null then
-    coalesce((select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
-              where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end)
-    / greatest(coalesce(y.expected_trials, 1), y.trials, 1)) end"""
-
-ORDERS: Mapping[str, _Order] = {
-    "id": _Order("e.id"),
-    "start_time": _Order("e.created_at"),
-    "end_time": _Order("e.ended_at", nullable=True),
-    "state": _Order(_STATE),
-    "user": _Order("lower(u.username)", "join users u on u.id = e.owner_id"),
-    "forked_from": _Order("e.parent_id", nullable=True),
-    "project_id": _Order("e.project_id"),
-    "name": _Order("d.name_key", _DOCUMENTS, "experiment_documents d"),
-    "description": _Order("d.description_key", _DOCUMENTS, "experiment_documents d"),
-    "resource_pool": _Order("y.pool", _TALLIES, "experiment_tallies y"),
-    "num_trials": _Order("y.trials", _TALLIES, "experiment_tallies y"),
-    "progress": _Order(_PROGRESS, _TALLIES),
-    "checkpoint_size": _Order("y.checkpoint_bytes", _TALLIES, "experiment_tallies y"),
-    "checkpoint_count": _Order("y.checkpoints", _TALLIES, "experiment_tallies y"),
-    "searcher_metric": _Order("y.best_order", _TALLIES, "experiment_tallies y", nullable=True),
-}
-
-
 async def count(conn: Connection, wanted: ExperimentFilter) -> int:
     """How many match."""
     condition, parameters = _where(wanted)
@@ -190,16 +125,16 @@ async def page(
 async def ids(
     conn: Connection, wanted: ExperimentFilter, window: Page, total: int, *, order: str = "id", descending: bool = False
 ) -> list[int]:
-    """Which experiments are on a page of those that match."""
+    """Which experiments are on a page of those that match; ``order``: `sort_by` of a column."""
     size = total - window.offset if window.limit is None else min(window.limit, total - window.offset)
     # What lies in the second half is nearer to the other end.
     backward = window.offset > total // 2
     offset = total - window.offset - size if backward else window.offset
-    by = ORDERS[order]
+    by = EXPERIMENTS.orders[order]
     condition, parameters = _where(wanted)
     alone = by.alone and not parameters
     source = by.alone if alone else f"experiments e {by.join}"
-    number = f"{by.alone[-1]}.experiment_id" if alone else "e.id"
+    number = f"{by.alone.split()[-1]}.experiment_id" if alone else "e.id"
     direction = "desc" if descending is not backward else "asc"
     nulls = f" nulls {'first' if backward else 'last'}" if by.nullable else ""
     rows = await conn.fetch(
@@ -218,11 +153,6 @@ async def views(conn: Connection, ids: list[int]) -> list[ExperimentView]:
     """Those of ``ids`` that are there, in that order."""
     found = {row["id"]: ExperimentView(**row) for row in await conn.fetch(Q.views, ids)}
     return [found[one] for one in ids if one in found]
-
-
-async def advances(conn: Connection, ids: list[int]) -> dict[int, Advance]:
-    """By id; those that are not there are left out."""
-    return {row["id"]: Advance(**row) for row in await conn.fetch(Q.advances, ids)}
 
 
 async def get(conn: Connection, experiment_id: int) -> ExperimentView:
@@ -260,23 +190,11 @@ async def journal(conn: Connection, experiment_id: int, window: Page) -> list[tu
     return [(row["seq"], row["at"], row["entry"]) for row in rows]
 
 
-async def progress_by_request(conn: Connection, experiment_id: int) -> dict[str, float]:
-    """Request id of each live trial -> the progress that it told, 0 to 1."""
-    rows = await conn.fetch(Q.progress_by_request, experiment_id)
-    return {row["request_id"]: row["progress"] for row in rows}
-
-
 _IN_DOCUMENT = "exists (select 1 from experiment_documents x where x.experiment_id = e.id and {})"
 #: What an ACTIVE experiment may be shown as, which no row says.
 _OF_ATTEMPTS = frozenset({"QUEUED", "PULLING", "STARTING", "RUNNING"})
-_SHOWN = """(case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else (
-    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3
-                                 when 'STARTING' then 3 else 4 end)
-           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end
-    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-    where t.experiment_id = e.id and t.state = 'ACTIVE') end)"""
 _STORED = "e.state = any({0}::text[])"
-_ATTEMPTED = f"(e.state = 'ACTIVE' and {_SHOWN} = any({{0}}::text[]))"
+_ATTEMPTED = f"(e.state = 'ACTIVE' and ({Q.shown_state}) = any({{0}}::text[]))"
 
 
 def _counted(wanted: ExperimentFilter) -> bool:

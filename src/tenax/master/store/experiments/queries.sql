@@ -38,16 +38,25 @@ update tasks set ended_at = now()
 where ended_at is null and trial_id in (select id from trials where experiment_id = $1 and state = 'CANCELED')
 returning task_id;
 
+-- name: shown_state
+-- What an experiment `e` is shown as: its own state, or while that is ACTIVE what the most advanced of its attempts does.
+case when e.state <> 'ACTIVE' then e.state when e.unmanaged then 'RUNNING' else (
+    select case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3 when 'STARTING' then 3 else 4 end)
+           when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end
+    from trials t join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
+    where t.experiment_id = e.id and t.state = 'ACTIVE') end
+
 -- name: views
 -- In two parts, each planned for itself: one join of all these tables takes longer to plan than to make.
 with page as materialized (
     select e.id, e.job_id, e.owner_id, e.project_id, e.parent_id, e.state, e.reason, e.archived, e.unmanaged, e.external_id,
            e.created_at, e.started_at, e.ended_at, d.name, d.description, d.notes, d.labels, d.original_config,
            d.config::text as config_text, d.context_hash,
-           y.trials, y.trials_ended, y.expected_trials, y.checkpoints, y.checkpoint_bytes, y.best_trial_id, y.best_metric, j.pool
+           pr.progress, y.trials, y.checkpoints, y.checkpoint_bytes, y.best_trial_id, y.best_metric, j.pool
     from experiments e
     join experiment_documents d on d.experiment_id = e.id
     join experiment_tallies y on y.experiment_id = e.id
+    join experiment_progress pr on pr.experiment_id = e.id
     join jobs j on j.job_id = e.job_id
     where e.id = any($1::bigint[]))
 select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.name as project_name,
@@ -57,37 +66,22 @@ select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.n
        extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8 as age_s,
        e.name, e.description, e.notes, e.labels, e.original_config, e.config_text, e.pool,
        coalesce((select x.size_bytes from contexts x where x.hash = e.context_hash), 0) as code_bytes,
-       e.trials, e.trials_ended, e.expected_trials, e.checkpoints, e.checkpoint_bytes, e.best_trial_id, e.best_metric,
-       case when e.ended_at is null then coalesce((
-           select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
-           where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end::float8 as progress_told,
+       e.progress, e.trials, e.checkpoints, e.checkpoint_bytes, e.best_trial_id, e.best_metric,
        case when e.state = 'ERROR' then (
            select t.reason from trials t where t.experiment_id = e.id and t.state = 'ERROR' order by t.id limit 1) end as first_failure,
-       doing.shown_state, doing.wait_reason,
+       {{shown_state}} as shown_state,
+       case when e.state = 'ACTIVE' then (
+           select q.reason
+           from trials t
+           join allocations a on a.task_id = t.task_id and a.state = 'PENDING'
+           join allocation_waits q on q.allocation_id = a.allocation_id
+           where t.experiment_id = e.id and t.state = 'ACTIVE' and q.reason is not null
+           order by a.requested_at, a.allocation_id limit 1) end as wait_reason,
        case when e.unmanaged then (select t.external_id from trials t where t.id = e.best_trial_id) end as external_trial_id
 from page e
 join users u on u.id = e.owner_id
 join projects p on p.id = e.project_id
-join workspaces w on w.id = p.workspace_id
-left join lateral (
-    select case when e.unmanaged then 'RUNNING' else case max(case a.state when 'PENDING' then 1 when 'PULLING' then 2 when 'ASSIGNED' then 3 when 'STARTING' then 3 else 4 end)
-                    when 4 then 'RUNNING' when 3 then 'STARTING' when 2 then 'PULLING' else 'QUEUED' end end as shown_state,
-           (array_agg(q.reason order by a.requested_at, a.allocation_id) filter (where q.reason is not null))[1] as wait_reason
-    from trials t
-    join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
-    left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
-    where t.experiment_id = e.id and t.state = 'ACTIVE') doing on e.state = 'ACTIVE';
-
--- name: advances
-select e.id, e.state, y.trials, y.trials_ended, y.expected_trials,
-       case when y.expected_trials is null then d.config::text else '{}' end as config_text,
-       case when e.ended_at is null then coalesce((
-           select sum(m.progress) from trials t join trial_telemetry m on m.trial_id = t.id
-           where t.experiment_id = e.id and t.state = 'ACTIVE'), 0) else 0 end::float8 as progress_told
-from experiments e
-join experiment_documents d on d.experiment_id = e.id
-join experiment_tallies y on y.experiment_id = e.id
-where e.id = any($1::bigint[]);
+join workspaces w on w.id = p.workspace_id;
 
 -- name: trial_ids
 select id from trials where experiment_id = $1 order by id;
@@ -112,11 +106,6 @@ select owner_id from experiments where id = $1;
 
 -- name: journal
 select seq, at, entry from search_journal where experiment_id = $1 order by seq limit $2 offset $3;
-
--- name: progress_by_request
-select t.request_id, m.progress
-from trials t join trial_telemetry m on m.trial_id = t.id
-where t.experiment_id = $1 and t.state = 'ACTIVE' and m.progress is not null;
 
 -- name: more_than
 select exists (select 1 from experiment_counts offset $1);
@@ -402,3 +391,45 @@ select exists (select 1 from model_versions where model_id = $1 and version = $2
 
 -- name: checkpoint_exists
 select exists (select 1 from checkpoints where uuid = $1);
+
+-- name: lock_progress
+select p.experiment_id, p.progress, p.settled, p.share, e.state in ('ACTIVE', 'PAUSED') as running
+from experiment_progress p join experiments e on e.id = p.experiment_id
+where p.experiment_id = any($1::bigint[])
+order by p.experiment_id
+for no key update of p;
+
+-- name: live_progress
+select t.experiment_id, array_agg(m.progress) as told
+from trials t join trial_telemetry m on m.trial_id = t.id
+where t.experiment_id = any($1::bigint[]) and t.state = 'ACTIVE' and m.progress is not null
+group by t.experiment_id;
+
+-- name: set_standing
+update experiment_progress set progress = $2, settled = $3, share = $4 where experiment_id = $1;
+
+-- name: set_progress
+update experiment_progress p set progress = n.progress
+from unnest($1::bigint[], $2::float8[]) n (experiment_id, progress)
+where p.experiment_id = n.experiment_id;
+
+-- name: forget_progress
+update experiment_progress set progress = 0, settled = null, share = null where experiment_id = $1;
+
+-- name: progress_due
+-- Running experiments, of these or of all, whose trials tell, or of which nobody knows where they stand.
+select e.id as experiment_id, e.unmanaged, p.settled is null as unknown
+from experiments e join experiment_progress p on p.experiment_id = e.id
+where e.ended_at is null and e.state in ('ACTIVE', 'PAUSED') and (p.settled is null or p.share > 0)
+  and ($1::bigint[] is null or e.id = any($1::bigint[]))
+order by e.id;
+
+-- name: unmanaged_trials
+-- Counted here: the tallies follow at the end of the transaction.
+select e.state, greatest(y.expected_trials, n.trials) as trials, n.ended
+from experiments e
+join experiment_tallies y on y.experiment_id = e.id
+cross join lateral (
+    select count(*)::int as trials, count(*) filter (where t.state <> 'ACTIVE')::int as ended
+    from trials t where t.experiment_id = e.id) n
+where e.id = $1;

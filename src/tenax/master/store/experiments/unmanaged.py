@@ -21,7 +21,7 @@ from tenax.lifecycle.trial import TrialState, Wish
 from tenax.lifecycle.unmanaged import Word
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
-from tenax.master.store.experiments import creation
+from tenax.master.store.experiments import creation, progress
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.creation import NewExperiment
 from tenax.master.store.experiments.rows import Experiment
@@ -205,6 +205,7 @@ async def _settle(conn: Connection, experiment_id: int, reason: str) -> None:
     if await conn.fetchval(Q.set_experiment, experiment_id, after.value, reason) is not None:
         await webhook_events.experiment_changed(conn, experiment_id, after)
     await experiments.announce(conn, experiment_id)
+    await progress.stand_unmanaged(conn, experiment_id)
 
 
 def _trial(row: Record | None, trial_id: int) -> Trial:

@@ -41,6 +41,8 @@ class JobView:
     workspace_id: int
     #: Why the first of its requests waits.
     reason: str | None
+    #: Of an experiment, from 0 to 1.
+    progress: float | None
 
 
 @dataclass(frozen=True, slots=True)

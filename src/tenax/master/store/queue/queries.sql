@@ -9,11 +9,12 @@ with waiting as materialized (
     order by o.job_id, a.requested_at, a.allocation_id)
 select j.job_id, j.pool, j.priority, j.weight, j.submitted_at, j.owner_id, u.username,
        e.id as experiment_id, coalesce(d.name, l.description, '') as name, t.task_id, coalesce(t.kind, 'TRIAL') as kind,
-       coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id, w.reason
+       coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id, w.reason, pr.progress
 from jobs j
 join users u on u.id = j.owner_id
 left join experiments e on e.job_id = j.job_id
 left join experiment_documents d on d.experiment_id = e.id
+left join experiment_progress pr on pr.experiment_id = e.id
 left join projects p on p.id = e.project_id
 left join lateral (
     select o.task_id, o.kind from tasks o where o.job_id = j.job_id and e.id is null order by o.created_at, o.task_id limit 1) t on true

@@ -16,7 +16,7 @@ from tenax.master.store.database.filter_sql import Builder, Column, Holds, Table
 from tenax.master.store.database.filter_text import Filter, Location, Sort
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
-from tenax.master.store.experiments.columns import PROGRESS
+from tenax.master.store.experiments.columns import PERCENT
 from tenax.search.methods.registry import names_of
 
 Q = load("runs")
@@ -50,6 +50,8 @@ class RunView:
     parent_archived: bool
     parent_id: int | None
     unmanaged: bool
+    #: From 0 to 1.
+    experiment_progress: float
     external_experiment_id: str | None
     name: str
     description: str
@@ -107,7 +109,7 @@ RUNS = Table(
         "experimentDescription": Column("d.description", Holds.TEXT),
         "experimentId": Column("e.id", Holds.NUMBER),
         "experimentName": Column("d.name", Holds.TEXT),
-        "experimentProgress": Column(f"({PROGRESS})", Holds.NUMBER),
+        "experimentProgress": Column(PERCENT, Holds.NUMBER, sort="pr.progress"),
         "externalExperimentId": Column("e.external_id", Holds.TEXT),
         "externalRunId": Column("t.external_id", Holds.TEXT),
         "forkedFrom": Column("e.parent_id", Holds.NUMBER),
@@ -121,7 +123,7 @@ RUNS = Table(
         "searcherMetricsVal": Column(_FINITE, Holds.NUMBER),
         "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
         "startTime": Column("t.created_at", Holds.TIME),
-        "state": Column(f"({Q.state})", Holds.STATE),
+        "state": Column(f"({load('trials').shown_state})", Holds.STATE),
         "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
         "user": Column("e.owner_id", Holds.USER, sort="coalesce(nullif(u.display_name, ''), u.username) collate \"C\""),
     },
@@ -152,20 +154,13 @@ async def count(conn: Connection, project_id: int | None, wanted: Filter) -> int
 
 async def views(conn: Connection, ids: list[int]) -> list[RunView]:
     """Those of ``ids`` that are there, in that order."""
-    text = f"select ({Q.state}) as state, {Q.view_columns} {Q.view_sources}"
-    found = {row["id"]: RunView(**row) for row in await conn.fetch(text, ids)}
+    found = {row["id"]: RunView(**row) for row in await conn.fetch(Q.views, ids)}
     return [found[one] for one in ids if one in found]
 
 
 async def owners(conn: Connection, ids: Sequence[int]) -> list[RunOwner]:
     """Those of ``ids`` that are there, by experiment."""
     return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids), _ONE_TRIAL)]
-
-
-async def progress(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, float]:
-    """Of experiments with runs, from 0 to 1."""
-    rows = await conn.fetch(Q.progress, list(set(experiment_ids)))
-    return {row["experiment_id"]: row["progress"] for row in rows}
 
 
 def _matching(built: Builder, wanted: Filter) -> str:

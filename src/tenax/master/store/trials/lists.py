@@ -23,9 +23,9 @@ class TrialView:
     id: int
     experiment_id: int
     task_id: str
-    state: str
+    #: What people see: `shown_state` in ``queries.sql``.
+    shown_state: str
     reason: str
-    wish: str
     hparams: JsonObject
     restarts: int
     run_id: int
@@ -73,8 +73,7 @@ _CHECKPOINTS = (
 
 #: Trials of an experiment, of the states that are asked for: as stored, or as they are shown.
 _MATCHING = (
-    f"{Q.of_experiment} and ($2::text[] is null or t.state = any($2::text[])"
-    f" or ({load('runs').state}) = any($2::text[]))"
+    f"{Q.of_experiment} and ($2::text[] is null or t.state = any($2::text[]) or ({Q.shown_state}) = any($2::text[]))"
 )
 
 #: What a list may be ordered by; metrics come out with the best first by ``asc`` where smaller is better.

@@ -92,8 +92,22 @@ update trials set fatal = $3, version = version + 1
 where id = $1 and run_id = $2 and state = 'ACTIVE' and fatal is null
 returning id;
 
+-- name: shown_state
+-- What a trial `t` of an experiment `e` with the open attempt `a` is shown as: its own state once it has ended, else what
+-- it is on the way to, else what its attempt does.
+case when t.state <> 'ACTIVE' then t.state
+     when e.unmanaged then case when t.run_id > 0 then 'RUNNING' else 'QUEUED' end
+     when t.wish = 'KILL' or e.state = 'STOPPING_KILLED' then 'STOPPING_KILLED'
+     when t.wish = 'CANCEL' or e.state = 'STOPPING_CANCELED' then 'STOPPING_CANCELED'
+     when t.wish = 'STOP' then 'STOPPING_COMPLETED'
+     when a.state is null then case when e.state = 'PAUSED' then 'PAUSED' else 'QUEUED' end
+     when a.state = 'PENDING' then 'QUEUED'
+     when a.state = 'ASSIGNED' then 'STARTING'
+     when a.state = 'TERMINATING' then 'RUNNING'
+     else a.state end
+
 -- name: views
-select t.id, t.experiment_id, t.task_id, t.state, t.reason, t.wish, t.hparams, t.restarts, t.run_id, t.created_at, t.ended_at,
+select t.id, t.experiment_id, t.task_id, {{shown_state}} as shown_state, t.reason, t.hparams, t.restarts, t.run_id, t.created_at, t.ended_at,
        t.warm_start_checkpoint, e.state as experiment_state, e.owner_id, e.unmanaged,
        e.config_metric, e.smaller_is_better,
        coalesce((select max(g.newest_step) from metric_groups g where g.trial_id = t.id and g.newest_step >= 0
@@ -101,7 +115,7 @@ select t.id, t.experiment_id, t.task_id, t.state, t.reason, t.wish, t.hparams, t
        m.progress, coalesce(m.runner_state, '') as runner_state,
        m.latest_validation, m.best_validation, m.best_metric,
        ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s,
-       doing.state as attempt_state, doing.reason as wait_reason,
+       a.state as attempt_state, q.reason as wait_reason,
        best.uuid as best_uuid, best.state as best_state, best.reported_at as best_at, best.steps_completed as best_steps,
        best.resources as best_resources, best.metadata as best_metadata,
        coalesce(t.log_retention_days, e.log_retention_days) as log_retention_days, noted.metadata,
@@ -120,10 +134,8 @@ cross join lateral (
 cross join lateral (
     select coalesce(sum(extract(epoch from coalesce(a.ended_at, now()) - a.assigned_at)), 0)::float8 as seconds
     from allocations a where a.task_id = t.task_id and a.assigned_at is not null) held
-left join lateral (
-    select a.state, q.reason
-    from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
-    where a.task_id = t.task_id and a.state <> 'TERMINATED') doing on t.state = 'ACTIVE'
+left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED' and t.state = 'ACTIVE'
+left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
 left join lateral (
     -- The checkpoint at the best validation, or else the one whose validation is the best.
     select c.*

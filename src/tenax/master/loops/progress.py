@@ -1,0 +1,81 @@
+"""The progress loop: what trials tell of themselves, added to what their searches have done.
+
+Rules: scripts tell their progress often, and nobody waits for it: experiments are looked at together, once a second at
+most. A search that nobody has told about (of an older release, or continued) is folded from its journal once.
+"""
+
+from __future__ import annotations
+
+import time
+
+from asyncpg import Connection
+
+from tenax.config import stored_experiment
+from tenax.master.loops.loop import Desk, each
+from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
+from tenax.master.store.experiments import progress, searches
+from tenax.master.store.experiments import rows as experiments
+from tenax.search import view
+from tenax.search.state import State, fold
+from tenax.search.view import Standing
+
+#: Seconds between two passes.
+PAUSE_S = 1.0
+#: Experiments of one transaction.
+_TOGETHER = 100
+
+
+class Progressing:
+    """Keeps the progress of running experiments."""
+
+    name = "progressing"
+    kind = progress.KIND
+
+    def __init__(self, pause_s: float = PAUSE_S) -> None:
+        self._pause_s = pause_s
+        self._named: set[int] = set()
+        self._full = True
+        self._last = self._last_full = -MAX_WAIT_S
+
+    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+        """Look at the experiments that were named, or at all; or wait until it is time to."""
+        now = time.monotonic()
+        self._full |= woken.full or now - self._last_full >= MAX_WAIT_S
+        self._named |= {int(name) for name in woken.ids}
+        if now - self._last < self._pause_s:
+            return self._last + self._pause_s - now
+        named, full = sorted(self._named), self._full
+        self._named, self._full, self._last = set(), False, now
+        if full:
+            self._last_full = now
+        if full or named:
+            await self._look(desk, None if full else named)
+        return None
+
+    async def _look(self, desk: Desk, named: list[int] | None) -> None:
+        async with desk.looking() as conn:
+            found = await progress.due(conn, named)
+        unknown = {str(one.experiment_id): one.unmanaged for one in found if one.unknown}
+        await each(list(unknown), lambda name: _learn(desk, int(name), unknown[name]), loop=self.name)
+        known = [one.experiment_id for one in found if not one.unknown]
+        for first in range(0, len(known), _TOGETHER):
+            async with desk.transaction() as conn:
+                await progress.refresh(conn, known[first : first + _TOGETHER])
+
+
+async def _learn(desk: Desk, experiment_id: int, unmanaged: bool) -> None:
+    async with desk.transaction() as conn:
+        if not await progress.is_unknown(conn, experiment_id):
+            # The searching loop was faster.
+            return
+        if unmanaged:
+            await progress.stand_unmanaged(conn, experiment_id)
+        else:
+            await progress.stand(conn, experiment_id, await _standing(conn, experiment_id))
+
+
+async def _standing(conn: Connection, experiment_id: int) -> Standing:
+    search = stored_experiment((await experiments.plan(conn, experiment_id)).config).search
+    _, entries = await searches.journal(conn, experiment_id, 0)
+    # A search that has not begun yet is one that holds nothing; any seed will do.
+    return view.standing(fold(search, entries) if entries else State(search, 0))
