@@ -27,7 +27,7 @@ def engine_request(kind: str, uuids: Sequence[str]) -> EngineRequest:
     """What gives these devices of one kind to a container, and none of any other; without devices none at all."""
     given = GPUS[kind].engine_request(uuids) if uuids and kind in GPUS else EngineRequest()
     withheld: dict[str, str] = {}
-    for gpus in GPUS.values():
-        if not uuids or gpus.kind.value != kind:
+    for name, gpus in GPUS.items():
+        if not uuids or name != kind:
             withheld |= gpus.withheld
     return replace(given, environment={**withheld, **given.environment})
