@@ -290,3 +290,13 @@ def test_a_kind_of_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert given.devices == ("/dev/abacus:/dev/abacus:rw",)
     assert given.environment == {"NVIDIA_VISIBLE_DEVICES": "void", Abacus.variable: "BEAD-b"}
     assert gpus.engine_request("cuda", ["GPU-1"]).environment == {"ABACUS_ENGINE": "void"}
+
+
+def test_each_change_of_the_table_is_tried() -> None:
+    """What CONTRIBUTING.md says of ten changes is held by a test each."""
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    rows = text.partition("| change | a new file | lines in |\n|---|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    names = [row.split("|")[1].strip().lower() for row in rows]
+    assert len(names) == 10
+    missing = [name for name in names if f"test_{name.replace(' ', '_')}" not in globals()]
+    assert missing == ["a column of the experiment list"]
