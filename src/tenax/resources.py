@@ -1,4 +1,4 @@
-"""Slots and what a request asks of them: the words that scheduler, agent and API share. Standard library only.
+"""What slots are made of: the words that scheduler, agent, settings and API share. Standard library only.
 
 A slot is one device that can be given to one container at a time: a GPU, a MIG instance, or a share of the CPU.
 """
@@ -9,7 +9,10 @@ from enum import Enum
 
 
 class DeviceKind(str, Enum):
-    """What a slot is made of; the values are those of Determined's ``slot_type``."""
+    """What a slot is made of; the values are those of Determined's ``slot_type``.
+
+    Each but the CPU is a kind of GPU, which `tenax.runtime.gpus.registry` knows how to find and to give away.
+    """
 
     CPU = "cpu"
     CUDA = "cuda"

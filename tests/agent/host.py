@@ -13,8 +13,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from tenax.agent.app import run
-from tenax.config.agent import AgentSettings, SlotType
-from tenax.runtime.docker import open_docker
+from tenax.config.agent import AgentSettings
+from tenax.runtime.docker.runtime import open_docker
 from tenax.runtime.port import Runtime
 from tenax.runtime.process import ProcessRuntime
 from tenax.runtimes import PROCESS
@@ -39,7 +39,7 @@ class Host:
             "agent_id": "box",
             "dir": self.directory,
             "runtime": PROCESS.name,
-            "slot_type": SlotType.CPU,
+            "slot_type": "cpu",
             "slots": 2,
             "join_token": SecretStr(TOKEN),
             "address": "10.0.0.1",

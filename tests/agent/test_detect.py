@@ -9,24 +9,27 @@ from types import ModuleType
 import pytest
 
 from tenax.agent import detect as module
-from tenax.agent.detect import Device, amd_devices, detect, nvidia_devices
-from tenax.config.agent import AgentSettings, SlotType
+from tenax.agent.detect import detect
+from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
+from tenax.runtime.gpus.amd import Amd
+from tenax.runtime.gpus.kind import Gpu
+from tenax.runtime.gpus.nvidia import Nvidia
 from tenax.wire.agents import SlotInfo
 
-GPUS = [Device("0", "GPU-aaaa", "H100"), Device("1", "GPU-bbbb", "H100"), Device("2", "GPU-abcd", "H100")]
+GPUS = [Gpu("0", "GPU-aaaa", "H100"), Gpu("1", "GPU-bbbb", "H100"), Gpu("2", "GPU-abcd", "H100")]
 
 
 @pytest.fixture
 def with_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "nvidia_devices", lambda: GPUS)
-    monkeypatch.setattr(module, "amd_devices", list)
+    monkeypatch.setattr(Nvidia, "find", lambda self: GPUS)
+    monkeypatch.setattr(Amd, "find", lambda self: [])
 
 
 @pytest.fixture
 def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "nvidia_devices", list)
-    monkeypatch.setattr(module, "amd_devices", list)
+    monkeypatch.setattr(Nvidia, "find", lambda self: [])
+    monkeypatch.setattr(Amd, "find", lambda self: [])
 
 
 def uuids(environ: dict[str, str] | None = None, **settings: object) -> list[str]:
@@ -49,8 +52,8 @@ def test_each_gpu_is_a_slot() -> None:
 def test_gpus_can_be_left_out() -> None:
     """A variable that is set to nothing hides them; ``cpu`` and ``none`` do not ask."""
     assert uuids({"CUDA_VISIBLE_DEVICES": ""}) == [""]
-    assert uuids(slot_type=SlotType.CPU, slots=3) == ["", "", ""]
-    assert uuids(slot_type=SlotType.NONE) == []
+    assert uuids(slot_type="cpu", slots=3) == ["", "", ""]
+    assert uuids(slot_type="none") == []
     assert uuids(slots=0) == []
 
 
@@ -64,8 +67,8 @@ def test_the_cpu_is_one_slot_or_as_many_as_asked() -> None:
 
 
 @pytest.mark.usefixtures("without_gpus")
-@pytest.mark.parametrize("kind", [SlotType.CUDA, SlotType.ROCM])
-def test_a_kind_that_is_asked_for_must_be_there(kind: SlotType) -> None:
+@pytest.mark.parametrize("kind", ["cuda", "rocm"])
+def test_a_kind_that_is_asked_for_must_be_there(kind: str) -> None:
     """Otherwise the message says what to check."""
     with pytest.raises(UserError, match=r"no .* device is visible"):
         uuids(slot_type=kind)
@@ -78,8 +81,8 @@ def test_amd_gpus_are_read_from_the_kernel(tmp_path: Path) -> None:
         node.mkdir()
         (node / "properties").write_text(f"cpu_cores_count 0\nsimd_count {simds}\nunique_id {unique}\n")
         (node / "name").write_text("gfx90a\n")
-    assert amd_devices(tmp_path) == [Device("0", "GPU-0000000000abc123", "gfx90a"), Device("1", "1", "gfx90a")]
-    assert amd_devices(tmp_path / "absent") == []
+    assert Amd(tmp_path).find() == [Gpu("0", "GPU-0000000000abc123", "gfx90a"), Gpu("1", "1", "gfx90a")]
+    assert Amd(tmp_path / "absent").find() == []
 
 
 class Nvml(ModuleType):
@@ -123,10 +126,10 @@ class Nvml(ModuleType):
 def test_mig_instances_are_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU that is cut into instances is offered as these; a whole one as itself."""
     monkeypatch.setitem(sys.modules, "pynvml", Nvml("pynvml"))
-    assert nvidia_devices() == [
-        Device("0", "UUID-gpu0", "name of gpu0"),
-        Device("1:0", "UUID-mig0", "name of mig0"),
-        Device("1:3", "UUID-mig3", "name of mig3"),
+    assert Nvidia().find() == [
+        Gpu("0", "UUID-gpu0", "name of gpu0"),
+        Gpu("1:0", "UUID-mig0", "name of mig0"),
+        Gpu("1:3", "UUID-mig3", "name of mig3"),
     ]
 
 
@@ -138,7 +141,7 @@ def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
             raise self.NVMLError("NVML Shared Library Not Found")
 
     monkeypatch.setitem(sys.modules, "pynvml", Absent("pynvml"))
-    assert nvidia_devices() == []
+    assert Nvidia().find() == []
 
 
 def test_slots_are_wire_values() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.config.agent import AgentSettings, SlotType, load_agent_settings
+from tenax.config.agent import AgentSettings, load_agent_settings
 from tenax.config.master import (
     MasterSettings,
     PoolSettings,
@@ -134,7 +134,7 @@ def test_agent() -> None:
     found = load_agent_settings(environ=environ, flags={"slots": 2, "runtime": "process", "agent_id": "a1"})
     assert (found.master_url, found.visible_gpus, found.labels) == ("https://master:8443", ("0", "2"), ("a", "b"))
     assert (found.slots, found.runtime, found.agent_id) == (2, "process", "a1")
-    assert (found.slot_type, found.pool) == (SlotType.AUTO, "default")
+    assert (found.slot_type, found.pool) == ("auto", "default")
     assert found.join_token is not None
     assert "hush" not in repr(found)
 

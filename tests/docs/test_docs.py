@@ -13,8 +13,8 @@ import click
 import pytest
 
 from tenax.cli.console.reference import page
+from tenax.cli.console.servers import ServerGroup
 from tenax.cli.main import cli
-from tenax.cli.servers import ServerGroup
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])

@@ -26,8 +26,8 @@ from tenax.master.store.users.sessions import TaskOf
 from tenax.search.journal import Exited, ExitReason, Validated, encode
 from tests.kits.api import Api
 from tests.kits.database import database_in
-from tests.kits.rows import add_experiment, request_attempt
 from tests.kits.master.experiments import CONFIG, create
+from tests.kits.rows import add_experiment, request_attempt
 
 EVERYTHING = Woken(frozenset(), full=True)
 _ASHA = "searcher: {name: adaptive_asha, metric: loss, max_trials: 4, time_metric: epochs, max_time: 16, max_rungs: 2}"

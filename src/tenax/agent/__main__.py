@@ -18,7 +18,7 @@ import uvloop
 
 from tenax.agent.app import run
 from tenax.agent.log_setup import set_up
-from tenax.config.agent import AgentSettings, load_agent_settings
+from tenax.config.agent import SLOT_TYPES, AgentSettings, load_agent_settings
 from tenax.errors import TenaxError, UserError
 from tenax.jsonvalue import Json
 from tenax.runtimes import CHOICES
@@ -77,7 +77,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--agent-id", help="unique in the cluster (the host's name)")
     parser.add_argument("--pool", help="resource pool to be in (default)")
     parser.add_argument("--slots", help="'auto', or how many slots to offer")
-    parser.add_argument("--slot-type", choices=("auto", "cuda", "rocm", "cpu", "none"), help="which devices are slots")
+    parser.add_argument("--slot-type", choices=SLOT_TYPES, help="which devices are slots")
     parser.add_argument("--visible-gpus", help="indices or uuids of the GPUs to offer, with commas between")
     parser.add_argument("--dir", help="directory for what this agent keeps on disk")
     parser.add_argument("--runtime", choices=CHOICES, help="what runs containers")

@@ -8,7 +8,7 @@ import click
 
 from tenax.cli.console import output
 from tenax.cli.console.options import Access, list_options, pass_access
-from tenax.cli.servers import ServerGroup
+from tenax.cli.console.servers import ServerGroup
 
 if TYPE_CHECKING:
     from tenax.client.agents import Agent

@@ -20,7 +20,7 @@ from tenax import __version__
 from tenax.cli.console import output
 from tenax.cli.console.lazy import Group
 from tenax.cli.console.options import Access, json_option, pass_access
-from tenax.cli.servers import ServerGroup
+from tenax.cli.console.servers import ServerGroup
 from tenax.client.cluster import master_logs
 from tenax.client.connection.session import Session
 from tenax.client.experiments import get_experiment

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
-from enum import Enum
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -17,19 +16,13 @@ from pydantic import Field, SecretStr, field_validator
 
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Json
+from tenax.resources import DeviceKind
 from tenax.runtimes import AUTO, CHOICES
 
-
-class SlotType(str, Enum):
-    """Which devices become slots."""
-
-    #: CUDA, else ROCm, else CPU: the first that is there.
-    AUTO = "auto"
-    CUDA = "cuda"
-    ROCM = "rocm"
-    CPU = "cpu"
-    #: No slots: this agent takes only work that asks for none.
-    NONE = "none"
+#: No slots: this agent takes only work that asks for none.
+NO_SLOTS = "none"
+#: Which devices become slots; ``auto``: the first kind of GPU that the machine has, else the CPU.
+SLOT_TYPES = (AUTO, *(kind.value for kind in DeviceKind), NO_SLOTS)
 
 
 class AgentTlsSettings(Settings):
@@ -52,7 +45,8 @@ class AgentSettings(Settings):
     pool: str = Field(default="default", min_length=1)
     #: ``auto``: one per GPU, or one for all CPU cores; a number cuts a CPU agent into that many slots.
     slots: Literal["auto"] | int = "auto"
-    slot_type: SlotType = SlotType.AUTO
+    #: One of `SLOT_TYPES`.
+    slot_type: str = AUTO
     #: Indices or identities of the GPUs to offer; empty: all that ``CUDA_VISIBLE_DEVICES`` and its like let through.
     visible_gpus: tuple[str, ...] = ()
     #: One directory per container of the process runtime, spools, the credential.
@@ -92,6 +86,13 @@ class AgentSettings(Settings):
     def _is_there(cls, value: str) -> str:
         if value not in CHOICES:
             raise ValueError(f"there is no runtime {value!r}: use {' or '.join(CHOICES)}")
+        return value
+
+    @field_validator("slot_type")
+    @classmethod
+    def _is_a_kind(cls, value: str) -> str:
+        if value not in SLOT_TYPES:
+            raise ValueError(f"there is no slot type {value!r}: use {' or '.join(SLOT_TYPES)}")
         return value
 
     @field_validator("visible_gpus", "labels", mode="before")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tenax.config.problems import Path, Report
-from tenax.config.schema.environment import REGISTRY_AUTH, VARIABLE, RegistryAuth, per_device
+from tenax.config.schema.environment import REGISTRY_AUTH, VARIABLE, RegistryAuth, of_each, per_device
 from tenax.config.schema.logs import PLAIN_LOG_POLICIES, LogPolicy
 from tenax.config.schema.pod_spec import POD_SPEC
 from tenax.config.schema.resources import BIND_MOUNTS, DEVICES, SIZE, BindMount, Device
@@ -31,15 +31,6 @@ from tenax.jsonvalue import Json, JsonObject
 GIB = 1 << 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Images:
-    """Without the built-in defaults, which are for whoever sets nothing at all."""
-
-    cpu: Annotated[str | None, Text(filled=True)] = None
-    cuda: Annotated[str | None, Text(filled=True)] = None
-    rocm: Annotated[str | None, Text(filled=True)] = None
-
-
 def _name_of(variable: Json) -> object:
     return str(variable).partition("=")[0]
 
@@ -49,11 +40,9 @@ _CAPABILITIES = ListOf(Text(filled=True), merge=overridden_by(lambda capability:
 _ARGUMENTS = ListOf(Text(), merge=high_then_low)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Variables:
-    cpu: Annotated[tuple[str, ...] | None, _LIST] = None
-    cuda: Annotated[tuple[str, ...] | None, _LIST] = None
-    rocm: Annotated[tuple[str, ...] | None, _LIST] = None
+#: Without the built-in defaults, which are for whoever sets nothing at all.
+_IMAGES = Respelled(of_each(Text(filled=True), {}), per_device)
+_VARIABLES = Respelled(of_each(_LIST, {}), per_device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +76,10 @@ class ContainerDefaults:
     cpu_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
     gpu_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
     checkpoint_gc_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
-    image: Annotated[_Images | None, Respelled(Struct(_Images), per_device)] = None
+    image: Annotated[object | None, _IMAGES] = None
     registry_auth: Annotated[RegistryAuth | None, REGISTRY_AUTH] = None
     force_pull_image: Annotated[bool | None, Flag()] = None
-    environment_variables: Annotated[_Variables | None, Respelled(Struct(_Variables), per_device)] = None
+    environment_variables: Annotated[object | None, _VARIABLES] = None
     add_capabilities: Annotated[tuple[str, ...] | None, _CAPABILITIES] = None
     drop_capabilities: Annotated[tuple[str, ...] | None, _CAPABILITIES] = None
     devices: Annotated[tuple[Device, ...] | None, DEVICES] = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from tenax.runtime.gpus import registry as gpus
 from tenax.runtime.port import Placement
 from tenax.wire.agents import ContainerSpec
 from tenax.wire.task_names import RUN_DIRECTORY
@@ -95,24 +96,10 @@ def task_environment(
         values["PYTHONPATH"] = ":".join(filter(None, (values.get("PYTHONPATH"), str(library))))
     return {
         **values,
-        **device_variables(placement),
+        **gpus.variables(placement.device_kind, placement.device_uuids),
         "DET_CONTAINER_ID": spec.container_id,
         "DET_RUN_DIR": str(run),
         "DET_WORKDIR": str(workdir),
         "DET_PYTHON_EXECUTABLE": str(python),
         "TMPDIR": str(temporary),
     }
-
-
-def device_variables(placement: Placement) -> dict[str, str]:
-    """The vendors' variables that narrow what a process sees; a task without GPUs sees none."""
-    uuids = ",".join(placement.device_uuids)
-    if placement.device_kind == "rocm":
-        return (
-            {"ROCR_VISIBLE_DEVICES": uuids, "CUDA_VISIBLE_DEVICES": ""}
-            if not uuids
-            else {"ROCR_VISIBLE_DEVICES": uuids}
-        )
-    if placement.device_kind == "cuda":
-        return {"CUDA_VISIBLE_DEVICES": uuids}
-    return {"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": ""}

@@ -5,35 +5,31 @@ Image and variables have one value per kind of device; the kind of the slots tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated
 
 from tenax.config.problems import Path, Report
 from tenax.config.schema.pod_spec import POD_SPEC
-from tenax.config.shapes import Flag, Int, ListOf, MapOf, Respelled, Text, key, low_then_high, united_by
+from tenax.config.shapes import Flag, Int, ListOf, MapOf, Respelled, Shape, Text, frozen, key, low_then_high, united_by
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json, JsonObject
 from tenax.resources import DeviceKind
 
-CPU_IMAGE = "determinedai/pytorch-ngc-dev:0736b6d"
-CUDA_IMAGE = "determinedai/pytorch-ngc-dev:0736b6d"
+#: Of every kind that has none of its own.
+IMAGE = "determinedai/pytorch-ngc-dev:0736b6d"
 ROCM_IMAGE = "determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"
 
 _DEVICES = tuple(kind.value for kind in DeviceKind)
 PORT = Int(minimum=0, maximum=65535)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Images:
-    """The image for each kind of device."""
-
-    cpu: Annotated[str, Text(filled=True)] = CPU_IMAGE
-    cuda: Annotated[str, Text(filled=True)] = CUDA_IMAGE
-    rocm: Annotated[str, Text(filled=True)] = ROCM_IMAGE
-
-    def of(self, kind: DeviceKind) -> str:
-        """The image for slots of that kind."""
-        return str(getattr(self, kind.value))
+def of_each(item: Shape, defaults: Mapping[DeviceKind, Json], default: Json = None) -> Struct[object]:
+    """One value per kind of device, under the name of the kind."""
+    fields = [
+        (kind.value, Annotated[object, item], field(default=frozen(defaults.get(kind, default)))) for kind in DeviceKind
+    ]
+    return Struct(make_dataclass("OfEachDevice", fields, frozen=True, slots=True, kw_only=True))
 
 
 def _has_name(value: Json, at: Path, report: Report) -> None:
@@ -43,20 +39,6 @@ def _has_name(value: Json, at: Path, report: Report) -> None:
 
 VARIABLE = Text(filled=True, rule=_has_name)
 _LIST = ListOf(VARIABLE, merge=low_then_high)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variables:
-    """``NAME=value`` for each kind of device, in the order in which they are set: a later one overrides."""
-
-    cpu: Annotated[tuple[str, ...], _LIST] = ()
-    cuda: Annotated[tuple[str, ...], _LIST] = ()
-    rocm: Annotated[tuple[str, ...], _LIST] = ()
-
-    def of(self, kind: DeviceKind) -> dict[str, str]:
-        """Names and values for slots of that kind; a name without ``=`` is set to the empty string."""
-        chosen: tuple[str, ...] = getattr(self, kind.value)
-        return {name: value for name, _, value in (text.partition("=") for text in chosen)}
 
 
 def per_device(value: Json, at: Path, report: Report) -> Json:
@@ -74,8 +56,11 @@ def per_device(value: Json, at: Path, report: Report) -> Json:
     return value
 
 
-IMAGES = Respelled(Struct(Images), per_device)
-VARIABLES = Respelled(Struct(Variables), per_device)
+_IMAGES = of_each(Text(filled=True), {DeviceKind.ROCM: ROCM_IMAGE}, IMAGE)
+#: ``NAME=value``, in the order in which they are set: a later one overrides.
+_VARIABLES = of_each(_LIST, {}, [])
+IMAGES = Respelled(_IMAGES, per_device)
+VARIABLES = Respelled(_VARIABLES, per_device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +97,9 @@ PROXY_PORTS = ListOf(Struct(ProxyPort, atomic=True), merge=united_by(key("proxy_
 class Environment:
     """The surroundings of a trial's processes."""
 
-    image: Annotated[Images, IMAGES] = Images()
-    environment_variables: Annotated[Variables, VARIABLES] = Variables()
+    #: By kind of device, each as an attribute.
+    image: Annotated[object, IMAGES] = field(default_factory=lambda: _IMAGES.build({}))
+    environment_variables: Annotated[object, VARIABLES] = field(default_factory=lambda: _VARIABLES.build({}))
     force_pull_image: Annotated[bool, Flag()] = False
     registry_auth: Annotated[RegistryAuth | None, REGISTRY_AUTH] = None
     add_capabilities: Annotated[tuple[str, ...], ListOf(Text(filled=True))] = ()

@@ -15,6 +15,11 @@ class DeviceType(str, Enum):
     CUDA = "TYPE_CUDA"
     ROCM = "TYPE_ROCM"
 
+    @classmethod
+    def of(cls, kind: str) -> DeviceType:
+        """What Determined calls it; one that it does not know is UNSPECIFIED."""
+        return cls.__members__.get(kind.upper(), cls.UNSPECIFIED)
+
 
 class Device(Message):
     """One device."""

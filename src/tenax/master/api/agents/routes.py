@@ -217,7 +217,7 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
 
 
 def _device(slot: SlotView) -> Device:
-    return Device(id=slot.slot_id, brand=slot.name, uuid=slot.uuid, type=DeviceType(f"TYPE_{slot.kind.upper()}"))
+    return Device(id=slot.slot_id, brand=slot.name, uuid=slot.uuid, type=DeviceType.of(slot.kind))
 
 
 def _container(view: ContainerView, devices: dict[int, Device]) -> Container:

@@ -136,7 +136,6 @@ def _bindable(master: Master, name: str) -> None:
 def _message(master: Master, pool: PoolSettings, supply: Supply, stats: QueueStats, bound: bool) -> ResourcePool:
     settings = master.settings
     places = pool.max_aux_containers_per_agent
-    kind = f"TYPE_{supply.kinds[0].upper()}" if len(supply.kinds) == 1 else "TYPE_UNSPECIFIED"
     policy = POLICIES[pool.scheduler.type]
     return ResourcePool(
         name=pool.name,
@@ -144,7 +143,7 @@ def _message(master: Master, pool: PoolSettings, supply: Supply, stats: QueueSta
         num_agents=supply.agents,
         slots_available=supply.slots,
         slots_used=supply.used,
-        slot_type=DeviceType(kind),
+        slot_type=DeviceType.of(supply.kinds[0]) if len(supply.kinds) == 1 else DeviceType.UNSPECIFIED,
         slots_per_agent=-1 if supply.slots_per_agent is None or not supply.agents else supply.slots_per_agent,
         accelerator=", ".join(supply.devices) if "cpu" not in supply.kinds else "",
         aux_container_capacity=places * supply.agents,

@@ -1,4 +1,4 @@
-"""Runs: found by any column, and what people wrote about them. (What is done to many: `run_actions`.)"""
+"""Runs: found by any column, and what people wrote about them. What is done to many: `actions`, beside this."""
 
 from __future__ import annotations
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tenax.jsonvalue import Json, JsonObject
+from tenax.jsonvalue import JsonObject
 from tenax.runtime.directory import Home
+from tenax.runtime.gpus import registry as gpus
 from tenax.runtime.port import Placement
 from tenax.wire.agents import ContainerSpec, Mount
 from tenax.wire.task_names import PYTHON, RUN_DIRECTORY
@@ -110,12 +111,7 @@ def task_environment(
         "DET_WORKDIR": workdir_of(spec),
         "DET_PYTHON_EXECUTABLE": given.get("DET_PYTHON_EXECUTABLE") or "python3",
     }
-    if placement.device_kind == "rocm" and placement.device_uuids:
-        environment["ROCR_VISIBLE_DEVICES"] = ",".join(placement.device_uuids)
-    if placement.device_kind != "cuda" or not placement.device_uuids:
-        # CUDA images ask for all GPUs, which an engine with NVIDIA's runtime as its default would give.
-        environment["NVIDIA_VISIBLE_DEVICES"] = "void"
-    return environment
+    return {**environment, **gpus.engine_request(placement.device_kind, placement.device_uuids).environment}
 
 
 def host_config(spec: ContainerSpec, placement: Placement, around: Surroundings, home: Home) -> JsonObject:
@@ -125,7 +121,6 @@ def host_config(spec: ContainerSpec, placement: Placement, around: Surroundings,
         "ShmSize": spec.shm_bytes or SHM_BYTES,
         "CapAdd": list(spec.add_capabilities),
         "CapDrop": list(spec.drop_capabilities),
-        "Devices": [_device(text) for text in spec.devices],
         "NetworkMode": network_of(spec, around),
         "LogConfig": around.log_driver,
         "AutoRemove": False,
@@ -135,25 +130,8 @@ def host_config(spec: ContainerSpec, placement: Placement, around: Surroundings,
         config["Init"] = True
     if network_of(spec, around) == "bridge":
         config["PortBindings"] = {f"{port}/tcp": [{"HostPort": str(port)}] for port in spec.ports}
-    config.update(_gpus(placement, config))
-    return config
-
-
-def _gpus(placement: Placement, config: JsonObject) -> JsonObject:
-    if not placement.device_uuids:
-        return {}
-    if placement.device_kind == "cuda":
-        request: Json = {
-            "Driver": "nvidia",
-            "DeviceIDs": list(placement.device_uuids),
-            "Capabilities": [["gpu", "compute", "utility"]],
-        }
-        return {"DeviceRequests": [request]}
-    devices = config["Devices"]
-    assert isinstance(devices, list)
-    amd: list[Json] = [_device("/dev/kfd:/dev/kfd:mrw"), _device("/dev/dri:/dev/dri:mrw")]
-    groups: list[Json] = ["video", "render"]
-    return {"Devices": [*devices, *amd], "GroupAdd": groups, "SecurityOpt": ["seccomp=unconfined"]}
+    asked = gpus.engine_request(placement.device_kind, placement.device_uuids)
+    return {**config, "Devices": [_device(text) for text in (*spec.devices, *asked.devices)], **asked.host_config}
 
 
 def _mount(mount: Mount, workdir: str) -> JsonObject:

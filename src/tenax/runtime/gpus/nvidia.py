@@ -1,0 +1,75 @@
+"""NVIDIA's GPUs and MIG instances, as its own library (NVML) has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import structlog
+
+from tenax.jsonvalue import Json
+from tenax.resources import DeviceKind
+from tenax.runtime.gpus.kind import EngineRequest, Gpu
+
+log = structlog.get_logger("tenax.agent")
+
+
+class Nvidia:
+    """See `tenax.runtime.gpus.kind.GpuKind`."""
+
+    kind: ClassVar[DeviceKind] = DeviceKind.CUDA
+    variable: ClassVar[str] = "CUDA_VISIBLE_DEVICES"
+    #: CUDA images ask for all GPUs, which an engine with NVIDIA's runtime as its default would give.
+    withheld: ClassVar[Mapping[str, str]] = {"NVIDIA_VISIBLE_DEVICES": "void"}
+
+    def find(self) -> list[Gpu]:
+        """GPUs, or their MIG instances where they are cut into some."""
+        import pynvml
+
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError as error:
+            log.debug("no NVIDIA driver", reason=str(error))
+            return []
+        try:
+            gpus: list[Gpu] = []
+            for index in range(pynvml.nvmlDeviceGetCount()):
+                handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+                gpus += _mig_instances(index, handle) or [_gpu(str(index), handle)]
+            return gpus
+        finally:
+            pynvml.nvmlShutdown()
+
+    def engine_request(self, uuids: Sequence[str]) -> EngineRequest:
+        """NVIDIA's runtime of the engine is asked by identity."""
+        request: Json = {"Driver": "nvidia", "DeviceIDs": list(uuids), "Capabilities": [["gpu", "compute", "utility"]]}
+        return EngineRequest(host_config={"DeviceRequests": [request]})
+
+
+def _gpu(index: str, handle: object) -> Gpu:
+    import pynvml
+
+    return Gpu(index, _text(pynvml.nvmlDeviceGetUUID(handle)), _text(pynvml.nvmlDeviceGetName(handle)))
+
+
+def _mig_instances(index: int, handle: object) -> list[Gpu]:
+    import pynvml
+
+    try:
+        if pynvml.nvmlDeviceGetMigMode(handle)[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
+            return []
+        count = pynvml.nvmlDeviceGetMaxMigDeviceCount(handle)
+    except pynvml.NVMLError:
+        return []
+    instances = []
+    for number in range(count):
+        try:
+            instance = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, number)
+        except pynvml.NVMLError:
+            continue
+        instances.append(_gpu(f"{index}:{number}", instance))
+    return instances
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
