@@ -76,7 +76,7 @@ class World:
         self.agents[name].reconnect(with_nothing=with_nothing)
 
     async def give_up(self, name: str) -> None:
-        """What the rescuing loop does to an agent that was silent for too long."""
+        """What the loop `timeouts` does to an agent that was silent for too long."""
         async with self.db.connection() as conn:
             lost = await agents.live_containers(conn, name)
         for container_id in lost:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.loops.loop import Desk
+from tenax.master.loops.loop import PassContext
 from tenax.master.loops.searching import Searching
 from tenax.master.store import experiments
 from tenax.master.store.database import leases
@@ -22,11 +22,11 @@ async def test_a_search_that_was_cut_off_is_forgotten(database: Database) -> Non
         await conn.execute("insert into users (username) values ('someone')")
         lease = await leases.acquire(conn, "searching", "test", 3600.0)
     assert lease is not None
-    loop, desk = Searching(), Desk(database, lease)
+    loop, context = Searching(), PassContext(database, lease)
     experiment_id = await submit(database, ASHA)
-    await loop.make_pass(desk, EVERYTHING)
+    await loop.make_pass(context, EVERYTHING)
     assert set(loop.remembered) == {experiment_id}
     async with database.transaction() as conn:
         await experiments.ask(conn, experiment_id, ExperimentEvent.KILL)
-    await loop.make_pass(desk, EVERYTHING)
+    await loop.make_pass(context, EVERYTHING)
     assert not loop.remembered

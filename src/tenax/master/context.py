@@ -13,7 +13,7 @@ from tenax.master.access.login_throttle import Throttle
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
 from tenax.master.agents.specs import PoolDefaults
-from tenax.master.concurrency.single_flight import Looks
+from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
 from tenax.master.reading.log_stream import LogReads
@@ -36,9 +36,9 @@ class Master:
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
     throttle: Throttle = field(default_factory=Throttle)
-    #: What many ask for at once.
-    looks: Looks = field(default_factory=Looks)
-    #: Whose a credential is.
+    #: Shares what many ask for at once.
+    single_flight: SingleFlight = field(default_factory=SingleFlight)
+    #: Knows whose a credential is.
     credentials: Credentials = field(init=False)
     #: Serves the agents.
     hub: Hub = field(init=False)

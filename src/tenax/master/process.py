@@ -43,7 +43,7 @@ GRACE_S = 1.5
 _RETRY_S = (0.1, 0.3, 1.0, 2.0)
 
 
-class PortTaken(UserError):
+class MasterPortTaken(UserError):
     """The port is in use."""
 
 
@@ -107,7 +107,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:
-            raise PortTaken(
+            raise MasterPortTaken(
                 f"port {port} on {host} is in use, perhaps by another master: end that one, or choose another port "
                 "with --port"
             ) from None

@@ -19,7 +19,7 @@ from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.lifecycle.trial import Attempt, TrialState, Verdict, decide_exit, effective_wish
 from tenax.master.allocations.exclusion import nowhere_left
-from tenax.master.allocations.exit_reason import in_its_own_words
+from tenax.master.allocations.exit_reason import with_exit_reason
 from tenax.master.store.allocations import barriers, containers
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import Member
@@ -148,7 +148,7 @@ async def _allocation_moved(conn: Connection, locked: Locked, state: AllocationS
         await _attempt_ended(conn, locked, locked.experiment, locked.trial, ending)
     if ending is not None and locked.task is not None:
         members = [member.container.container_id for member in locked.members]
-        await attempt_ended(conn, locked.task, locked.allocation, members, ending)
+        await task_attempt_ended(conn, locked.task, locked.allocation, members, ending)
 
 
 async def _attempt_ended(
@@ -157,7 +157,7 @@ async def _attempt_ended(
     if trial.state is not TrialState.ACTIVE or locked.allocation.run_id != trial.run_id:
         return
     members = [member.container.container_id for member in locked.members]
-    ending = await in_its_own_words(conn, trial.task_id, members, ending)
+    ending = await with_exit_reason(conn, trial.task_id, members, ending)
     plan = await experiments.plan(conn, experiment.id)
     limit = plan.config.get("max_restarts")
     wish = effective_wish(trial.wish, experiment.state)
@@ -196,13 +196,13 @@ def _trial_log_line(run_id: int, verdict: Verdict, max_restarts: int) -> str:
     return f"run {run_id} has ended: {verdict.reason}; the trial goes on{wait}{counted}"
 
 
-async def attempt_ended(
+async def task_attempt_ended(
     conn: Connection, task: LaunchedTask, allocation: Allocation, members: Sequence[str], ending: Ending
 ) -> None:
     """Apply the end of a locked task's attempt; nothing where the attempt is not its newest or the task has ended."""
     if task.state in ENDED or allocation.run_id != task.run_id:
         return
-    ending = await in_its_own_words(conn, task.task_id, members, ending)
+    ending = await with_exit_reason(conn, task.task_id, members, ending)
     verdict = decide_task_exit(
         TaskAttempt(task.state, ending, allocation.preemption, task.pausable, allocation.preemption_reason)
     )

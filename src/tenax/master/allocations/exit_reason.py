@@ -32,7 +32,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
 
-async def in_its_own_words(conn: Connection, task_id: str, container_ids: Sequence[str], ending: Ending) -> Ending:
+async def with_exit_reason(conn: Connection, task_id: str, container_ids: Sequence[str], ending: Ending) -> Ending:
     """The ending, with what the script's error output says about it in its reason."""
     if not ending.failed or ending.signal is not None:
         return ending

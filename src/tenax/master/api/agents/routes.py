@@ -2,7 +2,7 @@
 
 Rules it keeps: an agent or slot that is turned off takes nothing new; unless it is only drained, what runs there is
 ended and goes back into the queue, which no trial is charged a restart for. What was turned off is gone over again by
-the rescuing loop, so that nothing is forgotten between two transactions.
+the loop `timeouts`, so that nothing is forgotten between two transactions.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: i
             raise NotNow(f"{workspace.called} holds the model {model!r}: delete its models first, or move them")
         folder = Folder(workspace_id=workspace_id)
         await tasks.kill_in_workspace(conn, workspace_id, f"{caller.person.username} deleted {workspace.called}")
-        completed = await workspace_removal.ask(conn, folder, workspace.called, caller.person.username)
+        completed = await workspace_removal.request(conn, folder, workspace.called, caller.person.username)
     return DeleteResponse(completed=completed)
 
 

@@ -14,7 +14,7 @@ from asyncpg import Connection
 
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
 
@@ -124,7 +124,7 @@ async def delete(conn: Connection, model_id: int, version: int) -> None:
     experiment_id = await conn.fetchval(Q.version_delete, model_id, version)
     await conn.execute(Q.touch, model_id)
     if experiment_id is not None:
-        await garbage.mark(conn, experiment_id)
+        await gc.mark(conn, experiment_id)
 
 
 async def trials_of(conn: Connection, model_id: int, version: int, kind: str | None) -> list[int]:

@@ -20,7 +20,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 
 Q = load("webhooks")
-log = structlog.get_logger("tenax.telling")
+log = structlog.get_logger("tenax.webhook_delivery")
 
 #: What is woken when there is something to send.
 KIND = "webhook"

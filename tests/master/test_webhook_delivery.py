@@ -13,11 +13,12 @@ from contextlib import asynccontextmanager
 import pytest
 from pydantic import SecretStr
 
+from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.errors import InvalidInput
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.loops.loop import Desk, run
-from tenax.master.loops.webhook_delivery import Telling
+from tenax.master.loops.loop import PassContext, run
+from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import rows as experiments
@@ -60,9 +61,9 @@ async def alert(api: Api, experiment: object, title: str, **more: object) -> Non
 
 
 @asynccontextmanager
-async def telling(api: Api, settings: WebhookSettings = HERE) -> AsyncIterator[Telling]:
+async def telling(api: Api, settings: WebhookSettings = HERE) -> AsyncIterator[WebhookDelivery]:
     """The loop as it lives in a master."""
-    loop = Telling(Sender(settings, api.master.cluster.secret), settings.give_up_after, settings.keep_days)
+    loop = WebhookDelivery(Sender(settings, api.master.cluster.secret), settings.give_up_after, settings.keep_days)
     task = asyncio.create_task(run(loop, api.master.db, api.master.listener))
     try:
         yield loop
@@ -72,11 +73,11 @@ async def telling(api: Api, settings: WebhookSettings = HERE) -> AsyncIterator[T
         await loop.close()
 
 
-async def desk(api: Api) -> Desk:
+async def context(api: Api) -> PassContext:
     async with api.master.db.transaction() as conn:
-        lease = await leases.acquire(conn, "telling", "test", 3600.0)
+        lease = await leases.acquire(conn, "webhook_delivery", "test", 3600.0)
     assert lease is not None
-    return Desk(api.master.db, lease)
+    return PassContext(api.master.db, lease)
 
 
 async def log_of(api: Api, number: int, ended: int = 0) -> list[dict[str, object]]:
@@ -126,7 +127,7 @@ async def test_a_receiver_that_fails_first_gets_every_message_in_order(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two refusals and a broken connection: repeated with the same id, and nothing overtakes."""
-    monkeypatch.setattr("tenax.lifecycle.delivery.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("tenax.lifecycle.delivery.BACKOFF", Backoff(first=0.01, ceiling=60.0))
     async with receiving(500, 0, 503) as receiver:
         number = await hook(api, receiver)
         one = (await create(api))["experiment"]
@@ -193,10 +194,12 @@ async def test_an_attempt_whose_master_died_is_made_again(api: Api) -> None:
         await alert(api, (await create(api))["experiment"]["id"], "first")
         async with api.master.db.transaction() as conn:
             await conn.execute("update webhook_deliveries set attempts = 1")
-        lost = await desk(api)
+        lost = await context(api)
         async with api.master.db.transaction() as conn:
-            await conn.execute("update leases set epoch = epoch + 1, expires_at = now() where loop = 'telling'")
-        late = Telling(Sender(HERE, b"x"), 60.0, 7)
+            await conn.execute(
+                "update leases set epoch = epoch + 1, expires_at = now() where loop = 'webhook_delivery'"
+            )
+        late = WebhookDelivery(Sender(HERE, b"x"), 60.0, 7)
         late._swept = float("inf")
         await late.make_pass(lost, EVERYTHING)
         await late.close()
