@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.agents.desired_state import want_of
+from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.agents.specs import PoolDefaults, Tokens
 from tenax.wire.agents import ContainerSpec, File, WantRun
 
@@ -38,7 +38,7 @@ def row(**changes: object) -> JsonObject:
 
 def told(defaults: PoolDefaults | None = None, **changes: object) -> ContainerSpec:
     tokens = lambda allocation: Tokens(f"session {allocation}", "user")  # noqa: E731
-    want = want_of(row(**changes), False, tokens, defaults or PoolDefaults())
+    want = desired_state_of(row(**changes), False, tokens, defaults or PoolDefaults())
     assert isinstance(want, WantRun)
     assert want.spec is not None
     return want.spec
@@ -94,5 +94,5 @@ def test_what_the_pool_gives_every_task() -> None:
 
 def test_what_runs_gets_no_specification() -> None:
     """It is never started twice."""
-    want = want_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), PoolDefaults("export A=1"))
+    want = desired_state_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), PoolDefaults("export A=1"))
     assert want == WantRun("c", None)

@@ -53,7 +53,7 @@ def test_a_reason_is_explained_by_the_last_lines() -> None:
         f"your code raised {TRACEBACK[-1]} (exited with code 1)"
     )
     assert explained("exited with code 2", ["usage: train.py", "train.py: error: --lr is missing", ""]) == (
-        "exited with code 2; its last words: train.py: error: --lr is missing"
+        "exited with code 2; its last line of error output: train.py: error: --lr is missing"
     )
     assert explained("exited with code 3", ["", "  "]) == "exited with code 3"
 

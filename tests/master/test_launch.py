@@ -50,7 +50,7 @@ async def test_a_task_of_the_cluster_is_placed_as_any_other(database: Database) 
         )
         await conn.execute(load("allocations").place, f"{task_id}.1")
         await conn.execute(load("allocations").create, "c", f"{task_id}.1", 0, "a1", [])
-        (row,) = await agents.wanted(conn, "a1")
+        (row,) = await agents.desired_containers(conn, "a1")
         assert (row["task_kind"], row["username"], row["pool"]) == ("CHECKPOINT_GC", "owner", "aux")
         assert (await tasks.lock(conn, task_id)).state is TaskState.ACTIVE
 

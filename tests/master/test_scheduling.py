@@ -57,11 +57,11 @@ async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monke
         await conn.execute("update containers set gone_at = now()")
     again = await loop.make_pass(context, EVERYTHING)
     assert again is not None
-    assert 0 < again <= scheduling._TELL_EVERY_S
+    assert 0 < again <= scheduling._WRITE_REASONS_EVERY_S
     unchanged = await reasons(database)
     assert len(unchanged) == 2
     assert unchanged.items() <= first.items()
-    monkeypatch.setattr(scheduling, "_TELL_EVERY_S", 0.0)
+    monkeypatch.setattr(scheduling, "_WRITE_REASONS_EVERY_S", 0.0)
     assert await loop.make_pass(context, EVERYTHING) is None
     assert not (await reasons(database)).items() <= first.items()
 

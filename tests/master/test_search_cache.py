@@ -5,10 +5,10 @@ from __future__ import annotations
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.searching import Searching
-from tenax.master.store import experiments
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.workspaces import projects
 from tests.kits.master.cluster import ASHA, submit
 

@@ -14,7 +14,7 @@ from tenax.master.store.agents import rows as agents
 from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments import deletion
 from tenax.master.store.queue import placements
-from tenax.master.store.queue.placements import Credentials
+from tenax.master.store.queue.placements import TaskCredentials
 from tenax.scheduler.snapshot import Member
 from tenax.wire.agents import ContainerSpec, WantGone
 from tests.kits.api import Api
@@ -130,7 +130,7 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
     members = [Member(AgentId("a1"), (SlotId(0),))]
     with pytest.raises(Stale):
         async with database.transaction() as conn:
-            await placements.place(conn, AllocationId(name), members, Credentials(b"a" * 32, b"b" * 32))
+            await placements.place(conn, AllocationId(name), members, TaskCredentials(b"a" * 32, b"b" * 32))
     async with database.connection() as conn:
         assert await conn.fetchval("select state from allocations") == "PENDING"
         assert await conn.fetchval("select count(*) from containers") == 0

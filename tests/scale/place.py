@@ -25,7 +25,7 @@ import msgspec
 
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.access.task_tokens import allocation_token, token_hash
-from tenax.master.store import cluster as cluster_rows
+from tenax.master.store.cluster import rows as cluster_rows
 from tenax.master.store.database.connection import Database
 from tests.kits.machine import free_port, wait_for
 from tests.kits.many_experiments import Amount, seed, settle

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tenax.master.agents.hub import Hub
-from tenax.master.store import cluster
-from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.cluster import rows as cluster
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.wire.agents import (
@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 class Talk:
     """One connection, the test being the agent."""
 
-    cluster: Cluster
+    cluster: ClusterRow
     to_agent: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     to_master: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
@@ -74,7 +74,7 @@ class Place:
 
     db: Database
     hub: Hub
-    cluster: Cluster
+    cluster: ClusterRow
     attempt: Attempt
     tasks: list[asyncio.Task[None]]
 

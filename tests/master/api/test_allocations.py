@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tenax.master.store import allocations
+from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.tasks import lists as task_lists
 from tests.kits.api import Api
 from tests.kits.master.attempts import running

@@ -180,9 +180,9 @@ async def test_whom_tasks_run_as_is_an_administrators_to_say(api: Api) -> None:
     await running(api)
     async with api.master.db.transaction() as conn:
         await conn.execute("update users set agent_uid = 7, agent_gid = 8, agent_user = 'alone'")
-        before = await agents.wanted(conn, "a1")
+        before = await agents.desired_containers(conn, "a1")
         await conn.execute("update experiments set project_id = 2")
-        after = await agents.wanted(conn, "a1")
+        after = await agents.desired_containers(conn, "a1")
     for rows, expected in ((before, (7, 8, "alone")), (after, (1234, 8, "team"))):
         assert [(row["agent_uid"], row["agent_gid"], row["agent_user"]) for row in rows] == [expected]
 

@@ -34,7 +34,7 @@ class SingleFlight:
         self._flights: dict[Hashable, _Flight] = {}
 
     async def share(self, key: Hashable, fetch: Callable[[], Awaitable[T]]) -> T:
-        """What ``fetch`` gives, or what another call of the same key gives that begins after this one. Raises as it does.
+        """The result of ``fetch``, or of another one with the same key that begins after this call. Raises as it does.
 
         ``key`` holds everything that the result depends on: whoever gives an equal one may get this result.
         """

@@ -2,8 +2,8 @@
 
 Also while an experiment runs: what newer checkpoints have superseded goes at once. A policy is applied when one of the
 experiment's checkpoints was reported, a trial or the experiment ended, or the policy changed. Uploads that no task can
-report any more are found in each pass. A removal is a row before its files go; what the master cannot reach is delegated
-to a task on an agent; a removal that fails waits longer each time.
+report any more are found in each pass. A removal is a row before its files go; what the master cannot reach is left to
+a task on an agent; a removal that fails waits longer each time.
 """
 
 from __future__ import annotations

@@ -50,6 +50,6 @@ class ReconcileTasks:
             case AskToLeave(allocation_id, reason, within_s) if within_s is not None:
                 await allocations.ask_to_leave(conn, allocation_id, reason, within_s)
             case AskToLeave(allocation_id, reason):
-                await allocations.preempt(conn, allocation_id, reason, allocations.LAUNCHED_PATIENCE_S)
+                await allocations.preempt(conn, allocation_id, reason, allocations.TASK_PREEMPTION_TIMEOUT_S)
             case Kill(allocation_id, _):
                 await allocation_events.end_members(conn, allocation_id, Want.KILL)

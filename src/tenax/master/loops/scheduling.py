@@ -13,7 +13,7 @@ from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
-from tenax.master.store.queue.placements import Credentials
+from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
 from tenax.scheduler.plan import plan
 from tenax.scheduler.snapshot import Member
@@ -69,7 +69,7 @@ class Scheduling:
 
     async def _place(self, context: PassContext, decided: Mapping[AllocationId, tuple[Member, ...]]) -> None:
         async def handle(name: str) -> None:
-            credentials = Credentials(
+            credentials = TaskCredentials(
                 token_hash(allocation_token(self._secret, name)), token_hash(task_session_token(self._secret, name))
             )
             async with context.transaction() as conn:

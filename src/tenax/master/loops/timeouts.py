@@ -40,7 +40,7 @@ class Timeouts:
         """Check deadlines and silences."""
         async with context.transaction() as conn:
             self._watch = silence.look(self._watch, (await now(conn)).timestamp(), anew=woken.full)
-            await agents.turn_out(conn)
+            await agents.evict_from_disabled(conn)
             overdue = await allocations.overdue(conn)
             silent_agents = await agents.silent(conn, self._wait_s, self._watch.seconds)
             silent_trials = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)

@@ -20,7 +20,7 @@ from tenax.master.store.database.leases import LeaseLost
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.webhooks import events as webhook_events
 from tenax.master.store.webhooks import rows as webhooks
-from tenax.master.store.webhooks.rows import Delivery
+from tenax.master.store.webhooks.rows import DeliveryRow
 from tenax.master.webhooks.sender import Sender
 
 log = structlog.get_logger("tenax.webhook_delivery")
@@ -88,7 +88,7 @@ class WebhookDelivery:
         except Exception:
             log.exception("a webhook could not be handled", webhook=webhook_id)
 
-    async def _deliver(self, context: PassContext, delivery: Delivery) -> bool:
+    async def _deliver(self, context: PassContext, delivery: DeliveryRow) -> bool:
         """One attempt; False: somebody else makes it."""
         async with context.transaction() as conn:
             age = await webhooks.begin(conn, delivery)
@@ -110,7 +110,7 @@ class WebhookDelivery:
             await webhooks.finish(conn, delivery, verdict)
         return True
 
-    async def _send(self, delivery: Delivery) -> Outcome:
+    async def _send(self, delivery: DeliveryRow) -> Outcome:
         try:
             return await self._sender.send(delivery.url, delivery.kind, delivery.event, int(time.time()))
         except Exception as error:

@@ -43,7 +43,7 @@ from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.lists import ProjectFilter, ProjectView
 from tenax.master.store.workspaces.removal import Folder
-from tenax.master.store.workspaces.rows import AgentUser, Defaults, WorkspaceFilter, WorkspaceView
+from tenax.master.store.workspaces.rows import AgentUser, WorkspaceDefaults, WorkspaceFilter, WorkspaceView
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Workspaces")
@@ -137,7 +137,7 @@ async def post_workspace(master: MasterDep, caller: CallerDep, body: WorkspaceSe
     compute, aux = _pools(master, body)
     _check_kubernetes(body)
     async with master.db.transaction() as conn:
-        defaults = Defaults(storage, compute or "", aux or "")
+        defaults = WorkspaceDefaults(storage, compute or "", aux or "")
         new = await workspaces.create(conn, name, caller.person.id, agent_user, defaults)
         view = await workspaces.get(conn, new, caller.person.id)
     return ChangedWorkspaceResponse(workspace=workspace_message(view))

@@ -40,7 +40,7 @@ on conflict (agent_id) do update
 set connected = true, last_seen_at = now(), hostname = excluded.hostname, address = excluded.address,
     runtime = excluded.runtime, agent_version = excluded.agent_version, foreign_containers = excluded.foreign_containers;
 
--- name: heard
+-- name: heartbeat
 -- The agent's row is held, so that a newer connection waits for this transaction or this one sees the newer connection;
 -- and held first, as by whoever opens one.
 -- Noted twice in a second at most.
@@ -51,7 +51,7 @@ noted as (
     where p.agent_id = current.agent_id and (not p.connected or p.last_seen_at < now() - interval '0.5 seconds'))
 select agent_id from current;
 
--- name: left
+-- name: disconnected
 -- Only the newest connection can say that the agent has left.
 update agent_presence p set connected = false, last_seen_at = now()
 from agents a where a.agent_id = $1 and p.agent_id = a.agent_id and a.session = $2;
@@ -86,8 +86,8 @@ select agent_id from agents where agent_id = $1 for no key update;
 -- name: set_slot
 update agent_slots set enabled = $3, draining = $4 where agent_id = $1 and slot_id = $2 and present returning slot_id;
 
--- name: turned_out
--- Attempts with a live member on what was turned off at once: on an agent, or on a slot. Of one agent, or of all.
+-- name: on_disabled
+-- Attempts with a live member on a disabled agent or slot that does not drain. Of one agent, or of all.
 select distinct on (c.allocation_id) c.allocation_id, c.agent_id, a.state = 'DISABLED' as whole, s.slot_id
 from containers c
 join agents a on a.agent_id = c.agent_id

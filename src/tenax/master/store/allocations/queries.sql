@@ -181,7 +181,7 @@ with gone as (
 freed as (delete from slots_in_use u using gone where u.container_id = gone.container_id)
 select container_id from gone;
 
--- name: wanted
+-- name: desired_containers
 -- All containers of an agent that are not gone, with what their specification is made of.
 select c.container_id, c.allocation_id, c.rank, c.slots, c.want, c.state,
        a.task_id, a.run_id, t.kind as task_kind, t.spec, j.pool,

@@ -17,19 +17,19 @@ MOST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a setting is."""
+class SettingKey:
+    """What a setting is kept under."""
 
     storage_path: str
     key: str
 
 
-async def of_user(conn: Connection, user_id: int) -> dict[Place, str]:
+async def of_user(conn: Connection, user_id: int) -> dict[SettingKey, str]:
     """All settings of a person."""
-    return {Place(row["storage_path"], row["key"]): row["value"] for row in await conn.fetch(Q.all, user_id)}
+    return {SettingKey(row["storage_path"], row["key"]): row["value"] for row in await conn.fetch(Q.all, user_id)}
 
 
-async def put(conn: Connection, user_id: int, values: Mapping[Place, str]) -> None:
+async def put(conn: Connection, user_id: int, values: Mapping[SettingKey, str]) -> None:
     """Keep these settings beside the others. In a transaction. Raises TooLarge."""
     paths, keys = [place.storage_path for place in values], [place.key for place in values]
     await conn.execute(Q.put, user_id, paths, keys, list(values.values()))
