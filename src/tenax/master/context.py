@@ -32,7 +32,7 @@ class Master:
     cluster: ClusterRow
     #: Of this process, new at each start.
     master_id: str
-    #: Set when the process is asked to end: every stream and long poll waits on it, too.
+    #: Set when the process is to end: every stream and long poll waits on it, too.
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
     throttle: Throttle = field(default_factory=Throttle)

@@ -52,7 +52,7 @@ class ShutdownRequested(TenaxError):
 
 
 async def serve(settings: MasterSettings) -> None:
-    """Run a master until it is asked to end. Raises PortTaken, InvalidInput, UserError of the database's content."""
+    """Run a master until a signal ends it. Raises PortTaken, InvalidInput, UserError of the database's content."""
     url = settings.db.url
     if url is None:
         raise InvalidInput(

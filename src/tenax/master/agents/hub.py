@@ -7,7 +7,7 @@ Rules:
 - A container of this cluster and generation that the database does not know as one of this agent is to be removed, by
   name; one of another cluster, or of an earlier generation and unknown, is left alone and shown to the operator.
 - An agent that has obeyed what the database does not hold yet proves that this is a restored copy: the generation is
-  raised, all agents are welcomed anew, and obey from then on what the copy says.
+  raised, all agents are welcomed anew, and obey the copy from then on.
 - A report that cannot be applied is tried again with every sign of life of its agent.
 """
 
@@ -209,7 +209,7 @@ class Hub:
 
     @asynccontextmanager
     async def _heartbeat(self, session: _Session) -> AsyncIterator[Connection]:
-        """A transaction that is rolled back if a newer connection is open, and notes that the agent was heard of.
+        """A transaction that is rolled back if a newer connection is open, and notes a sign of life of the agent.
 
         Raises Replaced.
         """

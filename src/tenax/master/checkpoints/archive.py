@@ -27,7 +27,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Form(str, Enum):
-    """What is asked for, and answered."""
+    """The format of an archive, by its media type."""
 
     TAR = "application/x-tar"
     TGZ = "application/gzip"

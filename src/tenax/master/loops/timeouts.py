@@ -1,6 +1,6 @@
 """Timeouts: deadlines that passed, agents and unmanaged scripts that fell silent; each ends as any other event does.
 
-Silence counts only while someone could listen: an agent is given up when it was not heard for its pool's wait, counted
+Silence counts only while someone could listen: an agent is given up after a silence of its pool's wait, counted
 from when this master began to listen, or from when its database came back.
 """
 
@@ -58,7 +58,7 @@ class Timeouts:
     async def _give_up_agent(self, context: PassContext, agent_id: str) -> None:
         async with context.transaction() as conn:
             members = await agents.live_containers(conn, agent_id)
-        reason = f"node lost: the agent {agent_id} was not heard of for {self._wait_s:g} seconds"
+        reason = f"node lost: no sign of life from agent {agent_id} for {self._wait_s:g} seconds"
         log.warning("agent given up", agent=agent_id, containers=len(members))
         for container_id in members:
             async with context.transaction() as conn:
@@ -68,8 +68,8 @@ class Timeouts:
 
     async def _give_up_trial(self, context: PassContext, trial_id: int) -> None:
         reason = (
-            f"lost: its script was not heard of for {UNMANAGED_WAIT_S / 60:g} minutes; "
-            "the trial goes on as soon as it is heard of again"
+            f"lost: no sign of life from its script for {UNMANAGED_WAIT_S / 60:g} minutes; "
+            "the trial goes on with the next one"
         )
         async with context.transaction() as conn:
             # It may be back since then.

@@ -147,7 +147,7 @@ def _wishes(
     try:
         return command_wishes(config, template=template, generic=generic)
     except InvalidInput:
-        # What is wrong in its own right may be wrong as a whole, too: all of it is told at once.
+        # What is wrong in its own right may be wrong as a whole, too: all of it is reported at once.
         default = settings.pool(settings.default_compute_pool)
         if default is not None:
             _resolve(config, template, settings, default, generic)

@@ -33,9 +33,9 @@ from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, Snapshot
 
-#: Told beside a request that nothing in its pool could run as the pool is now.
+#: The warning that nothing in the pool could run it as the pool is now.
 SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
-#: Of a workspace that says nothing.
+#: Of a workspace that sets nothing.
 _NOTHING = WorkspaceDefaults()
 
 
@@ -132,7 +132,7 @@ def _wishes(request: CreateExperimentRequest, settings: MasterSettings, template
     try:
         return wishes_of(request.config, template=template)
     except ConfigError:
-        # A text that is wrong in its own right may be wrong as a whole, too: all of it is told at once.
+        # A text that is wrong in its own right may be wrong as a whole, too: all of it is reported at once.
         default = settings.pool(settings.default_compute_pool)
         if default is not None:
             _resolve(request, settings, default, template, _NOTHING)

@@ -1,6 +1,6 @@
-"""What is submitted: experiments, commands, generic tasks, changes of the queue.
+"""Messages of what is submitted: experiments, commands, generic tasks, changes of the queue.
 
-Read here, below the routes, because checking it is what this folder is for.
+They stand here, below the routes, because checking them is what this folder is for.
 """
 
 from __future__ import annotations

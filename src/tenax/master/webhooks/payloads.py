@@ -18,7 +18,7 @@ def body_of(kind: str, event: JsonObject, base_url: str) -> bytes:
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def trial_event(event_id: str, moment: int) -> JsonObject:
+def sample_event(event_id: str, moment: int) -> JsonObject:
     """An event that is sent to test a webhook."""
     custom: JsonObject = {
         "title": "A test of this webhook",

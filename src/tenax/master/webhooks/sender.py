@@ -2,9 +2,9 @@
 
 Rules it keeps:
 
-- a master sends where people tell it to, so it looks where that is: it never sends to itself, to its own link (where
-  clouds hand out credentials) or to addresses that are no single machine, unless the settings name the network; what a
-  name means is looked up once, and the address that was looked at is the one that is connected to;
+- a master sends where people tell it to, so it checks where that is: it never sends to itself, to its own link (where
+  clouds hand out credentials) or to addresses that are no single machine, unless the settings name the network; a name
+  is resolved once, and the address that was checked is the one that is connected to;
 - no redirection is followed, no proxy of the environment is used, certificates are checked, and of the answer only the
   status is read: what is behind an address cannot be read through here;
 - addresses of webhooks are secrets: neither outcomes nor logs hold more of one than its host;

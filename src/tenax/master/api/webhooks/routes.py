@@ -40,7 +40,7 @@ from tenax.master.store.webhooks import events as webhook_events
 from tenax.master.store.webhooks import rows as webhooks
 from tenax.master.store.webhooks.events import STATES
 from tenax.master.store.workspaces import rows as workspaces
-from tenax.master.webhooks.payloads import trial_event
+from tenax.master.webhooks.payloads import sample_event
 from tenax.master.webhooks.sender import Sender, check_url, signing_key
 from tenax.wire.message import Document, Empty
 
@@ -128,7 +128,7 @@ async def test_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) ->
     webhook = await _may_change(master, caller, webhook_id)
     sender = Sender(master.settings.webhooks, master.cluster.secret)
     now = int(time.time())
-    outcome = await sender.send(webhook.url, webhook.kind, trial_event(str(uuid.uuid4()), now), now)
+    outcome = await sender.send(webhook.url, webhook.kind, sample_event(str(uuid.uuid4()), now), now)
     done = outcome.status is not None and 200 <= outcome.status < 300
     return TestWebhookResponse(completed=done, outcome=outcome.words)
 

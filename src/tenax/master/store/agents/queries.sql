@@ -67,7 +67,7 @@ from agents a left join agent_presence p on p.agent_id = a.agent_id
 order by a.agent_id;
 
 -- name: silent
--- Agents that hold containers and were not heard of for $1 seconds; $2: seconds for which this master has listened.
+-- Agents that hold containers and were silent for $1 seconds; $2: seconds for which this master has listened.
 select distinct a.agent_id
 from agents a join agent_presence p on p.agent_id = a.agent_id
 join containers c on c.agent_id = a.agent_id and c.state <> 'TERMINATED'
@@ -99,9 +99,9 @@ where c.gone_at is null and c.state <> 'TERMINATED' and c.want = 'RUN' and (a.st
 order by c.allocation_id, c.rank;
 
 -- name: closed
--- Whether anything that a placement has just taken was turned off, or is not there any more.
-select exists (select 1 from unnest($1::text[]) as told (agent_id)
-               where not exists (select 1 from agents a where a.agent_id = told.agent_id and a.state = 'ENABLED'))
+-- Whether anything that a placement has just taken was disabled, or is not there any more.
+select exists (select 1 from unnest($1::text[]) as taken (agent_id)
+               where not exists (select 1 from agents a where a.agent_id = taken.agent_id and a.state = 'ENABLED'))
     or exists (select 1 from containers c join slots_in_use u on u.container_id = c.container_id
                join agent_slots s on s.agent_id = u.agent_id and s.slot_id = u.slot_id
                where c.allocation_id = $2 and not s.enabled);

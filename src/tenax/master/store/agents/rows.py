@@ -66,7 +66,7 @@ class AgentStanding:
 async def open_session(
     conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]
 ) -> AgentStanding:
-    """A new connection, from now on the only one that counts; its slots and presence as it says. Raises NotFound."""
+    """A new connection, from now on the only one that counts; slots and presence as in its hello. Raises NotFound."""
     row = await conn.fetchrow(Q.open_session, agent_id)
     if row is None:
         raise NotFound(f"there is no agent {agent_id}")
@@ -120,12 +120,12 @@ async def desired_containers(conn: Connection, agent_id: str) -> list[JsonObject
 
 
 async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[str]:
-    """Agents with live containers, not heard of for ``wait_s`` while someone listened for ``listening_s``."""
+    """Agents with live containers, silent for ``wait_s`` while someone listened for ``listening_s``."""
     return [row["agent_id"] for row in await conn.fetch(Q.silent, wait_s, listening_s)]
 
 
 async def is_silent(conn: Connection, agent_id: str, wait_s: float) -> bool:
-    """Whether it was not heard of for ``wait_s`` up to now."""
+    """Whether it has been silent for ``wait_s`` up to now."""
     return bool(await conn.fetchval(Q.is_silent, agent_id, wait_s))
 
 

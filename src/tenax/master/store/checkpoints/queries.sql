@@ -1,5 +1,5 @@
 -- name: upsert
--- A run is superseded when its trial has a newer one. A repeated report changes nothing but what it says itself; what
+-- A run is superseded when its trial has a newer one. A repeated report changes nothing but what it holds; what
 -- was deleted meanwhile, or is another task's, stays as it is.
 insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, storage_id, state, superseded,
                          steps_completed, metadata, resources, size_bytes)
@@ -119,7 +119,7 @@ where t.experiment_id = $1 and c.state in ('COMPLETED', 'PARTIALLY_DELETED') and
 order by c.trial_id, c.steps_completed, c.reported_at, c.uuid;
 
 -- name: live
--- Trials that have not ended, and how far each has told the searcher's metric.
+-- Trials that have not ended, and up to which step each has reported the searcher's metric.
 select t.id, greatest((m.latest_validation ->> 'step')::bigint,
                       (select max(i.at_key) from search_inbox i where i.trial_id = t.id and i.kind = 'validation')) as validated_to
 from trials t left join trial_telemetry m on m.trial_id = t.id

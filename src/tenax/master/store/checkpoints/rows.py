@@ -131,7 +131,7 @@ async def set_metadata(conn: Connection, uuid: str, metadata: JsonObject) -> Che
 
 
 async def trials_using(conn: Connection, uuid: str, kind: str | None) -> list[int]:
-    """Trials that said that they use it, for inference, for fine-tuning, or (None) for either."""
+    """Trials that reported to use it, for inference, for fine-tuning, or (None) for either."""
     return [row["trial_id"] for row in await conn.fetch(Q.trials_using, uuid, kind)]
 
 

@@ -2,7 +2,7 @@
 
 Rules:
 - Whatever is PostgreSQL's state and not the statement's fault (away, starting, shutting down, out of connections, a
-  deadlock, a full disk) is TryAgain, here and nowhere else. What was asked may have been done: writes can be repeated.
+  deadlock, a full disk) is TryAgain, here and nowhere else. The statement may have been done: writes can be repeated.
 - Connections of the pool carry no state from one use to the next: no session locks, no LISTEN, no settings.
 - ``json`` and ``jsonb`` are Python values on both sides. A number that JSON does not have is refused, never dropped.
 """

@@ -1,10 +1,10 @@
 """Filters and orders as SQL: what a column, a hyperparameter, a metric or a key of metadata means to a statement.
 
-A list says what its columns are (`Table`); everything else is said here, once for all lists:
+A list declares its columns (`Table`); everything else is here, once for all lists:
 
     built = Builder(RUNS, first=3)
-    text = f"select t.id {Q.sources} where {built.condition(wanted.root)} order by {built.order(sorts)} t.id"
-    await conn.fetch(text, one, two, *built.parameters)
+    text = f"select t.id {Q.sources} where {built.condition(filters.root)} order by {built.order(sorts)} t.id"
+    await conn.fetch(text, first, second, *built.parameters)
 
 Rules:
 - Every value of the caller's is a parameter; what stands in the text comes from tables here and in `Table`.
@@ -65,7 +65,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What can be asked of a list."""
+    """What a list can be filtered and ordered by."""
 
     #: By name, of the locations EXPERIMENT and RUN.
     columns: Mapping[str, Column]
@@ -341,7 +341,7 @@ def _negated(condition: str, negated: bool) -> str:
 
 
 def _kind(node: Condition) -> ValueKind:
-    """How to compare: as told, else as what the value is."""
+    """How to compare: as the condition names it, else as what the value is."""
     if node.kind is not ValueKind.UNSPECIFIED:
         return node.kind
     return (
@@ -351,9 +351,7 @@ def _kind(node: Condition) -> ValueKind:
 
 def _check_text(node: Condition, kind: ValueKind) -> None:
     if kind is ValueKind.NUMBER or not isinstance(node.value, str):
-        raise InvalidInput(
-            f"filter: {node.operator.value} looks for a text, and {node.column} is asked for as a number"
-        )
+        raise InvalidInput(f"filter: {node.operator.value} needs a text, and {node.column} is compared as a number")
 
 
 def _is_number(value: Value) -> bool:

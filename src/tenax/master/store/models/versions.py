@@ -137,5 +137,5 @@ async def delete(conn: Connection, model_id: int, version: int) -> None:
 
 
 async def trials_of(conn: Connection, model_id: int, version: int, kind: str | None) -> list[int]:
-    """Trials that said that they used it, for inference or for fine-tuning; None: for either."""
+    """Trials that reported to use it, for inference or for fine-tuning; None: for either."""
     return [row["trial_id"] for row in await conn.fetch(Q.trials, model_id, version, kind)]

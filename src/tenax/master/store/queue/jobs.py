@@ -1,4 +1,4 @@
-"""Rows of jobs, the lines of the queue: looked at with what they run, and moved.
+"""Rows of jobs, the entries of the queue: listed with what they run, changed and moved.
 
 Rules: the experiment of a job is locked before the job; one change of a pool's order at a time; a job that has ended
 stays as it is. What is changed is noted in the experiment's configuration, too.
@@ -24,7 +24,7 @@ Q = load("queue")
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """What is told of a job beside its place in the queue."""
+    """A job as people see it, beside its place in the queue."""
 
     job_id: str
     pool: str

@@ -1,4 +1,4 @@
-"""What the scheduler looks at, loaded as values; and what it decided, written.
+"""The scheduler's snapshots, loaded from rows; and its placements and reasons, written.
 
 Rules: a placement is one transaction: the allocation, its containers, the slots they hold, the credentials of the task,
 the revision of the agents. A slot that is in use breaks a primary key, and with it the placement.
@@ -83,7 +83,7 @@ async def place(
 
 
 async def any_waits(conn: Connection) -> bool:
-    """Whether there is a request that was not placed, or something told of one."""
+    """Whether a request waits, or a reason is written of one."""
     exists: bool = await conn.fetchval(Q.any_waits)
     return exists
 
@@ -129,7 +129,7 @@ def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int
 
 
 def _state(row: Record) -> AgentState:
-    """One that was turned off is not waited for, whether it is there or not."""
+    """A disabled agent is not waited for, whether it is connected or not."""
     state = AgentState(row["state"])
     return state if row["connected"] or state is AgentState.DISABLED else AgentState.AWAY
 

@@ -1,4 +1,4 @@
-"""What the page remembers for a person: settings under a path and a key, and the projects they looked at last."""
+"""What the web page remembers for a user: settings under a path and a key, and the projects they visited last."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ async def reset(conn: Connection, user_id: int) -> None:
 
 
 async def saw_project(conn: Connection, user_id: int, project_id: int) -> None:
-    """A person has looked at a project. Raises NotFound."""
+    """A user has visited a project. Raises NotFound."""
     if not await conn.fetchval(Q.project_exists, project_id):
         raise NotFound(f"there is no project {project_id}")
     await conn.execute(Q.saw_project, user_id, project_id)
 
 
 async def recent_projects(conn: Connection, user_id: int, most: int = 5) -> list[int]:
-    """The projects that a person looked at, the latest first."""
+    """The projects that a user visited, the latest first."""
     return [row["project_id"] for row in await conn.fetch(Q.recent_projects, user_id, most)]

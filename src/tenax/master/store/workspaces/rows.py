@@ -189,7 +189,7 @@ async def set_storage(conn: Connection, workspace_id: int, storage: JsonObject |
 
 
 async def set_pools(conn: Connection, workspace_id: int, compute: str | None, aux: str | None) -> None:
-    """Where what names no pool goes; None leaves one as it is, empty is the cluster's."""
+    """The pools of what names none; None leaves one as it is, empty is the cluster's."""
     await conn.execute(Q.set_pools, workspace_id, compute, aux)
 
 
@@ -209,7 +209,7 @@ async def unpin(conn: Connection, workspace_id: int, user_id: int) -> None:
 
 
 async def defaults_of(conn: Connection, workspace_id: int) -> WorkspaceDefaults:
-    """What it says for the experiments in it, with secrets. Raises NotFound."""
+    """What it sets for the experiments in it, with secrets. Raises NotFound."""
     row = await conn.fetchrow(Q.defaults, workspace_id)
     if row is None:
         raise NotFound(f"there is no workspace {workspace_id}")
