@@ -82,10 +82,10 @@ async def test_what_was_read_before_a_change_is_not_remembered_after_it(api: Api
 
 async def test_an_attempts_token_ends_with_it(api: Api) -> None:
     """What it may still do is decided anew when the attempt ends."""
-    one = await running(api)
-    assert (await one.task.get("/api/v1/me")).status_code == 200
-    await ended(one)
-    assert (await one.task.get("/api/v1/me")).status_code == 401
+    run = await running(api)
+    assert (await run.task.get("/api/v1/me")).status_code == 200
+    await ended(run)
+    assert (await run.task.get("/api/v1/me")).status_code == 401
 
 
 async def test_a_connection_that_was_lost_forgets_everything(api: Api) -> None:
@@ -114,8 +114,8 @@ async def test_what_is_remembered_is_bounded(api: Api, monkeypatch: pytest.Monke
 
 async def test_a_task_is_never_known_by_a_cookie(api: Api) -> None:
     """Also when it was seen in a header just before."""
-    one = await running(api)
-    assert (await one.task.get("/api/v1/me")).status_code == 200
-    token = one.task._http.headers["grpc-metadata-x-allocation-token"].partition(" ")[2]
+    run = await running(api)
+    assert (await run.task.get("/api/v1/me")).status_code == 200
+    token = run.task._http.headers["grpc-metadata-x-allocation-token"].partition(" ")[2]
     with pytest.raises(NotAuthenticated):
         await api.master.credentials.caller(replace(RequestCredential(token), by_cookie=True), Allow.USER)

@@ -33,9 +33,9 @@ def test_output_without_a_traceback_tells_nothing() -> None:
 
 def test_a_long_text_is_cut() -> None:
     """A reason is a line, not a page."""
-    found = exception_line([*TRACEBACK[:3], "ValueError: " + "x" * 1000])
-    assert found is not None
-    assert len(found) < 400
+    line = exception_line([*TRACEBACK[:3], "ValueError: " + "x" * 1000])
+    assert line is not None
+    assert len(line) < 400
 
 
 def test_colours_are_left_out() -> None:

@@ -81,7 +81,7 @@ async def failing_hook(api: Api, receiver: Receiver) -> None:
     assert (await api.admin.post("/api/v1/webhooks", body)).status_code == 200
 
 
-async def tell(context: PassContext) -> None:
+async def deliver(context: PassContext) -> None:
     """What a master does until nothing waits, or it is killed."""
     loop = WebhookDelivery(Sender(HERE, b"s"), 60.0, 7)
     try:
@@ -93,7 +93,7 @@ async def tell(context: PassContext) -> None:
             await loop.close()
 
 
-async def rescue(api: Api, context: PassContext) -> None:
+async def time_out(api: Api, context: PassContext) -> None:
     """One look of a master that has listened for an hour."""
     async with api.master.db.connection() as conn:
         moment = (await now(conn)).timestamp()
@@ -119,14 +119,14 @@ async def test_a_message_survives_the_end_of_its_master(api: Api, at: int, commi
     async with receiving() as receiver:
         await failing_hook(api, receiver)
         await silent_trial(api)
-        await rescue(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
+        await time_out(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
         with suppress(Killed):
-            await tell(Dying(api.master.db, await lease_of(api, "webhook_delivery"), at, committed))
+            await deliver(Dying(api.master.db, await lease_of(api, "webhook_delivery"), at, committed))
         assert len(receiver.requests) <= 1
         for _ in range(3):
-            await tell(PassContext(api.master.db, await lease_of(api, "webhook_delivery")))
+            await deliver(PassContext(api.master.db, await lease_of(api, "webhook_delivery")))
     assert 1 <= len(receiver.requests) <= 2
-    assert len({one.event["event_id"] for one in receiver.requests}) == 1
+    assert len({request.event["event_id"] for request in receiver.requests}) == 1
     async with api.master.db.connection() as conn:
         [row] = await conn.fetch("select state, attempts from webhook_deliveries")
     assert row["state"] == "DELIVERED"
@@ -138,15 +138,15 @@ async def test_a_message_is_not_sent_for_ever_by_masters_that_die_of_it(api: Api
     async with receiving() as receiver:
         await failing_hook(api, receiver)
         await silent_trial(api)
-        await rescue(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
+        await time_out(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
         for _ in range(3):
             with suppress(Killed):
                 # The second write is the one after the answer.
-                await tell(Dying(api.master.db, await lease_of(api, "webhook_delivery"), 2, committed=False))
+                await deliver(Dying(api.master.db, await lease_of(api, "webhook_delivery"), 2, committed=False))
         async with api.master.db.transaction() as conn:
             assert await conn.fetchval("select attempts from webhook_deliveries") == len(receiver.requests) == 3
             await conn.execute("update webhook_deliveries set created_at = now() - interval '1 day'")
-        await tell(PassContext(api.master.db, await lease_of(api, "webhook_delivery")))
+        await deliver(PassContext(api.master.db, await lease_of(api, "webhook_delivery")))
     assert len(receiver.requests) == 3
     async with api.master.db.connection() as conn:
         assert await conn.fetchval("select state from webhook_deliveries") == "FAILED"
@@ -160,9 +160,9 @@ async def test_a_script_that_fell_silent_is_found_by_the_next_master(api: Api, a
         await failing_hook(api, receiver)
         number = await silent_trial(api)
         with suppress(Killed):
-            await rescue(api, Dying(api.master.db, await lease_of(api, "timeouts"), at, committed))
+            await time_out(api, Dying(api.master.db, await lease_of(api, "timeouts"), at, committed))
         for _ in range(2):
-            await rescue(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
+            await time_out(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
     assert await state(api, number) == ("STATE_ERROR", "STATE_ERROR")
     async with api.master.db.connection() as conn:
         assert await conn.fetchval("select count(*) from webhook_deliveries") == 1
@@ -171,13 +171,13 @@ async def test_a_script_that_fell_silent_is_found_by_the_next_master(api: Api, a
 async def test_a_script_that_is_heard_of_since_the_look_is_not_lost(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the giving up it said something: nobody is told of an error that was none."""
     number = await silent_trial(api)
-    look = unmanaged.silent
+    silent = unmanaged.silent
 
     async def heard_meanwhile(conn: Connection, wait_s: float, listening_s: float) -> list[unmanaged.Silent]:
-        found = await look(conn, wait_s, listening_s)
+        trials = await silent(conn, wait_s, listening_s)
         await conn.execute("update unmanaged_trials set heard_at = now()")
-        return found
+        return trials
 
     monkeypatch.setattr(unmanaged, "silent", heard_meanwhile)
-    await rescue(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
+    await time_out(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
     assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")

@@ -70,11 +70,11 @@ async def test_an_agent_that_is_back_since_the_look_keeps_what_it_has(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look and the giving up it was heard of: its container runs on."""
-    look = agents.live_containers
+    live_containers = agents.live_containers
 
     async def heard_meanwhile(conn: Connection, agent_id: str) -> list[str]:
         await conn.execute("update agent_presence set last_seen_at = now()")
-        return await look(conn, agent_id)
+        return await live_containers(conn, agent_id)
 
     monkeypatch.setattr(agents, "live_containers", heard_meanwhile)
     await place.looked_last(seconds_ago=5)

@@ -184,7 +184,7 @@ async def test_what_was_to_be_deleted_no_longer_waits_for_an_agent_that_was_remo
 
 async def test_an_agent_that_is_there_is_not_removed(api: Api) -> None:
     """Nor one whose containers may run, unless that is wanted; only by administrators."""
-    one = await attempt_on_a1(api)
+    attempt = await attempt_on_a1(api)
     path = "/api/v1/agents/a1"
     assert (await api.user.delete(path)).status_code == 403
     assert "is connected" in (await api.admin.delete(path)).text
@@ -194,7 +194,7 @@ async def test_an_agent_that_is_there_is_not_removed(api: Api) -> None:
     reply = await api.admin.ask("DELETE", path, params={"force": "true"})
     assert reply.status_code == 200, reply.text
     assert (await api.admin.delete(path)).status_code == 404
-    trial = (await api.user.get(f"/api/v1/trials/{one.trial}")).json()["trial"]
+    trial = (await api.user.get(f"/api/v1/trials/{attempt.trial}")).json()["trial"]
     assert trial["restarts"] == 0
     async with api.master.db.connection() as conn:
         assert "was removed" in await conn.fetchval("select reason from trials")

@@ -30,8 +30,8 @@ async def make_pass(context: PassContext) -> float | None:
 
 async def ended(api: Api) -> tuple[Running, Path]:
     """An experiment that has ended, with a checkpoint and its files."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     folder = stored_files(api)
     async with api.master.db.transaction() as conn:
         await conn.execute("delete from slots_in_use")
@@ -41,6 +41,6 @@ async def ended(api: Api) -> tuple[Running, Path]:
         await conn.execute(
             "insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)"
             " values ($1, 'training', 202611, 1, 1, 1, 1, '')",
-            one.trial,
+            run.trial,
         )
-    return one, folder
+    return run, folder

@@ -47,9 +47,9 @@ class Talk:
         return await self.to_master.get()
 
     def report(self, container_id: str, state: ContainerState, code: int | None = None) -> ContainerReport:
-        told = None if code is None else Exit(code=code)
+        exit_report = None if code is None else Exit(code=code)
         return ContainerReport(
-            container_id, self.cluster.cluster_id, self.cluster.generation, state, address="127.0.0.1", exit=told
+            container_id, self.cluster.cluster_id, self.cluster.generation, state, address="127.0.0.1", exit=exit_report
         )
 
     def say(self, message: Hello | Report | Ping) -> None:

@@ -82,7 +82,7 @@ async def test_a_loop_folds_when_there_are_many(database: Database) -> None:
         lease = await leases.acquire(conn, "retention", "test", 3600.0)
         await add_experiment(conn)
     assert lease is not None
-    retaining, context, news = Retention(1, None), PassContext(database, lease), Woken(frozenset(), full=False)
+    loop, context, news = Retention(1, None), PassContext(database, lease), Woken(frozenset(), full=False)
     for rows, left in ((999, 1000), (1001, 1)):
         async with database.transaction() as conn:
             here = await conn.fetchval("select count(*) from experiment_counts")
@@ -91,7 +91,7 @@ async def test_a_loop_folds_when_there_are_many(database: Database) -> None:
                 here,
                 rows,
             )
-        await retaining.make_pass(context, news)
+        await loop.make_pass(context, news)
         async with database.connection() as conn:
             assert await conn.fetchval("select count(*) from experiment_counts") == left
             await _agree(conn)
