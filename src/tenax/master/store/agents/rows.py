@@ -27,7 +27,7 @@ Q = load("agents")
 
 
 @dataclass(frozen=True, slots=True)
-class AgentIdentity:
+class AgentRow:
     """An agent, as its credential names it."""
 
     agent_id: str
@@ -45,10 +45,10 @@ async def join(conn: Connection, agent_id: str, pool: str, credential_hash: byte
     await conn.execute(Q.join, agent_id, pool, credential_hash)
 
 
-async def by_credential(conn: Connection, credential_hash: bytes) -> AgentIdentity | None:
+async def by_credential(conn: Connection, credential_hash: bytes) -> AgentRow | None:
     """The agent that this credential was given to."""
     row = await conn.fetchrow(Q.by_credential, credential_hash)
-    return None if row is None else AgentIdentity(row["agent_id"], row["pool"], row["state"])
+    return None if row is None else AgentRow(row["agent_id"], row["pool"], row["state"])
 
 
 @dataclass(frozen=True, slots=True)
