@@ -28,7 +28,7 @@ from tenax.master.store.metrics import series, summaries
 from tenax.master.store.metrics.rows import Metrics
 from tenax.master.store.metrics.series import Reported
 from tenax.master.store.trials import rows as trials
-from tenax.master.store.users.rows import User
+from tenax.master.store.users.rows import UserRow
 from tenax.master.store.users.sessions import TaskOf
 from tenax.master.telemetry.reports import from_values
 from tenax.master.telemetry.values import Item, Refused
@@ -43,7 +43,7 @@ ASHA: JsonObject = {
     "max_time": 100,
     "max_trials": 4,
 }
-OWNER = User(1, "owner", "", False, True, False)
+OWNER = UserRow(1, "owner", "", False, True, False)
 
 
 @dataclass

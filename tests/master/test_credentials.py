@@ -8,22 +8,22 @@ from dataclasses import replace
 import pytest
 
 from tenax.errors import NotAuthenticated
-from tenax.master.access.authorization import Allow, Credential
-from tenax.master.access.credentials import KEEP_S, MOST_KEPT, Credentials
+from tenax.master.access.authorization import Allow, RequestCredential
+from tenax.master.access.credentials import KEEP_S, MOST_KEPT, CredentialCache
 from tenax.master.store.database.wakeups import Listener
 from tests.kits.api import Api
 from tests.kits.master.attempts import ended, running
 
 
-def token_of(api: Api) -> Credential:
-    return Credential(api.user._http.headers["authorization"].partition(" ")[2])
+def token_of(api: Api) -> RequestCredential:
+    return RequestCredential(api.user._http.headers["authorization"].partition(" ")[2])
 
 
 async def test_a_credential_is_looked_up_once(api: Api) -> None:
     """The next requests of the same caller ask the database nothing."""
     # The logins before are changes of their users, too.
     await api.heard()
-    credentials = Credentials(api.master.db, api.master.listener)
+    credentials = CredentialCache(api.master.db, api.master.listener)
     first = await credentials.caller(token_of(api), Allow.USER)
     assert await credentials.caller(token_of(api), Allow.USER) is first
     assert first.person.username == "determined"
@@ -32,7 +32,7 @@ async def test_a_credential_is_looked_up_once(api: Api) -> None:
 
 async def test_an_agent_is_no_user(api: Api) -> None:
     """A credential is remembered for what it was shown as."""
-    credentials = Credentials(api.master.db, api.master.listener)
+    credentials = CredentialCache(api.master.db, api.master.listener)
     await credentials.caller(token_of(api), Allow.USER)
     with pytest.raises(NotAuthenticated):
         await credentials.caller(token_of(api), Allow.AGENT)
@@ -48,7 +48,7 @@ async def test_an_agent_is_no_user(api: Api) -> None:
 )
 async def test_another_masters_change_is_heard(api: Api, change: str) -> None:
     """Whatever statement it was, and whoever said it: the credential is nobody's as soon as the word is here."""
-    other = Credentials(api.master.db, api.master.listener, keep_s=3600.0)
+    other = CredentialCache(api.master.db, api.master.listener, keep_s=3600.0)
     await other.caller(token_of(api), Allow.USER)
     async with api.master.db.transaction() as conn:
         await conn.execute(change)
@@ -72,27 +72,27 @@ async def test_a_right_that_was_taken_is_gone_at_once(api: Api) -> None:
 
 async def test_what_was_read_before_a_change_is_not_remembered_after_it(api: Api) -> None:
     """A look-up that is under way while something is dropped may have read what is no longer so."""
-    credentials = Credentials(api.master.db, Listener(api.master.db))
+    credentials = CredentialCache(api.master.db, Listener(api.master.db))
     waiting = asyncio.create_task(credentials.caller(token_of(api), Allow.USER))
     await asyncio.sleep(0)
-    credentials.hear("user:4711")
+    credentials.wake("user:4711")
     first = await waiting
     assert await credentials.caller(token_of(api), Allow.USER) is not first
 
 
 async def test_an_attempts_token_ends_with_it(api: Api) -> None:
     """What it may still do is decided anew when the attempt ends."""
-    one = await running(api)
-    assert (await one.task.get("/api/v1/me")).status_code == 200
-    await ended(one)
-    assert (await one.task.get("/api/v1/me")).status_code == 401
+    run = await running(api)
+    assert (await run.task.get("/api/v1/me")).status_code == 200
+    await ended(run)
+    assert (await run.task.get("/api/v1/me")).status_code == 401
 
 
 async def test_a_connection_that_was_lost_forgets_everything(api: Api) -> None:
     """What was said meanwhile was not heard."""
-    credentials = Credentials(api.master.db, Listener(api.master.db))
+    credentials = CredentialCache(api.master.db, Listener(api.master.db))
     first = await credentials.caller(token_of(api), Allow.USER)
-    credentials.hear_all()
+    credentials.wake_all()
     assert await credentials.caller(token_of(api), Allow.USER) is not first
 
 
@@ -100,11 +100,11 @@ async def test_what_is_remembered_is_bounded(api: Api, monkeypatch: pytest.Monke
     """The oldest go first, and leave nothing behind."""
     monkeypatch.setattr("tenax.master.access.credentials.MOST_KEPT", 3)
     assert MOST_KEPT >= 1000
-    credentials = Credentials(api.master.db, Listener(api.master.db))
+    credentials = CredentialCache(api.master.db, Listener(api.master.db))
     for _ in range(5):
         client = await api.login("determined", api.password)
         token = client._http.headers["authorization"].partition(" ")[2]
-        await credentials.caller(Credential(token), Allow.USER)
+        await credentials.caller(RequestCredential(token), Allow.USER)
     assert len(credentials._kept) == 3
     assert len(credentials._by_tag) == 4
     credentials.forget_user(2)
@@ -114,8 +114,8 @@ async def test_what_is_remembered_is_bounded(api: Api, monkeypatch: pytest.Monke
 
 async def test_a_task_is_never_known_by_a_cookie(api: Api) -> None:
     """Also when it was seen in a header just before."""
-    one = await running(api)
-    assert (await one.task.get("/api/v1/me")).status_code == 200
-    token = one.task._http.headers["grpc-metadata-x-allocation-token"].partition(" ")[2]
+    run = await running(api)
+    assert (await run.task.get("/api/v1/me")).status_code == 200
+    token = run.task._http.headers["grpc-metadata-x-allocation-token"].partition(" ")[2]
     with pytest.raises(NotAuthenticated):
-        await api.master.credentials.caller(replace(Credential(token), by_cookie=True), Allow.USER)
+        await api.master.credentials.caller(replace(RequestCredential(token), by_cookie=True), Allow.USER)

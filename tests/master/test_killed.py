@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from asyncpg import Connection
 
+from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.lifecycle.silence import Watch
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Rescuing
-from tenax.master.loops.webhook_delivery import Telling
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Timeouts
+from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database, now
 from tenax.master.store.database.leases import Lease
@@ -37,15 +38,15 @@ def master_settings(master_settings: MasterSettings) -> MasterSettings:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed is tried again soon."""
-    monkeypatch.setattr("tenax.lifecycle.delivery.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("tenax.lifecycle.delivery.BACKOFF", Backoff(first=0.01, ceiling=60.0))
 
 
 class Killed(BaseException):
     """The process is gone: nothing of it runs any more."""
 
 
-class Dying(Desk):
-    """A desk whose master is killed at its ``at``-th write (from 0): before it is committed, or right after."""
+class Dying(PassContext):
+    """A context whose master is killed at its ``at``-th write (from 0): before it is committed, or right after."""
 
     def __init__(self, database: Database, lease: Lease, at: int, committed: bool) -> None:
         super().__init__(database, lease)
@@ -80,11 +81,11 @@ async def failing_hook(api: Api, receiver: Receiver) -> None:
     assert (await api.admin.post("/api/v1/webhooks", body)).status_code == 200
 
 
-async def tell(desk: Desk) -> None:
+async def deliver(context: PassContext) -> None:
     """What a master does until nothing waits, or it is killed."""
-    loop = Telling(Sender(HERE, b"s"), 60.0, 7)
+    loop = WebhookDelivery(Sender(HERE, b"s"), 60.0, 7)
     try:
-        while await loop.make_pass(desk, EVERYTHING) is not None:
+        while await loop.make_pass(context, EVERYTHING) is not None:
             if any(task.done() and isinstance(task.exception(), Killed) for task in loop._busy.values()):
                 raise Killed
     finally:
@@ -92,13 +93,13 @@ async def tell(desk: Desk) -> None:
             await loop.close()
 
 
-async def rescue(api: Api, desk: Desk) -> None:
+async def time_out(api: Api, context: PassContext) -> None:
     """One look of a master that has listened for an hour."""
     async with api.master.db.connection() as conn:
         moment = (await now(conn)).timestamp()
-    loop = Rescuing(25.0)
+    loop = Timeouts(25.0)
     loop._watch = Watch(moment - 3600, moment)
-    await loop.make_pass(desk, NEWS)
+    await loop.make_pass(context, NEWS)
 
 
 async def silent_trial(api: Api) -> int:
@@ -118,14 +119,14 @@ async def test_a_message_survives_the_end_of_its_master(api: Api, at: int, commi
     async with receiving() as receiver:
         await failing_hook(api, receiver)
         await silent_trial(api)
-        await rescue(api, Desk(api.master.db, await lease_of(api, "rescuing")))
+        await time_out(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
         with suppress(Killed):
-            await tell(Dying(api.master.db, await lease_of(api, "telling"), at, committed))
+            await deliver(Dying(api.master.db, await lease_of(api, "webhook_delivery"), at, committed))
         assert len(receiver.requests) <= 1
         for _ in range(3):
-            await tell(Desk(api.master.db, await lease_of(api, "telling")))
+            await deliver(PassContext(api.master.db, await lease_of(api, "webhook_delivery")))
     assert 1 <= len(receiver.requests) <= 2
-    assert len({one.event["event_id"] for one in receiver.requests}) == 1
+    assert len({request.event["event_id"] for request in receiver.requests}) == 1
     async with api.master.db.connection() as conn:
         [row] = await conn.fetch("select state, attempts from webhook_deliveries")
     assert row["state"] == "DELIVERED"
@@ -137,15 +138,15 @@ async def test_a_message_is_not_sent_for_ever_by_masters_that_die_of_it(api: Api
     async with receiving() as receiver:
         await failing_hook(api, receiver)
         await silent_trial(api)
-        await rescue(api, Desk(api.master.db, await lease_of(api, "rescuing")))
+        await time_out(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
         for _ in range(3):
             with suppress(Killed):
                 # The second write is the one after the answer.
-                await tell(Dying(api.master.db, await lease_of(api, "telling"), 2, committed=False))
+                await deliver(Dying(api.master.db, await lease_of(api, "webhook_delivery"), 2, committed=False))
         async with api.master.db.transaction() as conn:
             assert await conn.fetchval("select attempts from webhook_deliveries") == len(receiver.requests) == 3
             await conn.execute("update webhook_deliveries set created_at = now() - interval '1 day'")
-        await tell(Desk(api.master.db, await lease_of(api, "telling")))
+        await deliver(PassContext(api.master.db, await lease_of(api, "webhook_delivery")))
     assert len(receiver.requests) == 3
     async with api.master.db.connection() as conn:
         assert await conn.fetchval("select state from webhook_deliveries") == "FAILED"
@@ -159,9 +160,9 @@ async def test_a_script_that_fell_silent_is_found_by_the_next_master(api: Api, a
         await failing_hook(api, receiver)
         number = await silent_trial(api)
         with suppress(Killed):
-            await rescue(api, Dying(api.master.db, await lease_of(api, "rescuing"), at, committed))
+            await time_out(api, Dying(api.master.db, await lease_of(api, "timeouts"), at, committed))
         for _ in range(2):
-            await rescue(api, Desk(api.master.db, await lease_of(api, "rescuing")))
+            await time_out(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
     assert await state(api, number) == ("STATE_ERROR", "STATE_ERROR")
     async with api.master.db.connection() as conn:
         assert await conn.fetchval("select count(*) from webhook_deliveries") == 1
@@ -170,13 +171,13 @@ async def test_a_script_that_fell_silent_is_found_by_the_next_master(api: Api, a
 async def test_a_script_that_is_heard_of_since_the_look_is_not_lost(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the giving up it said something: nobody is told of an error that was none."""
     number = await silent_trial(api)
-    look = unmanaged.silent
+    silent = unmanaged.silent
 
     async def heard_meanwhile(conn: Connection, wait_s: float, listening_s: float) -> list[unmanaged.Silent]:
-        found = await look(conn, wait_s, listening_s)
+        trials = await silent(conn, wait_s, listening_s)
         await conn.execute("update unmanaged_trials set heard_at = now()")
-        return found
+        return trials
 
     monkeypatch.setattr(unmanaged, "silent", heard_meanwhile)
-    await rescue(api, Desk(api.master.db, await lease_of(api, "rescuing")))
+    await time_out(api, PassContext(api.master.db, await lease_of(api, "timeouts")))
     assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.lifecycle.task import TaskKind, TaskState
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.reconcile_tasks import Launching
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.reconcile_tasks import ReconcileTasks
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
@@ -37,10 +37,10 @@ async def test_a_task_of_the_cluster_is_placed_as_any_other(database: Database) 
             files=[PlacedFile("list.json", "[]")],
             env={"EXTRA": "y"},
         )
-        lease = await leases.acquire(conn, "launching", "test", 3600.0)
+        lease = await leases.acquire(conn, "reconcile_tasks", "test", 3600.0)
     assert lease is not None
     for _ in range(2):
-        await Launching().make_pass(Desk(database, lease), Woken(frozenset({task_id}), full=False))
+        await ReconcileTasks().make_pass(PassContext(database, lease), Woken(frozenset({task_id}), full=False))
     async with database.transaction() as conn:
         await add_agent(conn)
         rows = await conn.fetch("select slots, preemptible, single_node from allocations where task_id = $1", task_id)
@@ -50,7 +50,7 @@ async def test_a_task_of_the_cluster_is_placed_as_any_other(database: Database) 
         )
         await conn.execute(load("allocations").place, f"{task_id}.1")
         await conn.execute(load("allocations").create, "c", f"{task_id}.1", 0, "a1", [])
-        (row,) = await agents.wanted(conn, "a1")
+        (row,) = await agents.desired_containers(conn, "a1")
         assert (row["task_kind"], row["username"], row["pool"]) == ("CHECKPOINT_GC", "owner", "aux")
         assert (await tasks.lock(conn, task_id)).state is TaskState.ACTIVE
 

@@ -11,7 +11,7 @@ import pytest
 from tenax.backoff import Backoff
 from tenax.errors import Stale
 from tenax.master.loops import loop as loops
-from tenax.master.loops.loop import Desk, each, run
+from tenax.master.loops.loop import PassContext, each, run
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, Woken, notify
 
@@ -28,7 +28,7 @@ class Counting:
         self._act = act
         self.passes = 0
 
-    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         self.passes += 1
         return await self._act(self.passes, woken)
 

@@ -13,8 +13,8 @@ import pytest
 from tenax.ids import RequestId
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.ingest import states
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.progress import Progressing
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.progress import Progress
 from tenax.master.loops.searching import Searching
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import prepare
@@ -38,9 +38,9 @@ class Searches:
     """A master whose loops step when the test says so."""
 
     api: Api
-    desk: Desk
+    context: PassContext
     searching: Searching
-    progressing: Progressing
+    progress_loop: Progress
 
     async def begin(self, searcher: str) -> int:
         """An experiment whose trials wait in the queue."""
@@ -53,8 +53,8 @@ class Searches:
         return int(made)
 
     async def step(self) -> None:
-        await self.searching.make_pass(self.desk, EVERYTHING)
-        await self.progressing.make_pass(self.desk, EVERYTHING)
+        await self.searching.make_pass(self.context, EVERYTHING)
+        await self.progress_loop.make_pass(self.context, EVERYTHING)
 
     async def trials(self, experiment: int) -> list[tuple[int, RequestId]]:
         async with self.api.master.db.connection() as conn:
@@ -94,7 +94,7 @@ async def searches(api: Api) -> Searches:
     async with api.master.db.transaction() as conn:
         lease = await leases.acquire(conn, "searching", "test", 3600.0)
     assert lease is not None
-    return Searches(api, Desk(api.master.db, lease), Searching(), Progressing(pause_s=0.0))
+    return Searches(api, PassContext(api.master.db, lease), Searching(), Progress(pause_s=0.0))
 
 
 async def test_list_search_detail_queue_and_runs_tell_one_progress(searches: Searches) -> None:
@@ -185,15 +185,15 @@ async def test_an_unmanaged_experiment_is_as_far_as_its_trials(searches: Searche
 async def test_what_is_told_often_is_looked_at_together(searches: Searches) -> None:
     """Between two looks there is a pause, and nothing that was told in it is forgotten."""
     one = await searches.begin("searcher: {name: single, metric: loss}")
-    hurried = Progressing(pause_s=3600.0)
-    assert await hurried.make_pass(searches.desk, EVERYTHING) is None
+    hurried = Progress(pause_s=3600.0)
+    assert await hurried.make_pass(searches.context, EVERYTHING) is None
     await searches.tell(one, {0: 0.5})
-    rest = await hurried.make_pass(searches.desk, Woken(frozenset({str(one)}), full=False))
+    rest = await hurried.make_pass(searches.context, Woken(frozenset({str(one)}), full=False))
     assert rest is not None
     assert rest > 3000
     assert await searches.progress(one) == 0.0
     hurried._pause_s = 0.0
-    await hurried.make_pass(searches.desk, Woken(frozenset(), full=False))
+    await hurried.make_pass(searches.context, Woken(frozenset(), full=False))
     assert await searches.progress(one) == 0.5
 
 

@@ -23,7 +23,7 @@ from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import barriers
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.cluster import rows as cluster
-from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.store.experiments import rows as experiments
@@ -52,7 +52,7 @@ NAMES = ("one", "two")
 class World:
     """A master, two agents, one experiment; and chance."""
 
-    def __init__(self, database: Database, chance: random.Random, listener: Listener, identity: Cluster) -> None:
+    def __init__(self, database: Database, chance: random.Random, listener: Listener, identity: ClusterRow) -> None:
         self.db = database
         self.chance = chance
         self._hub = Hub(database, listener, identity, ("default",))
@@ -76,7 +76,7 @@ class World:
         self.agents[name].reconnect(with_nothing=with_nothing)
 
     async def give_up(self, name: str) -> None:
-        """What the rescuing loop does to an agent that was silent for too long."""
+        """What the loop `timeouts` does to an agent that was silent for too long."""
         async with self.db.connection() as conn:
             lost = await agents.live_containers(conn, name)
         for container_id in lost:

@@ -10,7 +10,7 @@ from tenax.config.master import MasterSettings, PoolSettings, SchedulerSettings
 from tenax.ids import AllocationId
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.loops import scheduling
-from tenax.master.loops.loop import Desk
+from tenax.master.loops.loop import PassContext
 from tenax.master.loops.scheduling import Scheduling
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
@@ -31,11 +31,11 @@ async def reasons(database: Database) -> dict[str, str]:
         return dict(await placements.waits(conn))  # type: ignore[arg-type]
 
 
-async def desk_of(database: Database) -> Desk:
+async def context_of(database: Database) -> PassContext:
     async with database.transaction() as conn:
         lease = await leases.acquire(conn, "scheduling", "test", 3600.0)
     assert lease is not None
-    return Desk(database, lease)
+    return PassContext(database, lease)
 
 
 async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,8 +44,8 @@ async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monke
         await add_agent(conn, "a1", slots=1)
         experiment = await add_experiment(conn)
         names = [await request_attempt(conn, await add_trial(conn, experiment, seq)) for seq in range(1, 5)]
-    loop, desk = Scheduling(MasterSettings().pools, b"s" * 32, 60.0), await desk_of(database)
-    assert await loop.make_pass(desk, EVERYTHING) is None
+    loop, context = Scheduling(MasterSettings().pools, b"s" * 32, 60.0), await context_of(database)
+    assert await loop.make_pass(context, EVERYTHING) is None
     first = await reasons(database)
     assert len(first) == 3
     async with database.transaction() as conn:
@@ -55,14 +55,14 @@ async def test_who_is_new_in_the_queue_is_told_at_once(database: Database, monke
         )
         await conn.execute("delete from slots_in_use")
         await conn.execute("update containers set gone_at = now()")
-    again = await loop.make_pass(desk, EVERYTHING)
+    again = await loop.make_pass(context, EVERYTHING)
     assert again is not None
-    assert 0 < again <= scheduling._TELL_EVERY_S
+    assert 0 < again <= scheduling._WRITE_REASONS_EVERY_S
     unchanged = await reasons(database)
     assert len(unchanged) == 2
     assert unchanged.items() <= first.items()
-    monkeypatch.setattr(scheduling, "_TELL_EVERY_S", 0.0)
-    assert await loop.make_pass(desk, EVERYTHING) is None
+    monkeypatch.setattr(scheduling, "_WRITE_REASONS_EVERY_S", 0.0)
+    assert await loop.make_pass(context, EVERYTHING) is None
     assert not (await reasons(database)).items() <= first.items()
 
 
@@ -71,21 +71,21 @@ async def test_slots_that_are_free_again_are_given_to_who_waits(database: Databa
     async with database.transaction() as conn:
         await add_agent(conn, "a1", slots=1)
         trial = await add_trial(conn, await add_experiment(conn))
-    loop, desk = Scheduling(MasterSettings().pools, b"s" * 32, 60.0), await desk_of(database)
+    loop, context = Scheduling(MasterSettings().pools, b"s" * 32, 60.0), await context_of(database)
     freed = Woken(frozenset({FREED}), full=False)
-    assert await loop.make_pass(_Blind(desk), freed) is None
+    assert await loop.make_pass(_Blind(context), freed) is None
     async with database.transaction() as conn:
         name = await request_attempt(conn, trial)
-    assert await loop.make_pass(desk, freed) is None
+    assert await loop.make_pass(context, freed) is None
     async with database.connection() as conn:
         assert await conn.fetchval("select state from allocations where allocation_id = $1", name) == "ASSIGNED"
 
 
-class _Blind(Desk):
+class _Blind(PassContext):
     """Sees no snapshot, and can write nothing."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk._database, desk._lease)
+    def __init__(self, context: PassContext) -> None:
+        super().__init__(context._database, context._lease)
 
     def snapshot(self) -> NoReturn:
         raise AssertionError("all requests and agents were loaded")
@@ -118,7 +118,7 @@ async def time_left(database: Database, configured: Json, *, ready: bool) -> flo
             "update jobs set priority = 1 where job_id = (select job_id from experiments where id = $1)", urgent
         )
         await request_attempt(conn, await add_trial(conn, urgent))
-    await Scheduling(URGENT, b"s" * 32, 3600.0).make_pass(await desk_of(database), EVERYTHING)
+    await Scheduling(URGENT, b"s" * 32, 3600.0).make_pass(await context_of(database), EVERYTHING)
     async with database.connection() as conn:
         left: float | None = await conn.fetchval(
             "select extract(epoch from preemption_deadline - now())::float8 from allocations where allocation_id = $1",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.loops.loop import Desk
+from tenax.master.loops.loop import PassContext
 from tenax.master.loops.searching import Searching
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
@@ -25,14 +25,14 @@ async def test_what_an_earlier_release_left_in_the_inbox_is_taken_in(database: D
         await conn.execute("insert into users (username) values ('someone')")
         lease = await leases.acquire(conn, "searching", "test", 3600.0)
     assert lease is not None
-    loop, desk = Searching(), Desk(database, lease)
+    loop, context = Searching(), PassContext(database, lease)
     experiment_id = await submit(database, {"name": "single", "metric": "loss"})
-    await loop.make_pass(desk, EVERYTHING)
+    await loop.make_pass(context, EVERYTHING)
     async with database.transaction() as conn:
         trial = await conn.fetchrow("select id, request_id from trials")
         fact = Validated(trial["request_id"], 16, 0.5, 0.0)
         await trials.put_fact(conn, experiment_id, trial["id"], "validation", 16, encode(fact))
-    await loop.make_pass(desk, EVERYTHING)
+    await loop.make_pass(context, EVERYTHING)
     async with database.connection() as conn:
         assert await searches.waiting(conn, experiment_id) == []
         assert await searches.dirty(conn) == []
@@ -47,11 +47,11 @@ async def test_a_search_that_was_cut_off_is_forgotten(database: Database) -> Non
         await conn.execute("insert into users (username) values ('someone')")
         lease = await leases.acquire(conn, "searching", "test", 3600.0)
     assert lease is not None
-    loop, desk = Searching(), Desk(database, lease)
+    loop, context = Searching(), PassContext(database, lease)
     experiment_id = await submit(database, ASHA)
-    await loop.make_pass(desk, EVERYTHING)
+    await loop.make_pass(context, EVERYTHING)
     assert set(loop.remembered) == {experiment_id}
     async with database.transaction() as conn:
         await experiments.ask(conn, experiment_id, ExperimentEvent.KILL)
-    await loop.make_pass(desk, EVERYTHING)
+    await loop.make_pass(context, EVERYTHING)
     assert not loop.remembered

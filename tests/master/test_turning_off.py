@@ -14,7 +14,7 @@ from tenax.master.store.agents import rows as agents
 from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments import deletion
 from tenax.master.store.queue import placements
-from tenax.master.store.queue.placements import Credentials
+from tenax.master.store.queue.placements import TaskCredentials
 from tenax.scheduler.snapshot import Member
 from tenax.wire.agents import ContainerSpec, WantGone
 from tests.kits.api import Api
@@ -130,7 +130,7 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
     members = [Member(AgentId("a1"), (SlotId(0),))]
     with pytest.raises(Stale):
         async with database.transaction() as conn:
-            await placements.place(conn, AllocationId(name), members, Credentials(b"a" * 32, b"b" * 32))
+            await placements.place(conn, AllocationId(name), members, TaskCredentials(b"a" * 32, b"b" * 32))
     async with database.connection() as conn:
         assert await conn.fetchval("select state from allocations") == "PENDING"
         assert await conn.fetchval("select count(*) from containers") == 0
@@ -184,7 +184,7 @@ async def test_what_was_to_be_deleted_no_longer_waits_for_an_agent_that_was_remo
 
 async def test_an_agent_that_is_there_is_not_removed(api: Api) -> None:
     """Nor one whose containers may run, unless that is wanted; only by administrators."""
-    one = await attempt_on_a1(api)
+    attempt = await attempt_on_a1(api)
     path = "/api/v1/agents/a1"
     assert (await api.user.delete(path)).status_code == 403
     assert "is connected" in (await api.admin.delete(path)).text
@@ -194,7 +194,7 @@ async def test_an_agent_that_is_there_is_not_removed(api: Api) -> None:
     reply = await api.admin.ask("DELETE", path, params={"force": "true"})
     assert reply.status_code == 200, reply.text
     assert (await api.admin.delete(path)).status_code == 404
-    trial = (await api.user.get(f"/api/v1/trials/{one.trial}")).json()["trial"]
+    trial = (await api.user.get(f"/api/v1/trials/{attempt.trial}")).json()["trial"]
     assert trial["restarts"] == 0
     async with api.master.db.connection() as conn:
         assert "was removed" in await conn.fetchval("select reason from trials")

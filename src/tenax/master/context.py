@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from tenax.config.master import MasterSettings, PoolSettings, container_network, startup_hook, task_variables
-from tenax.master.access.credentials import Credentials
+from tenax.master.access.credentials import CredentialCache
 from tenax.master.access.login_throttle import Throttle
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
 from tenax.master.agents.specs import PoolDefaults
-from tenax.master.concurrency.single_flight import Looks
+from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
 from tenax.master.reading.log_stream import LogReads
-from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 
@@ -29,17 +29,17 @@ class Master:
     settings: MasterSettings
     db: Database
     listener: Listener
-    cluster: Cluster
+    cluster: ClusterRow
     #: Of this process, new at each start.
     master_id: str
-    #: Set when the process is asked to end: every stream and long poll waits on it, too.
+    #: Set when the process is to end: every stream and long poll waits on it, too.
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
     throttle: Throttle = field(default_factory=Throttle)
-    #: What many ask for at once.
-    looks: Looks = field(default_factory=Looks)
-    #: Whose a credential is.
-    credentials: Credentials = field(init=False)
+    #: Shares what many ask for at once.
+    single_flight: SingleFlight = field(default_factory=SingleFlight)
+    #: Knows whose a credential is.
+    credentials: CredentialCache = field(init=False)
     #: Serves the agents.
     hub: Hub = field(init=False)
     #: Takes in metrics, spools and output.
@@ -50,7 +50,7 @@ class Master:
     readers: Threads = field(default_factory=Threads)
 
     def __post_init__(self) -> None:
-        self.credentials = Credentials(self.db, self.listener)
+        self.credentials = CredentialCache(self.db, self.listener)
         pools = tuple(pool.name for pool in self.settings.pools)
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)

@@ -2,7 +2,7 @@
 
 Rules it keeps:
 
-- the port is bound first: whoever has it already is told at once, and no database is touched;
+- the port is bound first: where it is taken, that is said at once, and no database is touched;
 - a database that is away is waited for, with a line in the log; nothing is given up after a number of tries;
 - SIGTERM and SIGINT set the shutdown event, which every stream and long poll waits on; what has not ended after a grace
   time is cut off. A second signal ends the process at once.
@@ -43,16 +43,16 @@ GRACE_S = 1.5
 _RETRY_S = (0.1, 0.3, 1.0, 2.0)
 
 
-class PortTaken(UserError):
+class MasterPortTaken(UserError):
     """The port is in use."""
 
 
-class AskedToEnd(TenaxError):
-    """The master was asked to end before it could serve."""
+class ShutdownRequested(TenaxError):
+    """The process is to end before the master could serve."""
 
 
 async def serve(settings: MasterSettings) -> None:
-    """Run a master until it is asked to end. Raises PortTaken, InvalidInput, UserError of the database's content."""
+    """Run a master until a signal ends it. Raises PortTaken, InvalidInput, UserError of the database's content."""
     url = settings.db.url
     if url is None:
         raise InvalidInput(
@@ -62,11 +62,11 @@ async def serve(settings: MasterSettings) -> None:
     listening = bind(settings.host, settings.port)
     shutdown = asyncio.Event()
     try:
-        with contextlib.suppress(AskedToEnd), _signals(shutdown) as cut_off:
-            db = await _patiently(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
+        with contextlib.suppress(ShutdownRequested), _signals(shutdown) as cut_off:
+            db = await _until_reachable(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
             try:
                 async with running(settings, db, shutdown) as master:
-                    await _answer(master, listening, cut_off)
+                    await _serve_until_shutdown(master, listening, cut_off)
             finally:
                 await db.close()
     finally:
@@ -77,8 +77,8 @@ async def serve(settings: MasterSettings) -> None:
 async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Event) -> AsyncIterator[Master]:
     """A master on a database: migrated, with its first users, listening for wake-ups. Raises UserError."""
     passwords = Passwords()
-    await _patiently(lambda: _migrate(db), shutdown)
-    cluster = await _patiently(lambda: bootstrap(db, settings, passwords), shutdown)
+    await _until_reachable(lambda: _migrate(db), shutdown)
+    cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     listener = Listener(db)
     listening = asyncio.create_task(listener.run(), name="listener")
     try:
@@ -107,7 +107,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:
-            raise PortTaken(
+            raise MasterPortTaken(
                 f"port {port} on {host} is in use, perhaps by another master: end that one, or choose another port "
                 "with --port"
             ) from None
@@ -116,7 +116,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _answer(master: Master, listening: socket.socket, cut_off: asyncio.Event) -> None:
+async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_off: asyncio.Event) -> None:
     settings = master.settings
     tls = settings.tls
     config = uvicorn.Config(
@@ -170,17 +170,17 @@ async def _relay(shutdown: asyncio.Event, cut_off: asyncio.Event, server: uvicor
 def _signals(shutdown: asyncio.Event) -> Iterator[asyncio.Event]:
     cut_off = asyncio.Event()
 
-    def asked(name: str) -> None:
+    def on_signal(name: str) -> None:
         if shutdown.is_set():
             cut_off.set()
         else:
-            log.info("asked to end", signal=name)
+            log.info("ending on a signal", signal=name)
             shutdown.set()
 
     loop = asyncio.get_running_loop()
     ours = (signal.SIGTERM, signal.SIGINT)
     for number in ours:
-        loop.add_signal_handler(number, asked, number.name)
+        loop.add_signal_handler(number, on_signal, number.name)
     try:
         yield cut_off
     finally:
@@ -208,8 +208,8 @@ async def _migrate(db: Database) -> None:
         await conn.close()
 
 
-async def _patiently(attempt: Callable[[], Awaitable[T]], shutdown: asyncio.Event) -> T:
-    """Try until it works. Raises AskedToEnd when the process was asked to end meanwhile."""
+async def _until_reachable(attempt: Callable[[], Awaitable[T]], shutdown: asyncio.Event) -> T:
+    """Try until the database answers. Raises ShutdownRequested when the process is to end meanwhile."""
     tries = 0
     while not shutdown.is_set():
         try:
@@ -219,4 +219,4 @@ async def _patiently(attempt: Callable[[], Awaitable[T]], shutdown: asyncio.Even
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(shutdown.wait(), _RETRY_S[min(tries, len(_RETRY_S) - 1)])
             tries += 1
-    raise AskedToEnd
+    raise ShutdownRequested

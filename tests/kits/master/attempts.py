@@ -37,9 +37,9 @@ async def running(api: Api, members: int = 1) -> Running:
     return Running(api, trial, attempt, await api.task(attempt.allocation_id))
 
 
-async def ended(one: Running) -> None:
+async def ended(run: Running) -> None:
     """Its only member was lost with its agent."""
-    async with one.api.master.db.transaction() as conn:
+    async with run.api.master.db.transaction() as conn:
         ending = Ending(platform=True, reason="node lost")
-        await allocation_events.member_reported(conn, one.attempt.containers[0], ContainerState.TERMINATED, ending, "")
-    await one.api.heard()
+        await allocation_events.member_reported(conn, run.attempt.containers[0], ContainerState.TERMINATED, ending, "")
+    await run.api.heard()

@@ -10,7 +10,7 @@ from tests.kits.master.attempts import Running
 UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0001"
 
 
-async def report(one: Running, uuid: str = UUID, steps: int = 10, **more: object) -> None:
+async def report(run: Running, uuid: str = UUID, steps: int = 10, **more: object) -> None:
     """A checkpoint of the running attempt, as its task reports it."""
     body = {
         "uuid": uuid,
@@ -22,7 +22,7 @@ async def report(one: Running, uuid: str = UUID, steps: int = 10, **more: object
         "training": {},
         **more,
     }
-    reply = await one.task.post("/api/v1/checkpoints", body)
+    reply = await run.task.post("/api/v1/checkpoints", body)
     assert reply.status_code == 200, reply.text
 
 

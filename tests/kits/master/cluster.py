@@ -63,8 +63,8 @@ class Cluster:
 
     async def value(self, sql: str, *arguments: object) -> object:
         async with self.db.connection() as conn:
-            found: object = await conn.fetchval(sql, *arguments)
-            return found
+            value: object = await conn.fetchval(sql, *arguments)
+            return value
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
         """Wait until something holds; the test's own time-out is the limit."""

@@ -1,4 +1,4 @@
-"""The loop that deletes experiments, pass by pass (fixture ``desk``), and an ended experiment for it to delete."""
+"""The loop that deletes experiments, pass by pass (fixture ``context``), and an ended experiment for it to delete."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tenax.master.loops.deletion import Deleting
-from tenax.master.loops.loop import Desk
+from tenax.master.loops.deletion import Deletion
+from tenax.master.loops.loop import PassContext
 from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api
@@ -16,22 +16,22 @@ from tests.kits.master.checkpoints import report, stored_files
 
 
 @pytest.fixture
-async def desk(api: Api) -> Desk:
+async def context(api: Api) -> PassContext:
     """The loop's transactions."""
     async with api.master.db.transaction() as conn:
-        lease = await leases.acquire(conn, "deleting", "test", 60)
+        lease = await leases.acquire(conn, "deletion", "test", 60)
     assert lease is not None
-    return Desk(api.master.db, lease)
+    return PassContext(api.master.db, lease)
 
 
-async def make_pass(desk: Desk) -> float | None:
-    return await Deleting().make_pass(desk, Woken(frozenset(), full=True))
+async def make_pass(context: PassContext) -> float | None:
+    return await Deletion().make_pass(context, Woken(frozenset(), full=True))
 
 
 async def ended(api: Api) -> tuple[Running, Path]:
     """An experiment that has ended, with a checkpoint and its files."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     folder = stored_files(api)
     async with api.master.db.transaction() as conn:
         await conn.execute("delete from slots_in_use")
@@ -41,6 +41,6 @@ async def ended(api: Api) -> tuple[Running, Path]:
         await conn.execute(
             "insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)"
             " values ($1, 'training', 202611, 1, 1, 1, 1, '')",
-            one.trial,
+            run.trial,
         )
-    return one, folder
+    return run, folder

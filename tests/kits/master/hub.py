@@ -11,7 +11,7 @@ import pytest
 
 from tenax.master.agents.hub import Hub
 from tenax.master.store.cluster import rows as cluster
-from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.wire.agents import (
@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 class Talk:
     """One connection, the test being the agent."""
 
-    cluster: Cluster
+    cluster: ClusterRow
     to_agent: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     to_master: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
@@ -47,9 +47,9 @@ class Talk:
         return await self.to_master.get()
 
     def report(self, container_id: str, state: ContainerState, code: int | None = None) -> ContainerReport:
-        told = None if code is None else Exit(code=code)
+        exit_report = None if code is None else Exit(code=code)
         return ContainerReport(
-            container_id, self.cluster.cluster_id, self.cluster.generation, state, address="127.0.0.1", exit=told
+            container_id, self.cluster.cluster_id, self.cluster.generation, state, address="127.0.0.1", exit=exit_report
         )
 
     def say(self, message: Hello | Report | Ping) -> None:
@@ -74,7 +74,7 @@ class Place:
 
     db: Database
     hub: Hub
-    cluster: Cluster
+    cluster: ClusterRow
     attempt: Attempt
     tasks: list[asyncio.Task[None]]
 

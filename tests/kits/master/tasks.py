@@ -6,8 +6,8 @@ import uuid
 
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.allocations import events as allocation_events
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.reconcile_tasks import Launching
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.reconcile_tasks import ReconcileTasks
 from tenax.master.store.allocations import containers
 from tenax.master.store.database import leases
 from tenax.master.store.database.queries import load
@@ -19,10 +19,10 @@ from tests.kits.rows import add_agent
 async def tended(api: Api) -> None:
     """What the loop does for all tasks."""
     async with api.master.db.transaction() as conn:
-        lease = await leases.acquire(conn, "launching", "test", 3600.0)
+        lease = await leases.acquire(conn, "reconcile_tasks", "test", 3600.0)
     assert lease is not None
     for _ in range(3):
-        await Launching().make_pass(Desk(api.master.db, lease), Woken(frozenset(), full=True))
+        await ReconcileTasks().make_pass(PassContext(api.master.db, lease), Woken(frozenset(), full=True))
 
 
 async def placed(api: Api, task_id: str, run: int = 1) -> str:

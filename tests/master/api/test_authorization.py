@@ -86,7 +86,7 @@ async def test_whoever_is_let_in_gets_what_the_row_says(world: World) -> None:
                 reply = await ask(world, world_caller(world, caller), route, row)
                 if reply.status_code != row.status or (row.who is Who.EACH and all_refused(reply.json())):
                     wrong.append(f"{operation} as {caller}: {reply.status_code} {reply.text[:300]}")
-            world.api.master.credentials.hear_all()
+            world.api.master.credentials.wake_all()
     assert not wrong, "\n".join(wrong)
 
 

@@ -17,8 +17,8 @@ from tenax.config.master import DatabaseSettings, LogSettings, MasterSettings
 from tenax.config.master_display import master_config_shown
 from tenax.config.schedule import Every
 from tenax.master.api.http import streaming
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.retention import Retaining
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.retention import Retention
 from tenax.master.observability import log as log_setup
 from tenax.master.observability.log import OWN_LOG, OwnLog
 from tenax.master.store.database import leases
@@ -304,21 +304,21 @@ async def test_the_loop_cleans_up_at_the_times_of_its_schedule(api: Api) -> None
     """Not at once after a start, then whenever it is due; a master that takes over goes on where the other was."""
     await output_of(api, days_ago=2)
     async with api.master.db.transaction() as conn:
-        lease = await leases.acquire(conn, "retaining", "test", 3600.0)
+        lease = await leases.acquire(conn, "retention", "test", 3600.0)
     assert lease is not None
-    desk = Desk(api.master.db, lease)
-    hourly = Retaining(1, Every(3600.0))
-    assert await Retaining(1, None).make_pass(desk, NEWS) is None
-    first = await hourly.make_pass(desk, NEWS)
+    context = PassContext(api.master.db, lease)
+    hourly = Retention(1, Every(3600.0))
+    assert await Retention(1, None).make_pass(context, NEWS) is None
+    first = await hourly.make_pass(context, NEWS)
     assert first is not None
     assert len(await kept(api)) == 1
-    again = await hourly.make_pass(desk, NEWS)
+    again = await hourly.make_pass(context, NEWS)
     assert again is not None
     assert 3500 < again <= 3600
     async with api.master.db.transaction() as conn:
         await conn.execute("update chores set done_at = now() - interval '61 minutes'")
-    await Retaining(1, Every(3600.0)).make_pass(desk, NEWS)
+    await Retention(1, Every(3600.0)).make_pass(context, NEWS)
     assert await kept(api) == set()
-    following = await hourly.make_pass(desk, NEWS)
+    following = await hourly.make_pass(context, NEWS)
     assert following is not None
     assert following > 3500

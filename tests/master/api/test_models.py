@@ -8,12 +8,12 @@ import uuid
 from tests.kits.api import Api, Client
 from tests.kits.master.attempts import Running, running
 from tests.kits.master.checkpoints import UUID, report
-from tests.kits.master.deleting import desk, ended, make_pass
+from tests.kits.master.deleting import context, ended, make_pass
 from tests.kits.master.metrics import reported
 from tests.kits.master.refusals import refusal
 from tests.kits.master.workspaces import workspace
 
-__all__ = ["desk"]
+__all__ = ["context"]
 
 
 async def model(api: Api, name: str = "bert", client: Client | None = None, **more: object) -> dict[str, object]:
@@ -203,7 +203,7 @@ async def test_only_a_completed_checkpoint_is_registered(api: Api) -> None:
     assert (await register(api))["version"] == 1
 
 
-async def test_what_is_registered_is_not_deleted(api: Api, desk: object) -> None:
+async def test_what_is_registered_is_not_deleted(api: Api, context: object) -> None:
     """Neither its experiment, nor its project, until the version is gone; then all of it goes."""
     await model(api)
     _, folder = await ended(api)
@@ -215,11 +215,11 @@ async def test_what_is_registered_is_not_deleted(api: Api, desk: object) -> None
     for reply in (await api.user.delete("/api/v1/experiments/1"), await api.user.delete(path)):
         assert reply.status_code == 400
         assert "version 1 of model bert" in refusal(reply)
-    await make_pass(desk)  # type: ignore[arg-type]
+    await make_pass(context)  # type: ignore[arg-type]
     assert folder.exists()
     assert (await api.user.delete("/api/v1/models/bert")).status_code == 200
     assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
-    await make_pass(desk)  # type: ignore[arg-type]
+    await make_pass(context)  # type: ignore[arg-type]
     assert not folder.exists()
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from tests.kits.api import Api
-from tests.kits.master.deleting import desk, ended, make_pass
+from tests.kits.master.deleting import context, ended, make_pass
 from tests.kits.master.experiments import CONFIG, create
 from tests.kits.master.refusals import refusal
 from tests.kits.master.workspaces import project, workspace
 
-__all__ = ["desk"]
+__all__ = ["context"]
 
 
 async def test_a_project_gets_a_key_of_its_name(api: Api) -> None:
@@ -149,7 +149,7 @@ async def test_who_may_change_a_project(api: Api) -> None:
     assert patched.json()["project"]["description"] == "seen"
 
 
-async def test_a_project_goes_with_its_experiments(api: Api, desk: object) -> None:
+async def test_a_project_goes_with_its_experiments(api: Api, context: object) -> None:
     """An empty one at once, one with experiments when they have gone."""
     await project(api, 1, "empty")
     assert (await api.user.delete("/api/v1/projects/2")).json() == {"completed": True}
@@ -161,7 +161,7 @@ async def test_a_project_goes_with_its_experiments(api: Api, desk: object) -> No
     assert (await api.user.get("/api/v1/projects/3")).json()["project"]["state"] == "WORKSPACE_STATE_DELETING"
     refused = await api.user.post("/api/v1/experiments", {"config": CONFIG, "projectId": 3})
     assert refused.status_code == 400
-    await make_pass(desk)  # type: ignore[arg-type]
+    await make_pass(context)  # type: ignore[arg-type]
     assert (await api.user.get("/api/v1/projects/3")).status_code == 404
     assert (await api.user.get("/api/v1/workspaces/1")).json()["workspace"]["numProjects"] == 1
 

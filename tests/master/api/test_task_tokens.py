@@ -11,7 +11,7 @@ from tenax.errors import Forbidden
 from tenax.master.access.authorization import Caller
 from tenax.master.api.http import callers
 from tenax.master.store.allocations import containers
-from tenax.master.store.users.rows import User
+from tenax.master.store.users.rows import UserRow
 from tenax.master.store.users.sessions import TaskOf
 from tests.kits.api import Api
 from tests.kits.master.attempts import Running, ended, running
@@ -63,7 +63,7 @@ async def test_what_runs_for_a_deactivated_user_only_reports(api: Api) -> None:
 
 async def test_a_task_that_is_no_trial_speaks_for_none(api: Api) -> None:
     """It is told what it is; a trial's token speaks for that trial only."""
-    owner = User(2, "determined", "", False, True, False)
+    owner = UserRow(2, "determined", "", False, True, False)
     async with api.master.db.connection() as conn:
         for trial, told in ((None, "task t-1, which is no trial"), (7, "that of trial 7")):
             caller = Caller(task=TaskOf("t-1.1", "t-1", 1, trial, None, owner))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Rescuing
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Timeouts
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import now
 from tenax.master.store.database.wakeups import Woken
@@ -17,17 +17,17 @@ PASSWORD = "Secret-Words-9"
 
 
 async def look(api: Api, silent_s: float, listened_s: float) -> None:
-    """One look of the rescuing loop at a trial that was heard of ``silent_s`` ago."""
+    """One look of the loop `timeouts` at a trial that was heard of ``silent_s`` ago."""
     async with api.master.db.transaction() as conn:
         await conn.execute("update unmanaged_trials set heard_at = now() - make_interval(secs => $1)", silent_s)
-        lease = await leases.acquire(conn, "rescuing", "test", 3600.0)
+        lease = await leases.acquire(conn, "timeouts", "test", 3600.0)
         moment = (await now(conn)).timestamp()
     assert lease is not None
-    loop = Rescuing(25.0)
-    await loop.make_pass(Desk(api.master.db, lease), Woken(frozenset(), full=False))
+    loop = Timeouts(25.0)
+    await loop.make_pass(PassContext(api.master.db, lease), Woken(frozenset(), full=False))
     assert loop._watch is not None
     loop._watch = type(loop._watch)(moment - listened_s, moment)
-    await loop.make_pass(Desk(api.master.db, lease), Woken(frozenset(), full=False))
+    await loop.make_pass(PassContext(api.master.db, lease), Woken(frozenset(), full=False))
 
 
 async def test_its_life(api: Api) -> None:

@@ -8,12 +8,12 @@ from tenax.master.store.agents import rows as agents
 from tests.kits.api import Api, Client
 from tests.kits.master.attempts import running
 from tests.kits.master.checkpoints import UUID
-from tests.kits.master.deleting import desk, ended, make_pass
+from tests.kits.master.deleting import context, ended, make_pass
 from tests.kits.master.experiments import CONFIG, create
 from tests.kits.master.refusals import refusal
 from tests.kits.master.workspaces import project, workspace
 
-__all__ = ["desk"]
+__all__ = ["context"]
 
 UNCATEGORIZED = "/api/v1/workspaces/1"
 
@@ -180,9 +180,9 @@ async def test_whom_tasks_run_as_is_an_administrators_to_say(api: Api) -> None:
     await running(api)
     async with api.master.db.transaction() as conn:
         await conn.execute("update users set agent_uid = 7, agent_gid = 8, agent_user = 'alone'")
-        before = await agents.wanted(conn, "a1")
+        before = await agents.desired_containers(conn, "a1")
         await conn.execute("update experiments set project_id = 2")
-        after = await agents.wanted(conn, "a1")
+        after = await agents.desired_containers(conn, "a1")
     for rows, expected in ((before, (7, 8, "alone")), (after, (1234, 8, "team"))):
         assert [(row["agent_uid"], row["agent_gid"], row["agent_user"]) for row in rows] == [expected]
 
@@ -200,7 +200,7 @@ async def test_an_empty_workspace_is_gone_at_once(api: Api) -> None:
     assert (await api.user.get("/api/v1/projects/2")).status_code == 404
 
 
-async def test_a_workspace_with_experiments_goes_when_they_have_gone(api: Api, desk: object) -> None:
+async def test_a_workspace_with_experiments_goes_when_they_have_gone(api: Api, context: object) -> None:
     """Meanwhile it is DELETING and takes nothing; files and rows go, then the projects, then it."""
     await workspace(api)
     await project(api, 2)
@@ -211,13 +211,13 @@ async def test_a_workspace_with_experiments_goes_when_they_have_gone(api: Api, d
     seen = (await api.user.get("/api/v1/workspaces/2")).json()["workspace"]
     assert (seen["state"], seen["numProjects"]) == ("WORKSPACE_STATE_DELETING", 1)
     assert (await api.user.post("/api/v1/workspaces/2/projects", {"name": "late"})).status_code == 400
-    await make_pass(desk)  # type: ignore[arg-type]
+    await make_pass(context)  # type: ignore[arg-type]
     assert not folder.exists()
     for gone in ("/api/v1/workspaces/2", "/api/v1/projects/2", "/api/v1/experiments/1"):
         assert (await api.user.get(gone)).status_code == 404
 
 
-async def test_an_experiment_that_stays_keeps_the_workspace_with_the_reason(api: Api, desk: object) -> None:
+async def test_an_experiment_that_stays_keeps_the_workspace_with_the_reason(api: Api, context: object) -> None:
     """It is DELETE_FAILED and says which experiment and why; asked again, it goes."""
     await workspace(api)
     await project(api, 2)
@@ -226,17 +226,17 @@ async def test_an_experiment_that_stays_keeps_the_workspace_with_the_reason(api:
         await conn.execute("update experiments set project_id = 2")
     hidden = folder.parent.rename(folder.parent.with_name("elsewhere"))
     await api.user.delete("/api/v1/workspaces/2")
-    await make_pass(desk)  # type: ignore[arg-type]
+    await make_pass(context)  # type: ignore[arg-type]
     async with api.master.db.transaction() as conn:
         await conn.execute("update removals set tries = 1, failure = 'no agent sees it'")
-    await make_pass(desk)  # type: ignore[arg-type]
+    await make_pass(context)  # type: ignore[arg-type]
     seen = (await api.user.get("/api/v1/workspaces/2")).json()["workspace"]
     assert seen["state"] == "WORKSPACE_STATE_DELETE_FAILED"
     assert "experiment 1 could not be deleted" in seen["errorMessage"]
     assert UUID in seen["errorMessage"]
     hidden.rename(folder.parent)
     await api.user.delete("/api/v1/workspaces/2")
-    await make_pass(desk)  # type: ignore[arg-type]
+    await make_pass(context)  # type: ignore[arg-type]
     assert (await api.user.get("/api/v1/workspaces/2")).status_code == 404
 
 

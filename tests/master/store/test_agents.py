@@ -27,7 +27,7 @@ async def test_a_connection_that_is_being_replaced_is_not_the_newest(database: D
 
     async def say_something() -> bool:
         async with database.transaction() as conn:
-            return await agents.heard(conn, "a1", 1)
+            return await agents.heartbeat(conn, "a1", 1)
 
     async with database.transaction() as conn:
         assert (await agents.open_session(conn, "a1", HELLO, "10.0.0.1", [])).session == 2
@@ -46,8 +46,8 @@ async def test_a_report_and_a_new_connection_do_not_lock_each_other_out(database
             await agents.open_session(conn, "a1", HELLO, "10.0.0.1", [])
 
     async with database.transaction() as conn:
-        assert await agents.heard(conn, "a1", 1)
+        assert await agents.heartbeat(conn, "a1", 1)
         connecting = asyncio.create_task(connect())
         await somebody_waits(database)
-        await containers.wants_changed(conn, ["a1"])
+        await containers.desired_state_changed(conn, ["a1"])
     await connecting

@@ -7,8 +7,8 @@ import random
 
 from asyncpg import Connection
 
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.retention import Retaining
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.retention import Retention
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Woken
@@ -79,10 +79,10 @@ async def test_folding_leaves_one_row_of_each_kind(database: Database) -> None:
 async def test_a_loop_folds_when_there_are_many(database: Database) -> None:
     """Whatever the schedule of the rest of what it does, and not at every pass."""
     async with database.transaction() as conn:
-        lease = await leases.acquire(conn, "retaining", "test", 3600.0)
+        lease = await leases.acquire(conn, "retention", "test", 3600.0)
         await add_experiment(conn)
     assert lease is not None
-    retaining, desk, news = Retaining(1, None), Desk(database, lease), Woken(frozenset(), full=False)
+    loop, context, news = Retention(1, None), PassContext(database, lease), Woken(frozenset(), full=False)
     for rows, left in ((999, 1000), (1001, 1)):
         async with database.transaction() as conn:
             here = await conn.fetchval("select count(*) from experiment_counts")
@@ -91,7 +91,7 @@ async def test_a_loop_folds_when_there_are_many(database: Database) -> None:
                 here,
                 rows,
             )
-        await retaining.make_pass(desk, news)
+        await loop.make_pass(context, news)
         async with database.connection() as conn:
             assert await conn.fetchval("select count(*) from experiment_counts") == left
             await _agree(conn)

@@ -1,4 +1,4 @@
-"""Leases and their fencing."""
+"""Leases and their fencing, and the names of the loops that hold them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ import asyncio
 
 import pytest
 
+from tenax.master.loops.checkpoint_gc import CheckpointGc
+from tenax.master.loops.deletion import Deletion
+from tenax.master.loops.reconcile_experiments import ReconcileExperiments
+from tenax.master.loops.reconcile_tasks import ReconcileTasks
+from tenax.master.loops.retention import Retention
+from tenax.master.loops.scheduling import Scheduling
+from tenax.master.loops.searching import Searching
+from tenax.master.loops.timeouts import Timeouts
+from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.leases import Lease, LeaseLost, acquire, renew
+from tenax.master.store.database.migrate import shipped
 from tenax.master.store.database.wakeups import Listener
 
 
@@ -85,3 +95,43 @@ async def wait_until_blocked(database: Database) -> None:
         # PostgreSQL has no event for it: looked at until it is so.
         while not await conn.fetchval("select count(*) from pg_locks where not granted"):  # noqa: ASYNC110
             await asyncio.sleep(0)
+
+
+async def test_the_lease_of_a_loop_that_was_renamed_is_carried_over(database: Database) -> None:
+    """Its holder keeps it under the new name until it runs out; under the old name nobody runs the loop any more."""
+    async with database.transaction() as conn:
+        held, free = await acquire(conn, "rescuing", "old", 60.0), await acquire(conn, "telling", "old", 0.0)
+        assert held is not None
+        assert free is not None
+        (rename,) = (migration.sql for migration in shipped() if migration.name.endswith("_pre_loop_names"))
+        await conn.execute(rename)
+    for lost in (held, free):
+        with pytest.raises(LeaseLost):
+            async with database.transaction() as conn:
+                await lost.check(conn)
+    async with database.transaction() as conn:
+        assert await acquire(conn, "timeouts", "new", 60.0) is None
+        assert await acquire(conn, "timeouts", "old", 60.0) == Lease("timeouts", 2, "old")
+        assert await acquire(conn, "webhook_delivery", "new", 60.0) == Lease("webhook_delivery", 2, "new")
+        for name in ("rescuing", "telling"):
+            assert await acquire(conn, name, "old", 60.0) is None
+        assert await acquire(conn, "searching", "new", 60.0) == Lease("searching", 1, "new")
+
+
+def test_a_loop_has_the_name_of_its_file() -> None:
+    """In leases and in metrics; and its class has it, too."""
+    kinds = (
+        CheckpointGc,
+        Deletion,
+        ReconcileExperiments,
+        ReconcileTasks,
+        Retention,
+        Scheduling,
+        Searching,
+        Timeouts,
+        WebhookDelivery,
+    )
+    for kind in kinds:
+        file = kind.__module__.rpartition(".")[2]
+        assert kind.name == file
+        assert kind.__name__.lower() == file.replace("_", "")

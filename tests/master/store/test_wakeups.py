@@ -74,23 +74,23 @@ async def test_any_words_are_heard(database: Database, listener: Listener) -> No
         async with database.transaction() as conn:
             await notify(conn, "experiment", 1)
             await notify(conn, "experiment", odd)
-        heard = (await ear.wait()).ids
-        while heard != {"1", odd}:
-            heard |= (await ear.wait()).ids
+        ids = (await ear.wait()).ids
+        while ids != {"1", odd}:
+            ids |= (await ear.wait()).ids
 
 
 async def test_wakeups_are_no_statements_of_their_own(database: Database) -> None:
     """However many, they go with the commit; a statement outside of a transaction says them at once."""
-    asked: list[str] = []
+    statements: list[str] = []
     async with database.transaction() as conn:
-        with conn.query_logger(lambda one: asked.append(one.query)):
+        with conn.query_logger(lambda record: statements.append(record.query)):
             await notify(conn, "experiment", 1)
             await notify(conn, "search", 1)
-    assert asked == []
+    assert statements == []
     async with database.connection() as conn:
-        with conn.query_logger(lambda one: asked.append(one.query)):
+        with conn.query_logger(lambda record: statements.append(record.query)):
             await notify(conn, "experiment", 1)
-    assert len(asked) == 1
+    assert len(statements) == 1
 
 
 async def test_a_commit_that_fails_says_nothing(database: Database, listener: Listener) -> None:

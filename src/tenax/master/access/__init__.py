@@ -1,1 +1,1 @@
-"""Who is calling, and whether they may."""
+"""Authentication and authorization: passwords, credentials, and who may do what."""

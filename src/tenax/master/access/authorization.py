@@ -1,4 +1,4 @@
-"""Who is calling, and whether they may: said once, for every route.
+"""Authorization: who is calling, whether they may, and what of a configuration they see; decided here for every route.
 
 Rules it keeps:
 
@@ -28,7 +28,7 @@ from tenax.errors import Forbidden, NotAuthenticated
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.users import access_tokens, sessions
-from tenax.master.store.users.rows import User
+from tenax.master.store.users.rows import UserRow
 from tenax.master.store.users.sessions import SessionOf, TaskOf
 
 COOKIE = "auth"
@@ -60,21 +60,21 @@ class Allow(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Credential:
+class RequestCredential:
     """What a request carried."""
 
     token: str
     by_cookie: bool = False
 
     def __repr__(self) -> str:
-        return "Credential(...)"
+        return "RequestCredential(...)"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who is calling. Exactly one of ``user`` and ``agent_id`` is set."""
 
-    user: User | None = None
+    user: UserRow | None = None
     agent_id: str | None = None
     #: The attempt whose token it is.
     task: TaskOf | None = None
@@ -84,7 +84,7 @@ class Caller:
     credential: bytes = b""
 
     @property
-    def person(self) -> User:
+    def person(self) -> UserRow:
         """The user it acts for. Raises Forbidden for an agent."""
         if self.user is None:
             raise Forbidden("this is for users, and the credential is an agent's")
@@ -119,15 +119,15 @@ class Caller:
 NOBODY = Caller()
 
 
-def credential_of(connection: HTTPConnection) -> Credential | None:
+def credential_of(connection: HTTPConnection) -> RequestCredential | None:
     """The credential that a request carries, by the rules above."""
     for header in (TASK_HEADER, "authorization"):
         value = connection.headers.get(header)
         if value is not None:
             scheme, _, token = value.partition(" ")
-            return Credential(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
-    found = _cookie(connection.headers.get("cookie"))
-    return Credential(found, by_cookie=True) if found else None
+            return RequestCredential(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+    cookie = _cookie(connection.headers.get("cookie"))
+    return RequestCredential(cookie, by_cookie=True) if cookie else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Identified:
     allocation_id: str | None = None
 
 
-async def identify(conn: Connection, credential: Credential, allow: Allow) -> Identified:
+async def identify(conn: Connection, credential: RequestCredential, allow: Allow) -> Identified:
     """Whose a credential is. Raises NotAuthenticated."""
     hashed = token_hash(credential.token)
     if allow is Allow.AGENT:
@@ -152,13 +152,13 @@ async def identify(conn: Connection, credential: Credential, allow: Allow) -> Id
         return await _task(conn, credential, hashed)
     if credential.token.startswith(ACCESS_PREFIX):
         owner = await access_tokens.user_of(conn, hashed)
-        found = None if owner is None else SessionOf(owner[0], None, owner[1])
+        session = None if owner is None else SessionOf(owner[0], None, owner[1])
     else:
-        found = await sessions.user_of(conn, hashed)
-    if found is None or not found.user.active:
+        session = await sessions.user_of(conn, hashed)
+    if session is None or not session.user.active:
         raise NotAuthenticated
-    caller = Caller(user=found.user, is_task=found.allocation_id is not None, credential=hashed)
-    return Identified(caller, found.seconds_left, found.allocation_id)
+    caller = Caller(user=session.user, is_task=session.allocation_id is not None, credential=hashed)
+    return Identified(caller, session.seconds_left, session.allocation_id)
 
 
 def check(caller: Caller, allow: Allow) -> None:
@@ -182,7 +182,7 @@ def check(caller: Caller, allow: Allow) -> None:
         raise Forbidden("only administrators may do this: log in as one")
 
 
-def check_origin(connection: HTTPConnection, credential: Credential) -> None:
+def check_origin(connection: HTTPConnection, credential: RequestCredential) -> None:
     """Raises Forbidden for a write, or a websocket, by cookie that another site caused."""
     if not credential.by_cookie or connection.scope.get("method") in _READS:
         return
@@ -193,7 +193,7 @@ def check_origin(connection: HTTPConnection, credential: Credential) -> None:
         )
 
 
-async def _task(conn: Connection, credential: Credential, hashed: bytes) -> Identified:
+async def _task(conn: Connection, credential: RequestCredential, hashed: bytes) -> Identified:
     task = await sessions.task_of(conn, hashed)
     if task is None or credential.by_cookie:
         raise NotAuthenticated(_ENDED)

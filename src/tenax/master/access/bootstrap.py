@@ -1,4 +1,4 @@
-"""What a new database needs before anyone can use it: the cluster's identity, the first users, the first project.
+"""Bootstrap: what a new database needs before anyone can use it: the cluster's identity, first users, first project.
 
 Rules it keeps: all of it is made once, whoever starts first; a password is random unless the operator gave one, and
 stands in a file that only its owner can read; blank passwords are made only where the settings say so.
@@ -17,7 +17,7 @@ from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput
 from tenax.master.access.passwords import Passwords, hashed_password
 from tenax.master.store.cluster import rows as cluster
-from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.queue import pools
 from tenax.master.store.users import rows as users
@@ -33,23 +33,23 @@ FIRST_USERS = {"admin": True, "determined": False}
 log = structlog.get_logger("tenax.bootstrap")
 
 
-async def bootstrap(db: Database, settings: MasterSettings, passwords: Passwords) -> Cluster:
+async def bootstrap(db: Database, settings: MasterSettings, passwords: Passwords) -> ClusterRow:
     """Make what is missing. Raises InvalidInput for a password file that cannot be read, OSError, TryAgain."""
     join_token(settings)
     async with db.transaction() as conn:
-        made = await cluster.ensure(conn, settings.cluster_name)
+        row = await cluster.ensure(conn, settings.cluster_name)
         await projects.create_first(conn)
-        needed = await users.none_yet(conn)
+        users_missing = await users.none_yet(conn)
         bound = await pools.bindings(conn)
     for name in {settings.default_compute_pool, settings.default_aux_pool} & bound.keys():
         # It was bound before it became a default: the master must run for that to be undone.
         log.warning("a default pool is kept for some workspaces: others must name another, or free it", pool=name)
-    if needed:
-        await _first_users(db, settings, passwords)
-    return made
+    if users_missing:
+        await _create_first_users(db, settings, passwords)
+    return row
 
 
-async def _first_users(db: Database, settings: MasterSettings, passwords: Passwords) -> None:
+async def _create_first_users(db: Database, settings: MasterSettings, passwords: Passwords) -> None:
     password = _first_password(settings)
     stored = await passwords.hash(hashed_password(password))
     async with db.transaction() as conn:
@@ -58,20 +58,20 @@ async def _first_users(db: Database, settings: MasterSettings, passwords: Passwo
         # Before the commit: users whose password is nowhere would be of no use.
         path = settings.dir / CREDENTIALS_FILE
         write_private(path, json.dumps({"username": "admin", "password": password}) + "\n")
-    log.info("made the first users", users=list(FIRST_USERS), password_in=str(path))
+    log.info("created the first users", users=list(FIRST_USERS), password_in=str(path))
 
 
 def _first_password(settings: MasterSettings) -> str:
-    given = settings.security.initial_password_file
-    if given is None:
+    file = settings.security.initial_password_file
+    if file is None:
         return "" if settings.security.allow_blank_passwords else secrets.token_urlsafe(18)
     try:
-        password = given.read_text(encoding="utf-8").strip()
+        password = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"the initial password cannot be read from {given}: {error}") from None
+        raise InvalidInput(f"the initial password cannot be read from {file}: {error}") from None
     if not password and not settings.security.allow_blank_passwords:
         raise InvalidInput(
-            f"the initial password in {given} is blank: write one there, or set security.allow_blank_passwords"
+            f"the initial password in {file} is blank: write one there, or set security.allow_blank_passwords"
         )
     return password
 

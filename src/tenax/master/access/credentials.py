@@ -1,10 +1,10 @@
-"""Whose a credential is, remembered for some seconds: most requests are those of a few tasks and agents.
+"""A cache of whose a credential is, for some seconds: most requests are those of a few tasks and agents.
 
 Rules it keeps:
 
 - nothing is remembered longer than `KEEP_S`, nor beyond the end of the credential;
 - what changes a credential (a logout, a new password, a user who is not active any more, the end of an attempt) is
-  announced by the database in the transaction that changes it, and dropped when it is heard; a handler of this process
+  announced by the database in the transaction that changes it, and dropped when that arrives; a handler of this process
   drops it before it answers;
 - what was looked up while something was dropped is not remembered: it may have been read before the change;
 - only what is good is remembered, under the sha256 of the credential.
@@ -17,7 +17,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from tenax.errors import NotAuthenticated
-from tenax.master.access.authorization import ALLOCATION_PREFIX, Allow, Caller, Credential, Identified, identify
+from tenax.master.access.authorization import ALLOCATION_PREFIX, Allow, Caller, Identified, RequestCredential, identify
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
@@ -37,8 +37,8 @@ class _Kept:
     tags: tuple[str, ...]
 
 
-class Credentials:
-    """Callers of late. Owned by one event loop."""
+class CredentialCache:
+    """The callers of recent requests. Owned by one event loop."""
 
     def __init__(self, database: Database, listener: Listener, keep_s: float = KEEP_S) -> None:
         self._database = database
@@ -50,47 +50,47 @@ class Credentials:
         self._generation = 0
         listener.attach("credential", self)
 
-    async def caller(self, credential: Credential, allow: Allow) -> Caller:
+    async def caller(self, credential: RequestCredential, allow: Allow) -> Caller:
         """Who calls a route of that policy. Raises NotAuthenticated, TryAgain."""
         if credential.by_cookie and credential.token.startswith(ALLOCATION_PREFIX):
             raise NotAuthenticated
         key = (token_hash(credential.token), allow is Allow.AGENT)
-        known = self._kept.get(key)
-        if known is not None:
-            if time.monotonic() < known.until:
-                return known.caller
+        kept = self._kept.get(key)
+        if kept is not None:
+            if time.monotonic() < kept.until:
+                return kept.caller
             self._drop(key)
         generation = self._generation
         began = time.monotonic()
         async with self._database.connection() as conn:
-            found = await identify(conn, credential, allow)
+            identified = await identify(conn, credential, allow)
         if generation == self._generation:
-            self._remember(key, found, began)
-        return found.caller
+            self._remember(key, identified, began)
+        return identified.caller
 
     def forget_user(self, user_id: int) -> None:
         """A user has changed, or what they are known by."""
-        self.hear(f"user:{user_id}")
+        self.wake(f"user:{user_id}")
 
     def forget_token(self, hashed: bytes) -> None:
         """A credential has ended."""
-        self.hear(_token_tag(hashed))
+        self.wake(_token_tag(hashed))
 
-    def hear(self, id: str) -> None:
+    def wake(self, id: str) -> None:
         """Something has changed, named as the database names it."""
         self._generation += 1
         for key in tuple(self._by_tag.get(id, ())):
             self._drop(key)
 
-    def hear_all(self) -> None:
+    def wake_all(self) -> None:
         """Anything may have changed."""
         self._generation += 1
         self._kept.clear()
         self._by_tag.clear()
 
-    def _remember(self, key: _Key, found: Identified, began: float) -> None:
-        until = began + min(self._keep_s, found.seconds_left)
-        kept = _Kept(found.caller, until, _tags(found, key))
+    def _remember(self, key: _Key, identified: Identified, began: float) -> None:
+        until = began + min(self._keep_s, identified.seconds_left)
+        kept = _Kept(identified.caller, until, _tags(identified, key))
         self._kept[key] = kept
         for tag in kept.tags:
             self._by_tag.setdefault(tag, set()).add(key)
@@ -106,16 +106,16 @@ class Credentials:
                 del self._by_tag[tag]
 
 
-def _tags(found: Identified, key: _Key) -> tuple[str, ...]:
+def _tags(identified: Identified, key: _Key) -> tuple[str, ...]:
     """As the triggers of the database announce them."""
-    caller = found.caller
+    caller = identified.caller
     tags = [_token_tag(key[0])]
     if caller.user is not None:
         tags.append(f"user:{caller.user.id}")
     if caller.agent_id is not None:
         tags.append(f"agent:{caller.agent_id}")
-    if found.allocation_id is not None:
-        tags.append(f"allocation:{found.allocation_id}")
+    if identified.allocation_id is not None:
+        tags.append(f"allocation:{identified.allocation_id}")
     return tuple(tags)
 
 

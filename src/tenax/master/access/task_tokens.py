@@ -1,6 +1,6 @@
 """Credentials of tasks, derived from the cluster's secret: they can be given again, and nowhere read back.
 
-Rules: a token names its kind by its first letters, so that a leaked one can be told; the database keeps sha256 only.
+Rules: a token names its kind by its first letters, so that a leaked one is recognised; the database keeps sha256 only.
 """
 
 from __future__ import annotations

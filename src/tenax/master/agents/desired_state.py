@@ -1,4 +1,4 @@
-"""From a row to what an agent is told of one container. Pure."""
+"""The desired state of a container: from its row to what is sent to its agent. Pure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from tenax.wire import agents as wire
 _NONE = specs.PoolDefaults()
 
 
-def want_of(
+def desired_state_of(
     row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens], defaults: specs.PoolDefaults = _NONE
 ) -> wire.Want:
-    """What the agent should make of a container of a pool with these defaults.
+    """The desired state of a container in a pool with these defaults.
 
-    ``known``: the agent has its specification.
-
-    One that ran is never started again: an agent that has nothing of it left says so, and the next run begins.
+    ``known``: the agent has its specification. A container that ran is never started again: an agent that has nothing
+    of it left reports so, and the next run begins.
     """
     container_id = str(row["container_id"])
     want = Want(str(row["want"]))
@@ -45,8 +44,8 @@ def _spec_of(row: JsonObject, tokens: Callable[[str], specs.Tokens]) -> wire.Con
     return specs.task_spec(_member(row, cast(JsonObject, spec["config"])), files, env, tokens)
 
 
-def _member(row: JsonObject, config: JsonObject) -> specs.Member:
-    return specs.Member(
+def _member(row: JsonObject, config: JsonObject) -> specs.MemberSource:
+    return specs.MemberSource(
         container_id=str(row["container_id"]),
         allocation_id=str(row["allocation_id"]),
         task_id=str(row["task_id"]),
@@ -64,10 +63,10 @@ def _member(row: JsonObject, config: JsonObject) -> specs.Member:
     )
 
 
-def _trial(row: JsonObject) -> specs.TrialOf:
+def _trial(row: JsonObject) -> specs.TrialSource:
     own = row["latest_checkpoint"]
     warm = row["warm_start_checkpoint"]
-    return specs.TrialOf(
+    return specs.TrialSource(
         run_id=_int(row["run_id"]),
         trial_id=_int(row["trial_id"]),
         experiment_id=_int(row["experiment_id"]),

@@ -1,13 +1,13 @@
-"""The master's end of agents' connections: reports in, wants out.
+"""The master's end of agents' connections: reports in, desired state out.
 
 Rules:
 
-- Wants are read from the database on every wake-up and sent in full; nothing is promised in memory.
+- The desired state is read from the database on every wake-up and sent in full; nothing is promised in memory.
 - A connection has a number; one that is not its agent's newest is closed, and what it says changes nothing.
-- A container of this cluster and generation that the database does not know as one of this agent is wanted gone, by
+- A container of this cluster and generation that the database does not know as one of this agent is to be removed, by
   name; one of another cluster, or of an earlier generation and unknown, is left alone and shown to the operator.
 - An agent that has obeyed what the database does not hold yet proves that this is a restored copy: the generation is
-  raised, all agents are welcomed anew, and obey from then on what the copy says.
+  raised, all agents are welcomed anew, and obey the copy from then on.
 - A report that cannot be applied is tried again with every sign of life of its agent.
 """
 
@@ -30,12 +30,12 @@ from tenax.jsonvalue import Json
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
 from tenax.master.agents import specs
-from tenax.master.agents.desired_state import want_of
+from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.allocations import events as allocation_events
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
 from tenax.master.store.cluster import rows as cluster_rows
-from tenax.master.store.cluster.rows import Cluster
+from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
 from tenax.wire.agents import (
@@ -107,7 +107,7 @@ class Hub:
         self,
         database: Database,
         listener: Listener,
-        cluster: Cluster,
+        cluster: ClusterRow,
         pools: tuple[str, ...],
         defaults: Mapping[str, specs.PoolDefaults] | None = None,
     ) -> None:
@@ -136,12 +136,15 @@ class Hub:
 
     async def serve(self, channel: Channel, agent_id: str, address: str, shutdown: asyncio.Event) -> None:
         """Serve one connection of an agent whose credential was checked, until it ends or ``shutdown`` is set."""
-        hello = await _first(channel)
+        hello = await _receive_hello(channel)
         if hello is None:
             return
         session = await self._open(channel, agent_id, address, hello)
         log.info("agent connected", agent=agent_id, session=session.number, containers=len(hello.containers))
-        tasks = [asyncio.ensure_future(work) for work in (self._hear(session), self._tell(session), shutdown.wait())]
+        tasks = [
+            asyncio.ensure_future(work)
+            for work in (self._receive(session), self._keep_informed(session), shutdown.wait())
+        ]
         reason = "the master is ending"
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -156,7 +159,7 @@ class Hub:
             await asyncio.gather(*tasks, return_exceptions=True)
             with contextlib.suppress(TryAgain):
                 async with self._db.transaction() as conn:
-                    await agents.left(conn, agent_id, session.number)
+                    await agents.disconnected(conn, agent_id, session.number)
             log.info("agent disconnected", agent=agent_id, session=session.number, reason=reason)
 
     async def _open(self, channel: Channel, agent_id: str, address: str, hello: Hello) -> _Session:
@@ -172,83 +175,83 @@ class Hub:
             ]
             number = (await agents.open_session(conn, agent_id, hello, address, shown)).session
         session = _Session(agent_id, number, generation, channel)
-        await _say(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
+        await _send(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
         for report in hello.containers:
-            await self._take(session, report)
+            await self._apply_report(session, report)
         return session
 
     async def _generation_after(self, conn: Connection, agent_id: str, hello: Hello) -> int:
         """The cluster's generation, raised if this agent has obeyed what the database does not have (yet)."""
-        now = await agents.standing(conn, agent_id)
-        if hello.generation != now.generation or hello.revision <= now.revision:
-            return now.generation
+        standing = await agents.standing(conn, agent_id)
+        if hello.generation != standing.generation or hello.revision <= standing.revision:
+            return standing.generation
         log.error(
             "the database is an older copy: an agent has obeyed more than it holds; what it does not know is kept",
             agent=agent_id,
-            revision=now.revision,
+            revision=standing.revision,
             obeyed=hello.revision,
         )
-        return await cluster_rows.raise_generation(conn, now.generation)
+        return await cluster_rows.raise_generation(conn, standing.generation)
 
-    async def _hear(self, session: _Session) -> None:
+    async def _receive(self, session: _Session) -> None:
         while True:
             async with asyncio.timeout(_SILENCE_S):
                 message = _decode(await session.channel.receive())
             for report in list(session.failed.values()):
-                await self._take(session, report)
+                await self._apply_report(session, report)
             if not isinstance(message, Report):
-                async with self._heard(session):
+                async with self._heartbeat(session):
                     continue
             for report in message.containers:
-                await self._take(session, report)
+                await self._apply_report(session, report)
             for container_id in message.gone:
-                await self._gone(session, container_id)
+                await self._apply_gone(session, container_id)
 
     @asynccontextmanager
-    async def _heard(self, session: _Session) -> AsyncIterator[Connection]:
-        """A transaction that is rolled back if a newer connection is open, and notes that the agent was heard of.
+    async def _heartbeat(self, session: _Session) -> AsyncIterator[Connection]:
+        """A transaction that is rolled back if a newer connection is open, and notes a sign of life of the agent.
 
         Raises Replaced.
         """
         async with self._db.transaction() as conn:
             yield conn
             # At the end: agents are locked last.
-            if not await agents.heard(conn, session.agent_id, session.number):
+            if not await agents.heartbeat(conn, session.agent_id, session.number):
                 raise Replaced
 
-    async def _tell(self, session: _Session) -> None:
+    async def _keep_informed(self, session: _Session) -> None:
         with self._listener.subscribe("agent", session.agent_id) as subscription:
             while True:
-                await self._tell_once(session)
+                await self._send_desired_state(session)
                 await subscription.wait()
 
-    async def _tell_once(self, session: _Session) -> None:
+    async def _send_desired_state(self, session: _Session) -> None:
         async with self._db.connection() as conn:
-            now = await agents.standing(conn, session.agent_id)
-            if now.session != session.number or now.generation != session.generation:
+            standing = await agents.standing(conn, session.agent_id)
+            if standing.session != session.number or standing.generation != session.generation:
                 raise Replaced
-            if now.revision == session.revision and not session.unknown:
+            if standing.revision == session.revision and not session.unknown:
                 return
-            # Read after the revision they are told with: they may be newer than that, and are told again then.
-            rows = await agents.wanted(conn, session.agent_id)
+            # Read after the revision they are sent with: they may be newer than that, and are sent again then.
+            rows = await agents.desired_containers(conn, session.agent_id)
         wants: list[Want] = [WantGone(name) for name in sorted(session.unknown)]
         for row in rows:
             known = row["container_id"] in session.held
             try:
                 defaults = self._defaults.get(str(row["pool"]), specs.PoolDefaults())
-                wants.append(want_of(row, known, self._tokens, defaults))
+                wants.append(desired_state_of(row, known, self._tokens, defaults))
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
-                log.exception("a container's want cannot be told", container=row["container_id"])
-        await _say(session.channel, Wants(self._cluster_id, session.generation, now.revision, wants))
-        session.revision = now.revision
+                log.exception("the desired state of a container cannot be sent", container=row["container_id"])
+        await _send(session.channel, Wants(self._cluster_id, session.generation, standing.revision, wants))
+        session.revision = standing.revision
 
     def _tokens(self, allocation_id: str) -> specs.Tokens:
         return specs.Tokens(
             allocation_token(self._secret, allocation_id), task_session_token(self._secret, allocation_id)
         )
 
-    async def _take(self, session: _Session, report: ContainerReport) -> None:
+    async def _apply_report(self, session: _Session, report: ContainerReport) -> None:
         """Apply one container's report; a stale row is read again, what fails is tried again later."""
         if report.cluster_id != self._cluster_id:
             return
@@ -256,7 +259,7 @@ class Hub:
         session.failed.pop(report.container_id, None)
         for _ in range(_TRIES):
             try:
-                async with self._heard(session) as conn:
+                async with self._heartbeat(session) as conn:
                     known = await allocation_events.member_reported(
                         conn,
                         report.container_id,
@@ -269,7 +272,7 @@ class Hub:
                         session.unknown.add(report.container_id)
                         session.revision = -1
                         log.warning("unknown container", agent=session.agent_id, container=report.container_id)
-                        # Told when this is committed, not when something else changes.
+                        # Sent when this is committed, not when something else changes.
                         await notify(conn, "agent", session.agent_id)
                 return
             except Stale:
@@ -280,42 +283,42 @@ class Hub:
                 log.exception("a report could not be applied", container=report.container_id, state=report.state)
                 session.failed[report.container_id] = report
                 return
-        # The agent says it again on its next connection.
+        # The agent reports it again on its next connection.
         raise TryAgain(f"the report of {report.container_id} met a change each time it was applied")
 
-    async def _gone(self, session: _Session, container_id: str) -> None:
+    async def _apply_gone(self, session: _Session, container_id: str) -> None:
         session.held.discard(container_id)
         session.unknown.discard(container_id)
         session.failed.pop(container_id, None)
-        async with self._heard(session) as conn:
+        async with self._heartbeat(session) as conn:
             await containers.gone(conn, container_id, session.agent_id)
 
 
-async def _first(channel: Channel) -> Hello | None:
+async def _receive_hello(channel: Channel) -> Hello | None:
     try:
         async with asyncio.timeout(_SILENCE_S):
             message: FromAgent | None = _decode(await channel.receive())
     except (msgspec.DecodeError, TimeoutError):
         message = None
     if not isinstance(message, Hello):
-        await _say(channel, Refused("the first frame of a connection is a hello", retry=False))
+        await _send(channel, Refused("the first frame of a connection is a hello", retry=False))
         return None
     if message.protocol != PROTOCOL:
         text = f"this master speaks protocol {PROTOCOL}, the agent {message.protocol}: upgrade the older one"
-        await _say(channel, Refused(text, retry=False))
+        await _send(channel, Refused(text, retry=False))
         return None
     return message
 
 
-async def _say(channel: Channel, message: FromMaster) -> None:
+async def _send(channel: Channel, message: FromMaster) -> None:
     await channel.send(_encode(message).decode())
 
 
 def _ending(report: ContainerReport) -> Ending | None:
     if report.exit is None:
         return None
-    told = report.exit
-    reason = told.reason or ("" if told.code == 0 else f"it ended with exit code {told.code}")
-    if told.spool_lost:
-        reason = f"{reason}; {told.spool_lost}" if reason else told.spool_lost
-    return Ending(told.code, told.signal, reason, told.platform)
+    ended = report.exit
+    reason = ended.reason or ("" if ended.code == 0 else f"it ended with exit code {ended.code}")
+    if ended.spool_lost:
+        reason = f"{reason}; {ended.spool_lost}" if reason else ended.spool_lost
+    return Ending(ended.code, ended.signal, reason, ended.platform)

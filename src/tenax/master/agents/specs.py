@@ -1,4 +1,4 @@
-"""What a container is told: its environment, files and mounts, made from rows. Pure.
+"""Specifications of containers: environment, files and mounts, made from rows. Pure.
 
 The names are Determined's (one contract, no second set): the unmodified client in a task finds what it looks for. The
 agent adds what only it knows: where the master is, its own name, slot numbers, ports, devices.
@@ -20,7 +20,7 @@ from tenax.wire.task_names import CLUSTER_HOOK, ENTRYPOINT, PYTHON
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberSource:
     """One container of an attempt, and what its specification is made of."""
 
     container_id: str
@@ -43,8 +43,8 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialOf:
-    """What a member of a trial is told besides."""
+class TrialSource:
+    """What the specification of a trial's member is made of besides."""
 
     run_id: int
     trial_id: int
@@ -84,13 +84,13 @@ def with_defaults(spec: ContainerSpec, defaults: PoolDefaults) -> ContainerSpec:
     return msgspec.structs.replace(spec, files=files, env={**defaults.env, **spec.env}, network=defaults.network)
 
 
-def trial_spec(member: Member, trial: TrialOf, tokens: Callable[[str], Tokens]) -> ContainerSpec:
+def trial_spec(member: MemberSource, trial: TrialSource, tokens: Callable[[str], Tokens]) -> ContainerSpec:
     """The specification of one member of a trial."""
     return _spec(member, tokens, "tenax.exec.trial", _trial_environment(member, trial))
 
 
 def task_spec(
-    member: Member, files: Sequence[File], env: Mapping[str, str], tokens: Callable[[str], Tokens]
+    member: MemberSource, files: Sequence[File], env: Mapping[str, str], tokens: Callable[[str], Tokens]
 ) -> ContainerSpec:
     """The specification of a task that is no trial; the first program reads its command line from the environment."""
     values = {ENTRYPOINT: json.dumps(member.config.get("entrypoint"), separators=(",", ":")), **env}
@@ -104,7 +104,9 @@ def task_spec(
     return msgspec.structs.replace(spec, files=list(files))
 
 
-def _spec(member: Member, tokens: Callable[[str], Tokens], program: str, values: Mapping[str, str]) -> ContainerSpec:
+def _spec(
+    member: MemberSource, tokens: Callable[[str], Tokens], program: str, values: Mapping[str, str]
+) -> ContainerSpec:
     environment = _object(member.config.get("environment"))
     resources = _object(member.config.get("resources"))
     return ContainerSpec(
@@ -136,7 +138,7 @@ def _spec(member: Member, tokens: Callable[[str], Tokens], program: str, values:
     )
 
 
-def _task_environment(member: Member, tokens: Tokens) -> dict[str, str]:
+def _task_environment(member: MemberSource, tokens: Tokens) -> dict[str, str]:
     return {
         "DET_TASK_ID": member.task_id,
         "DET_TASK_TYPE": member.kind,
@@ -155,7 +157,7 @@ def _task_environment(member: Member, tokens: Tokens) -> dict[str, str]:
     }
 
 
-def _trial_environment(member: Member, trial: TrialOf) -> dict[str, str]:
+def _trial_environment(member: MemberSource, trial: TrialSource) -> dict[str, str]:
     values = {
         "DET_EXPERIMENT_ID": str(trial.experiment_id),
         "DET_TRIAL_ID": str(trial.trial_id),
@@ -170,7 +172,7 @@ def _trial_environment(member: Member, trial: TrialOf) -> dict[str, str]:
     return values
 
 
-def _users_environment(member: Member, environment: JsonObject) -> dict[str, str]:
+def _users_environment(member: MemberSource, environment: JsonObject) -> dict[str, str]:
     """``K=V`` lines for the kind of device, later ones over earlier ones; ``K`` alone is set to nothing."""
     variables = environment.get("environment_variables")
     lines = variables.get(member.device_kind) if isinstance(variables, dict) else variables

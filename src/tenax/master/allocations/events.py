@@ -1,9 +1,7 @@
-"""What happens to a placement attempt: its members report, are ended, or are lost; and what comes of it.
+"""Events of an allocation: its members report, are told to end, or are lost; and what its trial or task becomes.
 
 Each function is one event, applied inside the caller's transaction: load and lock (experiment, trial or launched task,
-allocation, members), decide (``tenax.lifecycle``), write. An event that is old news changes nothing.
-
-What a launched task becomes when an attempt of it has ended.
+allocation, members), decide (``tenax.lifecycle``), write. An event that comes again changes nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +17,11 @@ from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.lifecycle.trial import Attempt, TrialState, Verdict, decide_exit, effective_wish
 from tenax.master.allocations.exclusion import nowhere_left
-from tenax.master.allocations.exit_reason import in_its_own_words
+from tenax.master.allocations.exit_reason import with_exit_reason
 from tenax.master.store.allocations import barriers, containers
 from tenax.master.store.allocations import rows as allocations
-from tenax.master.store.allocations.containers import Member
-from tenax.master.store.allocations.rows import Allocation, Owner
+from tenax.master.store.allocations.containers import MemberRow
+from tenax.master.store.allocations.rows import AllocationOwner, AllocationRow
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.rows import Experiment
 from tenax.master.store.logs import policies as log_policies
@@ -38,13 +36,13 @@ from tenax.master.store.trials.rows import Trial
 class Locked:
     """An allocation with all that an event of it may change."""
 
-    owner: Owner
+    owner: AllocationOwner
     experiment: Experiment | None
     trial: Trial | None
     #: The task itself, where it is not a trial's.
     task: LaunchedTask | None
-    allocation: Allocation
-    members: tuple[Member, ...]
+    allocation: AllocationRow
+    members: tuple[MemberRow, ...]
 
 
 async def member_reported(
@@ -56,9 +54,9 @@ async def member_reported(
     *,
     agent_id: str | None = None,
 ) -> bool:
-    """A container's agent says where it is; False for one that the database does not know.
+    """An agent reports the state of a container; False for a container that the database does not know.
 
-    ``agent_id``: who says so; the containers of other agents are not known either.
+    ``agent_id``: who reports; the containers of other agents are not known either.
     """
     owner = await allocations.owner_of_container(conn, container_id, agent_id)
     if owner is None:
@@ -105,11 +103,11 @@ async def mark_daemon(conn: Connection, allocation_id: str, container_id: str) -
 
 
 async def member_lost(conn: Connection, container_id: str, reason: str) -> None:
-    """A container's agent will not tell any more: it counts as ended by the platform's fault."""
+    """A container's agent will not report any more: it counts as ended by the platform's fault."""
     await member_reported(conn, container_id, ContainerState.TERMINATED, Ending(reason=reason, platform=True), "")
 
 
-async def _lock(conn: Connection, owner: Owner) -> Locked:
+async def _lock(conn: Connection, owner: AllocationOwner) -> Locked:
     experiment = None if owner.experiment_id is None else await experiments.lock(conn, owner.experiment_id)
     trial = None if owner.trial_id is None else await trials.lock(conn, owner.trial_id)
     task = await tasks.lock(conn, owner.task_id) if owner.trial_id is None else None
@@ -135,7 +133,7 @@ async def _settle(conn: Connection, locked: Locked, changed: dict[str, Container
             agents.append(member.agent_id)
     if locked.allocation.state is not AllocationState.TERMINATED:
         await _allocation_moved(conn, locked, outcome.state, outcome.ending)
-    await containers.wants_changed(conn, agents)
+    await containers.desired_state_changed(conn, agents)
 
 
 async def _allocation_moved(conn: Connection, locked: Locked, state: AllocationState, ending: Ending | None) -> None:
@@ -145,19 +143,19 @@ async def _allocation_moved(conn: Connection, locked: Locked, state: AllocationS
     if state is not locked.allocation.state:
         await allocations.set_state(conn, locked.allocation, state, reason=reason, ready=ready)
     if ending is not None and locked.trial is not None and locked.experiment is not None:
-        await _attempt_ended(conn, locked, locked.experiment, locked.trial, ending)
+        await _trial_attempt_ended(conn, locked, locked.experiment, locked.trial, ending)
     if ending is not None and locked.task is not None:
         members = [member.container.container_id for member in locked.members]
-        await attempt_ended(conn, locked.task, locked.allocation, members, ending)
+        await task_attempt_ended(conn, locked.task, locked.allocation, members, ending)
 
 
-async def _attempt_ended(
+async def _trial_attempt_ended(
     conn: Connection, locked: Locked, experiment: Experiment, trial: Trial, ending: Ending
 ) -> None:
     if trial.state is not TrialState.ACTIVE or locked.allocation.run_id != trial.run_id:
         return
     members = [member.container.container_id for member in locked.members]
-    ending = await in_its_own_words(conn, trial.task_id, members, ending)
+    ending = await with_exit_reason(conn, trial.task_id, members, ending)
     plan = await experiments.plan(conn, experiment.id)
     limit = plan.config.get("max_restarts")
     wish = effective_wish(trial.wish, experiment.state)
@@ -196,13 +194,13 @@ def _trial_log_line(run_id: int, verdict: Verdict, max_restarts: int) -> str:
     return f"run {run_id} has ended: {verdict.reason}; the trial goes on{wait}{counted}"
 
 
-async def attempt_ended(
-    conn: Connection, task: LaunchedTask, allocation: Allocation, members: Sequence[str], ending: Ending
+async def task_attempt_ended(
+    conn: Connection, task: LaunchedTask, allocation: AllocationRow, members: Sequence[str], ending: Ending
 ) -> None:
     """Apply the end of a locked task's attempt; nothing where the attempt is not its newest or the task has ended."""
     if task.state in ENDED or allocation.run_id != task.run_id:
         return
-    ending = await in_its_own_words(conn, task.task_id, members, ending)
+    ending = await with_exit_reason(conn, task.task_id, members, ending)
     verdict = decide_task_exit(
         TaskAttempt(task.state, ending, allocation.preemption, task.pausable, allocation.preemption_reason)
     )

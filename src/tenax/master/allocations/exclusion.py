@@ -1,7 +1,7 @@
 """Whether a trial whose log policies exclude machines could still run anywhere.
 
-Rules it keeps: only what the exclusions cause is told here; a pool that could not run it with every machine allowed is
-another matter, and is waited for. Agents that are away count, for they may come back; disabled ones do not.
+Rules it keeps: only what the exclusions cause is reported here; a pool that could not run it with every machine allowed
+is another matter, and is waited for. Agents that are away count, for they may come back; disabled ones do not.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ async def nowhere_left(conn: Connection, trial_id: int, plan: Plan) -> str | Non
     excluded = await log_policies.excluded(conn, trial_id)
     if not excluded:
         return None
-    # By capacity alone: how a pool spreads a gang is a matter of waiting, and told there.
-    snapshot = next((one for one in await placements.snapshots(conn, {}, {}) if one.pool == plan.pool), None)
+    # By capacity alone: how a pool spreads a gang is a matter of waiting, and explained there.
+    snapshots = await placements.snapshots(conn, {}, {})
+    snapshot = next((snapshot for snapshot in snapshots if snapshot.pool == plan.pool), None)
     if snapshot is None:
         return None
     size = size_of(plan.config)
@@ -37,6 +38,6 @@ async def nowhere_left(conn: Connection, trial_id: int, plan: Plan) -> str | Non
 def size_of(config: JsonObject) -> Size:
     """What each trial of a configuration asks for."""
     resources = config.get("resources")
-    asked = resources if isinstance(resources, dict) else {}
-    slots = asked.get("slots_per_trial")
-    return Size(slots if isinstance(slots, int) else 1, asked.get("is_single_node") is True)
+    section = resources if isinstance(resources, dict) else {}
+    slots = section.get("slots_per_trial")
+    return Size(slots if isinstance(slots, int) else 1, section.get("is_single_node") is True)

@@ -1,4 +1,4 @@
-"""What a script said before it failed, so that the reason of an exit is in its own words."""
+"""The exit reason of a script that failed: what it raised, or the last line of its error output."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
 from tenax.master.telemetry.log_lines import NO_RANK
 
-#: Chunks of output that are looked at, from the end.
+#: Chunks of output that are read, from the end.
 _CHUNKS = 8
 _LONGEST = 300
-#: How `tenax.exec.trial` begins what it says itself.
+#: How messages of `tenax.exec.trial` itself begin.
 _FIRST_PROGRAM = "tenax: "
 _BEGINNING = "Traceback (most recent call last):"
 #: The line that names an exception: ``package.SomeError: text``.
@@ -32,8 +32,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
 
-async def in_its_own_words(conn: Connection, task_id: str, container_ids: Sequence[str], ending: Ending) -> Ending:
-    """The ending, with what the script's error output says about it in its reason."""
+async def with_exit_reason(conn: Connection, task_id: str, container_ids: Sequence[str], ending: Ending) -> Ending:
+    """The ending, with what the script's error output says in its reason."""
     if not ending.failed or ending.signal is not None:
         return ending
     lines = await _errors(conn, task_id, frozenset(container_ids))
@@ -41,7 +41,7 @@ async def in_its_own_words(conn: Connection, task_id: str, container_ids: Sequen
 
 
 def explained(reason: str, lines: Sequence[str]) -> str:
-    """``reason`` with what these last lines add: why it was not started, what it raised, or just what it said last.
+    """``reason`` with what these last lines add: why it was not started, what it raised, or just the last of them.
 
     A line of one of several ranks begins with ``[rankN]: ``.
     """
@@ -53,7 +53,7 @@ def explained(reason: str, lines: Sequence[str]) -> str:
         return f"{_first_failure(lines) or f'your code raised {raised}'} ({reason})"
     if raised is not None:
         return f"your code raised {raised} ({reason})"
-    return f"{reason}; its last words: {_cut(last.strip())}" if last else reason
+    return f"{reason}; its last line of error output: {_cut(last.strip())}" if last else reason
 
 
 def exception_line(lines: Sequence[str]) -> str | None:
@@ -72,18 +72,18 @@ def _first_failure(lines: Sequence[str]) -> str:
     """Of ranks that were started together: which failed first, and how; empty where the launcher does not say."""
     root = next((at for at, line in enumerate(lines) if line.startswith(_ROOT_CAUSE)), len(lines))
     facts = (_FACT.match(line) for line in lines[root:])
-    told = {match[1]: match[2] for match in facts if match}
-    if "rank" not in told:
+    reported = {match[1]: match[2] for match in facts if match}
+    if "rank" not in reported:
         return ""
-    own = exception_line([line for line in lines if _split(line)[0] == told["rank"]])
+    own = exception_line([line for line in lines if _split(line)[0] == reported["rank"]])
     if own is not None:
-        return f"rank {told['rank']} raised {own}"
+        return f"rank {reported['rank']} raised {own}"
     launchers = _last_traceback(lines)
     anyones = exception_line(lines[:launchers])
     if anyones is not None:
         return f"your code raised {anyones}"
-    code = int(told.get("exitcode", 1))
-    return f"rank {told['rank']} {f'was ended by {_signal(-code)}' if code < 0 else f'exited with code {code}'}"
+    code = int(reported.get("exitcode", 1))
+    return f"rank {reported['rank']} {f'was ended by {_signal(-code)}' if code < 0 else f'exited with code {code}'}"
 
 
 def _last_traceback(lines: Sequence[str]) -> int | None:
@@ -114,7 +114,7 @@ async def _errors(conn: Connection, task_id: str, container_ids: frozenset[str])
         place = await logs.place_of(conn, task_id)
     except NotFound:
         return []
-    found: list[str] = []
+    lines: list[str] = []
     for span in reversed(await logs.spans(conn, place, descending=True, limit=_CHUNKS)):
         ours = {
             number
@@ -122,8 +122,8 @@ async def _errors(conn: Connection, task_id: str, container_ids: frozenset[str])
             if origin.container_id in container_ids and origin.stdtype == "stderr"
         }
         if ours:
-            found += [_of_rank(line.rank, line.text) for line in log_packing.unpack(span.chunk) if line.origin in ours]
-    return found
+            lines += [_of_rank(line.rank, line.text) for line in log_packing.unpack(span.chunk) if line.origin in ours]
+    return lines
 
 
 def _of_rank(rank: int, text: str) -> str:

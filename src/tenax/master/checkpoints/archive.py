@@ -20,14 +20,14 @@ from enum import Enum
 from typing import IO, cast
 
 from tenax.errors import InvalidInput
-from tenax.master.checkpoints.files import Place, opened_checkpoint
+from tenax.master.checkpoints.files import CheckpointPlace, opened_checkpoint
 
 _PIECE = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Form(str, Enum):
-    """What is asked for, and answered."""
+    """The format of an archive, by its media type."""
 
     TAR = "application/x-tar"
     TGZ = "application/gzip"
@@ -73,7 +73,7 @@ def _weight(parameters: list[str]) -> float:
     return 1.0
 
 
-def packed(place: Place, checkpoint: str, form: Form) -> Iterator[bytes]:
+def packed(place: CheckpointPlace, checkpoint: str, form: Form) -> Iterator[bytes]:
     """The archive. Raises NotFound, NotNow before the first piece, OSError when a file cannot be read."""
     with opened_checkpoint(place, checkpoint) as folder:
         outbox = _Outbox()

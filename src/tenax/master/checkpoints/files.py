@@ -40,7 +40,7 @@ _NO_LINK = _FOLDER | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckpointPlace:
     """A directory with checkpoints: a root as configured, and the way below it."""
 
     root: str
@@ -72,16 +72,18 @@ class Place:
                 os.close(descriptor)
 
 
-def place_of(reported: JsonObject | None, configured: JsonObject | None, clusters: JsonObject | None) -> Place:
+def place_of(
+    reported: JsonObject | None, configured: JsonObject | None, clusters: JsonObject | None
+) -> CheckpointPlace:
     """Where the files of a checkpoint are, if the master may touch them there. Raises NotNow, saying why not.
 
     ``reported``: by its task; None: where it was ``configured`` for its experiment. ``clusters``: what the
     administrator has set for everyone.
     """
-    wanted = reported or configured or clusters
-    if not wanted:
+    storage = reported or configured or clusters
+    if not storage:
         raise NotNow("it is not known where the files are: neither its experiment nor the cluster names a storage")
-    identity = _identity(wanted)
+    identity = _identity(storage)
     if identity not in [_identity(known) for known in (configured, clusters) if known]:
         raise NotNow(
             f"the files are in {_label(identity)}, which is neither the storage of its experiment nor that of the "
@@ -90,10 +92,10 @@ def place_of(reported: JsonObject | None, configured: JsonObject | None, cluster
     place = kind.place(identity) if (kind := kind_of(identity)) is not None else None
     if place is None:
         raise NotNow(f"the files are in {_label(identity)}, which is no directory that the master could reach")
-    return Place(*place)
+    return CheckpointPlace(*place)
 
 
-def delete_checkpoint(place: Place, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files | None:
+def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files | None:
     """Delete files of a checkpoint, or of an upload that never became one; what is left.
 
     None: there was nothing of it. Raises NotNow, StorageFailed.
@@ -101,15 +103,15 @@ def delete_checkpoint(place: Place, checkpoint: str, globs: Sequence[str] = EVER
     name = _checked(checkpoint)
     with _explained(place, f"checkpoint {name} cannot be deleted"), place.opened() as base:
         if tuple(globs) == EVERYTHING:
-            found = [_delete_folder(each, base) for each in (name, *_traces_of(name))]
-            return {} if any(found) else None
+            deleted = [_delete_folder(folder, base) for folder in (name, *_traces_of(name))]
+            return {} if any(deleted) else None
         try:
             with place.opened(name) as folder:
                 files = _listing(folder)
-                doomed = matching(files, globs)
-                left = {path: size for path, size in files.items() if path not in doomed}
+                matched = matching(files, globs)
+                left = {path: size for path, size in files.items() if path not in matched}
                 if any(not path.endswith("/") for path in left):
-                    _delete_paths(folder, sorted(doomed, reverse=True))
+                    _delete_paths(folder, sorted(matched, reverse=True))
                     return left
         except NotFound:
             return None
@@ -117,7 +119,7 @@ def delete_checkpoint(place: Place, checkpoint: str, globs: Sequence[str] = EVER
         return {}
 
 
-def files_of(place: Place, checkpoint: str) -> Files:
+def files_of(place: CheckpointPlace, checkpoint: str) -> Files:
     """The files of a checkpoint as they are now; links count as files. Raises NotFound, NotNow, StorageFailed."""
     name = _checked(checkpoint)
     with _explained(place, f"checkpoint {name} cannot be read"), opened_checkpoint(place, name) as folder:
@@ -125,7 +127,7 @@ def files_of(place: Place, checkpoint: str) -> Files:
 
 
 @contextmanager
-def opened_checkpoint(place: Place, checkpoint: str) -> Iterator[int]:
+def opened_checkpoint(place: CheckpointPlace, checkpoint: str) -> Iterator[int]:
     """The directory of a checkpoint as an open descriptor. Raises NotFound, NotNow."""
     name = _checked(checkpoint)
     try:
@@ -135,7 +137,9 @@ def opened_checkpoint(place: Place, checkpoint: str) -> Iterator[int]:
         raise NotFound(f"the files of checkpoint {name} are not in {place} any more") from None
 
 
-def delete_tensorboard(place: Place, cluster_id: str, experiment_id: int, trial_id: int | None = None) -> bool:
+def delete_tensorboard(
+    place: CheckpointPlace, cluster_id: str, experiment_id: int, trial_id: int | None = None
+) -> bool:
     """Delete what TensorBoard wrote for an experiment, or for one trial of it; False: there was nothing.
 
     Raises NotNow, StorageFailed.
@@ -150,7 +154,7 @@ def delete_tensorboard(place: Place, cluster_id: str, experiment_id: int, trial_
             return False
 
 
-def is_empty(place: Place) -> bool:
+def is_empty(place: CheckpointPlace) -> bool:
     """Whether nothing at all is there, as in the directory of a file system that is not mounted. Raises NotNow."""
     with _explained(place, "the storage cannot be read"), place.opened() as base:
         return not os.listdir(base)
@@ -185,16 +189,17 @@ def _traces_of(name: str) -> tuple[str, str]:
     return being_staged(name), half_deleted(name)
 
 
-def _opened(path: str, flags: int, told: str, parent: int | None = None) -> int:
+def _opened(path: str, flags: int, shown: str, parent: int | None = None) -> int:
+    """An open descriptor; ``shown``: what a message calls it. Raises NotNow."""
     try:
         return os.open(path, flags, dir_fd=parent)
     except FileNotFoundError:
         raise NotNow(
-            f"the master cannot reach {told}: mount it on the master's machine, or delete the files yourself"
+            f"the master cannot reach {shown}: mount it on the master's machine, or delete the files yourself"
         ) from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise NotNow(f"{told} leads through a link, which the master does not follow") from None
+            raise NotNow(f"{shown} leads through a link, which the master does not follow") from None
         raise
 
 
@@ -217,7 +222,7 @@ def _delete_folder(name: str, parent: int) -> bool:
 
 def _listing(folder: int) -> Files:
     """Everything below an open directory: files and links with their bytes, directories as ``name/`` with 0."""
-    found: Files = {}
+    listed: Files = {}
     for base, folders, files, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
         prefix = "" if base == "." else base.removeprefix("./") + "/"
         for name in sorted(folders + files):
@@ -226,10 +231,10 @@ def _listing(folder: int) -> Files:
             except FileNotFoundError:
                 continue
             if stat.S_ISDIR(status.st_mode):
-                found[f"{prefix}{name}/"] = 0
+                listed[f"{prefix}{name}/"] = 0
             else:
-                found[prefix + name] = status.st_size
-    return found
+                listed[prefix + name] = status.st_size
+    return listed
 
 
 def _delete_paths(folder: int, paths: Sequence[str]) -> None:
@@ -253,8 +258,8 @@ def _delete_paths(folder: int, paths: Sequence[str]) -> None:
 
 
 @contextmanager
-def _explained(place: Place, what: str) -> Iterator[None]:
-    """Turn an error of the file system into words that say where, who and what to do."""
+def _explained(place: CheckpointPlace, what: str) -> Iterator[None]:
+    """Turn an error of the file system into a message that says where, who and what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a task says about removals that it has in hand."""
+"""What a task reports about the removals that it was given."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Size = Annotated[Int64, Field(ge=0, lt=2**63)]
 
 
 class RemovalReport(Message):
-    """What a task has done about one removal."""
+    """How one removal went."""
 
     uuid: str
     #: What is left: path -> bytes.
     resources: dict[str, Size] = {}
-    #: Why it did not work; empty: it did.
+    #: Why it failed; empty: it did not.
     failure: str = ""

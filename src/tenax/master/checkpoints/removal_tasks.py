@@ -1,8 +1,8 @@
 """Removals where the master does not reach: a zero-slot task on an agent carries them out, as the files' owner.
 
-One task for all that is wanted of one owner in one place. It has the image, the variables and the mounts of the tasks
-that wrote the files, and runs in their pool: it sees what they saw. It reports what it did; what it says nothing of
-before it ends is tried again, by the master first.
+There is one task for all removals of one owner in one storage. It has the image, the variables and the mounts of the
+tasks that wrote the files, and runs in their pool: it sees what they saw. It reports what it did; what it has not
+reported when it ends is tried again, by the master first.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.task import TaskKind
 from tenax.master.checkpoints.messages import RemovalReport
 from tenax.master.checkpoints.removal import wait_s
-from tenax.master.store.checkpoints import garbage, removal_tasks
+from tenax.master.store.checkpoints import gc, removal_tasks
 from tenax.master.store.checkpoints import rows as checkpoints
-from tenax.master.store.checkpoints.removal_tasks import Around, InHand, Wanted
+from tenax.master.store.checkpoints.removal_tasks import AssignedRemoval, TaskSetup, UnassignedRemoval
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.rows import Experiment
@@ -30,39 +30,42 @@ from tenax.master.store.tasks.rows import PlacedFile
 from tenax.master.submission.launch import launch_task, own_config
 from tenax.wire.task_names import PYTHON, REMOVALS_FILE
 
-log = structlog.get_logger("tenax.collecting")
+log = structlog.get_logger("tenax.checkpoint_gc")
 
 #: Removals of one task.
 _MOST = 1000
 
 
 async def launch(conn: Connection, settings: MasterSettings) -> list[str]:
-    """Launch a task for each owner and place of which something is wanted; their ids."""
-    groups: dict[tuple[int, str], list[Wanted]] = defaultdict(list)
-    for one in await removal_tasks.wanted(conn, _MOST):
-        place = [one.storage, one.around.pool, one.around.environment, one.around.bind_mounts]
-        groups[one.owner_id, json.dumps(place, sort_keys=True)].append(one)
-    return [await _launch(conn, settings, owner_id, found) for (owner_id, _), found in groups.items()]
+    """Launch a task for each owner and storage with unassigned removals; the ids of the tasks."""
+    groups: dict[tuple[int, str], list[UnassignedRemoval]] = defaultdict(list)
+    for removal in await removal_tasks.unassigned(conn, _MOST):
+        setup = removal.setup
+        key = [removal.storage, setup.pool, setup.environment, setup.bind_mounts]
+        groups[removal.owner_id, json.dumps(key, sort_keys=True)].append(removal)
+    return [await _launch(conn, settings, owner_id, removals) for (owner_id, _), removals in groups.items()]
 
 
 async def reported(conn: Connection, task_id: str, reports: Mapping[str, RemovalReport]) -> None:
-    """A task tells of removals that it has in hand; what it says of others counts for nothing."""
-    for removal in await removal_tasks.in_hand(conn, task_id, sorted(reports)):
+    """A task reports removals that it was given; what it says of others is ignored."""
+    for removal in await removal_tasks.assigned(conn, task_id, sorted(reports)):
         report = reports[removal.uuid]
         if report.failure:
             await _failed(conn, removal, report.failure)
             continue
         if not removal.unreported:
             await checkpoints.set_files(conn, removal.uuid, dict(report.resources))
-        await garbage.finish(conn, removal.uuid, unreported=removal.unreported)
-    await notify(conn, garbage.KIND, "")
+        await gc.finish_removal(conn, removal.uuid, unreported=removal.unreported)
+    await notify(conn, gc.KIND, "")
 
 
 async def take_back(conn: Connection) -> None:
-    """What tasks left behind is tried again."""
-    for removal in await removal_tasks.left_behind(conn, _MOST):
-        failure = f"task {removal.by_task}, which was to delete it on an agent, has ended: {removal.ended or 'killed'}"
-        await garbage.failed(conn, removal.uuid, failure, wait_s(removal.tries), untouched=False)
+    """Let the removals of tasks that have ended be tried again."""
+    for removal in await removal_tasks.orphaned(conn, _MOST):
+        failure = (
+            f"task {removal.by_task}, which was to delete it on an agent, has ended: {removal.exit_reason or 'killed'}"
+        )
+        await gc.removal_failed(conn, removal.uuid, failure, wait_s(removal.tries), untouched=False)
 
 
 async def delete_tensorboard(
@@ -70,25 +73,24 @@ async def delete_tensorboard(
 ) -> str:
     """Launch a task that deletes what TensorBoard wrote for an experiment; its id."""
     document: JsonObject = {"removals": [], "tensorboards": [f"{cluster_id}/tensorboard/experiment/{experiment.id}"]}
-    words = f"deletes the TensorBoard files of experiment {experiment.id}"
+    description = f"deletes the TensorBoard files of experiment {experiment.id}"
     plan = await experiments.plan(conn, experiment.id)
-    around = Around(plan.pool, plan.config.get("environment"), plan.config.get("bind_mounts"))
-    return await _start(conn, settings, experiment.owner_id, {**document, "storage": storage}, words, around)
+    setup = TaskSetup(plan.pool, plan.config.get("environment"), plan.config.get("bind_mounts"))
+    return await _start(conn, settings, experiment.owner_id, {**document, "storage": storage}, description, setup)
 
 
-async def _launch(conn: Connection, settings: MasterSettings, owner_id: int, found: list[Wanted]) -> str:
-    numbers = sorted({one.experiment_id for one in found if one.experiment_id is not None})
-    named = f" of experiment {numbers[0]}" if len(numbers) == 1 else ""
+async def _launch(conn: Connection, settings: MasterSettings, owner_id: int, removals: list[UnassignedRemoval]) -> str:
+    numbers = sorted({removal.experiment_id for removal in removals if removal.experiment_id is not None})
+    of_experiment = f" of experiment {numbers[0]}" if len(numbers) == 1 else ""
+    description = f"deletes files of {len(removals)} checkpoints{of_experiment}"
     document: JsonObject = {
-        "storage": found[0].storage or {},
-        "removals": [{"uuid": one.uuid, "globs": list(one.globs)} for one in found],
+        "storage": removals[0].storage or {},
+        "removals": [{"uuid": removal.uuid, "globs": list(removal.globs)} for removal in removals],
         "tensorboards": list(await removal_tasks.tensorboards(conn, numbers)),
     }
-    task_id = await _start(
-        conn, settings, owner_id, document, f"deletes files of {len(found)} checkpoints{named}", found[0].around
-    )
-    await removal_tasks.hand_over(conn, [one.uuid for one in found], task_id)
-    log.info("a task deletes what is out of reach", task=task_id, checkpoints=len(found))
+    task_id = await _start(conn, settings, owner_id, document, description, removals[0].setup)
+    await removal_tasks.assign(conn, [removal.uuid for removal in removals], task_id)
+    log.info("a task deletes what is out of reach", task=task_id, checkpoints=len(removals))
     return task_id
 
 
@@ -98,14 +100,14 @@ async def _start(
     owner_id: int,
     document: JsonObject,
     description: str,
-    around: Around,
+    setup: TaskSetup,
 ) -> str:
-    known = settings.pool(around.pool)
+    configured = settings.pool(setup.pool)
     # A pool that is not there any more sees nothing, and one without places for tasks without slots takes no such task.
-    pool = around.pool if known is not None and known.max_aux_containers_per_agent > 0 else ""
+    pool = setup.pool if configured is not None and configured.max_aux_containers_per_agent > 0 else ""
     config = own_config(settings, [PYTHON, "-m", "tenax.exec.gc"], pool=pool)
     config["checkpoint_storage"] = document["storage"]
-    for name, section in (("environment", around.environment), ("bind_mounts", around.bind_mounts)):
+    for name, section in (("environment", setup.environment), ("bind_mounts", setup.bind_mounts)):
         if section is not None:
             config[name] = section
     return await launch_task(
@@ -119,8 +121,8 @@ async def _start(
     )
 
 
-async def _failed(conn: Connection, removal: InHand, failure: str) -> None:
-    await garbage.failed(conn, removal.uuid, failure, wait_s(removal.tries), untouched=False)
+async def _failed(conn: Connection, removal: AssignedRemoval, failure: str) -> None:
+    await gc.removal_failed(conn, removal.uuid, failure, wait_s(removal.tries), untouched=False)
     if failure != removal.failure:
         text = f"checkpoint {removal.uuid} could not be deleted and is tried again ({removal.reason}): {failure}"
         await logs.append_system_line(conn, removal.task_id, text, "WARNING")

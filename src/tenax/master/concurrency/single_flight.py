@@ -1,10 +1,10 @@
-"""Looks that many want at once are taken once.
+"""Single flight: what many ask for at once is fetched once, and all of them get the result.
 
 Rules it keeps:
 
-- whoever asks while a look is under way shares the next one with all who ask meanwhile: every look begins after each of
+- whoever asks while a call is under way shares the next one with all who ask meanwhile: every call begins after each of
   those who share it has asked, so nobody sees less than was there before;
-- one look of a kind at a time, however many ask; what it costs does not grow with them;
+- one call per key at a time, however many ask; what it costs does not grow with them;
 - a caller who goes away takes nothing from the others.
 """
 
@@ -19,42 +19,42 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class _Kind:
-    """Looks of one kind."""
+class _Flight:
+    """The calls of one key."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: What has not begun yet.
     next: asyncio.Task[object] | None = None
 
 
-class Looks:
-    """Of one process. Owned by its event loop."""
+class SingleFlight:
+    """One per process. Owned by its event loop."""
 
     def __init__(self) -> None:
-        self._kinds: dict[Hashable, _Kind] = {}
+        self._flights: dict[Hashable, _Flight] = {}
 
-    async def share(self, key: Hashable, look: Callable[[], Awaitable[T]]) -> T:
-        """What ``look`` gives, or another one of the same key that begins after this call. Raises what it raises.
+    async def share(self, key: Hashable, fetch: Callable[[], Awaitable[T]]) -> T:
+        """The result of ``fetch``, or of another one with the same key that begins after this call. Raises as it does.
 
         ``key`` holds everything that the result depends on: whoever gives an equal one may get this result.
         """
-        kind = self._kinds.setdefault(key, _Kind())
-        if kind.next is None:
-            kind.next = asyncio.create_task(self._take(key, kind, look))
-            kind.next.add_done_callback(_told)
-        return cast(T, await asyncio.shield(kind.next))
+        flight = self._flights.setdefault(key, _Flight())
+        if flight.next is None:
+            flight.next = asyncio.create_task(self._run(key, flight, fetch))
+            flight.next.add_done_callback(_retrieve_error)
+        return cast(T, await asyncio.shield(flight.next))
 
-    async def _take(self, key: Hashable, kind: _Kind, look: Callable[[], Awaitable[T]]) -> T:
-        async with kind.lock:
-            kind.next = None
+    async def _run(self, key: Hashable, flight: _Flight, fetch: Callable[[], Awaitable[T]]) -> T:
+        async with flight.lock:
+            flight.next = None
             try:
-                return await look()
+                return await fetch()
             finally:
-                if kind.next is None:
-                    self._kinds.pop(key, None)
+                if flight.next is None:
+                    self._flights.pop(key, None)
 
 
-def _told(task: asyncio.Task[object]) -> None:
-    """An error that nobody waits for any more is not one of this process."""
+def _retrieve_error(task: asyncio.Task[object]) -> None:
+    """An error that nobody waits for any more is not reported as one of this process."""
     if not task.cancelled():
         task.exception()

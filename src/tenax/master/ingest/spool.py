@@ -296,10 +296,10 @@ async def _change_state(conn: Connection, task: TaskOf, line: Line) -> None:
         await states.exited_early(conn, task, _text(values, "reason"))
 
 
-async def _checkpoint(conn: Connection, task: TaskOf, values: JsonObject) -> checkpoints.Report:
+async def _checkpoint(conn: Connection, task: TaskOf, values: JsonObject) -> checkpoints.CheckpointReport:
     storage = values.get("storage")
     metadata = values.get("metadata")
-    return checkpoints.Report(
+    return checkpoints.CheckpointReport(
         uuid=_storage_id(values),
         steps_completed=int(_number(values, "stepsCompleted")),
         resources=_sizes(values),

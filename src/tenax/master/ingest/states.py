@@ -17,10 +17,10 @@ from asyncpg import Connection
 from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.allocations import rows as allocations
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.checkpoints import lists as checkpoint_lists
 from tenax.master.store.checkpoints import rows as checkpoints
-from tenax.master.store.checkpoints.rows import Checkpoint, Reporter
+from tenax.master.store.checkpoints.rows import CheckpointRow, Reporter
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments.progress import told
 from tenax.master.store.trials import rows as trials
@@ -55,34 +55,34 @@ async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> N
         await trials.set_runner_state(conn, task.trial_id, task.run_id, state[:200])
 
 
-async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoints.Report) -> None:
+async def checkpoint_reported(conn: Connection, task: TaskOf, report: checkpoints.CheckpointReport) -> None:
     """A checkpoint is complete. Raises InvalidInput, NotNow (the uuid is another task's, or was deleted)."""
     reporter = Reporter(task.task_id, task.allocation_id or None, task.trial_id, task.run_id if task.trial_id else None)
-    await garbage.upload_ends(conn, report.uuid)
+    await gc.upload_ends(conn, report.uuid)
     await checkpoints.upsert(conn, reporter, report)
     if task.experiment_id is not None:
-        await garbage.mark(conn, task.experiment_id)
+        await gc.mark(conn, task.experiment_id)
 
 
 async def upload_announced(conn: Connection, task: TaskOf, uuid: str, place: Mapping[str, Json]) -> None:
     """Files of a checkpoint to be are about to be written: if it never comes to be, they can be found."""
     storage_id = await run_started(conn, task, place)
     assert storage_id is not None
-    await garbage.announce(conn, uuid, task.task_id, task.allocation_id, storage_id)
+    await gc.announce(conn, uuid, task.task_id, task.allocation_id, storage_id)
 
 
 async def upload_abandoned(conn: Connection, task: TaskOf, uuid: str) -> None:
     """The task has thrown away what it had uploaded; nothing if it was reported, or never announced."""
-    await garbage.withdraw(conn, uuid, task.task_id)
+    await gc.withdraw(conn, uuid, task.task_id)
 
 
-async def checkpoint_files_left(conn: Connection, uuid: str, resources: dict[str, int]) -> Checkpoint:
+async def checkpoint_files_left(conn: Connection, uuid: str, resources: dict[str, int]) -> CheckpointRow:
     """What is left of a checkpoint after a (partial) delete. Raises NotFound, InvalidInput (it is registered)."""
     before = await checkpoints.get(conn, uuid)
     if before.resources != resources:
-        await checkpoints.check_none(conn, [uuid])
+        await checkpoints.check_none_registered(conn, [uuid])
     if not resources:
-        await garbage.forget(conn, uuid)
+        await gc.drop_removal(conn, uuid)
     return await checkpoints.set_files(conn, uuid, resources)
 
 

@@ -1,9 +1,9 @@
-"""The collecting loop: which checkpoints go by their experiment's policy, and their files.
+"""Checkpoint gc: applies the policies of experiments to their checkpoints, and removes the files.
 
-While an experiment runs, too: what newer ones have superseded goes at once. An experiment is looked at when one of its
-checkpoints was reported, a trial or the experiment ended, or its policy changed. Uploads that no task can report any
-more are looked for in each pass. Decisions are rows before files go; what the master cannot reach is left to a task on
-an agent; a removal that fails waits longer each time.
+Also while an experiment runs: what newer checkpoints have superseded goes at once. A policy is applied when one of the
+experiment's checkpoints was reported, a trial or the experiment ended, or the policy changed. Uploads that no task can
+report any more are found in each pass. A removal is a row before its files go; what the master cannot reach is left to
+a task on an agent; a removal that fails waits longer each time.
 """
 
 from __future__ import annotations
@@ -15,100 +15,100 @@ import structlog
 
 from tenax.config.master import MasterSettings
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
-from tenax.master.checkpoints.removal import clear
-from tenax.master.loops.loop import Desk, each
-from tenax.master.store.checkpoints import garbage, removal_tasks
-from tenax.master.store.checkpoints.garbage import KIND
+from tenax.master.checkpoints.removal import carry_out
+from tenax.master.loops.loop import PassContext, each
+from tenax.master.store.checkpoints import gc, removal_tasks
+from tenax.master.store.checkpoints.gc import KIND
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import rows as experiments
 
-log = structlog.get_logger("tenax.collecting")
+log = structlog.get_logger("tenax.checkpoint_gc")
 
-#: Looked at, or deleted, in one pass; the next one follows at once.
+#: Policies applied, and removals carried out, in one pass; the next one follows at once.
 _AT_ONCE = 200
-#: How many times as long as it was looked at an experiment is left alone: large ones save all the time.
+#: An experiment rests this many times as long as applying its policy took: large ones save all the time.
 _REST = 10.0
 #: Removals under way at a time: a slow file system holds up few others.
 _TOGETHER = 4
 
 
-class Collecting:
-    """Deletes what policies do not keep."""
+class CheckpointGc:
+    """Removes what policies do not keep."""
 
-    name = "collecting"
+    name = "checkpoint_gc"
     kind = KIND
 
     def __init__(self, settings: MasterSettings) -> None:
         self._settings = settings
-        #: Until when experiments are left alone.
+        #: Until when experiments rest.
         self._rest: dict[int, float] = {}
         self._clusters = settings.checkpoint_storage
 
-    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
-        """Decide where something has changed, then delete what was decided."""
-        async with desk.looking() as conn:
-            marked = await garbage.due(conn, 10 * _AT_ONCE)
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
+        """Apply policies where something has changed, then carry out the removals that are due."""
+        async with context.reading() as conn:
+            marked = await gc.marked(conn, 10 * _AT_ONCE)
         rested, rest_s = self._rested(marked)
-        await each([str(one) for one in rested], lambda name: self._look(desk, int(name)), loop=self.name)
-        await self._find_uploads(desk)
-        async with desk.looking() as conn:
-            waiting = await garbage.waiting(conn, _AT_ONCE)
-        await self._clear_all(desk, waiting)
-        await self._send_afar(desk)
-        if len(rested) == _AT_ONCE or len(waiting) == _AT_ONCE:
+        await each([str(number) for number in rested], lambda name: self._apply(context, int(name)), loop=self.name)
+        await self._find_abandoned_uploads(context)
+        async with context.reading() as conn:
+            due = await gc.due_removals(conn, _AT_ONCE)
+        await self._carry_out_all(context, due)
+        await self._run_removal_tasks(context)
+        if len(rested) == _AT_ONCE or len(due) == _AT_ONCE:
             return 0.0
-        async with desk.looking() as conn:
-            retry_s = await garbage.next_retry_s(conn)
+        async with context.reading() as conn:
+            retry_s = await gc.next_retry_s(conn)
         return min((wait for wait in (rest_s, retry_s) if wait is not None), default=None)
 
     def _rested(self, marked: list[int]) -> tuple[list[int], float | None]:
-        """Those that may be looked at, and in how many seconds the next of the others may."""
+        """Those that do not rest, and in how many seconds the first of the others has rested."""
         now = time.monotonic()
-        self._rest = {one: until for one, until in self._rest.items() if until > now}
-        waits = [self._rest[one] - now for one in marked if one in self._rest]
-        return [one for one in marked if one not in self._rest], min(waits, default=None)
+        self._rest = {number: until for number, until in self._rest.items() if until > now}
+        waits = [self._rest[number] - now for number in marked if number in self._rest]
+        return [number for number in marked if number not in self._rest], min(waits, default=None)
 
-    async def _look(self, desk: Desk, experiment_id: int) -> None:
+    async def _apply(self, context: PassContext, experiment_id: int) -> None:
         began = time.monotonic()
-        await self._decide(desk, experiment_id)
+        await self._apply_policy(context, experiment_id)
         now = time.monotonic()
         self._rest[experiment_id] = now + _REST * (now - began)
 
-    async def _decide(self, desk: Desk, experiment_id: int) -> None:
-        async with desk.transaction() as conn:
-            mark = await garbage.seen(conn, experiment_id)
+    async def _apply_policy(self, context: PassContext, experiment_id: int) -> None:
+        async with context.transaction() as conn:
+            mark = await gc.mark_of(conn, experiment_id)
             if mark is None:
                 return
             await experiments.lock(conn, experiment_id)
-            now = await garbage.situation(conn, experiment_id)
-            fates = await asyncio.to_thread(now.fates) if mark.asked or not now.unmanaged else ()
-            await garbage.doom(conn, {fate.uuid: fate.reasons[0] for fate in fates if not fate.keep})
-            await garbage.settle(conn, experiment_id, mark)
+            inputs = await gc.load_inputs(conn, experiment_id)
+            fates = await asyncio.to_thread(inputs.fates) if mark.requested or not inputs.unmanaged else ()
+            await gc.request_removals(conn, {fate.uuid: fate.reasons[0] for fate in fates if not fate.keep})
+            await gc.clear_mark(conn, experiment_id, mark)
 
-    async def _find_uploads(self, desk: Desk) -> None:
-        async with desk.looking() as conn:
-            if not await garbage.any_upload(conn):
+    async def _find_abandoned_uploads(self, context: PassContext) -> None:
+        async with context.reading() as conn:
+            if not await gc.any_upload(conn):
                 return
-        async with desk.transaction() as conn:
-            for uuid in await garbage.doom_abandoned(conn):
+        async with context.transaction() as conn:
+            for uuid in await gc.request_abandoned_removals(conn):
                 log.info("an upload was never reported", checkpoint=uuid)
 
-    async def _send_afar(self, desk: Desk) -> None:
-        async with desk.looking() as conn:
-            if not await removal_tasks.any_there(conn):
+    async def _run_removal_tasks(self, context: PassContext) -> None:
+        async with context.reading() as conn:
+            if not await removal_tasks.any_delegated(conn):
                 return
-        async with desk.transaction() as conn:
+        async with context.transaction() as conn:
             await checkpoint_removal_tasks.take_back(conn)
             await checkpoint_removal_tasks.launch(conn, self._settings)
 
-    async def _clear_all(self, desk: Desk, uuids: list[str]) -> None:
-        room = asyncio.Semaphore(_TOGETHER)
+    async def _carry_out_all(self, context: PassContext, uuids: list[str]) -> None:
+        limit = asyncio.Semaphore(_TOGETHER)
 
-        async def remove(uuid: str) -> None:
-            await clear(desk.transaction, self._clusters, uuid)
+        async def handle(uuid: str) -> None:
+            await carry_out(context.transaction, self._clusters, uuid)
 
-        async def one(uuid: str) -> None:
-            async with room:
-                await each([uuid], remove, loop=self.name)
+        async def handle_limited(uuid: str) -> None:
+            async with limit:
+                await each([uuid], handle, loop=self.name)
 
-        await asyncio.gather(*(one(uuid) for uuid in uuids))
+        await asyncio.gather(*(handle_limited(uuid) for uuid in uuids))

@@ -2,11 +2,11 @@
 
 Rules:
 
-- A pass looks at what it was told of, or at everything after a (re)LISTEN; it never sleeps past its deadline or 30 s,
-  and however much it is told, it looks at everything every 30 s.
+- A pass handles what it was woken for, or everything after a (re)LISTEN; it never sleeps past its deadline or 30 s,
+  and however often it is woken, it goes through everything every 30 s.
 - Every write transaction checks the lease first; a lost lease ends the pass, and the loop applies for it again.
-- One object that cannot be handled costs itself: it is tried again later, its story is in the log, the others go on.
-- A pass that breaks costs itself: the loop lives, and looks at everything again after a while.
+- One object that cannot be handled costs itself: it is tried again later, its error is in the log, the others go on.
+- A pass that fails costs itself: the loop lives, and goes through everything again after a while.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ log = structlog.get_logger("tenax.loops")
 LEASE_S = 15.0
 #: A lease is renewed when this much of it has passed.
 _RENEW_S = 5.0
-#: How often another holder's lease is looked at.
+#: How often another holder's lease is checked.
 _APPLY_S = 1.0
 #: Tries of one object before it is left alone until something changes.
 TRIES = 3
-#: Between a pass that broke and the next.
+#: Between a pass that failed and the next.
 _BROKEN = Backoff(first=1.0, ceiling=30.0)
 
 
-class Desk:
-    """What a pass works with: looks, and transactions that hold the loop's lease."""
+class PassContext:
+    """What a pass works with: reads, and transactions that hold the loop's lease."""
 
     def __init__(self, database: Database, lease: Lease) -> None:
         self._database = database
         self._lease = lease
 
     @asynccontextmanager
-    async def looking(self) -> AsyncIterator[Connection]:
+    async def reading(self) -> AsyncIterator[Connection]:
         """Reads, each for itself: good for seeing whether there is anything to do. Raises TryAgain.
 
-        No lease is asked for, whose row lock would make a write of it, with a flush to disk: whoever lost the lease
-        may look, and is stopped when he writes.
+        The lease is not checked, as its row lock would make a write of it, with a flush to disk: whoever lost the lease
+        may read, and is stopped on the first write.
         """
         async with self._database.connection() as conn:
             yield conn
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
-        """As `looking`, but all reads see one state. Raises TryAgain."""
+        """As `reading`, but all reads see one state. Raises TryAgain."""
         async with self._database.snapshot() as conn:
             yield conn
 
@@ -81,8 +81,8 @@ class Loop(Protocol):
     name: str
     kind: str
 
-    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
-        """Look and act; returns the seconds until it must look again, None for no deadline of its own."""
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
+        """Load, decide, apply; returns the seconds until the next pass is due, None for no deadline of its own."""
 
 
 async def run(loop: Loop, database: Database, listener: Listener) -> None:
@@ -101,7 +101,7 @@ async def run(loop: Loop, database: Database, listener: Listener) -> None:
         except Exception:
             failures = 1 if time.monotonic() - began > _BROKEN.ceiling else failures + 1
             pause = _BROKEN.after(failures)
-            log.exception("a pass broke; everything is looked at again", loop=loop.name, after_s=pause)
+            log.exception("a pass failed; the next one goes through everything again", loop=loop.name, after_s=pause)
             await asyncio.sleep(pause)
 
 
@@ -110,12 +110,12 @@ async def each(
     handle: Callable[[str], Awaitable[None]],
     *,
     loop: str,
-    set_aside: Callable[[str, str], Awaitable[None]] | None = None,
+    quarantine: Callable[[str, str], Awaitable[None]] | None = None,
 ) -> None:
     """Handle objects one by one; a stale one is tried again, one whose experiment was deleted is forgotten.
 
-    One that cannot be handled is logged with its story and tried again, then given to ``set_aside`` with the story in a
-    line, or left where there is none.
+    One that cannot be handled is logged with its traceback and tried again, then given to ``quarantine`` with the error
+    in a line, or left where there is none.
     """
     tries: Counter[str] = Counter()
     waiting = list(ids)
@@ -130,18 +130,18 @@ async def each(
             if tries[name] < TRIES:
                 waiting.append(name)
         except ExperimentGone:
-            # Deleted between the wake-up and the look.
+            # Deleted between the wake-up and the pass.
             continue
         except TryAgain:
             raise
         except Exception as error:
             log.exception("this object could not be handled", loop=loop, object=name)
-            if set_aside is None:
+            if quarantine is None:
                 continue
             if tries[name] < TRIES:
                 waiting.append(name)
             else:
-                await set_aside(name, f"{type(error).__name__}: {error}")
+                await quarantine(name, f"{type(error).__name__}: {error}")
 
 
 async def _apply(loop: Loop, database: Database, listener: Listener) -> Lease:
@@ -155,21 +155,21 @@ async def _apply(loop: Loop, database: Database, listener: Listener) -> Lease:
 
 
 async def _hold(loop: Loop, database: Database, listener: Listener, lease: Lease) -> None:
-    desk = Desk(database, lease)
+    context = PassContext(database, lease)
     renewing = asyncio.create_task(_renew(database, lease))
     try:
         with listener.subscribe(loop.kind) as subscription:
             woken = Woken(frozenset(), full=True)
-            looked = time.monotonic()
+            last_full_pass = time.monotonic()
             while not renewing.done():
                 with counters.LOOP_SECONDS.labels(loop.name).time():
-                    deadline = await loop.make_pass(desk, woken)
+                    deadline = await loop.make_pass(context, woken)
                 counters.LOOP_PASSES.labels(loop.name).inc()
                 woken = await subscription.wait(MAX_WAIT_S if deadline is None else deadline)
-                if time.monotonic() - looked >= MAX_WAIT_S:
+                if time.monotonic() - last_full_pass >= MAX_WAIT_S:
                     woken = Woken(frozenset(), woken.full)
                 if woken.full or not woken.ids:
-                    looked = time.monotonic()
+                    last_full_pass = time.monotonic()
         renewing.result()
     finally:
         renewing.cancel()

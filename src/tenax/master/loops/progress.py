@@ -11,7 +11,7 @@ import time
 from asyncpg import Connection
 
 from tenax.config import stored_experiment
-from tenax.master.loops.loop import Desk, each
+from tenax.master.loops.loop import PassContext, each
 from tenax.master.store.database.wakeups import MAX_WAIT_S, Woken
 from tenax.master.store.experiments import progress, searches
 from tenax.master.store.experiments import rows as experiments
@@ -25,10 +25,10 @@ PAUSE_S = 1.0
 _TOGETHER = 100
 
 
-class Progressing:
+class Progress:
     """Keeps the progress of running experiments."""
 
-    name = "progressing"
+    name = "progress"
     kind = progress.KIND
 
     def __init__(self, pause_s: float = PAUSE_S) -> None:
@@ -37,7 +37,7 @@ class Progressing:
         self._full = True
         self._last = self._last_full = -MAX_WAIT_S
 
-    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Look at the experiments that were named, or at all; or wait until it is time to."""
         now = time.monotonic()
         self._full |= woken.full or now - self._last_full >= MAX_WAIT_S
@@ -49,22 +49,22 @@ class Progressing:
         if full:
             self._last_full = now
         if full or named:
-            await self._look(desk, None if full else named)
+            await self._look(context, None if full else named)
         return None
 
-    async def _look(self, desk: Desk, named: list[int] | None) -> None:
-        async with desk.looking() as conn:
+    async def _look(self, context: PassContext, named: list[int] | None) -> None:
+        async with context.reading() as conn:
             found = await progress.due(conn, named)
         unknown = {str(one.experiment_id): one.unmanaged for one in found if one.unknown}
-        await each(list(unknown), lambda name: _learn(desk, int(name), unknown[name]), loop=self.name)
+        await each(list(unknown), lambda name: _learn(context, int(name), unknown[name]), loop=self.name)
         known = [one.experiment_id for one in found if not one.unknown]
         for first in range(0, len(known), _TOGETHER):
-            async with desk.transaction() as conn:
+            async with context.transaction() as conn:
                 await progress.refresh(conn, known[first : first + _TOGETHER])
 
 
-async def _learn(desk: Desk, experiment_id: int, unmanaged: bool) -> None:
-    async with desk.transaction() as conn:
+async def _learn(context: PassContext, experiment_id: int, unmanaged: bool) -> None:
+    async with context.transaction() as conn:
         if not await progress.is_unknown(conn, experiment_id):
             # The searching loop was faster.
             return

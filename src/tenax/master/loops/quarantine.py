@@ -1,4 +1,4 @@
-"""Setting an experiment aside that a loop cannot handle: its story told, its trials ended, the loop free again."""
+"""Quarantine of an experiment that a loop cannot handle: it ends with the error as its reason, and the loop goes on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.lifecycle.container import Want
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent
 from tenax.lifecycle.trial import ExitReason, TrialState, Verdict
 from tenax.master.allocations import events as allocation_events
-from tenax.master.loops.loop import Desk
+from tenax.master.loops.loop import PassContext
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.trials import rows as trials
@@ -19,20 +19,20 @@ from tenax.master.store.trials import rows as trials
 log = structlog.get_logger("tenax.loops")
 
 
-def setting_aside(desk: Desk, loop: str) -> Callable[[str, str], Awaitable[None]]:
-    """For `each`: takes the experiment's number and the story."""
+def quarantine_in(context: PassContext, loop: str) -> Callable[[str, str], Awaitable[None]]:
+    """For `each`: takes the experiment's id and the error in a line."""
 
-    async def set_aside(name: str, story: str) -> None:
+    async def quarantine(name: str, error: str) -> None:
         try:
-            await _set_aside(desk, int(name), f"an error of the platform in {loop}: {story}")
+            await _quarantine(context, int(name), f"an error of the platform in {loop}: {error}")
         except Exception:
-            log.exception("this experiment could not even be set aside", loop=loop, experiment=name)
+            log.exception("this experiment could not even be quarantined", loop=loop, experiment=name)
 
-    return set_aside
+    return quarantine
 
 
-async def _set_aside(desk: Desk, experiment_id: int, reason: str) -> None:
-    async with desk.transaction() as conn:
+async def _quarantine(context: PassContext, experiment_id: int, reason: str) -> None:
+    async with context.transaction() as conn:
         experiment = await experiments.lock(conn, experiment_id)
         if experiment.state in ENDED:
             return

@@ -1,4 +1,4 @@
-"""The tending loop: what experiments and their trials should be, against what they are; and what brings them there."""
+"""Reconciles experiments and their trials: compares what they should be with what they are, and brings them there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tenax.lifecycle.container import Want
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.exclusion import size_of
-from tenax.master.loops.loop import Desk, each
-from tenax.master.loops.quarantine import setting_aside
+from tenax.master.loops.loop import PassContext, each
+from tenax.master.loops.quarantine import quarantine_in
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import rows as experiments
@@ -23,10 +23,10 @@ from tenax.master.store.trials import rows as trials
 _KEPT = 10_000
 
 
-class Tending:
-    """Brings experiments and their trials to what they should be."""
+class ReconcileExperiments:
+    """Brings experiments and their trials to their desired state."""
 
-    name = "tending"
+    name = "reconcile_experiments"
     kind = "experiment"
 
     def __init__(self, preemption_timeout_s: float) -> None:
@@ -34,30 +34,30 @@ class Tending:
         #: Experiment -> how many of its trials may run at a time.
         self._at_once: dict[int, int | None] = {}
 
-    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
-        """Tend the experiments that were named, or all that live."""
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
+        """Reconcile the experiments that were named, or all that live."""
         # A wake-up without an id is about all of them.
         named = {name for name in woken.ids if name}
         everything = woken.full or not named or named != woken.ids
-        async with desk.looking() as conn:
+        async with context.reading() as conn:
             released, wait = await trials.held_back(conn)
             due = await experiments.live_ids(conn) if everything else released
         ids = named | {str(number) for number in due}
         await each(
             sorted(ids, key=int),
-            lambda name: self._tend(desk, int(name)),
+            lambda name: self._reconcile(context, int(name)),
             loop=self.name,
-            set_aside=setting_aside(desk, self.name),
+            quarantine=quarantine_in(context, self.name),
         )
         return wait
 
-    async def _tend(self, desk: Desk, experiment_id: int) -> None:
-        # Most looks find nothing to do: they should neither wait for the experiment's lock nor hold it.
-        async with desk.looking() as conn:
-            now = await trials.scene(conn, experiment_id)
-            if now is None or not await self._due(conn, experiment_id, now.state, now.unmanaged, now.trials):
+    async def _reconcile(self, context: PassContext, experiment_id: int) -> None:
+        # Mostly there is nothing to do: that should neither wait for the experiment's lock nor hold it.
+        async with context.reading() as conn:
+            scene = await trials.scene(conn, experiment_id)
+            if scene is None or not await self._due(conn, experiment_id, scene.state, scene.unmanaged, scene.trials):
                 return
-        async with desk.transaction() as conn:
+        async with context.transaction() as conn:
             experiment = await experiments.lock(conn, experiment_id)
             live = await trials.live(conn, experiment_id)
             actions = await self._due(conn, experiment_id, experiment.state, experiment.unmanaged, live)
@@ -65,7 +65,7 @@ class Tending:
                 return
             plan = await experiments.plan(conn, experiment_id)
             # What is being placed just now is waited for before an agent is locked, as its placement locks one, too.
-            for action in sorted(actions, key=lambda one: not isinstance(one, tending.Withdraw)):
+            for action in sorted(actions, key=lambda action: not isinstance(action, tending.Withdraw)):
                 await self._act(conn, experiment, plan.config, action)
 
     async def _act(self, conn: Connection, experiment: Experiment, config: JsonObject, action: tending.Action) -> None:
@@ -95,7 +95,7 @@ class Tending:
         unmanaged: bool,
         live: tuple[tending.LiveTrial, ...],
     ) -> tuple[tending.Action, ...]:
-        """What brings an experiment to what it should be."""
+        """The actions that bring an experiment to its desired state."""
         if unmanaged or state in ENDED:
             return ()
         crowded = len(live) > 1 and any(trial.allocation is None for trial in live)

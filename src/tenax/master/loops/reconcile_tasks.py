@@ -1,4 +1,4 @@
-"""The launching loop: what launched tasks should be, against what they are; and what brings them there."""
+"""Reconciles launched tasks: compares what they should be with what they are, and brings them there."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from tenax.lifecycle.container import Want
 from tenax.lifecycle.task import Conclude, LiveTask, RequestSlots, TaskAction, WithdrawRequest, tend_task
 from tenax.lifecycle.tending import AskToLeave, Kill
 from tenax.master.allocations import events as allocation_events
-from tenax.master.loops.loop import Desk, each
+from tenax.master.loops.loop import PassContext, each
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.tasks import rows as tasks
 
 
-class Launching:
-    """Brings commands, generic tasks and the cluster's own tasks to what they should be."""
+class ReconcileTasks:
+    """Brings commands, generic tasks and the cluster's own tasks to their desired state."""
 
-    name = "launching"
+    name = "reconcile_tasks"
     kind = "task"
 
-    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
-        """Tend the tasks that were named, or all that live."""
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
+        """Reconcile the tasks that were named, or all that live."""
         named = None if woken.full or not woken.ids else sorted(woken.ids)
-        async with desk.looking() as conn:
+        async with context.reading() as conn:
             due = [task.task_id for task in await tasks.unsettled(conn, named) if tend_task(task)]
-        await each(due, lambda name: self._tend(desk, name), loop=self.name)
+        await each(due, lambda name: self._reconcile(context, name), loop=self.name)
         return None
 
-    async def _tend(self, desk: Desk, task_id: str) -> None:
-        async with desk.transaction() as conn:
+    async def _reconcile(self, context: PassContext, task_id: str) -> None:
+        async with context.transaction() as conn:
             task = await tasks.lock(conn, task_id)
             for live in await tasks.unsettled(conn, [task_id]):
                 for action in tend_task(live):
@@ -47,6 +47,6 @@ class Launching:
             case AskToLeave(allocation_id, reason, within_s) if within_s is not None:
                 await allocations.ask_to_leave(conn, allocation_id, reason, within_s)
             case AskToLeave(allocation_id, reason):
-                await allocations.preempt(conn, allocation_id, reason, allocations.LAUNCHED_PATIENCE_S)
+                await allocations.preempt(conn, allocation_id, reason, allocations.TASK_PREEMPTION_TIMEOUT_S)
             case Kill(allocation_id, _):
                 await allocation_events.end_members(conn, allocation_id, Want.KILL)

@@ -1,4 +1,4 @@
-"""The scheduling loop: requests and slots, the scheduler's plan, placements and requests to leave."""
+"""Schedules: loads requests and slots, asks the scheduler for a plan, writes placements, preemptions and reasons."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from tenax.config.master import PoolSettings
 from tenax.ids import AllocationId
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
-from tenax.master.loops.loop import Desk, each
+from tenax.master.loops.loop import PassContext, each
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
-from tenax.master.store.queue.placements import Credentials
+from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
 from tenax.scheduler.plan import plan
 from tenax.scheduler.snapshot import Member
 
-#: Each placement changes the words of all behind it ("n requests are ahead"): they are written this often at most.
-_TELL_EVERY_S = 1.0
+#: Each placement changes the reason of all behind it ("n requests are ahead"): reasons are written this often at most.
+_WRITE_REASONS_EVERY_S = 1.0
 
 
 class Scheduling:
-    """Places what fits, asks what must leave, and says why the rest waits."""
+    """Places what fits, preempts what must leave, and says why the rest waits."""
 
     name = "scheduling"
     kind = "scheduling"
@@ -33,53 +33,53 @@ class Scheduling:
         self._aux_places = {pool.name: pool.max_aux_containers_per_agent for pool in pools}
         self._secret = secret
         self._timeout_s = preemption_timeout_s
-        self._told_at = -_TELL_EVERY_S
+        self._reasons_written_at = -_WRITE_REASONS_EVERY_S
 
-    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Plan every pool, and carry the plan out."""
         if woken.ids == {FREED} and not woken.full:
             # Free slots matter to what waits for some, and as a rule nothing does.
-            async with desk.looking() as conn:
+            async with context.reading() as conn:
                 if not await placements.any_waits(conn):
                     return None
-        async with desk.snapshot() as conn:
+        async with context.snapshot() as conn:
             snapshots = await placements.snapshots(conn, self._rules, self._aux_places)
-            told = await placements.waits(conn)
+            written = await placements.waits(conn)
         waiting: dict[AllocationId, str] = {}
         for snapshot in snapshots:
             decided = plan(snapshot)
-            await self._place(desk, decided.placements)
-            await self._ask(desk, decided.preempt)
+            await self._place(context, decided.placements)
+            await self._preempt(context, decided.preempt)
             waiting.update(decided.waiting)
             for placed in decided.placements:
-                told.pop(placed, None)
-        return None if waiting == told else await self._tell(desk, waiting, told)
+                written.pop(placed, None)
+        return None if waiting == written else await self._write_reasons(context, waiting, written)
 
-    async def _tell(
-        self, desk: Desk, waiting: dict[AllocationId, str], told: Mapping[AllocationId, str]
+    async def _write_reasons(
+        self, context: PassContext, waiting: dict[AllocationId, str], written: Mapping[AllocationId, str]
     ) -> float | None:
-        """Say why each waits; seconds until it should be said, where only the words have changed since just now."""
-        left = self._told_at + _TELL_EVERY_S - time.monotonic()
-        if left > 0 and waiting.keys() == told.keys():
+        """Write why each waits; seconds until it should be, where only reasons have changed since they were written."""
+        left = self._reasons_written_at + _WRITE_REASONS_EVERY_S - time.monotonic()
+        if left > 0 and waiting.keys() == written.keys():
             return left
-        async with desk.transaction() as conn:
+        async with context.transaction() as conn:
             await placements.write_waits(conn, waiting)
-        self._told_at = time.monotonic()
+        self._reasons_written_at = time.monotonic()
         return None
 
-    async def _place(self, desk: Desk, decided: Mapping[AllocationId, tuple[Member, ...]]) -> None:
+    async def _place(self, context: PassContext, decided: Mapping[AllocationId, tuple[Member, ...]]) -> None:
         async def handle(name: str) -> None:
-            credentials = Credentials(
+            credentials = TaskCredentials(
                 token_hash(allocation_token(self._secret, name)), token_hash(task_session_token(self._secret, name))
             )
-            async with desk.transaction() as conn:
+            async with context.transaction() as conn:
                 await placements.place(conn, AllocationId(name), decided[AllocationId(name)], credentials)
 
         await each(list(decided), handle, loop=self.name)
 
-    async def _ask(self, desk: Desk, decided: Mapping[AllocationId, str]) -> None:
+    async def _preempt(self, context: PassContext, decided: Mapping[AllocationId, str]) -> None:
         async def handle(name: str) -> None:
-            async with desk.transaction() as conn:
+            async with context.transaction() as conn:
                 await allocations.preempt(conn, name, decided[AllocationId(name)], self._timeout_s)
 
         await each(list(decided), handle, loop=self.name)

@@ -1,4 +1,4 @@
-"""The searching loop: facts from the inbox, decisions of the search, trials made or stopped; one transaction each.
+"""Searches: takes facts from the inbox, lets the search decide, creates or stops trials; one transaction each.
 
 Rules: only this loop moves facts on; facts and decisions are written together, in one gapless order; the state of a
 search is a cache of its journal, thrown away whenever a transaction did not commit.
@@ -13,8 +13,8 @@ from asyncpg import Connection
 from tenax.config.resolve import stored_experiment
 from tenax.errors import Impossible
 from tenax.lifecycle.experiment import RUNNING, ExperimentEvent, ExperimentState
-from tenax.master.loops.loop import Desk, each
-from tenax.master.loops.quarantine import setting_aside
+from tenax.master.loops.loop import PassContext, each
+from tenax.master.loops.quarantine import quarantine_in
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.database.wakeups import Woken, notify
 from tenax.master.store.experiments import progress, searches
@@ -52,27 +52,27 @@ class Searching:
         """Experiments whose search is in memory."""
         return tuple(self._cache)
 
-    async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
+    async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Step the searches that were named, or all that have something to do."""
         named = None if woken.full or not woken.ids else [int(name) for name in woken.ids]
-        async with desk.looking() as conn:
+        async with context.reading() as conn:
             dirty = await searches.dirty(conn, named)
             if named is None:
                 # Those that were canceled or killed have no last step in which to be forgotten.
-                going_on = set(await searches.going_on(conn))
-                self._cache = {number: cached for number, cached in self._cache.items() if number in going_on}
+                running = set(await searches.going_on(conn))
+                self._cache = {number: cached for number, cached in self._cache.items() if number in running}
         await each(
             [str(number) for number in dirty],
-            lambda name: self._step(desk, int(name)),
+            lambda name: self._step(context, int(name)),
             loop=self.name,
-            set_aside=setting_aside(desk, self.name),
+            quarantine=quarantine_in(context, self.name),
         )
         return None
 
-    async def _step(self, desk: Desk, experiment_id: int) -> None:
+    async def _step(self, context: PassContext, experiment_id: int) -> None:
         # Taken out of the cache for the time of the transaction: what did not commit must not be remembered.
         cached = self._cache.pop(experiment_id, None)
-        async with desk.transaction() as conn:
+        async with context.transaction() as conn:
             experiment = await experiments.lock(conn, experiment_id)
             if experiment.state not in RUNNING or experiment.unmanaged:
                 return
@@ -89,7 +89,7 @@ class Searching:
             await _tell_progress(conn, experiment_id, cached)
             if len(moved) == searches.AT_ONCE:
                 await notify(conn, searches.KIND, experiment_id)
-            # A validation alone changes nothing that is tended. An end does: another trial may have its turn.
+            # A validation alone leaves nothing to reconcile. An end does: another trial may have its turn.
             validations = sum(isinstance(entry, Validated) for entry in entries)
             if not entries or validations < max(len(entries), len(moved)):
                 await notify(conn, "experiment", experiment_id)
@@ -99,8 +99,8 @@ class Searching:
     async def _load(self, conn: Connection, experiment_id: int, cached: _Cached | None) -> _Cached | None:
         """The search as its journal has it; None when it has not begun."""
         if cached is not None:
-            cached.seq, news = await searches.journal(conn, experiment_id, cached.seq)
-            for entry in news:
+            cached.seq, new_entries = await searches.journal(conn, experiment_id, cached.seq)
+            for entry in new_entries:
                 cached.state.apply(entry)
             return cached
         seq, entries = await searches.journal(conn, experiment_id, 0)
@@ -130,18 +130,18 @@ async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[En
 async def _take_in(
     conn: Connection, experiment_id: int, cached: _Cached, entries: list[Entry]
 ) -> list[tuple[int, int]]:
-    """Let the search see what waits. Returns (inbox id, journal place) of each fact seen.
+    """Let the search see what waits in the inbox. Returns (inbox id, journal place) of each fact seen.
 
-    A fact that is no news (a validation after the Stop) leaves no entry; it is told by what stands there already.
+    A fact that is no news (a validation after the Stop) leaves no entry of its own; its place is the last entry's.
     """
     moved = []
-    for waiting in await searches.waiting(conn, experiment_id):
-        if searcher.is_news(cached.state, waiting.fact):
-            entries.append(waiting.fact)
-            moved.append((waiting.id, cached.seq + len(entries)))
-            entries.extend(searcher.step(cached.state, waiting.fact))
+    for row in await searches.waiting(conn, experiment_id):
+        if searcher.is_news(cached.state, row.fact):
+            entries.append(row.fact)
+            moved.append((row.id, cached.seq + len(entries)))
+            entries.extend(searcher.step(cached.state, row.fact))
         else:
-            moved.append((waiting.id, cached.seq + len(entries)))
+            moved.append((row.id, cached.seq + len(entries)))
     return moved
 
 

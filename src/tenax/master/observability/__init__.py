@@ -1,1 +1,1 @@
-"""What the master says and counts about itself."""
+"""The master's own log and counters."""

@@ -1,13 +1,13 @@
-"""What the master says about itself: structlog on standard error, for people or as JSON lines.
+"""The master's own log: structlog on standard error, for people or as JSON lines; the newest lines are kept in memory.
 
-Tracebacks never show the values of variables: passwords and tokens are among them.
-Libraries' records go the same way; uvicorn's access log is off: it would show queries, and the edge has its own.
-Level and colour can be changed while the process runs; what was said last is kept (`tenax.master.observability.log`).
+Rules:
 
-What the master last said about itself, kept in memory for those who ask: the newest lines of this process.
-
-Rules: a line has a number that never changes, so that a reader who was away goes on where it was; old lines go, and a
-reader who asks for them begins with the oldest that is left. Filled from any thread, read in the event loop.
+- tracebacks never show the values of variables: passwords and tokens are among them;
+- libraries' records go the same way; uvicorn's access log is off: it would show queries, and the edge has its own;
+- level and colour can be changed while the process runs;
+- a line that is kept (`OWN_LOG`) has a number that never changes, so that a reader who was away goes on where it was;
+  old lines go, and a reader who asks for them begins with the oldest that is left. Filled from any thread, read in the
+  event loop.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _BESIDE = ("timestamp", "level", "logger", "exc_info", "stack_info", "event")
 
 
 @dataclass(slots=True)
-class Now:
-    """How it is set at the moment."""
+class LogSetup:
+    """How the log is set up at the moment."""
 
     #: debug, info, warning, error, critical.
     level: str = "info"
@@ -41,7 +41,7 @@ class Now:
 
 
 #: Of this process; changed by `set_up` and `change` alone.
-NOW = Now()
+CURRENT = LogSetup()
 
 
 def set_up(settings: LogSettings) -> None:
@@ -60,12 +60,12 @@ def set_up(settings: LogSettings) -> None:
     OWN_LOG.setFormatter(_formatter(_plain_line))
     logging.getLogger().handlers[:] = [logging.StreamHandler(sys.stderr), OWN_LOG]
     change(settings.level, sys.stderr.isatty() if settings.color is None else settings.color, settings.json_lines)
-    # A database that is away is told once per attempt, by whoever needs it.
+    # A database that is away is logged once per attempt, by whoever needs it.
     logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)
 
 
 def change(level: str, color: bool, json_lines: bool) -> None:
-    """Say more or less from now on, with or without colour, or as JSON."""
+    """Log more or less from now on, with or without colour, or as JSON."""
     number = logging.getLevelNamesMapping()[level.upper()]
     root = logging.getLogger()
     root.setLevel(number)
@@ -81,7 +81,7 @@ def change(level: str, color: bool, json_lines: bool) -> None:
     for handler in root.handlers:
         if handler is not OWN_LOG:
             handler.setFormatter(_formatter(*after))
-    NOW.level, NOW.color, NOW.json_lines = level, color, json_lines
+    CURRENT.level, CURRENT.color, CURRENT.json_lines = level, color, json_lines
 
 
 def _before() -> list[structlog.typing.Processor]:
@@ -120,7 +120,7 @@ LONGEST = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OwnLogEntry:
     """One line."""
 
     #: From 0, since the process started.
@@ -137,7 +137,7 @@ class OwnLog(logging.Handler):
 
     def __init__(self, lines: int = LINES) -> None:
         super().__init__()
-        self._kept: deque[Entry] = deque(maxlen=lines)
+        self._kept: deque[OwnLogEntry] = deque(maxlen=lines)
         self._next = 0
         self._guard = threading.Lock()
         self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
@@ -150,7 +150,7 @@ class OwnLog(logging.Handler):
             self.handleError(record)
             return
         with self._guard:
-            self._kept.append(Entry(self._next, record.created, record.levelname, message))
+            self._kept.append(OwnLogEntry(self._next, record.created, record.levelname, message))
             self._next += 1
             for loop, event in self._waiting:
                 if not loop.is_closed():
@@ -161,7 +161,7 @@ class OwnLog(logging.Handler):
         """The number that the next line will have."""
         return self._next
 
-    def since(self, number: int, limit: int | None = None) -> list[Entry]:
+    def since(self, number: int, limit: int | None = None) -> list[OwnLogEntry]:
         """The lines from ``number`` on, as far as they are kept."""
         with self._guard:
             oldest = self._next - len(self._kept)

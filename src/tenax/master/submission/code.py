@@ -24,7 +24,7 @@ from datetime import datetime, timezone
 from pathlib import PurePosixPath
 
 from tenax.errors import InvalidInput, NotFound
-from tenax.master.submission.messages import File
+from tenax.master.submission.messages import FileMessage
 
 _REGULAR = frozenset({0, 48})
 _DIRECTORY = 53
@@ -48,7 +48,7 @@ class Code:
     size: int
 
 
-def pack(files: Iterable[File], limit: int) -> Code | None:
+def pack(files: Iterable[FileMessage], limit: int) -> Code | None:
     """The archive of ``files``; None for no files. Raises InvalidInput, naming the file that cannot be taken."""
     listed = list(files)
     if not listed:
@@ -65,7 +65,7 @@ def pack(files: Iterable[File], limit: int) -> Code | None:
     return Code(hashlib.sha256(archive).hexdigest(), archive, size)
 
 
-def _check_size(files: list[File], limit: int) -> None:
+def _check_size(files: list[FileMessage], limit: int) -> None:
     estimate = sum(len(file.content) * 3 // 4 for file in files)
     if estimate <= limit:
         return
@@ -77,7 +77,7 @@ def _check_size(files: list[File], limit: int) -> None:
     )
 
 
-def _member(file: File) -> tuple[tarfile.TarInfo, bytes]:
+def _member(file: FileMessage) -> tuple[tarfile.TarInfo, bytes]:
     info = tarfile.TarInfo(_safe(file.path))
     info.mtime = max(0, file.mtime)
     info.mode = file.mode & _PERMISSIONS
@@ -111,7 +111,7 @@ def _gzip(data: memoryview) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CodeEntry:
     """A file or a directory of an archive."""
 
     path: str
@@ -120,10 +120,10 @@ class Entry:
     modified: datetime
     #: Guessed from its name; empty for a directory.
     content_type: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CodeEntry, ...] = ()
 
 
-def tree_of(archive: bytes) -> tuple[Entry, ...]:
+def tree_of(archive: bytes) -> tuple[CodeEntry, ...]:
     """What is in an archive; of each directory by name, directories first. Empty for no archive."""
     if not archive:
         return ()
@@ -131,7 +131,7 @@ def tree_of(archive: bytes) -> tuple[Entry, ...]:
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
         for info in tar:
             # A client that sends files only leaves their directories to be found here.
-            for parent in reversed([str(one) for one in PurePosixPath(info.name).parents if str(one) != "."]):
+            for parent in reversed([str(folder) for folder in PurePosixPath(info.name).parents if str(folder) != "."]):
                 inside[_folder(parent)].setdefault(parent, _directory(parent, info.mtime))
                 inside.setdefault(parent, {})
             inside[_folder(info.name)][info.name] = info
@@ -143,10 +143,10 @@ def tree_of(archive: bytes) -> tuple[Entry, ...]:
 def read_file(archive: bytes, path: str) -> bytes:
     """The content of one file of an archive. Raises NotFound."""
     if archive and path:
-        wanted = str(PurePosixPath(path))
+        name = str(PurePosixPath(path))
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
-            found = next((info for info in tar if info.name == wanted and info.isfile()), None)
-            content = None if found is None else tar.extractfile(found)
+            member = next((info for info in tar if info.name == name and info.isfile()), None)
+            content = None if member is None else tar.extractfile(member)
             if content is not None:
                 return content.read()
     raise NotFound(f"there is no file {path!r} in the code of this experiment")
@@ -162,10 +162,10 @@ def _directory(path: str, mtime: float) -> tarfile.TarInfo:
     return info
 
 
-def _entries(inside: Mapping[str, Mapping[str, tarfile.TarInfo]], folder: str) -> tuple[Entry, ...]:
+def _entries(inside: Mapping[str, Mapping[str, tarfile.TarInfo]], folder: str) -> tuple[CodeEntry, ...]:
     listed = sorted(inside[folder].values(), key=lambda info: (not info.isdir(), info.name))
     return tuple(
-        Entry(
+        CodeEntry(
             path=info.name,
             is_directory=info.isdir(),
             size=info.size,

@@ -26,7 +26,7 @@ from tenax.master.store.tasks import contexts
 from tenax.master.store.tasks.rows import NewTask, PlacedFile
 from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import rows as workspaces
-from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, Project
+from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, ProjectRow
 from tenax.master.submission.code import Code, pack
 from tenax.master.submission.defaults import layers
 from tenax.master.submission.experiments import SLOTS_EXCEEDED, pool_of, template_of, unfit_in
@@ -57,49 +57,51 @@ class Source:
     project_id: int | None = None
 
 
-async def examine_command(db: Database, settings: MasterSettings, owner_id: int, asked: LaunchCommandRequest) -> Launch:
+async def examine_command(
+    db: Database, settings: MasterSettings, owner_id: int, request: LaunchCommandRequest
+) -> Launch:
     """What would be made of a command. Raises InvalidInput with all problems, NotFound, NotNow."""
-    template = await template_of(db, asked.template_name)
-    code = await anyio.to_thread.run_sync(pack, asked.files, settings.context_limit_bytes)
-    config: JsonObject = asked.config
-    workspace_id = asked.workspace_id or DEFAULT_WORKSPACE_ID
+    template = await template_of(db, request.template_name)
+    code = await anyio.to_thread.run_sync(pack, request.files, settings.context_limit_bytes)
+    config: JsonObject = request.config
+    workspace_id = request.workspace_id or DEFAULT_WORKSPACE_ID
     launch = await _examine(db, settings, owner_id, config, template, workspace_id, generic=False)
-    files = (PlacedFile(DATA_FILE, _decoded(asked.data)),) if asked.data else ()
+    files = (PlacedFile(DATA_FILE, _decoded(request.data)),) if request.data else ()
     return replace(launch, new=_with_code(replace(launch.new, files=files), code))
 
 
 async def examine_generic(
-    db: Database, settings: MasterSettings, owner_id: int, asked: CreateGenericTaskRequest, source: Source
+    db: Database, settings: MasterSettings, owner_id: int, request: CreateGenericTaskRequest, source: Source
 ) -> Launch:
     """What would be made of a generic task; ``source``: what it takes over. Raises as `examine_command`."""
-    if asked.inherit_context and not asked.parent_id:
+    if request.inherit_context and not request.parent_id:
         raise InvalidInput(
             "inheritContext: there is no parent to inherit from: name it with parentId, or send the code"
         )
-    if not asked.config.strip() and source.config is None:
+    if not request.config.strip() and source.config is None:
         raise InvalidInput("no configuration was given: submit the YAML text of one, or fork a task")
-    config = asked.config if asked.config.strip() else source.config
+    config = request.config if request.config.strip() else source.config
     assert config is not None
-    code = await anyio.to_thread.run_sync(pack, asked.context_directory, settings.context_limit_bytes)
-    project = await _project(db, config, asked.project_id or source.project_id)
+    code = await anyio.to_thread.run_sync(pack, request.context_directory, settings.context_limit_bytes)
+    project = await _project(db, config, request.project_id or source.project_id)
     launch = await _examine(db, settings, owner_id, config, None, project.workspace_id, generic=True)
     new = replace(
         launch.new,
         project_id=project.id,
-        pausable=not asked.no_pause,
-        parent_id=asked.parent_id or None,
-        forked_from=asked.forked_from or None,
+        pausable=not request.no_pause,
+        parent_id=request.parent_id or None,
+        forked_from=request.forked_from or None,
         context_hash=source.context_hash,
     )
     return replace(launch, new=_with_code(new, code))
 
 
-async def source_of(db: Database, asked: CreateGenericTaskRequest) -> Source:
+async def source_of(db: Database, request: CreateGenericTaskRequest) -> Source:
     """The code that a generic task inherits from its parent. Raises NotFound."""
-    if not (asked.parent_id and asked.inherit_context):
+    if not (request.parent_id and request.inherit_context):
         return Source()
     async with db.connection() as conn:
-        return Source(context_hash=await contexts.of_task(conn, asked.parent_id))
+        return Source(context_hash=await contexts.of_task(conn, request.parent_id))
 
 
 async def _examine(
@@ -145,7 +147,7 @@ def _wishes(
     try:
         return command_wishes(config, template=template, generic=generic)
     except InvalidInput:
-        # What is wrong in its own right may be wrong as a whole, too: all of it is told at once.
+        # What is wrong in its own right may be wrong as a whole, too: all of it is reported at once.
         default = settings.pool(settings.default_compute_pool)
         if default is not None:
             _resolve(config, template, settings, default, generic)
@@ -160,7 +162,7 @@ def _resolve(
     return parse_command(config, rng=rng, title=title, layers=layers(settings, pool, template), generic=generic)
 
 
-async def _project(db: Database, config: str | JsonObject, project_id: int | None) -> Project:
+async def _project(db: Database, config: str | JsonObject, project_id: int | None) -> ProjectRow:
     wished = await anyio.to_thread.run_sync(functools.partial(command_wishes, config, generic=True))
     async with db.connection() as conn:
         if project_id:

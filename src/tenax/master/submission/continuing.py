@@ -1,7 +1,7 @@
-"""What an experiment becomes when it is continued with other settings, or why it cannot be.
+"""Continuing an experiment with other settings: what it becomes, or why it cannot be continued.
 
-Rules: what its search has decided stays, so that nothing may change that those decisions hang on; the trial of a search
-of one trial takes the constants that were changed. Everything is checked before anything is written.
+Rules: what its search has decided stays, so nothing may change that those decisions depend on; the trial of a search of
+one trial takes the constants that were changed. Everything is checked before anything is written.
 """
 
 from __future__ import annotations

@@ -25,18 +25,18 @@ from tenax.master.store.queue.pools import rules
 from tenax.master.store.tasks import contexts, templates
 from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import rows as workspaces
-from tenax.master.store.workspaces.projects import Project
-from tenax.master.store.workspaces.rows import Defaults
+from tenax.master.store.workspaces.projects import ProjectRow
+from tenax.master.store.workspaces.rows import WorkspaceDefaults
 from tenax.master.submission.code import Code, pack
 from tenax.master.submission.defaults import layers
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, Snapshot
 
-#: Told beside a request that nothing in its pool could run as the pool is now.
+#: The warning that nothing in the pool could run it as the pool is now.
 SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
-#: Of a workspace that says nothing.
-_NOTHING = Defaults()
+#: Of a workspace that sets nothing.
+_NOTHING = WorkspaceDefaults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Submission:
 
     new: NewExperiment
     resolved: ResolvedExperiment
-    project: Project
+    project: ProjectRow
     #: Size of its code in bytes.
     code_size: int
     warnings: tuple[str, ...] = ()
@@ -56,39 +56,41 @@ class Submission:
 class _Ground:
     """What a request stands on: where it is filed, and what is below its own text."""
 
-    project: Project
-    defaults: Defaults
+    project: ProjectRow
+    defaults: WorkspaceDefaults
     #: Hash of the code that it takes over; None for none.
     parents_code: str | None
 
 
-async def examine(db: Database, settings: MasterSettings, owner_id: int, asked: CreateExperimentRequest) -> Submission:
+async def examine(
+    db: Database, settings: MasterSettings, owner_id: int, request: CreateExperimentRequest
+) -> Submission:
     """What would be made of a request. Raises InvalidInput with all problems, NotFound, NotNow.
 
     An unmanaged one runs elsewhere: it needs no entrypoint, and no slots of ours.
     """
-    template = await template_of(db, asked.template)
-    code = await anyio.to_thread.run_sync(pack, asked.model_definition, settings.context_limit_bytes)
-    wished = await anyio.to_thread.run_sync(_wishes, asked, settings, template)
+    template = await template_of(db, request.template)
+    code = await anyio.to_thread.run_sync(pack, request.model_definition, settings.context_limit_bytes)
+    wished = await anyio.to_thread.run_sync(_wishes, request, settings, template)
     async with db.transaction() as conn:
-        ground = await _ground(conn, asked, wished)
+        ground = await _ground(conn, request, wished)
     pool = pool_of(settings, wished.resource_pool, wished.slots_per_trial, ground.defaults)
-    resolved = await anyio.to_thread.run_sync(_resolve, asked, settings, pool, template, ground.defaults)
+    resolved = await anyio.to_thread.run_sync(_resolve, request, settings, pool, template, ground.defaults)
     resources = resolved.experiment.resources
     if resources.weight <= 0:
         raise InvalidInput("resources.weight is 0: such an experiment would never get a slot; give a positive weight")
     unfit = None
-    if not asked.unmanaged:
+    if not request.unmanaged:
         async with db.transaction() as conn:
             unfit = await unfit_for(conn, settings, pool, ground.project.workspace_id, resolved)
     new = NewExperiment(
         owner_id=owner_id,
         project_id=ground.project.id,
-        parent_id=asked.parent_id or None,
+        parent_id=request.parent_id or None,
         name=resolved.name,
         description=resolved.experiment.description or "",
         labels=tuple(resolved.experiment.labels),
-        original_config=asked.config,
+        original_config=request.config,
         config=resolved.document,
         seed=resolved.seed,
         notices=resolved.notices,
@@ -126,14 +128,14 @@ async def unfit_for(
     )
 
 
-def _wishes(asked: CreateExperimentRequest, settings: MasterSettings, template: JsonObject | None) -> Wishes:
+def _wishes(request: CreateExperimentRequest, settings: MasterSettings, template: JsonObject | None) -> Wishes:
     try:
-        return wishes_of(asked.config, template=template)
+        return wishes_of(request.config, template=template)
     except ConfigError:
-        # A text that is wrong in its own right may be wrong as a whole, too: all of it is told at once.
+        # A text that is wrong in its own right may be wrong as a whole, too: all of it is reported at once.
         default = settings.pool(settings.default_compute_pool)
         if default is not None:
-            _resolve(asked, settings, default, template, _NOTHING)
+            _resolve(request, settings, default, template, _NOTHING)
         raise
 
 
@@ -145,7 +147,7 @@ async def template_of(db: Database, name: str | None) -> JsonObject | None:
         return (await templates.get(conn, name)).config
 
 
-def pool_of(settings: MasterSettings, wished: str, slots: int, defaults: Defaults = _NOTHING) -> PoolSettings:
+def pool_of(settings: MasterSettings, wished: str, slots: int, defaults: WorkspaceDefaults = _NOTHING) -> PoolSettings:
     """The pool that is wished for, else the workspace's default one, else the cluster's. Raises InvalidInput."""
     own = defaults.default_compute_pool if slots else defaults.default_aux_pool
     name = wished or own or (settings.default_compute_pool if slots else settings.default_aux_pool)
@@ -159,28 +161,28 @@ def pool_of(settings: MasterSettings, wished: str, slots: int, defaults: Default
 
 
 def _resolve(
-    asked: CreateExperimentRequest,
+    request: CreateExperimentRequest,
     settings: MasterSettings,
     pool: PoolSettings,
     template: JsonObject | None,
-    defaults: Defaults,
+    defaults: WorkspaceDefaults,
 ) -> ResolvedExperiment:
     # Draws a name and a seed where none is given; both are stored.
     rng = random.Random(secrets.randbits(64))
     below = layers(settings, pool, template, workspace_storage=defaults.checkpoint_storage)
-    return parse_experiment(asked.config, rng=rng, layers=below, managed=not asked.unmanaged)
+    return parse_experiment(request.config, rng=rng, layers=below, managed=not request.unmanaged)
 
 
-async def _ground(conn: Connection, asked: CreateExperimentRequest, wished: Wishes) -> _Ground:
-    if asked.project_id:
-        project = await projects.get(conn, asked.project_id)
+async def _ground(conn: Connection, request: CreateExperimentRequest, wished: Wishes) -> _Ground:
+    if request.project_id:
+        project = await projects.get(conn, request.project_id)
     elif wished.workspace and wished.project:
         project = await projects.find(conn, wished.workspace, wished.project)
     else:
         project = await projects.get(conn, projects.DEFAULT_PROJECT_ID)
     if project.archived:
         raise NotNow(f"the project {project.name!r} is archived: choose another one, or unarchive it first")
-    code = await contexts.of_experiment(conn, asked.parent_id) if asked.parent_id else None
+    code = await contexts.of_experiment(conn, request.parent_id) if request.parent_id else None
     return _Ground(project, await workspaces.defaults_of(conn, project.workspace_id), code)
 
 
@@ -198,12 +200,12 @@ async def unfit_in(
 
     ``setting``: what the refusal names. Raises InvalidInput: never will.
     """
-    found = await placements.snapshots(
+    snapshots = await placements.snapshots(
         conn,
-        {one.name: rules(one) for one in settings.pools},
-        {one.name: one.max_aux_containers_per_agent for one in settings.pools},
+        {known.name: rules(known) for known in settings.pools},
+        {known.name: known.max_aux_containers_per_agent for known in settings.pools},
     )
-    snapshot = next((one for one in found if one.pool == pool.name), _empty(pool, rules(pool)))
+    snapshot = next((known for known in snapshots if known.pool == pool.name), _empty(pool, rules(pool)))
     reason = can_never_fit(slots, snapshot, single_node=single_node, max_slots=max_slots)
     if reason is None or not any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
         # A pool without agents is one that nobody has started yet.

@@ -55,12 +55,12 @@ async def launch_task(
     on a locked task ends it. An owner or a workspace that is not there is the database's error.
     """
     resources = config.get("resources")
-    asked = resources if isinstance(resources, dict) else {}
-    named = asked.get("resource_pool") or (
-        settings.default_compute_pool if asked.get("slots") else settings.default_aux_pool
+    requested = resources if isinstance(resources, dict) else {}
+    named = requested.get("resource_pool") or (
+        settings.default_compute_pool if requested.get("slots") else settings.default_aux_pool
     )
     pool = settings.pool(str(named))
-    priority, weight = asked.get("priority"), asked.get("weight")
+    priority, weight = requested.get("priority"), requested.get("weight")
     return await tasks.create(
         conn,
         NewTask(

@@ -12,7 +12,7 @@ from tenax.ids import JobId, PoolName
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.queue import jobs, placements, pools
-from tenax.master.store.queue.jobs import Job
+from tenax.master.store.queue.jobs import JobRow
 from tenax.master.store.queue.pools import rules
 from tenax.master.submission.messages import QueueControl
 from tenax.scheduler.fitting import can_never_fit
@@ -53,7 +53,7 @@ async def apply(conn: Connection, settings: MasterSettings, updates: Sequence[Qu
             await _beside(conn, await jobs.find(conn, job.job_id), anchor, behind=update.behind_of is not None)
 
 
-async def _beside(conn: Connection, job: Job, anchor: str, *, behind: bool) -> None:
+async def _beside(conn: Connection, job: JobRow, anchor: str, *, behind: bool) -> None:
     other = await jobs.find(conn, anchor)
     if other.ended:
         raise NotNow(f"job {anchor} has ended: nothing can be moved before or behind it")
@@ -68,10 +68,10 @@ async def _beside(conn: Connection, job: Job, anchor: str, *, behind: bool) -> N
     await jobs.set_positions(conn, moved(order, JobId(job.job_id), JobId(anchor), behind=behind))
 
 
-async def _to_pool(conn: Connection, settings: MasterSettings, job: Job, pool: str) -> None:
+async def _to_pool(conn: Connection, settings: MasterSettings, job: JobRow, pool: str) -> None:
     """Its requests wait in the other pool from now on; what runs saves, leaves, and is placed there."""
     if settings.pool(pool) is None:
-        known = ", ".join(sorted(one.name for one in settings.pools))
+        known = ", ".join(sorted(known_pool.name for known_pool in settings.pools))
         raise InvalidInput(f"resourcePool: there is no pool {pool!r}; the pools are {known}")
     await pools.check_usable(conn, pool, job.workspace_id)
     size = await jobs.size(conn, job.job_id)
@@ -80,9 +80,9 @@ async def _to_pool(conn: Connection, settings: MasterSettings, job: Job, pool: s
     slots, single_node = size.slots, size.single_node
     if job.experiment_id is not None:
         resources = (await experiments.plan(conn, job.experiment_id)).config.get("resources")
-        asked = resources if isinstance(resources, dict) else {}
-        wanted = asked.get("slots_per_trial")
-        slots, single_node = wanted if isinstance(wanted, int) else slots, asked.get("is_single_node") is True
+        section = resources if isinstance(resources, dict) else {}
+        configured = section.get("slots_per_trial")
+        slots, single_node = configured if isinstance(configured, int) else slots, section.get("is_single_node") is True
     snapshot = await snapshot_of(conn, settings, pool)
     reason = can_never_fit(slots, snapshot, single_node=single_node)
     if reason is not None and any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
@@ -99,8 +99,8 @@ async def snapshot_of(conn: Connection, settings: MasterSettings, pool: str) -> 
 
 async def snapshots_of(conn: Connection, settings: MasterSettings) -> dict[str, Snapshot]:
     """Every pool of the settings as the scheduler sees it now."""
-    its_rules = {one.name: rules(one) for one in settings.pools}
-    places = {one.name: one.max_aux_containers_per_agent for one in settings.pools}
-    found = await placements.snapshots(conn, its_rules, places)
+    its_rules = {known.name: rules(known) for known in settings.pools}
+    places = {known.name: known.max_aux_containers_per_agent for known in settings.pools}
+    snapshots = await placements.snapshots(conn, its_rules, places)
     empty = {name: Snapshot(PoolName(name), (), {}, (), of_pool) for name, of_pool in its_rules.items()}
-    return {**empty, **{one.pool: one for one in found}}
+    return {**empty, **{known.pool: known for known in snapshots}}

@@ -1,1 +1,1 @@
-"""Webhook messages: how they look, and how they are sent."""
+"""Webhook delivery: the payload of a message, and sending it."""

@@ -1,4 +1,4 @@
-"""How an event looks to its receiver: as it is, or as a message that Slack shows."""
+"""Payloads of webhook deliveries: an event as JSON as it is, or as a message that Slack shows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def body_of(kind: str, event: JsonObject, base_url: str) -> bytes:
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def trial_event(event_id: str, moment: int) -> JsonObject:
-    """What is sent to see whether a webhook works."""
-    told: JsonObject = {
+def sample_event(event_id: str, moment: int) -> JsonObject:
+    """An event that is sent to test a webhook."""
+    custom: JsonObject = {
         "title": "A test of this webhook",
         "description": "Somebody asked Tenax whether messages arrive here.",
         "level": "INFO",
@@ -30,7 +30,7 @@ def trial_event(event_id: str, moment: int) -> JsonObject:
         "event_type": "CUSTOM",
         "timestamp": moment,
         "condition": {},
-        "event_data": {"custom": told},
+        "event_data": {"custom": custom},
     }
 
 
@@ -41,20 +41,20 @@ def _slack(event: JsonObject, base_url: str) -> JsonObject:
     line = _object(data, "task_log")
     if custom:
         head = f"{_LEVELS.get(_text(custom, 'level'), ':information_source:')} *{_safe(_text(custom, 'title'))}*"
-        words = [head, _safe(_text(custom, "description"))]
+        lines = [head, _safe(_text(custom, "description"))]
     elif line:
-        words = [
+        lines = [
             f":mag: A line of task `{_safe(_text(line, 'task_id'))}` on {_safe(_text(line, 'node_name'))} matches "
             f"`{_safe(_text(_object(event, 'condition'), 'regex'))}`",
             f"```{_safe(_text(line, 'triggering_log'))}```",
         ]
     else:
         state = _text(experiment, "state")
-        words = [f"{_SIGNS.get(state, ':information_source:')} *{_experiment(experiment, base_url)} is {state}*"]
-    blocks = [_section("\n".join(one for one in words if one))]
+        lines = [f"{_SIGNS.get(state, ':information_source:')} *{_experiment(experiment, base_url)} is {state}*"]
+    blocks = [_section("\n".join(text for text in lines if text))]
     if experiment:
         blocks.append(_section("\n".join(_facts(experiment, base_url, titled=not custom))))
-    return {"text": words[0][:_LONGEST], "blocks": blocks}
+    return {"text": lines[0][:_LONGEST], "blocks": blocks}
 
 
 def _facts(experiment: JsonObject, base_url: str, *, titled: bool) -> list[str]:
@@ -69,8 +69,8 @@ def _facts(experiment: JsonObject, base_url: str, *, titled: bool) -> list[str]:
 
 
 def _experiment(experiment: JsonObject, base_url: str) -> str:
-    words = f"{_safe(_text(experiment, 'name'))} ({experiment.get('id')})"
-    return f"<{base_url}/det/experiments/{experiment.get('id')}/overview|{words}>" if base_url else words
+    title = f"{_safe(_text(experiment, 'name'))} ({experiment.get('id')})"
+    return f"<{base_url}/det/experiments/{experiment.get('id')}/overview|{title}>" if base_url else title
 
 
 def _section(text: str) -> Json:
@@ -84,10 +84,10 @@ def _safe(text: str) -> str:
 
 
 def _object(value: JsonObject, key: str) -> JsonObject:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+    child = value.get(key)
+    return child if isinstance(child, dict) else {}
 
 
 def _text(value: JsonObject, key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
+    child = value.get(key)
+    return child if isinstance(child, str) else ""

@@ -1,13 +1,13 @@
-"""Sends one message to a webhook, and says how it ended.
+"""One attempt of a webhook delivery: sends a message, and says how that ended.
 
 Rules it keeps:
 
-- a master sends where people tell it to, so it looks where that is: it never sends to itself, to its own link (where
-  clouds hand out credentials) or to addresses that are no single machine, unless the settings name the network; what a
-  name means is looked up once, and the address that was looked at is the one that is connected to;
+- a master sends where people tell it to, so it checks where that is: it never sends to itself, to its own link (where
+  clouds hand out credentials) or to addresses that are no single machine, unless the settings name the network; a name
+  is resolved once, and the address that was checked is the one that is connected to;
 - no redirection is followed, no proxy of the environment is used, certificates are checked, and of the answer only the
   status is read: what is behind an address cannot be read through here;
-- addresses of webhooks are secrets: neither words nor logs hold more of one than its host;
+- addresses of webhooks are secrets: neither outcomes nor logs hold more of one than its host;
 - a message is signed: HMAC-SHA256, in hex, of ``<seconds>,<body>`` with the signing key, and the seconds beside it.
 """
 
@@ -36,7 +36,7 @@ TIMESTAMP = "X-Determined-AI-Signature-Timestamp"
 LONGEST_URL = 2000
 _CONNECT_S = 5.0
 #: Where clouds keep the credentials of their machines, beside the link-local ones.
-_METADATA = tuple(ipaddress.ip_address(one) for one in ("fd00:ec2::254", "100.100.100.200"))
+_METADATA = tuple(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -78,7 +78,7 @@ class Sender:
     def __init__(self, settings: WebhookSettings, secret: bytes) -> None:
         self._settings = settings
         self._key = signing_key(settings, secret)
-        self._allowed = tuple(ipaddress.ip_network(one) for one in settings.allowed_networks)
+        self._allowed = tuple(ipaddress.ip_network(network) for network in settings.allowed_networks)
 
     async def send(self, url: str, kind: str, event: JsonObject, seconds: int) -> Outcome:
         """One attempt at ``seconds`` of Unix time. Never raises for what the receiver or the network does."""
@@ -113,13 +113,13 @@ class Sender:
 
     def check_address(self, address: str) -> None:
         """Raises AddressRefused for one that this master does not send to."""
-        found: _Address = ipaddress.ip_address(address.partition("%")[0])
-        inner = found.ipv4_mapped or found.sixtofour if isinstance(found, ipaddress.IPv6Address) else None
-        for one in (found, inner):
-            if one is None or any(one.version == network.version and one in network for network in self._allowed):
+        outer: _Address = ipaddress.ip_address(address.partition("%")[0])
+        inner = outer.ipv4_mapped or outer.sixtofour if isinstance(outer, ipaddress.IPv6Address) else None
+        for ip in (outer, inner):
+            if ip is None or any(ip.version == network.version and ip in network for network in self._allowed):
                 continue
-            refused = one.is_loopback or one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA
-            if refused or (one.is_reserved and inner is None):
+            refused = ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _METADATA
+            if refused or (ip.is_reserved and inner is None):
                 raise AddressRefused(
                     "the address is one of this machine or of its own link, where nothing is sent unless the master's "
                     "setting webhooks.allowed_networks names it"
@@ -145,25 +145,25 @@ class _Careful(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self._inner.resolve(host, port, family)
-        for one in found:
-            self._sender.check_address(one["host"])
-        return found
+        results = await self._inner.resolve(host, port, family)
+        for result in results:
+            self._sender.check_address(result["host"])
+        return results
 
     async def close(self) -> None:
         await self._inner.close()
 
 
 def _broken(error: BaseException) -> Outcome:
-    """A connection that failed, in words without the address; what our own resolver refused is somewhere below."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, AddressRefused):
-            return Outcome(None, str(seen), final=True)
-        seen = seen.__cause__ or getattr(seen, "os_error", None)
+    """A connection that failed, without its address; what our own resolver refused is somewhere below."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, AddressRefused):
+            return Outcome(None, str(cause), final=True)
+        cause = cause.__cause__ or getattr(cause, "os_error", None)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return Outcome(None, "the receiver's name is not known")
-    # The system's own words: those of the connection hold the address that the name stands for.
+    # The system's own text: that of the connection holds the address that the name stands for.
     number = getattr(getattr(error, "os_error", error), "errno", None)
     reason = os.strerror(number).lower() if number else type(error).__name__
     return Outcome(None, f"the receiver cannot be reached: {reason}")

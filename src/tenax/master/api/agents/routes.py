@@ -2,7 +2,7 @@
 
 Rules it keeps: an agent or slot that is turned off takes nothing new; unless it is only drained, what runs there is
 ended and goes back into the queue, which no trial is charged a restart for. What was turned off is gone over again by
-the rescuing loop, so that nothing is forgotten between two transactions.
+the loop `timeouts`, so that nothing is forgotten between two transactions.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ async def disable_agent(master: MasterDep, agent_id: str, body: DisableRequest) 
     async with master.db.transaction() as conn:
         await agents.set_agent(conn, agent_id, "DRAINING" if body.drain else "DISABLED")
     async with master.db.transaction() as conn:
-        await agents.turn_out(conn, agent_id)
+        await agents.evict_from_disabled(conn, agent_id)
     return GetAgentResponse(agent=await _agent(master, agent_id))
 
 
@@ -119,7 +119,7 @@ async def disable_slot(master: MasterDep, agent_id: str, slot_id: int, body: Dis
     async with master.db.transaction() as conn:
         await agents.set_slot(conn, agent_id, slot_id, enabled=False, draining=body.drain)
     async with master.db.transaction() as conn:
-        await agents.turn_out(conn, agent_id)
+        await agents.evict_from_disabled(conn, agent_id)
     return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
 
 

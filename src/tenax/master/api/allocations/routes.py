@@ -40,7 +40,7 @@ from tenax.master.context import Master
 from tenax.master.ingest import states
 from tenax.master.store.allocations import barriers
 from tenax.master.store.allocations import rows as allocations
-from tenax.master.store.allocations.barriers import Member
+from tenax.master.store.allocations.barriers import BarrierMember
 from tenax.master.store.database.wakeups import Subscription
 from tenax.master.store.tasks import lists as task_lists
 from tenax.master.store.users.sessions import TaskOf
@@ -104,7 +104,7 @@ async def rendezvous(
     async with master.db.transaction() as conn:
         await barriers.arrive(conn, allocation_id, resources_id)
 
-    async def look() -> list[Member] | None:
+    async def look() -> list[BarrierMember] | None:
         async with master.db.connection() as conn:
             found = await barriers.members(conn, allocation_id)
         _check_still_possible(found)
@@ -218,12 +218,12 @@ def _check_own(task: TaskOf, allocation_id: str) -> None:
         raise Forbidden(f"this token is that of {task.allocation_id}, and speaks for no other attempt")
 
 
-def _is_there(member: Member, of: int) -> bool:
+def _is_there(member: BarrierMember, of: int) -> bool:
     # The only member runs, or it could not ask; several need each other's addresses.
     return member.arrived and (of == 1 or (member.state == "RUNNING" and member.address != ""))
 
 
-def _check_still_possible(members: list[Member]) -> None:
+def _check_still_possible(members: list[BarrierMember]) -> None:
     for member in members:
         if member.state == "TERMINATED":
             why = f": {member.exit_reason}" if member.exit_reason else ""

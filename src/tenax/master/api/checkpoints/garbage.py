@@ -26,9 +26,9 @@ from tenax.master.api.http.routing import Routes
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
 from tenax.master.checkpoints.files import delete_tensorboard, place_of
 from tenax.master.checkpoints.removal import configured_place
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.checkpoints import lists as checkpoint_lists
-from tenax.master.store.checkpoints.garbage import Situation
+from tenax.master.store.checkpoints.gc import GcInputs
 from tenax.master.store.checkpoints.lists import CheckpointView
 from tenax.master.store.experiments import rows as experiments
 from tenax.storage.port import StorageFailed
@@ -69,7 +69,7 @@ async def get_garbage(
     async with master.db.snapshot() as conn:
         now, fates = await _fates(conn, experiment_id, save_experiment_best, save_trial_best, save_trial_latest)
         policy = _policy(now, save_experiment_best, save_trial_best, save_trial_latest)
-        removals = await garbage.of_experiment(conn, experiment_id)
+        removals = await gc.removals_of_experiment(conn, experiment_id)
     by_uuid = {one.uuid: one for one in now.saved}
     told = [
         CheckpointFate(
@@ -145,13 +145,13 @@ async def report_removals(master: MasterDep, task: TaskDep, body: ReportRemovals
 
 async def _fates(
     conn: Connection, experiment_id: int, best: int | None, trial_best: int | None, latest: int | None
-) -> tuple[Situation, tuple[Fate, ...]]:
+) -> tuple[GcInputs, tuple[Fate, ...]]:
     """What becomes of each checkpoint under its policy with these numbers in place. Raises NotFound."""
-    now = await garbage.situation(conn, experiment_id)
+    now = await gc.load_inputs(conn, experiment_id)
     return now, await anyio.to_thread.run_sync(now.fates, _policy(now, best, trial_best, latest))
 
 
-def _policy(now: Situation, best: int | None, trial_best: int | None, latest: int | None) -> Policy:
+def _policy(now: GcInputs, best: int | None, trial_best: int | None, latest: int | None) -> Policy:
     return Policy(
         now.policy.experiment_best if best is None else best,
         now.policy.trial_best if trial_best is None else trial_best,

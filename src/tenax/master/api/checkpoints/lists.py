@@ -24,7 +24,7 @@ from tenax.master.api.http.paging import Window, WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
 from tenax.master.store.checkpoints import lists as checkpoint_lists
-from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView, Reports
+from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointView, StepReports
 from tenax.master.store.database.paging import Page
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.trials import lists as trial_lists
@@ -89,7 +89,7 @@ async def with_metrics(master: Master, conn: Connection, views: Sequence[Checkpo
     if not steps:
         return list(views)
     found = await master.readers.run((await checkpoint_lists.at_steps(conn, steps)).reports)
-    return [_with(view, found.get((view.trial_id or 0, view.steps_completed), Reports())) for view in views]
+    return [_with(view, found.get((view.trial_id or 0, view.steps_completed), StepReports())) for view in views]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _number(value: Json) -> float | None:
     return float(value)
 
 
-def _with(view: CheckpointView, found: Reports) -> CheckpointView:
+def _with(view: CheckpointView, found: StepReports) -> CheckpointView:
     validated = view.metrics if found.validation is None else {**(view.metrics or {}), **found.validation}
     return replace(view, trained=found.training, metrics=validated)
 

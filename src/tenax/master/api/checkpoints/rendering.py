@@ -20,7 +20,7 @@ def checkpoint_message(view: CheckpointView, caller: Caller) -> checkpoints_mess
         metadata=view.metadata,
         state=checkpoints_messages.CheckpointState(f"STATE_{view.state}"),
         storage_id=view.storage_id,
-        going=": ".join(words for words in (view.going, view.going_failure) if words) or None,
+        going=": ".join(part for part in (view.removal_reason, view.removal_failure) if part) or None,
         training=checkpoints_messages.CheckpointTraining(
             trial_id=view.trial_id,
             experiment_id=view.experiment_id,

@@ -33,15 +33,15 @@ from tenax.master.api.http.routing import Routes
 from tenax.master.api.metrics.routes import reports_of
 from tenax.master.api.models.messages import MetricsReport, MetricsResponse, TrialSourceKind
 from tenax.master.checkpoints.archive import NotAcceptable, form_of, packed
-from tenax.master.checkpoints.files import Place, files_of, place_of
-from tenax.master.checkpoints.removal import clear, configured_place
+from tenax.master.checkpoints.files import CheckpointPlace, files_of, place_of
+from tenax.master.checkpoints.removal import carry_out, configured_place
 from tenax.master.context import Master
 from tenax.master.ingest import states
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.checkpoints import lists as checkpoint_lists
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.lists import CheckpointView
-from tenax.master.store.checkpoints.rows import Report
+from tenax.master.store.checkpoints.rows import CheckpointReport
 from tenax.master.store.experiments import rows as experiments
 from tenax.storage.port import EVERYTHING, checked_id
 from tenax.wire.message import Empty
@@ -58,7 +58,7 @@ _MOST = 10_000
 async def report_checkpoint(master: MasterDep, caller: CallerDep, body: ReportCheckpointRequest) -> Empty:
     """A task has written a checkpoint; the attempt is that of its token."""
     checked_id(body.uuid)
-    report = Report(
+    report = CheckpointReport(
         uuid=body.uuid,
         steps_completed=_steps(body.metadata.get("steps_completed", 0)),
         resources=dict(body.resources),
@@ -168,16 +168,16 @@ async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple
     """Decided for all of them or for none, then done one by one."""
     async with master.db.transaction() as conn:
         views = await _to_change(conn, caller, uuids)
-        await checkpoints.check_none(conn, [view.uuid for view in views])
+        await checkpoints.check_none_registered(conn, [view.uuid for view in views])
         for view in views:
             trial = await checkpoint_lists.needed_by(conn, view.uuid)
             if trial is not None:
                 raise NotNow(f"trial {trial} still runs and may start from checkpoint {view.uuid}: end it first")
         reasons = {view.uuid: f"deleted by {caller.person.username}" for view in views}
         own = len(views) <= _AT_ONCE
-        doomed = await garbage.doom(conn, reasons, globs=globs, wait_s=_OWN_S if own else 0.0)
-    outcomes = [await clear(master.db.transaction, _clusters(master), uuid) for uuid in doomed] if own else []
-    told = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.afar]
+        doomed = await gc.request_removals(conn, reasons, globs=globs, wait_s=_OWN_S if own else 0.0)
+    outcomes = [await carry_out(master.db.transaction, _clusters(master), uuid) for uuid in doomed] if own else []
+    told = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.delegated]
     if told:
         raise NotNow(f"{len(told)} of {len(views)} could not be deleted yet, and are tried again: {told[0]}")
     return Empty()
@@ -208,7 +208,7 @@ async def _to_change(conn: Connection, caller: Caller, uuids: list[str]) -> list
     return views
 
 
-def _place(master: Master, view: CheckpointView) -> Place:
+def _place(master: Master, view: CheckpointView) -> CheckpointPlace:
     return place_of(view.storage, configured_place(view.config), _clusters(master))
 
 

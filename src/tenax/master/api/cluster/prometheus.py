@@ -19,7 +19,7 @@ from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.observability import counters
 from tenax.master.store.cluster import gauges
-from tenax.master.store.cluster.gauges import Snapshot
+from tenax.master.store.cluster.gauges import ClusterGauges
 
 routes = Routes("Prometheus")
 
@@ -64,7 +64,7 @@ async def targets(master: MasterDep) -> JSONResponse:
 class _State:
     """One answer, as prometheus_client wants it."""
 
-    def __init__(self, found: Snapshot) -> None:
+    def __init__(self, found: ClusterGauges) -> None:
         self._found = found
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

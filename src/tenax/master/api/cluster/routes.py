@@ -39,7 +39,7 @@ from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.context import Master
 from tenax.master.observability import counters, log
-from tenax.master.observability.log import OWN_LOG, Entry
+from tenax.master.observability.log import OWN_LOG, OwnLogEntry
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.cluster.rows import ClusterMessage
 from tenax.master.store.database.connection import now
@@ -132,7 +132,7 @@ _LATEST_YEAR = 9000
 async def get_config(master: MasterDep) -> GetMasterConfigResponse:
     """The settings of the master that answers, without secrets, with what was changed since it started."""
     shown = master_config_shown(master.settings)
-    shown["log"] = {"level": log.NOW.level, "color": log.NOW.color, "json_lines": log.NOW.json_lines}
+    shown["log"] = {"level": log.CURRENT.level, "color": log.CURRENT.color, "json_lines": log.CURRENT.json_lines}
     return GetMasterConfigResponse(config=shown)
 
 
@@ -148,7 +148,7 @@ async def patch_config(body: PatchMasterConfigRequest) -> Empty:
                 "the master's configuration and restart it"
             )
     meant = {field for field in _FIELDS if not paths or any(field == p or field.startswith(f"{p}.") for p in paths)}
-    level, color = log.NOW.level, log.NOW.color
+    level, color = log.CURRENT.level, log.CURRENT.color
     asked = body.config.log
     if "log.level" in meant and asked.level not in (None, LogLevel.UNSPECIFIED):
         assert asked.level is not None
@@ -157,7 +157,7 @@ async def patch_config(body: PatchMasterConfigRequest) -> Empty:
         level = "debug" if named == "trace" else named
     if "log.color" in meant and asked.color is not None:
         color = asked.color
-    log.change(level, color, log.NOW.json_lines)
+    log.change(level, color, log.CURRENT.json_lines)
     return Empty()
 
 
@@ -250,7 +250,7 @@ async def _lines(master: Master, start: int, limit: int | None, follow: bool) ->
             await OWN_LOG.wait(at, _LOOK_S)
 
 
-def _log_message(entry: Entry) -> object:
+def _log_message(entry: OwnLogEntry) -> object:
     at = datetime.fromtimestamp(entry.at, timezone.utc)
     level = LogLevel.__members__.get(entry.level, LogLevel.UNSPECIFIED)
     told = LogEntry(id=entry.number, message=entry.message, timestamp=at, level=level)

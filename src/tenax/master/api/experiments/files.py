@@ -25,7 +25,7 @@ from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
 from tenax.master.store.tasks import contexts
-from tenax.master.submission.code import Entry, read_file, tree_of
+from tenax.master.submission.code import CodeEntry, read_file, tree_of
 
 routes = Routes("Experiments")
 
@@ -75,7 +75,7 @@ async def _archive(master: Master, experiment_id: int) -> bytes:
         return b"" if hashed is None else await contexts.get(conn, hashed)
 
 
-def _node(entry: Entry) -> FileNode:
+def _node(entry: CodeEntry) -> FileNode:
     return FileNode(
         path=entry.path,
         name=entry.path.rpartition("/")[2],

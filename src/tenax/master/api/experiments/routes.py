@@ -50,7 +50,7 @@ from tenax.master.api.http.paging import JSON, NONE, WindowDep, search_page
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.trials.messages import GetExperimentTrialsResponse, TrialSortBy
 from tenax.master.api.trials.routes import whole_trials
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.filter_text import parse, parse_sort
 from tenax.master.store.experiments import columns as experiment_columns
 from tenax.master.store.experiments import edits as experiment_edits
@@ -130,7 +130,7 @@ async def get_experiments(
                 )
         return [rendered(view) for view in found], pagination
 
-    page, pagination = await master.looks.share(("GetExperiments", wanted, window, sort_by), look)
+    page, pagination = await master.single_flight.share(("GetExperiments", wanted, window, sort_by), look)
     return Response(experiments_json(page, caller, pagination), media_type=JSON)
 
 
@@ -181,14 +181,14 @@ def _words(body: PatchExperiment) -> Words:
 async def _set_policy(conn: Connection, experiment_id: int, asked: PatchCheckpointStorage) -> None:
     """What is not said stays."""
     await experiments.lock(conn, experiment_id)
-    policy = garbage.policy_of((await experiments.plan(conn, experiment_id)).config)
+    policy = gc.policy_of((await experiments.plan(conn, experiment_id)).config)
     said = {
         "experiment_best": asked.save_experiment_best,
         "trial_best": asked.save_trial_best,
         "trial_latest": asked.save_trial_latest,
     }
     wanted = replace(policy, **{name: value for name, value in said.items() if value is not None})
-    await garbage.set_policy(conn, experiment_id, wanted)
+    await gc.set_policy(conn, experiment_id, wanted)
 
 
 @routes.get("/api/v1/experiments/{experiment_id}/trials", "GetExperimentTrials", allow=Allow.USER)

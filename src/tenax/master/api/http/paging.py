@@ -86,4 +86,4 @@ async def shared_answer(master: Master, key: Hashable, make: Callable[[], Awaita
     async def look() -> bytes:
         return (await make()).model_dump_json(by_alias=True).encode()
 
-    return Response(await master.looks.share(key, look), media_type=JSON)
+    return Response(await master.single_flight.share(key, look), media_type=JSON)

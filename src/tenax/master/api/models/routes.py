@@ -28,7 +28,7 @@ from tenax.master.api.models.messages import (
 )
 from tenax.master.context import Master
 from tenax.master.store.models import rows as models
-from tenax.master.store.models.rows import HeldModel, ModelFilter, ModelView, Words
+from tenax.master.store.models.rows import HeldModel, ModelEdit, ModelFilter, ModelView
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import DEFAULT_WORKSPACE_ID
 from tenax.wire.message import Empty
@@ -97,7 +97,7 @@ async def get_model(master: MasterDep, model_name: str) -> ModelResponse:
 @routes.post("/api/v1/models", "PostModel", allow=Allow.USER)
 async def post_model(master: MasterDep, caller: CallerDep, body: PostModelRequest) -> ModelResponse:
     """Make a model."""
-    words = Words(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)
+    words = ModelEdit(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)
     models.checked_name(body.name)
     async with master.db.transaction() as conn:
         named = await _workspace(conn, body.workspace_id, body.workspace_name)
@@ -111,7 +111,7 @@ async def post_model(master: MasterDep, caller: CallerDep, body: PostModelReques
 async def patch_model(master: MasterDep, caller: CallerDep, model_name: str, body: PatchModel) -> ModelResponse:
     """Change what is given; the rest stays. With a workspace, move it there."""
     labels = None if body.labels is None else checked_labels(body.labels)
-    words = Words(body.name, body.description, body.notes, labels, body.metadata)
+    words = ModelEdit(body.name, body.description, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:
         goal = await _workspace(conn, body.workspace_id, body.workspace_name)
         model = await _changeable(conn, caller, model_name, goal)
@@ -127,7 +127,7 @@ async def move(master: MasterDep, caller: CallerDep, model_name: str, body: Move
         raise InvalidInput("destinationWorkspaceId is missing: name the workspace that it is to move to")
     async with master.db.transaction() as conn:
         model = await _changeable(conn, caller, model_name, body.destination_workspace_id)
-        await models.edit(conn, model, Words(), body.destination_workspace_id)
+        await models.edit(conn, model, ModelEdit(), body.destination_workspace_id)
     return Empty()
 
 

@@ -38,7 +38,7 @@ from tenax.master.store.database.paging import Page
 from tenax.master.store.models import rows as models
 from tenax.master.store.models import versions as model_versions
 from tenax.master.store.models.rows import HeldModel, ModelView
-from tenax.master.store.models.versions import VersionView, Words
+from tenax.master.store.models.versions import ModelVersionEdit, VersionView
 from tenax.wire.message import Empty
 
 routes = Routes("Models")
@@ -82,7 +82,7 @@ async def post_version(
     """Register a checkpoint as the next version."""
     if not body.checkpoint_uuid:
         raise InvalidInput("checkpointUuid is missing: name the checkpoint to register")
-    words = Words(body.name, body.comment, body.notes, checked_labels(body.labels), body.metadata)
+    words = ModelVersionEdit(body.name, body.comment, body.notes, checked_labels(body.labels), body.metadata)
     async with master.db.transaction() as conn:
         model = await models.lock(conn, await models.id_of(conn, model_name))
         model.check_open()
@@ -96,7 +96,7 @@ async def patch_version(
 ) -> ModelVersionResponse:
     """Change what is given; the rest stays."""
     labels = None if body.labels is None else checked_labels(body.labels)
-    words = Words(body.name, body.comment, body.notes, labels, body.metadata)
+    words = ModelVersionEdit(body.name, body.comment, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:
         model = await _changeable(conn, caller, model_name, version)
         model.check_open()

@@ -146,7 +146,7 @@ async def _queues(master: Master) -> dict[str, tuple[Line, ...]]:
             for pool, one in found.items()
         }
 
-    return await master.looks.share("queues", look)
+    return await master.single_flight.share("queues", look)
 
 
 def _state(line: Line) -> JobState:

@@ -28,7 +28,7 @@ from tenax.master.api.queue.messages import (
 )
 from tenax.master.context import Master
 from tenax.master.store.queue import pools
-from tenax.master.store.queue.pools import Supply
+from tenax.master.store.queue.pools import PoolSupply
 from tenax.scheduler.plan import POLICIES
 from tenax.wire.message import Empty
 
@@ -54,7 +54,7 @@ async def _page(master: Master, window: Window, unbound: bool) -> GetResourcePoo
         shown = listed[page.offset : page.offset + (page.limit or 0)]
     stats = await queue_stats(master, [pool.name for pool in shown]) if shown else {}
     told = [
-        _message(master, pool, supplies.get(pool.name, Supply()), stats[pool.name], pool.name in bound)
+        _message(master, pool, supplies.get(pool.name, PoolSupply()), stats[pool.name], pool.name in bound)
         for pool in shown
     ]
     return GetResourcePoolsResponse(resource_pools=told, pagination=pagination)
@@ -133,7 +133,7 @@ def _bindable(master: Master, name: str) -> None:
         )
 
 
-def _message(master: Master, pool: PoolSettings, supply: Supply, stats: QueueStats, bound: bool) -> ResourcePool:
+def _message(master: Master, pool: PoolSettings, supply: PoolSupply, stats: QueueStats, bound: bool) -> ResourcePool:
     settings = master.settings
     places = pool.max_aux_containers_per_agent
     policy = POLICIES[pool.scheduler.type]

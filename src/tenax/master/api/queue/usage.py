@@ -27,7 +27,7 @@ from tenax.master.api.queue.messages import (
 )
 from tenax.master.context import Master
 from tenax.master.store.queue import usage
-from tenax.master.store.queue.usage import Attempt, Period, Share
+from tenax.master.store.queue.usage import Period, SlotSeconds, SlotUse
 from tenax.wire.message import rfc3339
 
 #: A caller who asks for more has made a mistake.
@@ -198,7 +198,7 @@ async def aggregated_csv(
 
 async def _aggregate(
     master: Master, start: str, end: str, period: AggregationPeriod
-) -> tuple[bool, list[Period], list[Share]]:
+) -> tuple[bool, list[Period], list[SlotSeconds]]:
     monthly = period is AggregationPeriod.MONTHLY
     whole = days(start, end)
     parts = split(whole, monthly=monthly)
@@ -207,7 +207,7 @@ async def _aggregate(
 
 
 async def _pages(
-    master: Master, window: Period, row: Callable[[Attempt], Sequence[object]]
+    master: Master, window: Period, row: Callable[[SlotUse], Sequence[object]]
 ) -> AsyncIterator[list[Sequence[object]]]:
     async for part in usage.raw(master.db, window):
         yield [row(attempt) for attempt in part]
@@ -228,11 +228,11 @@ def _lines(rows: Iterable[Sequence[object]]) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _kind(attempt: Attempt) -> str:
+def _kind(attempt: SlotUse) -> str:
     return "experiment" if attempt.kind == "TRIAL" else attempt.kind.lower()
 
 
-def _entry(attempt: Attempt) -> RawEntry:
+def _entry(attempt: SlotUse) -> RawEntry:
     return RawEntry(
         kind=_kind(attempt),
         start_time=attempt.started_at,
@@ -250,7 +250,7 @@ def _entry(attempt: Attempt) -> RawEntry:
     )
 
 
-def _raw_row(attempt: Attempt) -> Sequence[object]:
+def _raw_row(attempt: SlotUse) -> Sequence[object]:
     return (
         _or_blank(attempt.experiment_id), _kind(attempt), attempt.username, attempt.user_id, ",".join(attempt.labels),
         attempt.slots, _time(attempt.started_at), _time(attempt.ended_at), attempt.seconds, attempt.allocation_id,
@@ -258,7 +258,7 @@ def _raw_row(attempt: Attempt) -> Sequence[object]:
     )  # fmt: skip
 
 
-def _allocation_row(attempt: Attempt) -> Sequence[object]:
+def _allocation_row(attempt: SlotUse) -> Sequence[object]:
     waited = (attempt.started_at - attempt.requested_at).total_seconds()
     return (
         attempt.allocation_id, attempt.task_id, attempt.kind, attempt.username, attempt.workspace_name,

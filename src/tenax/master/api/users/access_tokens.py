@@ -31,7 +31,7 @@ from tenax.master.api.users.messages import (
 from tenax.master.context import Master
 from tenax.master.store.users import access_tokens
 from tenax.master.store.users import rows as users
-from tenax.master.store.users.access_tokens import AccessToken, TokenFilter
+from tenax.master.store.users.access_tokens import AccessTokenRow, TokenFilter
 
 routes = Routes("Tokens")
 
@@ -150,7 +150,7 @@ def _words(description: str) -> str:
     return description
 
 
-def _info(token: AccessToken) -> TokenInfo:
+def _info(token: AccessTokenRow) -> TokenInfo:
     return TokenInfo(
         id=token.id,
         user_id=token.user_id,

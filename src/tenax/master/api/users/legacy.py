@@ -14,7 +14,7 @@ from tenax.master.api.users.messages import AgentUserGroup, LoginRequest, PatchU
 from tenax.master.api.users.messages import User as UserMessage
 from tenax.master.store.database.paging import Page
 from tenax.master.store.users import rows as user_rows
-from tenax.master.store.users.rows import User, UserFilter
+from tenax.master.store.users.rows import UserFilter, UserRow
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Authentication")
@@ -77,7 +77,7 @@ async def patch_user(master: MasterDep, caller: CallerDep, username: str, body: 
     return _document(await users.change_user(master, caller, user.id, body))
 
 
-def _document(user: User) -> Document:
+def _document(user: UserRow) -> Document:
     shown: Document = user_message(user).model_dump(by_alias=False, mode="json", exclude={"agent_user_group"})
     group = AgentUserGroup(
         agent_uid=user.agent_uid,

@@ -20,7 +20,7 @@ from tenax.master.context import Master
 from tenax.master.observability import counters
 from tenax.master.store.users import rows as users
 from tenax.master.store.users import sessions
-from tenax.master.store.users.rows import User
+from tenax.master.store.users.rows import UserRow
 from tenax.wire.message import Empty
 
 routes = Routes("Authentication")
@@ -93,7 +93,7 @@ def is_local(request: Request) -> bool:
     return (mapped or address).is_loopback
 
 
-async def _verified(master: Master, body: LoginRequest) -> User | None:
+async def _verified(master: Master, body: LoginRequest) -> UserRow | None:
     """The user whose password it is; None, after the same time, for a wrong name or password."""
     sent = as_sent(body.password, body.is_hashed)
     async with master.db.connection() as conn:

@@ -327,7 +327,7 @@ class PatchAccessTokenResponse(Message):
     token_info: TokenInfo
 
 
-def user_message(user: user_rows.User) -> User:
+def user_message(user: user_rows.UserRow) -> User:
     """A user as clients see one; nothing of the password."""
     group = None
     if user.agent_uid is not None or user.agent_gid is not None:

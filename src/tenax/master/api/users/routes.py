@@ -36,7 +36,7 @@ from tenax.master.context import Master
 from tenax.master.store.database.paging import Page
 from tenax.master.store.users import rows as users
 from tenax.master.store.users import sessions
-from tenax.master.store.users.rows import NO_LOGIN, User, UserFilter
+from tenax.master.store.users.rows import NO_LOGIN, UserFilter, UserRow
 
 routes = Routes("Users")
 
@@ -100,7 +100,7 @@ async def post_user(master: MasterDep, body: PostUserRequest) -> PostUserRespons
         raise InvalidInput("no user name was given: a user needs one")
     _check_name(told.username)
     group = told.agent_user_group
-    user = User(
+    user = UserRow(
         0,
         told.username,
         display_name=told.display_name,
@@ -151,7 +151,7 @@ async def patch_users(master: MasterDep, caller: CallerDep, body: PatchUsersRequ
     return PatchUsersResponse(results=results)
 
 
-async def change_user(master: Master, caller: Caller, user_id: int, body: PatchUser) -> User:
+async def change_user(master: Master, caller: Caller, user_id: int, body: PatchUser) -> UserRow:
     """Change a user, and let go of the logins that this ends. Raises UserError, Stale."""
     _check_may_patch(caller, user_id, body)
     async with master.db.connection() as conn:
@@ -189,12 +189,12 @@ def _check_may_patch(caller: Caller, user_id: int, body: PatchUser) -> None:
         raise Forbidden("only administrators may change more than a display name and a password")
 
 
-def _check_admin_left(before: User, after: User, another: bool) -> None:
+def _check_admin_left(before: UserRow, after: UserRow, another: bool) -> None:
     if before.admin and before.active and not (after.admin and after.active) and not another:
         raise NotNow(f"{before.username!r} is the last active administrator: make another one first")
 
 
-def _patched(user: User, body: PatchUser) -> User:
+def _patched(user: UserRow, body: PatchUser) -> UserRow:
     if body.username is not None:
         _check_name(body.username)
     group = body.agent_user_group

@@ -41,7 +41,7 @@ from tenax.master.store.webhooks import events as webhook_events
 from tenax.master.store.webhooks import rows as webhooks
 from tenax.master.store.webhooks.events import STATES
 from tenax.master.store.workspaces import rows as workspaces
-from tenax.master.webhooks.payloads import trial_event
+from tenax.master.webhooks.payloads import sample_event
 from tenax.master.webhooks.sender import Sender, check_url, signing_key
 from tenax.wire.message import Empty
 
@@ -129,7 +129,7 @@ async def test_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) ->
     webhook = await _may_change(master, caller, webhook_id)
     sender = Sender(master.settings.webhooks, master.cluster.secret)
     now = int(time.time())
-    outcome = await sender.send(webhook.url, webhook.kind, trial_event(str(uuid.uuid4()), now), now)
+    outcome = await sender.send(webhook.url, webhook.kind, sample_event(str(uuid.uuid4()), now), now)
     done = outcome.status is not None and 200 <= outcome.status < 300
     return TestWebhookResponse(completed=done, outcome=outcome.words)
 
@@ -159,7 +159,7 @@ async def get_webhook_deliveries(
     return GetWebhookDeliveriesResponse(deliveries=shown, pagination=pagination)
 
 
-async def _may_change(master: Master, caller: Caller, webhook_id: int) -> webhooks.Webhook:
+async def _may_change(master: Master, caller: Caller, webhook_id: int) -> webhooks.WebhookRow:
     async with master.db.snapshot() as conn:
         webhook = await webhooks.get(conn, webhook_id)
     caller.may_change(webhook.workspace_owner_id, _whose(webhook.workspace_id))
@@ -170,7 +170,7 @@ def _whose(workspace_id: int | None) -> str:
     return "a webhook of all workspaces" if workspace_id is None else f"a webhook of workspace {workspace_id}"
 
 
-def _checked(body: Webhook) -> webhooks.Webhook:
+def _checked(body: Webhook) -> webhooks.WebhookRow:
     """What was asked for, as it is stored. Raises InvalidInput, Unsupported."""
     check_url(body.url)
     if not body.name.strip() or len(body.name) > LONGEST_NAME:
@@ -181,7 +181,7 @@ def _checked(body: Webhook) -> webhooks.Webhook:
         raise InvalidInput("triggers is empty: say what it is to be told of")
     # Before there were modes, every webhook was of its workspace.
     mode = WebhookMode.WORKSPACE if body.mode is WebhookMode.UNSPECIFIED else body.mode
-    return webhooks.Webhook(
+    return webhooks.WebhookRow(
         name=body.name.strip(),
         url=body.url,
         kind=body.webhook_type.value.removeprefix("WEBHOOK_TYPE_"),
@@ -191,14 +191,14 @@ def _checked(body: Webhook) -> webhooks.Webhook:
     )
 
 
-def _trigger(asked: Trigger) -> webhooks.Trigger:
+def _trigger(asked: Trigger) -> webhooks.TriggerRow:
     kind = asked.trigger_type
     if kind is TriggerType.EXPERIMENT_STATE_CHANGE:
         state = str(asked.condition.get("state", "")).removeprefix("STATE_")
         possible = [one.value for one in STATES]
         if state not in possible:
             raise InvalidInput(f"triggers.condition.state is {state[:40]!r}: one of {', '.join(possible)} is possible")
-        return webhooks.Trigger("EXPERIMENT_STATE_CHANGE", {"state": state})
+        return webhooks.TriggerRow("EXPERIMENT_STATE_CHANGE", {"state": state})
     if kind is TriggerType.TASK_LOG:
         regex = asked.condition.get("regex")
         if not isinstance(regex, str) or not 0 < len(regex) <= LONGEST_PATTERN:
@@ -206,15 +206,15 @@ def _trigger(asked: Trigger) -> webhooks.Trigger:
         wrong = check_pattern(regex)
         if wrong is not None:
             raise InvalidInput(f"triggers.condition.regex cannot be used: {wrong}")
-        return webhooks.Trigger("TASK_LOG", {"regex": regex})
+        return webhooks.TriggerRow("TASK_LOG", {"regex": regex})
     if kind is TriggerType.CUSTOM:
-        return webhooks.Trigger("CUSTOM")
+        return webhooks.TriggerRow("CUSTOM")
     if kind is TriggerType.METRIC_THRESHOLD_EXCEEDED:
         raise Unsupported("metrics trigger nothing here: send an event from the script, with core_context.alert()")
     raise InvalidInput("triggers.triggerType is missing: say what the webhook is to be told of")
 
 
-def _message(webhook: webhooks.Webhook, caller: Caller) -> Webhook:
+def _message(webhook: webhooks.WebhookRow, caller: Caller) -> Webhook:
     owner = webhook.workspace_owner_id
     may_see = caller.is_admin or (owner is not None and caller.person.id == owner)
     triggers = [
@@ -237,7 +237,7 @@ def _message(webhook: webhooks.Webhook, caller: Caller) -> Webhook:
     )
 
 
-def _document(trigger: webhooks.Trigger) -> JsonObject:
+def _document(trigger: webhooks.TriggerRow) -> JsonObject:
     return dict(trigger.condition)
 
 

@@ -111,7 +111,7 @@ async def delete_project(master: MasterDep, caller: CallerDep, project_id: int) 
         _check_may_change(caller, project)
         if project.immutable:
             raise NotNow(f"{project.called} is immutable and cannot be deleted")
-        completed = await workspace_removal.ask(
+        completed = await workspace_removal.request(
             conn, Folder(project_id=project_id), project.called, caller.person.username
         )
     return DeleteResponse(completed=completed)

@@ -43,7 +43,7 @@ from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.lists import ProjectFilter, ProjectView
 from tenax.master.store.workspaces.removal import Folder
-from tenax.master.store.workspaces.rows import AgentUser, Defaults, WorkspaceFilter, WorkspaceView
+from tenax.master.store.workspaces.rows import AgentUser, WorkspaceDefaults, WorkspaceFilter, WorkspaceView
 from tenax.wire.message import Empty
 
 routes = Routes("Workspaces")
@@ -137,7 +137,7 @@ async def post_workspace(master: MasterDep, caller: CallerDep, body: WorkspaceSe
     compute, aux = _pools(master, body)
     _check_kubernetes(body)
     async with master.db.transaction() as conn:
-        defaults = Defaults(storage, compute or "", aux or "")
+        defaults = WorkspaceDefaults(storage, compute or "", aux or "")
         new = await workspaces.create(conn, name, caller.person.id, agent_user, defaults)
         view = await workspaces.get(conn, new, caller.person.id)
     return ChangedWorkspaceResponse(workspace=workspace_message(view))
@@ -184,7 +184,7 @@ async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: i
             raise NotNow(f"{workspace.called} holds the model {model!r}: delete its models first, or move them")
         folder = Folder(workspace_id=workspace_id)
         await tasks.kill_in_workspace(conn, workspace_id, f"{caller.person.username} deleted {workspace.called}")
-        completed = await workspace_removal.ask(conn, folder, workspace.called, caller.person.username)
+        completed = await workspace_removal.request(conn, folder, workspace.called, caller.person.username)
     return DeleteResponse(completed=completed)
 
 

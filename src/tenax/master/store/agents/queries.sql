@@ -37,7 +37,7 @@ on conflict (agent_id) do update
 set connected = true, last_seen_at = now(), hostname = excluded.hostname, address = excluded.address,
     runtime = excluded.runtime, agent_version = excluded.agent_version, foreign_containers = excluded.foreign_containers;
 
--- name: heard
+-- name: heartbeat
 -- The agent's row is held, so that a newer connection waits for this transaction or this one sees the newer connection;
 -- and held first, as by whoever opens one.
 -- Noted twice in a second at most.
@@ -48,7 +48,7 @@ noted as (
     where p.agent_id = current.agent_id and (not p.connected or p.last_seen_at < now() - interval '0.5 seconds'))
 select agent_id from current;
 
--- name: left
+-- name: disconnected
 -- Only the newest connection can say that the agent has left.
 update agent_presence p set connected = false, last_seen_at = now()
 from agents a where a.agent_id = $1 and p.agent_id = a.agent_id and a.session = $2;
@@ -64,7 +64,7 @@ from agents a left join agent_presence p on p.agent_id = a.agent_id
 order by a.agent_id;
 
 -- name: silent
--- Agents that hold containers and were not heard of for $1 seconds; $2: seconds for which this master has listened.
+-- Agents that hold containers and were silent for $1 seconds; $2: seconds for which this master has listened.
 select distinct a.agent_id
 from agents a join agent_presence p on p.agent_id = a.agent_id
 join containers c on c.agent_id = a.agent_id and c.state <> 'TERMINATED'
@@ -83,8 +83,8 @@ select agent_id from agents where agent_id = $1 for no key update;
 -- name: set_slot
 update agent_slots set enabled = $3, draining = $4 where agent_id = $1 and slot_id = $2 and present returning slot_id;
 
--- name: turned_out
--- Attempts with a live member on what was turned off at once: on an agent, or on a slot. Of one agent, or of all.
+-- name: on_disabled
+-- Attempts with a live member on a disabled agent or slot that does not drain. Of one agent, or of all.
 select distinct on (c.allocation_id) c.allocation_id, c.agent_id, a.state = 'DISABLED' as whole, s.slot_id
 from containers c
 join agents a on a.agent_id = c.agent_id
@@ -96,9 +96,9 @@ where c.gone_at is null and c.state <> 'TERMINATED' and c.want = 'RUN' and (a.st
 order by c.allocation_id, c.rank;
 
 -- name: closed
--- Whether anything that a placement has just taken was turned off, or is not there any more.
-select exists (select 1 from unnest($1::text[]) as told (agent_id)
-               where not exists (select 1 from agents a where a.agent_id = told.agent_id and a.state = 'ENABLED'))
+-- Whether anything that a placement has just taken was disabled, or is not there any more.
+select exists (select 1 from unnest($1::text[]) as taken (agent_id)
+               where not exists (select 1 from agents a where a.agent_id = taken.agent_id and a.state = 'ENABLED'))
     or exists (select 1 from containers c join slots_in_use u on u.container_id = c.container_id
                join agent_slots s on s.agent_id = u.agent_id and s.slot_id = u.slot_id
                where c.allocation_id = $2 and not s.enabled);

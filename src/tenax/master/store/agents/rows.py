@@ -1,12 +1,11 @@
-"""Rows of agents: identity, slots, the revision of what they should run; and when they were last heard of.
+"""Rows of agents: identity, slots, the revision of their desired state, heartbeats; enabled, disabled, removed.
 
-Rules: a credential is kept as its hash; writes of a connection that is not the agent's newest change nothing.
+Rules:
 
-Agents and slots turned on and off, and agents that are removed for good.
-
-Rules: what is turned off takes nothing new from the moment that this is committed, whatever was planned before; what
-runs on what is turned off at once is turned out, by the same deadline as any other attempt; an agent is removed only
-while it is not connected, and when nothing there counts as running.
+- a credential is kept as its hash; writes of a connection that is not the agent's newest change nothing;
+- a disabled agent or slot takes nothing new from the moment that this is committed, whatever was planned before; what
+  runs there is asked to leave, with the same deadline as any other attempt, unless it drains;
+- an agent is removed only while it is not connected, and when nothing there counts as running.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ async def join(conn: Connection, agent_id: str, pool: str, credential_hash: byte
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AgentStanding:
     """Where an agent stands in the database; numbers are -1 for an agent that is not there."""
 
     #: Of its newest connection.
@@ -49,8 +48,10 @@ class Standing:
     generation: int
 
 
-async def open_session(conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]) -> Standing:
-    """A new connection, from now on the only one that counts; its slots and presence as it says. Raises NotFound."""
+async def open_session(
+    conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]
+) -> AgentStanding:
+    """A new connection, from now on the only one that counts; slots and presence as in its hello. Raises NotFound."""
     row = await conn.fetchrow(Q.open_session, agent_id)
     if row is None:
         raise NotFound(f"there is no agent {agent_id}")
@@ -63,10 +64,12 @@ async def open_session(conn: Connection, agent_id: str, hello: Hello, address: s
     return await standing(conn, agent_id)
 
 
-async def standing(conn: Connection, agent_id: str) -> Standing:
+async def standing(conn: Connection, agent_id: str) -> AgentStanding:
     """Its newest connection and what it should run."""
     row = await conn.fetchrow(Q.standing, agent_id)
-    return Standing(-1, -1, -1) if row is None else Standing(row["session"], row["revision"], row["generation"])
+    return (
+        AgentStanding(-1, -1, -1) if row is None else AgentStanding(row["session"], row["revision"], row["generation"])
+    )
 
 
 async def known_containers(conn: Connection, agent_id: str, container_ids: list[str]) -> set[str]:
@@ -74,17 +77,17 @@ async def known_containers(conn: Connection, agent_id: str, container_ids: list[
     return {row["container_id"] for row in await conn.fetch(Q.known_containers, agent_id, container_ids)}
 
 
-async def heard(conn: Connection, agent_id: str, session: int) -> bool:
-    """It was heard of just now, on this connection; False, and nothing noted, if that is not its newest.
+async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
+    """Note a sign of life on this connection; False, and nothing noted, if it is not the agent's newest.
 
     Locks the agent's row, which comes last: at the end of a transaction.
     """
-    return await conn.fetchval(Q.heard, agent_id, session) is not None
+    return await conn.fetchval(Q.heartbeat, agent_id, session) is not None
 
 
-async def left(conn: Connection, agent_id: str, session: int) -> None:
+async def disconnected(conn: Connection, agent_id: str, session: int) -> None:
     """Its connection has ended."""
-    await conn.execute(Q.left, agent_id, session)
+    await conn.execute(Q.disconnected, agent_id, session)
     await notify(conn, "scheduling", "")
 
 
@@ -96,18 +99,18 @@ async def set_state(conn: Connection, agent_id: str, state: str) -> None:
     await notify(conn, "scheduling", "")
 
 
-async def wanted(conn: Connection, agent_id: str) -> list[JsonObject]:
+async def desired_containers(conn: Connection, agent_id: str) -> list[JsonObject]:
     """A row for each container of an agent that is not gone."""
-    return [dict(row) for row in await conn.fetch(_WANTED, agent_id)]
+    return [dict(row) for row in await conn.fetch(_DESIRED, agent_id)]
 
 
 async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[str]:
-    """Agents with live containers, not heard of for ``wait_s`` while someone listened for ``listening_s``."""
+    """Agents with live containers, silent for ``wait_s`` while someone listened for ``listening_s``."""
     return [row["agent_id"] for row in await conn.fetch(Q.silent, wait_s, listening_s)]
 
 
 async def is_silent(conn: Connection, agent_id: str, wait_s: float) -> bool:
-    """Whether it was not heard of for ``wait_s`` up to now."""
+    """Whether it has been silent for ``wait_s`` up to now."""
     return bool(await conn.fetchval(Q.is_silent, agent_id, wait_s))
 
 
@@ -116,11 +119,11 @@ async def live_containers(conn: Connection, agent_id: str) -> list[str]:
     return [row["container_id"] for row in await conn.fetch(Q.live_containers, agent_id)]
 
 
-_WANTED = load("allocations").wanted
+_DESIRED = load("allocations").desired_containers
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class AgentOccupancy:
     """What speaks against removing an agent."""
 
     connected: bool
@@ -129,7 +132,7 @@ class Presence:
 
 
 async def set_agent(conn: Connection, agent_id: str, state: str) -> None:
-    """ENABLED, DRAINING (what runs may end), DISABLED (what runs is turned out). Raises NotFound."""
+    """ENABLED, DRAINING (what runs may end), DISABLED (what runs is evicted). Raises NotFound."""
     await set_state(conn, agent_id, state)
     await notify(conn, "deadline", "")
 
@@ -143,28 +146,28 @@ async def set_slot(conn: Connection, agent_id: str, slot_id: int, *, enabled: bo
     await notify(conn, "deadline", "")
 
 
-async def turn_out(conn: Connection, agent_id: str | None = None) -> None:
-    """Let the time of every attempt be over that runs on what was turned off at once; of one agent, or of all."""
-    for row in await conn.fetch(Q.turned_out, agent_id):
+async def evict_from_disabled(conn: Connection, agent_id: str | None = None) -> None:
+    """Let the time of every attempt be over that runs on what is disabled and does not drain; of one agent, or all."""
+    for row in await conn.fetch(Q.on_disabled, agent_id):
         what = f"agent {row['agent_id']}" if row["whole"] else f"slot {row['slot_id']} of agent {row['agent_id']}"
         await allocations.ask_to_leave(conn, row["allocation_id"], f"{what} was disabled", 0.0)
 
 
 async def check_open(conn: Connection, allocation_id: str, agent_ids: Iterable[str]) -> None:
-    """Raises Stale where an attempt was placed on what was turned off, or removed, meanwhile.
+    """Raises Stale where an attempt was placed on what was disabled, or removed, meanwhile.
 
-    After the revision of these agents was raised: from then on nobody else turns them off.
+    After the revision of these agents was raised: from then on nobody else disables them.
     """
     if await conn.fetchval(Q.closed, sorted(set(agent_ids)), allocation_id):
         raise Stale
 
 
-async def presence(conn: Connection, agent_id: str) -> Presence:
+async def presence(conn: Connection, agent_id: str) -> AgentOccupancy:
     """Raises NotFound."""
     row = await conn.fetchrow(Q.agent_standing, agent_id)
     if row is None:
         raise NotFound(f"there is no agent {agent_id!r}")
-    return Presence(row["connected"], row["live"])
+    return AgentOccupancy(row["connected"], row["live"])
 
 
 async def remove(conn: Connection, agent_id: str) -> None:

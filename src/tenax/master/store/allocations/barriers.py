@@ -20,7 +20,7 @@ Q = load("allocations")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class BarrierMember:
     """One container of an attempt, as its peers need to know it."""
 
     container_id: str
@@ -45,9 +45,9 @@ async def arrive(conn: Connection, allocation_id: str, container_id: str) -> Non
     await notify(conn, "allocation", allocation_id)
 
 
-async def members(conn: Connection, allocation_id: str) -> list[Member]:
+async def members(conn: Connection, allocation_id: str) -> list[BarrierMember]:
     """In the order of rank."""
-    return [Member(**row) for row in await conn.fetch(Q.members, allocation_id)]
+    return [BarrierMember(**row) for row in await conn.fetch(Q.members, allocation_id)]
 
 
 async def bring(conn: Connection, allocation_id: str, request_uuid: str, num_peers: int, data: JsonObject) -> None:

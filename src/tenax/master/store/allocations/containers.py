@@ -1,7 +1,7 @@
 """Rows of containers and the slots they hold; locked last.
 
-Rules: a slot is free only when its container is reported gone; every change of a want raises its agent's revision in
-the same transaction and is announced as ``agent``.
+Rules: a slot is free only when its container is reported gone; every change of a desired state raises its agent's
+revision in the same transaction and is announced as ``agent``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tenax.master.store.queue import usage
 Q = load("allocations")
 _AGENTS = load("agents")
 
-#: Said to the scheduling loop where slots are free again, and nothing else has changed.
+#: The id in a wake-up of the loop `scheduling` where slots are free again, and nothing else has changed.
 FREED = "freed"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberRow:
     """A container's row: its machine, where it is, and the version that guards it."""
 
     container: Container
@@ -36,10 +36,10 @@ class Member:
     version: int
 
 
-async def lock_members(conn: Connection, allocation_id: str) -> tuple[Member, ...]:
+async def lock_members(conn: Connection, allocation_id: str) -> tuple[MemberRow, ...]:
     """The members of an allocation in rank order, locked until the transaction ends."""
     return tuple(
-        Member(
+        MemberRow(
             Container(
                 row["container_id"],
                 ContainerState(row["state"]),
@@ -56,8 +56,8 @@ async def lock_members(conn: Connection, allocation_id: str) -> tuple[Member, ..
     )
 
 
-async def save(conn: Connection, before: Member, after: Container, address: str = "") -> None:
-    """Write what a member has become. Raises Stale. The caller raises the revision of agents whose wants changed."""
+async def save(conn: Connection, before: MemberRow, after: Container, address: str = "") -> None:
+    """Write what a member has become. Raises Stale. The caller announces changes of the desired state."""
     done = await conn.fetchval(
         Q.container_set_state,
         after.container_id,
@@ -90,7 +90,7 @@ async def gone(conn: Connection, container_id: str, agent_id: str) -> bool:
     return True
 
 
-async def wants_changed(conn: Connection, agent_ids: Iterable[str]) -> None:
+async def desired_state_changed(conn: Connection, agent_ids: Iterable[str]) -> None:
     """Raise the revision of these agents, and announce it. Sorted, so that two transactions cannot deadlock."""
     agents = sorted(set(agent_ids))
     if not agents:

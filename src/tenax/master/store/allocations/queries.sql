@@ -90,7 +90,7 @@ where state not in ('PENDING', 'TERMINATED') and preemption_deadline < now()
               and c.state <> 'TERMINATED' and c.want = 'RUN');
 
 -- name: next_deadline
--- Seconds until the next deadline that has not passed; what is overdue is looked at in any pass.
+-- Seconds until the next deadline that has not passed; what is overdue is handled in any pass.
 select extract(epoch from min(preemption_deadline) - now())::float8 from allocations
 where state not in ('PENDING', 'TERMINATED') and preemption_deadline > now()
   and exists (select 1 from containers c where c.allocation_id = allocations.allocation_id
@@ -146,9 +146,9 @@ select allocation_id, reason from allocation_waits;
 -- name: put_waits
 -- Of those that still wait: another transaction may have placed or withdrawn one meanwhile.
 insert into allocation_waits (allocation_id, reason)
-select told.allocation_id, told.reason
-from unnest($1::text[], $2::text[]) as told (allocation_id, reason)
-join allocations a on a.allocation_id = told.allocation_id and a.state = 'PENDING'
+select w.allocation_id, w.reason
+from unnest($1::text[], $2::text[]) as w (allocation_id, reason)
+join allocations a on a.allocation_id = w.allocation_id and a.state = 'PENDING'
 on conflict (allocation_id) do update set reason = excluded.reason;
 
 -- name: drop_wait
@@ -181,7 +181,7 @@ with gone as (
 freed as (delete from slots_in_use u using gone where u.container_id = gone.container_id)
 select container_id from gone;
 
--- name: wanted
+-- name: desired_containers
 -- All containers of an agent that are not gone, with what their specification is made of.
 select c.container_id, c.allocation_id, c.rank, c.slots, c.want, c.state,
        a.task_id, a.run_id, t.kind as task_kind, t.spec, j.pool,

@@ -17,12 +17,12 @@ from tenax.master.store.database.wakeups import notify
 
 Q = load("allocations")
 
-#: Seconds that a launched task has to save and leave which names no ``preemption_timeout``: most of them do not listen.
-LAUNCHED_PATIENCE_S = 60.0
+#: Seconds that a launched task has to save and leave where it names no ``preemption_timeout``: most do not listen.
+TASK_PREEMPTION_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class AllocationRow:
     """The narrow row."""
 
     allocation_id: str
@@ -37,7 +37,7 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class AllocationOwner:
     """Whose an allocation is."""
 
     allocation_id: str
@@ -46,26 +46,30 @@ class Owner:
     experiment_id: int | None
 
 
-async def owner(conn: Connection, allocation_id: str) -> Owner | None:
+async def owner(conn: Connection, allocation_id: str) -> AllocationOwner | None:
     """Whose this allocation is; None if there is no such allocation."""
     row = await conn.fetchrow(Q.owner, allocation_id)
-    return None if row is None else Owner(allocation_id, row["task_id"], row["trial_id"], row["experiment_id"])
+    return (
+        None if row is None else AllocationOwner(allocation_id, row["task_id"], row["trial_id"], row["experiment_id"])
+    )
 
 
-async def owner_of_container(conn: Connection, container_id: str, agent_id: str | None = None) -> Owner | None:
+async def owner_of_container(
+    conn: Connection, container_id: str, agent_id: str | None = None
+) -> AllocationOwner | None:
     """Whose allocation this container is a member of; None for one that is not known (as one of this agent)."""
     row = await conn.fetchrow(Q.owner_of_container, container_id, agent_id)
     if row is None:
         return None
-    return Owner(row["allocation_id"], row["task_id"], row["trial_id"], row["experiment_id"])
+    return AllocationOwner(row["allocation_id"], row["task_id"], row["trial_id"], row["experiment_id"])
 
 
-async def lock(conn: Connection, allocation_id: str) -> Allocation:
+async def lock(conn: Connection, allocation_id: str) -> AllocationRow:
     """The allocation, locked until the transaction ends. Raises NotFound."""
     row = await conn.fetchrow(Q.lock, allocation_id)
     if row is None:
         raise NotFound(f"there is no allocation {allocation_id}")
-    return Allocation(
+    return AllocationRow(
         row["allocation_id"],
         row["task_id"],
         row["run_id"],
@@ -78,7 +82,7 @@ async def lock(conn: Connection, allocation_id: str) -> Allocation:
 
 
 async def set_state(
-    conn: Connection, allocation: Allocation, state: AllocationState, *, reason: str = "", ready: bool = False
+    conn: Connection, allocation: AllocationRow, state: AllocationState, *, reason: str = "", ready: bool = False
 ) -> None:
     """Where a locked allocation is now. Raises Stale."""
     done = await conn.fetchval(
@@ -117,7 +121,7 @@ async def preempt(conn: Connection, allocation_id: str, reason: str, usual_s: fl
 
     ``usual_s``: of a trial whose configuration says nothing. What has not come up yet has nothing to save, and no time.
     """
-    within_s: float | None = await conn.fetchval(Q.time_to_leave, allocation_id, usual_s, LAUNCHED_PATIENCE_S)
+    within_s: float | None = await conn.fetchval(Q.time_to_leave, allocation_id, usual_s, TASK_PREEMPTION_TIMEOUT_S)
     return within_s is not None and await ask_to_leave(conn, allocation_id, reason, within_s)
 
 

@@ -1,1 +1,1 @@
-"""Rows of checkpoints, and of their garbage collection."""
+"""Rows of checkpoints, and of their garbage collection (gc), whose unit is a removal."""

@@ -1,6 +1,6 @@
-"""Checkpoints as people see them: with their trial, its configuration, and the metric at their step. Reads only.
+"""Checkpoints as people see them: with their trial, its configuration, and the metrics at their step. Reads only.
 
-What was trained and validated at a checkpoint's step, for many checkpoints at once. Reads only.
+The reports at the steps of many checkpoints are loaded at once (`at_steps`) and unpacked in a thread.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class CheckpointView:
     metric: float | None
     #: What is known of the validation at its step.
     metrics: JsonObject | None
-    #: Why its files are being deleted; None: they are not.
-    going: str | None
-    #: Why that did not work the last time; empty: nothing failed.
-    going_failure: str | None
-    #: What was trained at its step; None: nothing was reported there, or it was not looked for.
+    #: Why its files are being removed; None: they are not.
+    removal_reason: str | None
+    #: Why that failed the last time; empty: nothing failed.
+    removal_failure: str | None
+    #: What was trained at its step; None: nothing was reported there, or it was not loaded.
     trained: JsonObject | None = None
 
 
@@ -71,7 +71,7 @@ ORDERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFilter:
-    """Which checkpoints to list; None: no matter."""
+    """Which checkpoints to list; None: any."""
 
     experiment_id: int | None = None
     trial_id: int | None = None
@@ -79,15 +79,15 @@ class CheckpointFilter:
     uuids: tuple[str, ...] | None = None
 
 
-async def count(conn: Connection, wanted: CheckpointFilter) -> int:
+async def count(conn: Connection, filters: CheckpointFilter) -> int:
     """How many match."""
     text = f"select count(*) from checkpoints c left join trials t on t.id = c.trial_id {Q.matching}"
-    total: int = await conn.fetchval(text, *_parameters(wanted))
+    total: int = await conn.fetchval(text, *_parameters(filters))
     return total
 
 
 async def page(
-    conn: Connection, wanted: CheckpointFilter, window: Page, *, order: str = "reported_at", descending: bool = False
+    conn: Connection, filters: CheckpointFilter, window: Page, *, order: str = "reported_at", descending: bool = False
 ) -> list[CheckpointView]:
     """A page of those that match."""
     direction = "desc" if descending else "asc"
@@ -95,7 +95,7 @@ async def page(
         f"{Q.columns} {Q.sources} {Q.matching} order by {ORDERS[order]} {direction} nulls last, "
         f"c.uuid {direction} limit $5 offset $6"
     )
-    rows = await conn.fetch(text, *_parameters(wanted), window.limit, window.offset)
+    rows = await conn.fetch(text, *_parameters(filters), window.limit, window.offset)
     return [CheckpointView(**row) for row in rows]
 
 
@@ -106,11 +106,11 @@ async def get(conn: Connection, uuid: str) -> CheckpointView:
 
 async def get_all(conn: Connection, uuids: list[str]) -> list[CheckpointView]:
     """These, in their order. Raises NotFound."""
-    found = {view.uuid: view for view in await page(conn, CheckpointFilter(uuids=tuple(uuids)), Page())}
-    missing = next((uuid for uuid in uuids if uuid not in found), None)
+    views = {view.uuid: view for view in await page(conn, CheckpointFilter(uuids=tuple(uuids)), Page())}
+    missing = next((uuid for uuid in uuids if uuid not in views), None)
     if missing is not None:
         raise NotFound(f"there is no checkpoint {missing}")
-    return [found[uuid] for uuid in uuids]
+    return [views[uuid] for uuid in uuids]
 
 
 async def needed_by(conn: Connection, uuid: str) -> int | None:
@@ -119,12 +119,12 @@ async def needed_by(conn: Connection, uuid: str) -> int | None:
     return trial
 
 
-def _parameters(wanted: CheckpointFilter) -> tuple[object, ...]:
+def _parameters(filters: CheckpointFilter) -> tuple[object, ...]:
     return (
-        wanted.experiment_id,
-        wanted.trial_id,
-        None if wanted.states is None else list(wanted.states),
-        None if wanted.uuids is None else list(wanted.uuids),
+        filters.experiment_id,
+        filters.trial_id,
+        None if filters.states is None else list(filters.states),
+        None if filters.uuids is None else list(filters.uuids),
     )
 
 
@@ -132,7 +132,7 @@ _TRAINING, _VALIDATION = "training", "validation"
 
 
 @dataclass(frozen=True, slots=True)
-class Reports:
+class StepReports:
     """What was reported at a step: metric -> value; None: nothing was."""
 
     training: JsonObject | None = None
@@ -140,42 +140,42 @@ class Reports:
 
 
 @dataclass(frozen=True, slots=True)
-class PackedSteps:
+class PackedStepReports:
     """What is stored around some steps. Unpacking takes a while: `reports` is for a thread."""
 
     #: (trial, step)
-    wanted: Collection[tuple[int, int]] = ()
+    steps: Collection[tuple[int, int]] = ()
     groups: tuple[PackedReports, ...] = field(default=())
 
-    def reports(self) -> Mapping[tuple[int, int], Reports]:
+    def reports(self) -> Mapping[tuple[int, int], StepReports]:
         """(trial, step) -> what was reported there and is visible; nothing for a step without a report."""
-        found: dict[tuple[int, int], dict[str, JsonObject]] = {}
+        metrics: dict[tuple[int, int], dict[str, JsonObject]] = {}
         for packed in self.groups:
             for report in packed.reports():
-                if report.step is not None and (report.trial_id, report.step) in self.wanted:
-                    found.setdefault((report.trial_id, report.step), {})[report.group] = report.metrics
-        return {place: Reports(of.get(_TRAINING), of.get(_VALIDATION)) for place, of in found.items()}
+                if report.step is not None and (report.trial_id, report.step) in self.steps:
+                    metrics.setdefault((report.trial_id, report.step), {})[report.group] = report.metrics
+        return {place: StepReports(of.get(_TRAINING), of.get(_VALIDATION)) for place, of in metrics.items()}
 
 
-async def at_steps(conn: Connection, wanted: Collection[tuple[int, int]]) -> PackedSteps:
+async def at_steps(conn: Connection, steps: Collection[tuple[int, int]]) -> PackedStepReports:
     """What is stored around these steps of trials: (trial, step)."""
-    trials = sorted({trial_id for trial_id, _ in wanted})
-    groups = [one for one in await series.groups_of(conn, trials) if one.name in (_TRAINING, _VALIDATION)]
+    trials = sorted({trial_id for trial_id, _ in steps})
+    groups = [group for group in await series.groups_of(conn, trials) if group.name in (_TRAINING, _VALIDATION)]
     if not groups:
-        return PackedSteps()
-    steps: dict[int, list[int]] = defaultdict(list)
-    for trial_id, step in sorted(wanted):
-        steps[trial_id].append(step)
+        return PackedStepReports()
+    steps_of: dict[int, list[int]] = defaultdict(list)
+    for trial_id, step in sorted(steps):
+        steps_of[trial_id].append(step)
     tails = _by_group(await conn.fetch(Q.tail, *_columns([_key(group) for group in groups])))
-    sealed = [(*_key(group), step) for group in groups if group.sealed_ord for step in steps[group.trial_id]]
-    found = await conn.fetch(Q.blocks, *_columns(sealed)) if sealed else []
-    blocks = _by_group(found)
+    sealed = [(*_key(group), step) for group in groups if group.sealed_ord for step in steps_of[group.trial_id]]
+    rows = await conn.fetch(Q.blocks, *_columns(sealed)) if sealed else []
+    blocks = _by_group(rows)
     chunks: dict[tuple[int, str, int], list[Record]] = defaultdict(list)
-    places = [(row["month"], row["trial_id"], row["grp"], row["first_ord"]) for row in found]
+    places = [(row["month"], row["trial_id"], row["grp"], row["first_ord"]) for row in rows]
     for row in await conn.fetch(Q.chunks, *_columns(places)) if places else []:
         chunks[row["trial_id"], row["grp"], row["first_ord"]].append(row)
-    return PackedSteps(
-        frozenset(wanted),
+    return PackedStepReports(
+        frozenset(steps),
         tuple(
             PackedReports(
                 group,
@@ -200,7 +200,7 @@ def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
 
 
 def _by_group(rows: Sequence[Record]) -> dict[tuple[int, str], list[Record]]:
-    found: dict[tuple[int, str], list[Record]] = defaultdict(list)
+    by_group: dict[tuple[int, str], list[Record]] = defaultdict(list)
     for row in rows:
-        found[row["trial_id"], row["grp"]].append(row)
-    return found
+        by_group[row["trial_id"], row["grp"]].append(row)
+    return by_group

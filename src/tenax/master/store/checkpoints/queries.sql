@@ -1,5 +1,5 @@
 -- name: upsert
--- A run is superseded when its trial has a newer one. A repeated report changes nothing but what it says itself; what
+-- A run is superseded when its trial has a newer one. A repeated report changes nothing but what it holds; what
 -- was deleted meanwhile, or is another task's, stays as it is.
 insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, storage_id, state, superseded,
                          steps_completed, metadata, resources, size_bytes)
@@ -75,13 +75,13 @@ where t.id = $1
 on conflict (experiment_id) do update set stamp = g.stamp + 1
 returning experiment_id;
 
--- name: due
+-- name: marked
 select experiment_id from garbage_due order by experiment_id limit $1;
 
--- name: stamp
+-- name: mark_of
 select stamp, asked from garbage_due where experiment_id = $1;
 
--- name: settle
+-- name: clear_mark
 -- Unless it was marked again meanwhile.
 delete from garbage_due where experiment_id = $1 and stamp = $2;
 
@@ -108,24 +108,24 @@ where t.experiment_id = $1 and c.state in ('COMPLETED', 'PARTIALLY_DELETED') and
 order by c.trial_id, c.steps_completed, c.reported_at, c.uuid;
 
 -- name: live
--- Trials that have not ended, and how far each has told the searcher's metric.
+-- Trials that have not ended, and up to which step each has reported the searcher's metric.
 select t.id, greatest((m.latest_validation ->> 'step')::bigint,
                       (select max(i.step) from validations i where i.trial_id = t.id)) as validated_to
 from trials t left join trial_telemetry m on m.trial_id = t.id
 where t.experiment_id = $1 and t.state = 'ACTIVE';
 
--- name: doom
--- Also one that a narrower removal waits for: what is asked for last is done.
-with doomed as (
+-- name: request_removals
+-- Also where a narrower removal waits: what is requested last is done.
+with requested as (
     update checkpoints set doomed = true, version = version + 1
     where uuid = any($1::text[]) and state in ('COMPLETED', 'PARTIALLY_DELETED', 'ERROR', 'ACTIVE')
     returning uuid)
 insert into removals (uuid, checkpoint, reason, globs, retry_at)
 select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)
-from doomed d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
+from requested d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
 on conflict (uuid) do update
 set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, afar = false,
-    -- What a task has in hand may be less: what it tells counts no more.
+    -- A task that it is assigned to may delete less: its report does not count any more.
     task_id = null
 returning uuid;
 
@@ -134,7 +134,7 @@ insert into checkpoint_uploads (uuid, task_id, allocation_id, storage_id) values
 on conflict (uuid) do nothing;
 
 -- name: withdraw
--- The task itself threw away what it had uploaded.
+-- The task itself deleted what it had uploaded.
 delete from checkpoint_uploads u
 where u.uuid = $1 and u.task_id = $2 and not exists (select 1 from removals r where r.upload = u.uuid);
 
@@ -148,7 +148,7 @@ select exists (select 1 from removals where upload = $1);
 -- name: drop_upload
 delete from checkpoint_uploads where uuid = $1;
 
--- name: doom_abandoned
+-- name: request_abandoned_removals
 -- Nobody is left who could complete them: the attempt has ended and nothing of it is on a machine any more. Where an agent
 -- never came back to say so, a week is waited.
 insert into removals (uuid, upload, reason)
@@ -167,15 +167,15 @@ returning uuid;
 -- name: any_upload
 select exists (select 1 from checkpoint_uploads where collected_at is null);
 
--- name: doom_uploads
+-- name: request_upload_removals
 insert into removals (uuid, upload, reason)
 select uuid, uuid, $2 from checkpoint_uploads where uuid = any($1::text[]) and collected_at is null
 on conflict do nothing;
 
--- name: any_afar
+-- name: any_delegated
 select exists (select 1 from removals where (afar and retry_at <= now()) or task_id is not null);
 
--- name: waiting
+-- name: due_removals
 select uuid from removals
 where retry_at <= now() and task_id is null and not afar
 order by retry_at, uuid limit $1;
@@ -187,7 +187,7 @@ select extract(epoch from min(retry_at) - now())::float8 from removals where ret
 -- Before its removal, as whoever decides one does.
 select 1 from checkpoints where uuid = $1 for no key update;
 
--- name: begin
+-- name: begin_removal
 -- From here on it cannot be called off. What has become needed since it was decided is kept.
 with called_off as (
     delete from removals r
@@ -213,25 +213,25 @@ left join trials t on t.id = k.trial_id
 left join experiment_documents d on d.experiment_id = t.experiment_id
 left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id);
 
--- name: failed
--- What could not even begin may still be called off.
+-- name: removal_failed
+-- One that could not even begin may still be called off.
 update removals
 set tries = tries + 1, failure = $2, retry_at = now() + make_interval(secs => $3),
     begun_at = case when $4 then null else begun_at end, afar = false, task_id = null
 where uuid = $1;
 
--- name: finish
+-- name: drop_removal
 delete from removals where uuid = $1;
 
--- name: spare
--- Some of its files were to go, and went.
+-- name: removal_done
+-- What is left of its files stays.
 update checkpoints set doomed = false, version = version + 1 where uuid = $1 and doomed;
 
--- name: collected
+-- name: upload_removed
 update checkpoint_uploads set collected_at = now() where uuid = $1;
 
--- name: garbage_of_experiment
--- Removals of an experiment's checkpoints and uploads.
+-- name: removals_of_experiment
+-- Of its checkpoints and uploads.
 select r.uuid, r.upload is not null as unreported, r.reason, r.tries, r.failure, r.retry_at, r.asked_at
 from removals r
 left join checkpoints c on c.uuid = r.checkpoint
@@ -257,15 +257,15 @@ set config = jsonb_set(config, '{checkpoint_storage}', (config -> 'checkpoint_st
 where experiment_id = $1 and jsonb_typeof(config -> 'checkpoint_storage') = 'object'
 returning experiment_id;
 
--- name: send_afar
+-- name: delegate
 -- What the master cannot reach, an agent may.
 update removals
 set afar = true, begun_at = case when $3 then null else begun_at end, retry_at = now(),
     failure = case when failure = '' then $2 else failure end
 where uuid = $1 and task_id is null;
 
--- name: afar
--- What a task is to do, and no task does; and what was around the task that wrote the files.
+-- name: unassigned
+-- Removals for a task on an agent that no task has yet; and what the task that wrote the files ran with.
 select r.uuid, r.globs, j.owner_id, coalesce(s.config, d.config -> 'checkpoint_storage') as storage, t.experiment_id, j.pool,
        x.config -> 'environment' as environment, x.config -> 'bind_mounts' as bind_mounts
 from removals r
@@ -286,11 +286,11 @@ limit $1;
 select (select cluster_id::text from cluster) || '/tensorboard/experiment/' || id as path
 from experiments where id = any($1::bigint[]) and state = 'DELETING' order by id;
 
--- name: hand_over
+-- name: assign
 update removals set task_id = $2, begun_at = coalesce(begun_at, now()) where uuid = any($1::text[]) and task_id is null;
 
--- name: in_hand
--- What a task may report about, locked.
+-- name: assigned
+-- Removals that a task may report about, locked.
 select r.uuid, r.upload is not null as unreported, r.tries, r.failure, r.reason, coalesce(c.task_id, u.task_id) as task_id
 from removals r
 left join checkpoints c on c.uuid = r.checkpoint
@@ -299,8 +299,8 @@ where r.task_id = $1 and r.uuid = any($2::text[])
 order by r.uuid
 for no key update of r;
 
--- name: left_behind
--- By a task that has ended without a word about it.
+-- name: orphaned
+-- Their task has ended without reporting them.
 select r.uuid, r.task_id as by_task, l.reason as ended, r.tries, r.failure
 from removals r
 join tasks k on k.task_id = r.task_id and k.ended_at is not null
@@ -311,7 +311,7 @@ limit $1;
 -- name: columns
 select c.uuid, c.task_id, c.allocation_id, c.trial_id, c.storage_id, c.state, c.superseded, c.steps_completed, c.metadata,
        c.resources, c.size_bytes, c.reported_at, t.experiment_id, coalesce(e.owner_id, j.owner_id) as owner_id, t.hparams, d.config,
-       s.config as storage, v.metric, v.metrics, r.reason as going, r.failure as going_failure
+       s.config as storage, v.metric, v.metrics, r.reason as removal_reason, r.failure as removal_failure
 
 -- name: sources
 from checkpoints c

@@ -1,4 +1,4 @@
-"""Removals that the master cannot reach: which a task on an agent has in hand, and what it told of them."""
+"""Removals of files that the master cannot reach: delegated to agents, and assigned to a task on one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from asyncpg import Connection
 
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.store.checkpoints.garbage import KIND
+from tenax.master.store.checkpoints.gc import KIND
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 
@@ -16,8 +16,8 @@ Q = load("checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What was around a task that wrote files: where they are seen as it saw them."""
+class TaskSetup:
+    """What the task that wrote the files ran with: a task with the same finds them in the same place."""
 
     pool: str
     #: Sections of its configuration; None: it had none.
@@ -26,8 +26,8 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A removal that no task has in hand."""
+class UnassignedRemoval:
+    """A delegated removal that no task has yet."""
 
     uuid: str
     globs: tuple[str, ...]
@@ -36,12 +36,12 @@ class Wanted:
     #: As reported, or as its experiment says; None: neither is known.
     storage: JsonObject | None
     experiment_id: int | None
-    around: Around
+    setup: TaskSetup
 
 
 @dataclass(frozen=True, slots=True)
-class InHand:
-    """A removal that a task has in hand."""
+class AssignedRemoval:
+    """A removal that a task has."""
 
     uuid: str
     unreported: bool
@@ -53,39 +53,39 @@ class InHand:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftBehind:
-    """A removal whose task has ended without a word about it."""
+class OrphanedRemoval:
+    """A removal whose task has ended without reporting it."""
 
     uuid: str
     by_task: str
-    #: How that ended, in words.
-    ended: str
+    #: Why that task ended.
+    exit_reason: str
     tries: int
 
 
-async def send(conn: Connection, uuid: str, why: str, *, untouched: bool) -> None:
-    """A task is to do it; ``why`` the master cannot. ``untouched``: nothing of it was deleted yet."""
-    await conn.execute(Q.send_afar, uuid, why, untouched)
+async def delegate(conn: Connection, uuid: str, failure: str, *, untouched: bool) -> None:
+    """Let a task do it; ``failure``: why the master cannot. ``untouched``: nothing of it was deleted yet."""
+    await conn.execute(Q.delegate, uuid, failure, untouched)
     await notify(conn, KIND, "")
 
 
-async def any_there(conn: Connection) -> bool:
-    """Whether a task has something in hand, or should have."""
-    found: bool = await conn.fetchval(Q.any_afar)
-    return found
+async def any_delegated(conn: Connection) -> bool:
+    """Whether a task has a removal, or should have."""
+    exists: bool = await conn.fetchval(Q.any_delegated)
+    return exists
 
 
-async def wanted(conn: Connection, limit: int) -> list[Wanted]:
+async def unassigned(conn: Connection, limit: int) -> list[UnassignedRemoval]:
     """Those whose time has come, the oldest first."""
-    rows = await conn.fetch(Q.afar, limit)
+    rows = await conn.fetch(Q.unassigned, limit)
     return [
-        Wanted(
+        UnassignedRemoval(
             row["uuid"],
             tuple(row["globs"]),
             row["owner_id"],
             row["storage"],
             row["experiment_id"],
-            Around(row["pool"], row["environment"], row["bind_mounts"]),
+            TaskSetup(row["pool"], row["environment"], row["bind_mounts"]),
         )
         for row in rows
     ]
@@ -96,17 +96,17 @@ async def tensorboards(conn: Connection, experiment_ids: Sequence[int]) -> list[
     return [row["path"] for row in await conn.fetch(Q.tensorboards, list(experiment_ids))]
 
 
-async def hand_over(conn: Connection, uuids: Sequence[str], task_id: str) -> None:
-    """A task has them in hand."""
-    await conn.execute(Q.hand_over, list(uuids), task_id)
+async def assign(conn: Connection, uuids: Sequence[str], task_id: str) -> None:
+    """Give them to a task."""
+    await conn.execute(Q.assign, list(uuids), task_id)
 
 
-async def in_hand(conn: Connection, task_id: str, uuids: Sequence[str]) -> list[InHand]:
+async def assigned(conn: Connection, task_id: str, uuids: Sequence[str]) -> list[AssignedRemoval]:
     """Those of ``uuids`` that this task may report about, locked."""
-    return [InHand(**row) for row in await conn.fetch(Q.in_hand, task_id, list(uuids))]
+    return [AssignedRemoval(**row) for row in await conn.fetch(Q.assigned, task_id, list(uuids))]
 
 
-async def left_behind(conn: Connection, limit: int) -> list[LeftBehind]:
-    """By tasks that have ended."""
-    rows = await conn.fetch(Q.left_behind, limit)
-    return [LeftBehind(row["uuid"], row["by_task"], row["ended"] or "", row["tries"]) for row in rows]
+async def orphaned(conn: Connection, limit: int) -> list[OrphanedRemoval]:
+    """Removals whose task has ended without reporting them."""
+    rows = await conn.fetch(Q.orphaned, limit)
+    return [OrphanedRemoval(row["uuid"], row["by_task"], row["ended"] or "", row["tries"]) for row in rows]

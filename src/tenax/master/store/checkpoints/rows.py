@@ -1,9 +1,8 @@
-"""Rows of checkpoints: reported once or again, superseded when their run is not current, trimmed after a delete.
+"""Rows of checkpoints: reported once or again, superseded when their run is not current, trimmed after a removal.
 
 Rules: a report is an upsert on its uuid, so a repeated one changes nothing; one of a run that is not current is
-kept and never resumed from; sizes and states follow from the map of files.
-
-Which checkpoints are registered as versions of a model: those are neither deleted nor collected.
+kept and never resumed from; sizes and states follow from the map of files; a checkpoint that is registered as a version
+of a model is never deleted.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ _STATES = ("ACTIVE", "COMPLETED", "ERROR")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What a task says of a checkpoint that it has written."""
+class CheckpointReport:
+    """What a task reports about a checkpoint that it has written."""
 
     uuid: str
     steps_completed: int
@@ -38,7 +37,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """On whose behalf; the run is that of the token."""
+    """Who reports; the run is that of the token."""
 
     task_id: str
     #: None for what is trained elsewhere.
@@ -48,7 +47,7 @@ class Reporter:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class CheckpointRow:
     """One row."""
 
     uuid: str
@@ -66,7 +65,7 @@ class Checkpoint:
     reported_at: datetime
 
 
-async def upsert(conn: Connection, reporter: Reporter, report: Report) -> None:
+async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport) -> None:
     """Store a reported checkpoint; one of a run that is not current as superseded. Raises InvalidInput, NotNow."""
     if report.state not in _STATES:
         raise InvalidInput(f"a checkpoint cannot be reported as {report.state!r}: {', '.join(_STATES)} are possible")
@@ -88,7 +87,7 @@ async def upsert(conn: Connection, reporter: Reporter, report: Report) -> None:
         raise NotNow(f"checkpoint {report.uuid} belongs to another task or was deleted already: use a new uuid")
 
 
-async def get(conn: Connection, uuid: str) -> Checkpoint:
+async def get(conn: Connection, uuid: str) -> CheckpointRow:
     """Raises NotFound."""
     row = await conn.fetchrow(Q.get, uuid)
     if row is None:
@@ -96,13 +95,13 @@ async def get(conn: Connection, uuid: str) -> Checkpoint:
     return _checkpoint(row)
 
 
-async def latest(conn: Connection, trial_id: int) -> Checkpoint | None:
+async def latest(conn: Connection, trial_id: int) -> CheckpointRow | None:
     """Where the trial goes on from: its COMPLETED checkpoint with the most steps, of those not superseded."""
     row = await conn.fetchrow(Q.latest, trial_id)
     return None if row is None else _checkpoint(row)
 
 
-async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> Checkpoint:
+async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> CheckpointRow:
     """What is left: nothing makes it DELETED, another map of files PARTIALLY_DELETED. Raises NotFound."""
     before = _checkpoint(await _locked(conn, uuid))
     if not resources:
@@ -115,19 +114,19 @@ async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> C
     return _checkpoint(row)
 
 
-async def set_metadata(conn: Connection, uuid: str, metadata: JsonObject) -> Checkpoint:
+async def set_metadata(conn: Connection, uuid: str, metadata: JsonObject) -> CheckpointRow:
     """Replace what its owner wrote about it. Raises NotFound."""
     await _locked(conn, uuid)
     return _checkpoint(await conn.fetchrow(Q.set_metadata, uuid, metadata))
 
 
 async def trials_using(conn: Connection, uuid: str, kind: str | None) -> list[int]:
-    """Trials that said that they use it, for inference, for fine-tuning, or (None) for either."""
+    """Trials that reported to use it, for inference, for fine-tuning, or (None) for either."""
     return [row["trial_id"] for row in await conn.fetch(Q.trials_using, uuid, kind)]
 
 
 async def storage_backend(conn: Connection, config: JsonObject) -> int:
-    """The number of a storage place; the same place has the same number for ever."""
+    """The number of a storage; the same storage has the same number forever."""
     known: int | None = await conn.fetchval(Q.known_storage, config)
     if known is not None:
         return known
@@ -142,8 +141,8 @@ async def _locked(conn: Connection, uuid: str) -> Record:
     return row
 
 
-def _checkpoint(row: Record) -> Checkpoint:
-    return Checkpoint(
+def _checkpoint(row: Record) -> CheckpointRow:
+    return CheckpointRow(
         uuid=row["uuid"],
         task_id=row["task_id"],
         allocation_id=row["allocation_id"],
@@ -166,13 +165,13 @@ async def registered(conn: Connection, uuids: Collection[str]) -> dict[str, str]
     return {row["uuid"]: f"version {row['version']} of model {row['model']}" for row in rows}
 
 
-async def check_none(conn: Connection, uuids: Collection[str]) -> None:
+async def check_none_registered(conn: Connection, uuids: Collection[str]) -> None:
     """Raises InvalidInput, naming the first, if any of ``uuids`` is registered."""
     for uuid, where in (await registered(conn, uuids)).items():
         raise InvalidInput(f"checkpoint {uuid} is {where}, so it cannot be deleted: delete that version first")
 
 
-async def kept_of(conn: Connection, experiment_id: int) -> str | None:
+async def registered_of_experiment(conn: Connection, experiment_id: int) -> str | None:
     """Which checkpoint of an experiment is registered, and as what, with what to do; None: none is."""
     row = await conn.fetchrow(Q.registered_of_experiment, experiment_id)
     if row is None:

@@ -1,7 +1,4 @@
-"""The state of the cluster as numbers for those who watch it. Reads only.
-
-How much the database takes.
-"""
+"""The state of the cluster, and what logs and metrics take of the disk, as numbers for monitoring. Reads only."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ Q = load("cluster")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ContainerGauge:
     """A container on a machine, and what it belongs to."""
 
     container_id: str
@@ -31,7 +28,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentState:
+class AgentGauge:
     """An agent, and whether it takes work."""
 
     agent_id: str
@@ -42,47 +39,47 @@ class AgentState:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All of it, at one moment."""
+class ClusterGauges:
+    """All gauges, at one moment."""
 
-    members: list[Member]
-    agents: list[AgentState]
+    members: list[ContainerGauge]
+    agents: list[AgentGauge]
     #: (pool, kind, used | free | disabled) -> slots
     slots: dict[tuple[str, str, str], int]
     #: (pool, waiting) -> attempts
     attempts: dict[tuple[str, bool], int]
 
 
-async def snapshot(conn: Connection) -> Snapshot:
+async def snapshot(conn: Connection) -> ClusterGauges:
     """In a transaction that sees one state."""
-    return Snapshot(
-        [Member(**row) for row in await conn.fetch(Q.members)],
+    return ClusterGauges(
+        [ContainerGauge(**row) for row in await conn.fetch(Q.members)],
         await agents(conn),
         {(row["pool"], row["kind"], row["state"]): row["slots"] for row in await conn.fetch(Q.slots)},
         {(row["pool"], row["waiting"]): row["attempts"] for row in await conn.fetch(Q.requests)},
     )
 
 
-async def agents(conn: Connection) -> list[AgentState]:
+async def agents(conn: Connection) -> list[AgentGauge]:
     """Every agent that was not removed."""
-    return [AgentState(**row) for row in await conn.fetch(Q.agents)]
+    return [AgentGauge(**row) for row in await conn.fetch(Q.agents)]
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class TelemetrySizes:
     """Bytes on disk, indexes included."""
 
     logs: int
     metrics: int
 
 
-async def telemetry_sizes(conn: Connection) -> Sizes:
+async def telemetry_sizes(conn: Connection) -> TelemetrySizes:
     """What logs and metrics take."""
     row = await conn.fetchrow(Q.telemetry)
-    return Sizes(row["logs"], row["metrics"])
+    return TelemetrySizes(row["logs"], row["metrics"])
 
 
 async def local_directory(conn: Connection) -> str | None:
-    """The server's data directory, when the server is on this machine and tells."""
-    found: str | None = await conn.fetchval(Q.local_directory)
-    return found
+    """The server's data directory, when the server is on this machine and says where."""
+    path: str | None = await conn.fetchval(Q.local_directory)
+    return path

@@ -1,6 +1,6 @@
-"""The cluster's one row: who it is, and the secret that tasks' credentials are derived from.
+"""Rows of the cluster: its identity with the secret that credentials of tasks are derived from, and one message.
 
-The administrators' message to everyone: one at most, from a moment on, until another or for good.
+The message is the administrators' to everyone: one at most, shown from a moment on, until another or for good.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Q = load("cluster")
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterRow:
     """Written once; it lives as long as the database."""
 
     cluster_id: str
@@ -28,12 +28,12 @@ class Cluster:
     secret: bytes = field(repr=False)
 
 
-async def ensure(conn: Connection, name: str) -> Cluster:
+async def ensure(conn: Connection, name: str) -> ClusterRow:
     """The cluster, made if it is not there yet; renamed if ``name`` is given and another."""
     await conn.execute(Q.create, uuid.uuid4(), name, secrets.token_bytes(32))
     await conn.execute(Q.rename, name)
     row = await conn.fetchrow(Q.get)
-    return Cluster(row["cluster_id"], row["generation"], row["name"], row["secret"])
+    return ClusterRow(row["cluster_id"], row["generation"], row["name"], row["secret"])
 
 
 async def raise_generation(conn: Connection, seen: int) -> int:
@@ -68,7 +68,7 @@ async def get_message(conn: Connection) -> ClusterMessage | None:
 async def set_message(
     conn: Connection, message: str, starts_at: datetime, ends_at: datetime | None, set_by: int
 ) -> None:
-    """Set it, in the place of the one before."""
+    """Set it, in place of the one before."""
     await conn.execute(Q.put, message, starts_at, ends_at, set_by)
 
 

@@ -2,7 +2,7 @@
 
 Rules:
 - Whatever is PostgreSQL's state and not the statement's fault (away, starting, shutting down, out of connections, a
-  deadlock, a full disk) is TryAgain, here and nowhere else. What was asked may have been done: writes can be repeated.
+  deadlock, a full disk) is TryAgain, here and nowhere else. The statement may have been done: writes can be repeated.
 - Connections of the pool carry no state from one use to the next: no session locks, no LISTEN, no settings.
 - ``json`` and ``jsonb`` are Python values on both sides. A number that JSON does not have is refused, never dropped.
 """
@@ -31,7 +31,7 @@ _IDLE_IN_TRANSACTION_MS = 60_000
 _ACQUIRE_S = 30.0
 #: Statements that a connection keeps prepared: all that the busiest paths use, with room for the others.
 _PREPARED = 1000
-#: What `NOTIFY` is told without quoting.
+#: What `NOTIFY` takes without quoting.
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
 
 _PASSING = (
@@ -53,45 +53,45 @@ class DatabaseFull(TryAgain):
     """The database's disk is full: make room, nothing can be stored meanwhile."""
 
 
-class Speaking(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection that says the wake-ups of a transaction in the round trip of its commit.
+class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
+    """A connection that sends the wake-ups of a transaction in the round trip of its commit.
 
-    They are statements before the COMMIT, so they are heard if it succeeds, and only then.
+    They are statements before the COMMIT, so they arrive if it succeeds, and only then.
     """
 
-    __slots__ = ("_unsaid",)
-    #: In the order of saying; None outside of a transaction of `Database.transaction`.
-    _unsaid: dict[str, None] | None
+    __slots__ = ("_wakeups",)
+    #: In the order of sending; None outside of a transaction of `Database.transaction`.
+    _wakeups: dict[str, None] | None
 
     def __init__(self, *arguments: object, **named: object) -> None:
         super().__init__(*arguments, **named)
-        self._unsaid = None
+        self._wakeups = None
 
-    def collect(self) -> Speaking:
-        """From here on wake-ups wait for the commit; this connection, whatever stood for it."""
-        self._unsaid = {}
+    def collect_wakeups(self) -> NotifyingConnection:
+        """From here on wake-ups wait for the commit; returns this connection, whatever proxy stood for it."""
+        self._wakeups = {}
         return self
 
-    def collect_no_more(self) -> None:
-        """What was not said by now is not said: the transaction has ended."""
-        self._unsaid = None
+    def drop_wakeups(self) -> None:
+        """What was not sent by now is not sent: the transaction has ended."""
+        self._wakeups = None
 
     @property
-    def unsaid(self) -> bool:
+    def has_wakeups(self) -> bool:
         """Whether wake-ups still wait for a commit."""
-        return bool(self._unsaid)
+        return bool(self._wakeups)
 
-    def say_with_commit(self, payload: str) -> bool:
-        """Whether ``payload`` is said when the transaction commits; False: say it now."""
-        if self._unsaid is None or _PLAIN.fullmatch(payload) is None:
+    def notify_with_commit(self, payload: str) -> bool:
+        """Whether ``payload`` is sent when the transaction commits; False: send it now."""
+        if self._wakeups is None or _PLAIN.fullmatch(payload) is None:
             return False
-        self._unsaid[payload] = None
+        self._wakeups[payload] = None
         return True
 
     async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:  # noqa: ASYNC109
-        if query == "COMMIT;" and self._unsaid:
-            query = "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._unsaid) + query
-            self._unsaid = None
+        if query == "COMMIT;" and self._wakeups:
+            query = "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._wakeups) + query
+            self._wakeups = None
         status: str = await super().execute(query, *args, timeout=timeout)
         return status
 
@@ -114,7 +114,7 @@ class Database:
                 max_size=max_connections,
                 max_inactive_connection_lifetime=300.0,
                 init=prepare,
-                connection_class=Speaking,
+                connection_class=NotifyingConnection,
                 statement_cache_size=_PREPARED,
                 reset=_nothing_to_reset,
                 server_settings=_server_settings(name),
@@ -133,14 +133,14 @@ class Database:
         """One transaction: committed when the block ends, rolled back when it raises. Raises TryAgain."""
         with translated():
             async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
-                speaking: Speaking = conn.collect()
+                notifying: NotifyingConnection = conn.collect_wakeups()
                 try:
                     async with conn.transaction():
                         yield conn
-                    if speaking.unsaid:
+                    if notifying.has_wakeups:
                         raise Impossible("a transaction was committed without its wake-ups")
                 finally:
-                    speaking.collect_no_more()
+                    notifying.drop_wakeups()
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:

@@ -1,10 +1,10 @@
 """Filters and orders as SQL: what a column, a hyperparameter, a metric or a key of metadata means to a statement.
 
-A list says what its columns are (`Table`); everything else is said here, once for all lists:
+A list declares its columns (`Table`); everything else is here, once for all lists:
 
     built = Builder(RUNS, first=3)
-    text = f"select t.id {Q.sources} where {built.condition(wanted.root)} order by {built.order(sorts)} t.id"
-    await conn.fetch(text, one, two, *built.parameters)
+    text = f"select t.id {Q.sources} where {built.condition(filters.root)} order by {built.order(sorts)} t.id"
+    await conn.fetch(text, first, second, *built.parameters)
 
 Rules:
 - Every value of the caller's is a parameter; what stands in the text comes from tables here and in `Table`.
@@ -26,13 +26,13 @@ from tenax.master.store.database.filter_text import (
     COMPARISONS,
     EMPTINESS,
     Condition,
-    Group,
-    Kind,
+    FilterGroup,
     Location,
     Node,
     Operator,
     Sort,
     Value,
+    ValueKind,
     metric_name,
 )
 
@@ -84,7 +84,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What can be asked of a list."""
+    """What a list can be filtered and ordered by."""
 
     #: By name, of the locations EXPERIMENT and RUN.
     columns: Mapping[str, Column]
@@ -146,7 +146,7 @@ class Builder:
 
     def condition(self, node: Node) -> str:
         """A condition that is true or not, never a syntax error. Raises InvalidInput, naming column or operator."""
-        if isinstance(node, Group):
+        if isinstance(node, FilterGroup):
             if not node.children:
                 return "true"
             joint = " or " if node.any_of else " and "
@@ -218,7 +218,7 @@ class Builder:
             return _negated(f"{value} is null", node.operator is Operator.NOT_EMPTY)
         if node.operator not in COMPARISONS:
             return self._contains(f"({value} #>> '{{}}')", node, "like")
-        if _kind(node) is Kind.NUMBER:
+        if _kind(node) is ValueKind.NUMBER:
             number = self._parameter(_number(node), "float8")
             return f"tenax_number({value}) {node.operator.value} {number}"
         text = self._parameter(_text(node.value), "text")
@@ -240,7 +240,7 @@ class Builder:
             return f"exists ({inside} and {self._contains('h.text_value', node)})"
         if isinstance(node.value, bool):
             return f"exists ({inside} and {self._compared('h.boolean_value', Holds.BOOLEAN, node)})"
-        if kind is Kind.NUMBER:
+        if kind is ValueKind.NUMBER:
             return f"exists ({inside} and {self._compared('h.number_value', Holds.NUMBER, node)})"
         return f"exists ({inside} and {self._compared('h.text_value', Holds.TEXT, node)})"
 
@@ -255,31 +255,31 @@ class Builder:
             return f"exists ({inside} and {self._contains('x.string_value', node)})"
         if isinstance(node.value, bool):
             return f"exists ({inside} and {self._compared('x.boolean_value', Holds.BOOLEAN, node)})"
-        if kind is Kind.NUMBER:
+        if kind is ValueKind.NUMBER:
             number = "coalesce(x.integer_value::float8, x.float_value)"
             return f"exists ({inside} and {self._compared(number, Holds.NUMBER, node)})"
-        if kind is Kind.DATE:
+        if kind is ValueKind.DATE:
             return f"exists ({inside} and {self._compared('x.timestamp_value', Holds.TIME, node)})"
         return f"exists ({inside} and {self._compared('x.string_value', Holds.TEXT, node)})"
 
     def _of_configured(self, node: Condition) -> str:
         path = self._parameter(node.column.removeprefix("hp.").split("."), "text[]")
         hp = f"({self._table.configured} #> {path})"
-        number = _kind(node) is Kind.NUMBER
+        number = _kind(node) is ValueKind.NUMBER
         # What is not there, or is no hyperparameter, is neither empty nor anything else.
         if node.operator in EMPTINESS:
             return _configured_emptiness(hp, number, node.operator is Operator.NOT_EMPTY)
         if node.operator in COMPARISONS:
             return self._configured_compared(hp, number, node)
-        found = self._configured_contains(hp, number, node)
-        return found if node.operator is Operator.CONTAINS else f"({hp} ->> 'type' is not null and not {found})"
+        condition = self._configured_contains(hp, number, node)
+        return condition if node.operator is Operator.CONTAINS else f"({hp} ->> 'type' is not null and not {condition})"
 
     def _configured_compared(self, hp: str, number: bool, node: Condition) -> str:
         sign = node.operator.value
         constant = f"{hp} ->> 'type' = 'const'"
         if not number:
             value = f"({hp} ->> 'val')"
-            if node.kind is Kind.DATE:
+            if node.kind is ValueKind.DATE:
                 return f"coalesce({constant} and {self._compared(f'tenax_time({value})', Holds.TIME, node)}, false)"
             return f"coalesce({constant} and {self._compared(value, Holds.TEXT, node)}, false)"
         compared = self._parameter(_number(node), "float8")
@@ -292,9 +292,9 @@ class Builder:
             f"{hp} ->> 'type' = 'categorical' and exists (select 1 from jsonb_array_elements_text({hp} -> 'vals') v"
         )
         if number:
-            wanted = _number(node)
-            text = self._parameter(f"{wanted:.15g}", "text")
-            compared = self._parameter(wanted, "float8")
+            bound = _number(node)
+            text = self._parameter(f"{bound:.15g}", "text")
+            compared = self._parameter(bound, "float8")
             inside = f"tenax_number({hp} -> 'minval') <= {compared} or tenax_number({hp} -> 'maxval') >= {compared}"
             return f"coalesce({member} where v = {text}) or {inside}, false)"
         text = self._parameter(_text(node.value), "text")
@@ -320,12 +320,12 @@ class Builder:
             value = f"({self._table.configured} #> {path} -> 'val')"
             return _json_order(value)
         key = self._parameter(name, "text")
-        one = f"from run_hparams h where h.trial_id = {self._table.trial} and {key} in (h.key, h.alias) limit 1"
+        first_match = f"from run_hparams h where h.trial_id = {self._table.trial} and {key} in (h.key, h.alias) limit 1"
         # Text, numbers, booleans: the order of JSON values.
         return (
-            f"(select num_nonnulls(h.number_value) + 2 * num_nonnulls(h.boolean_value) {one})",
-            f'(select h.text_value collate "C" {one})',
-            f"(select coalesce(h.number_value, h.boolean_value::int) {one})",
+            f"(select num_nonnulls(h.number_value) + 2 * num_nonnulls(h.boolean_value) {first_match})",
+            f'(select h.text_value collate "C" {first_match})',
+            f"(select coalesce(h.number_value, h.boolean_value::int) {first_match})",
         )
 
     def _order_by_metadata(self, name: str) -> Sequence[str]:
@@ -373,18 +373,18 @@ def _negated(condition: str, negated: bool) -> str:
     return f"not ({condition})" if negated else f"({condition})"
 
 
-def _kind(node: Condition) -> Kind:
-    """How to compare: as told, else as what the value is."""
-    if node.kind is not Kind.UNSPECIFIED:
+def _kind(node: Condition) -> ValueKind:
+    """How to compare: as the condition names it, else as what the value is."""
+    if node.kind is not ValueKind.UNSPECIFIED:
         return node.kind
-    return Kind.NUMBER if isinstance(node.value, int | float) and not isinstance(node.value, bool) else Kind.TEXT
+    return (
+        ValueKind.NUMBER if isinstance(node.value, int | float) and not isinstance(node.value, bool) else ValueKind.TEXT
+    )
 
 
-def _check_text(node: Condition, kind: Kind) -> None:
-    if kind is Kind.NUMBER or not isinstance(node.value, str):
-        raise InvalidInput(
-            f"filter: {node.operator.value} looks for a text, and {node.column} is asked for as a number"
-        )
+def _check_text(node: Condition, kind: ValueKind) -> None:
+    if kind is ValueKind.NUMBER or not isinstance(node.value, str):
+        raise InvalidInput(f"filter: {node.operator.value} needs a text, and {node.column} is compared as a number")
 
 
 def _is_number(value: Value) -> bool:

@@ -41,7 +41,7 @@ class Location(str, Enum):
     RUN_METADATA = "RUN_METADATA"
 
 
-class Kind(str, Enum):
+class ValueKind(str, Enum):
     """How a value is to be compared; UNSPECIFIED: as what it is."""
 
     UNSPECIFIED = "UNSPECIFIED"
@@ -84,27 +84,27 @@ class Condition:
 
     column: str
     location: Location
-    kind: Kind
+    kind: ValueKind
     operator: Operator
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FilterGroup:
     """All of the children hold, or with ``any_of`` one of them; without children it always holds."""
 
     children: tuple[Node, ...] = ()
     any_of: bool = False
 
 
-Node: TypeAlias = "Condition | Group"
+Node: TypeAlias = "Condition | FilterGroup"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """What is to be listed."""
 
-    root: Group = Group()
+    root: FilterGroup = FilterGroup()
     show_archived: bool = True
 
 
@@ -127,7 +127,7 @@ class MetricName:
 
 
 _QUALIFIERS = ("min", "max", "mean", "last")
-_ALWAYS = Group()
+_ALWAYS = FilterGroup()
 
 
 def parse(text: str | None) -> Filter:
@@ -147,7 +147,7 @@ def parse(text: str | None) -> Filter:
     if group is None:
         return Filter(show_archived=bool(archived))
     root = _Reader().node(group, "filterGroup", 0)
-    return Filter(root if isinstance(root, Group) else Group((root,)), bool(archived))
+    return Filter(root if isinstance(root, FilterGroup) else FilterGroup((root,)), bool(archived))
 
 
 def parse_sort(text: str | None) -> tuple[Sort, ...]:
@@ -192,7 +192,7 @@ class _Reader:
             return self._field(value, at)
         raise InvalidInput(f"filter: {at}.kind is {kind!r}; group and field are all")
 
-    def _group(self, value: JsonObject, at: str, depth: int) -> Group:
+    def _group(self, value: JsonObject, at: str, depth: int) -> FilterGroup:
         if depth >= MAX_DEPTH:
             raise InvalidInput(f"filter: groups are nested more than {MAX_DEPTH} deep")
         conjunction = value.get("conjunction")
@@ -204,17 +204,17 @@ class _Reader:
         if not isinstance(children, list):
             raise InvalidInput(f"filter: {at}.children must be a list")
         read = [self.node(child, f"{at}.children[{place}]", depth + 1) for place, child in enumerate(children)]
-        return Group(tuple(read), conjunction == "or")
+        return FilterGroup(tuple(read), conjunction == "or")
 
     def _field(self, value: JsonObject, at: str) -> Node:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             raise InvalidInput(f"filter: more than {MAX_CONDITIONS} conditions")
-        told = value.get("operator")
+        sign = value.get("operator")
         compared = value.get("value")
-        if compared is None and told not in [operator.value for operator in EMPTINESS]:
+        if compared is None and sign not in [operator.value for operator in EMPTINESS]:
             return _ALWAYS
-        operator = _member(Operator, told, f"{at}.operator")
+        operator = _member(Operator, sign, f"{at}.operator")
         if operator not in EMPTINESS and not isinstance(compared, str | int | float | bool):
             raise InvalidInput(f"filter: {at}.value must be a text, a number, true or false")
         column = value.get("columnName")
@@ -232,14 +232,14 @@ class _Reader:
         )
 
 
-def _kind(told: Json) -> Kind:
-    """What is not known is taken as not told."""
-    name = told.removeprefix("COLUMN_TYPE_") if isinstance(told, str) else ""
-    return next((kind for kind in Kind if kind.value == name), Kind.UNSPECIFIED)
+def _kind(text: Json) -> ValueKind:
+    """A kind that is not known is taken as UNSPECIFIED."""
+    name = text.removeprefix("COLUMN_TYPE_") if isinstance(text, str) else ""
+    return next((kind for kind in ValueKind if kind.value == name), ValueKind.UNSPECIFIED)
 
 
-def _member(kind: type[Member], told: Json, at: str) -> Member:
+def _member(kind: type[Member], text: Json, at: str) -> Member:
     for member in kind:
-        if member.value == told:
+        if member.value == text:
             return member
-    raise InvalidInput(f"filter: {at} is {told!r}; {', '.join(str(member.value) for member in kind)} are all")
+    raise InvalidInput(f"filter: {at} is {text!r}; {', '.join(str(member.value) for member in kind)} are all")

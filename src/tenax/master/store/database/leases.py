@@ -46,12 +46,12 @@ async def acquire(conn: Connection, loop: str, holder: str, seconds: float) -> L
 
     Inside a transaction of the caller's.
     """
-    row = await conn.fetchrow(Q.look, loop)
+    row = await conn.fetchrow(Q.lock_lease, loop)
     if row is None:
         epoch = await conn.fetchval(Q.create, loop, holder, seconds)
         return None if epoch is None else Lease(loop, epoch, holder)
-    mine = row["holder"] == holder
-    if not (mine or row["expired"] or await _is_dead(conn, row["holder"])):
+    own = row["holder"] == holder
+    if not (own or row["expired"] or await _is_dead(conn, row["holder"])):
         return None
     epoch = await conn.fetchval(Q.take_over, loop, holder, seconds)
     return Lease(loop, epoch, holder)

@@ -1,4 +1,4 @@
-"""Which part of a list is wanted, and safe patterns for ``ilike``."""
+"""A page of a list, and safe patterns for ``ilike``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Page:
 
 
 def like(part: str | None) -> str | None:
-    """The pattern for what contains ``part`` literally; None where nothing is asked."""
+    """The pattern for what contains ``part`` literally; None for no part."""
     if not part:
         return None
     escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

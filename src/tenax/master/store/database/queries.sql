@@ -1,4 +1,4 @@
--- name: look
+-- name: lock_lease
 -- Locked, so that of two that find it free one waits and then sees what the other made of it.
 select holder, expires_at <= clock_timestamp() as expired from leases where loop = $1 for update;
 

@@ -1,8 +1,8 @@
 """Wake-ups: NOTIFY inside the transaction that changed something, LISTEN on one dedicated connection.
 
 Rules:
-- A wake-up says only *look*: a kind and an id, never what changed.
-- After every (re)LISTEN each subscriber is told to make a full pass: what was said meanwhile was not heard.
+- A wake-up names a kind and an id, never what changed: who is woken reads the rows.
+- After every (re)LISTEN each subscriber is woken for a full pass: what was sent meanwhile did not arrive.
 - Nobody sleeps past ``MAX_WAIT_S``, so a wake-up that was lost costs a delay and nothing else.
 - The listening connection also holds the session lock on ``holder``: when it ends, others know this process dead.
 """
@@ -30,25 +30,25 @@ log = structlog.get_logger("tenax.wakeups")
 
 #: No loop sleeps longer.
 MAX_WAIT_S = 30.0
-#: How often a connection that hears nothing is asked whether it is still there.
+#: How often a silent connection is probed.
 _PROBE_S = 10.0
 _RECONNECT_S = (0.05, 0.2, 0.5, 1.0)
 
 
 async def notify(conn: Connection, kind: str, id: int | str) -> None:
-    """Wake whoever waits for ``kind``, once the caller's transaction is committed; said twice in it, heard once."""
+    """Wake whoever waits for ``kind``, once the caller's transaction is committed; twice in it is once."""
     payload = f"{kind}:{id}"
-    say_with_commit = getattr(conn, "say_with_commit", None)
-    if say_with_commit is None or not say_with_commit(payload):
+    notify_with_commit = getattr(conn, "notify_with_commit", None)
+    if notify_with_commit is None or not notify_with_commit(payload):
         await conn.execute(Q.notify, payload)
 
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """What a subscriber should look at."""
+    """What a subscriber was woken for."""
 
     ids: frozenset[str]
-    #: Look at everything: the connection is new, so what was said before is not known.
+    #: Everything: the connection is new, so what was sent before is not known.
     full: bool
 
     def __bool__(self) -> bool:
@@ -56,7 +56,7 @@ class Woken:
 
 
 class Subscription:
-    """One waiter's ear. For one task at a time."""
+    """The wake-ups of one waiter. For one task at a time."""
 
     def __init__(self, *, full: bool) -> None:
         self._ids: set[str] = set()
@@ -66,7 +66,7 @@ class Subscription:
             self._event.set()
 
     async def wait(self, seconds: float = MAX_WAIT_S) -> Woken:
-        """What was said since the last wait, as soon as there is something; nothing after ``seconds`` at most."""
+        """The wake-ups since the last wait, as soon as there is one; none after ``seconds`` at most."""
         # Not wait_for: before Python 3.12 it can swallow a cancellation that comes with the event.
         with contextlib.suppress(asyncio.TimeoutError):
             async with asyncio.timeout(max(0.0, min(seconds, MAX_WAIT_S))):
@@ -77,25 +77,25 @@ class Subscription:
         self._event.clear()
         return woken
 
-    def hear(self, id: str) -> None:
+    def wake(self, id: str) -> None:
         """Called by the listener; also good for waking oneself."""
         self._ids.add(id)
         self._event.set()
 
-    def hear_all(self) -> None:
+    def wake_all(self) -> None:
         """A full pass is due."""
         self._full = True
         self._event.set()
 
 
-class Ear(Protocol):
-    """Hears wake-ups as they come; must not wait."""
+class WakeupSink(Protocol):
+    """Takes wake-ups as they come; must not wait."""
 
-    def hear(self, id: str) -> None:
-        """One thing of the kind."""
+    def wake(self, id: str) -> None:
+        """Something of that id has changed."""
 
-    def hear_all(self) -> None:
-        """What was said before is not known."""
+    def wake_all(self) -> None:
+        """What was sent before is not known."""
 
 
 class Listener:
@@ -103,14 +103,14 @@ class Listener:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._subscriptions: dict[tuple[str, str | None], set[Ear]] = {}
+        self._subscriptions: dict[tuple[str, str | None], set[WakeupSink]] = {}
         self._connected = asyncio.Event()
         #: Names this process in leases, for as long as its connection lives.
         self.holder = f"{leases.SESSION_PREFIX}{uuid.uuid4()}"
 
     @contextmanager
     def subscribe(self, kind: str, id: int | str | None = None) -> Iterator[Subscription]:
-        """Hear of one thing, or of every thing of a kind (``id`` None). The first wait returns at once, ``full``."""
+        """Be woken for one id, or for every id of a kind (``id`` None). The first wait returns at once, ``full``."""
         key = (kind, None if id is None else str(id))
         subscription = Subscription(full=True)
         self._subscriptions.setdefault(key, set()).add(subscription)
@@ -122,9 +122,9 @@ class Listener:
             if not rest:
                 del self._subscriptions[key]
 
-    def attach(self, kind: str, ear: Ear) -> None:
-        """Let ``ear`` hear of every thing of a kind, for as long as this process lives."""
-        self._subscriptions.setdefault((kind, None), set()).add(ear)
+    def attach(self, kind: str, sink: WakeupSink) -> None:
+        """Wake ``sink`` for every id of a kind, for as long as this process lives."""
+        self._subscriptions.setdefault((kind, None), set()).add(sink)
 
     async def connected(self) -> None:
         """Wait until it listens."""
@@ -149,11 +149,11 @@ class Listener:
             conn.add_termination_listener(lambda _: lost.set())
             with translated():
                 await conn.execute(leases.Q.hold_name, self.holder)
-                await conn.add_listener(CHANNEL, self._heard)
+                await conn.add_listener(CHANNEL, self._received)
             self._connected.set()
             for subscriptions in self._subscriptions.values():
                 for subscription in subscriptions:
-                    subscription.hear_all()
+                    subscription.wake_all()
             await self._watch(conn, lost)
         finally:
             self._connected.clear()
@@ -169,8 +169,8 @@ class Listener:
             with translated():
                 await conn.execute(Q.probe, timeout=_PROBE_S)
 
-    def _heard(self, _conn: object, _pid: int, _channel: str, payload: object) -> None:
+    def _received(self, _conn: object, _pid: int, _channel: str, payload: object) -> None:
         kind, _, id = str(payload).partition(":")
         for key in ((kind, None), (kind, id)):
             for subscription in self._subscriptions.get(key, ()):
-                subscription.hear(id)
+                subscription.wake(id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.checkpoints import rows as checkpoint_rows
 from tenax.master.store.database.queries import load
 from tenax.master.store.logs import rows as logs
@@ -54,14 +54,14 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
     if row is None:
         return None
     needed = await conn.fetchrow(Q.needed_elsewhere, experiment_id)
-    obstacle = await checkpoint_rows.kept_of(conn, experiment_id)
+    obstacle = await checkpoint_rows.registered_of_experiment(conn, experiment_id)
     if obstacle is None and needed is not None:
         obstacle = (
             f"trial {needed['trial_id']} of experiment {needed['experiment_id']} starts from its checkpoint "
             f"{needed['uuid']}: delete it again once that trial has ended"
         )
     stored = [Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id)]
-    stored += [Stored(uuid, place, unreported=True) for uuid, place in await garbage.uploads(conn, experiment_id)]
+    stored += [Stored(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
     return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"])
 

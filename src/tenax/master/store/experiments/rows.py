@@ -13,7 +13,7 @@ from asyncpg import Connection
 from tenax.errors import NotFound, NotNow, Stale
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ENDED, RUNNING, ExperimentEvent, ExperimentState, step
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
@@ -84,7 +84,7 @@ async def happen(
         raise Stale
     if after in ENDED:
         await conn.execute(Q.end_job, experiment.job_id)
-        await garbage.mark(conn, experiment.id)
+        await gc.mark(conn, experiment.id)
     await webhook_events.experiment_changed(conn, experiment.id, after)
     await notify(conn, "experiment", experiment.id)
     if after in RUNNING:
@@ -104,7 +104,7 @@ async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reas
         )
     if experiment.unmanaged and event in (ExperimentEvent.CANCEL, ExperimentEvent.KILL):
         return await _end_unmanaged(conn, experiment, reason or "it was canceled here; its script is not told")
-    kept = await checkpoints.kept_of(conn, experiment_id) if event is ExperimentEvent.DELETE else None
+    kept = await checkpoints.registered_of_experiment(conn, experiment_id) if event is ExperimentEvent.DELETE else None
     if kept is not None:
         raise NotNow(f"experiment {experiment_id} cannot be deleted: {kept}")
     return await happen(conn, experiment, event, reason)
@@ -120,7 +120,7 @@ async def _end_unmanaged(conn: Connection, experiment: Experiment, reason: str) 
     after = ExperimentState.CANCELED
     if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, reason) is None:
         raise Stale
-    await garbage.mark(conn, experiment.id)
+    await gc.mark(conn, experiment.id)
     await webhook_events.experiment_changed(conn, experiment.id, after)
     await notify(conn, "experiment", experiment.id)
     return after

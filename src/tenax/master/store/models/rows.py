@@ -69,8 +69,8 @@ class HeldModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What may be said of a model; None leaves it as it is."""
+class ModelEdit:
+    """What a model is to have; None leaves it as it is."""
 
     name: str | None = None
     description: str | None = None
@@ -81,7 +81,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class ModelFilter:
-    """Which models to list; None: no matter."""
+    """Which models to list; None: any."""
 
     id: int | None = None
     exact_name: str | None = None
@@ -118,14 +118,14 @@ def checked_name(name: str) -> str:
     return name
 
 
-async def count(conn: Connection, wanted: ModelFilter) -> int:
+async def count(conn: Connection, filters: ModelFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {Q.sources} {Q.matching}", *_parameters(wanted))
+    total: int = await conn.fetchval(f"select count(*) {Q.sources} {Q.matching}", *_parameters(filters))
     return total
 
 
 async def page(
-    conn: Connection, wanted: ModelFilter, window: Page, *, order: str = "id", descending: bool = False
+    conn: Connection, filters: ModelFilter, window: Page, *, order: str = "id", descending: bool = False
 ) -> list[ModelView]:
     """A page of those that match."""
     direction = "desc" if descending else "asc"
@@ -133,29 +133,29 @@ async def page(
         f"{Q.columns} {Q.sources} {Q.matching} order by {ORDERS[order]} {direction}, m.id {direction} "
         "limit $11 offset $12"
     )
-    rows = await conn.fetch(text, *_parameters(wanted), window.limit, window.offset)
+    rows = await conn.fetch(text, *_parameters(filters), window.limit, window.offset)
     return [ModelView(**row) for row in rows]
 
 
 async def get(conn: Connection, model_id: int) -> ModelView:
     """Raises NotFound."""
-    found = await page(conn, ModelFilter(id=model_id), Page())
-    if not found:
+    views = await page(conn, ModelFilter(id=model_id), Page())
+    if not views:
         raise NotFound(f"there is no model {model_id}")
-    return found[0]
+    return views[0]
 
 
 async def id_of(conn: Connection, name_or_number: str) -> int:
     """The model that a path means. Raises NotFound."""
     numeric = name_or_number.isascii() and name_or_number.isdecimal()
-    found: int | None = (
+    model_id: int | None = (
         await conn.fetchval(Q.by_id, int(name_or_number)) if numeric else await conn.fetchval(Q.by_name, name_or_number)
     )
-    if found is None:
+    if model_id is None:
         raise NotFound(
             f"there is no model {name_or_number if numeric else repr(name_or_number)}: see the list of models"
         )
-    return found
+    return model_id
 
 
 async def lock(conn: Connection, model_id: int) -> HeldModel:
@@ -166,16 +166,16 @@ async def lock(conn: Connection, model_id: int) -> HeldModel:
     return HeldModel(**row)
 
 
-async def create(conn: Connection, words: Words, workspace_id: int, owner_id: int) -> int:
+async def create(conn: Connection, values: ModelEdit, workspace_id: int, owner_id: int) -> int:
     """The id of a new model in a workspace that is held. Raises AlreadyExists, InvalidInput."""
-    name = checked_name(words.name or "")
+    name = checked_name(values.name or "")
     new: int | None = await conn.fetchval(
         Q.create,
         name,
-        words.description or "",
-        words.notes or "",
-        words.labels or [],
-        words.metadata or {},
+        values.description or "",
+        values.notes or "",
+        values.labels or [],
+        values.metadata or {},
         workspace_id,
         owner_id,
     )
@@ -184,13 +184,20 @@ async def create(conn: Connection, words: Words, workspace_id: int, owner_id: in
     return new
 
 
-async def edit(conn: Connection, model: HeldModel, words: Words, workspace_id: int | None = None) -> None:
+async def edit(conn: Connection, model: HeldModel, changes: ModelEdit, workspace_id: int | None = None) -> None:
     """Change what is given; ``workspace_id`` is held. Raises AlreadyExists, InvalidInput."""
-    name = None if words.name is None else checked_name(words.name)
+    name = None if changes.name is None else checked_name(changes.name)
     try:
         async with conn.transaction():
             await conn.execute(
-                Q.edit, model.id, name, words.description, words.notes, words.labels, words.metadata, workspace_id
+                Q.edit,
+                model.id,
+                name,
+                changes.description,
+                changes.notes,
+                changes.labels,
+                changes.metadata,
+                workspace_id,
             )
     except UniqueViolationError:
         raise AlreadyExists(_taken(name or "")) from None
@@ -225,18 +232,18 @@ def _taken(name: str) -> str:
     return f"there is a model {name!r} already: choose another name"
 
 
-def _parameters(wanted: ModelFilter) -> tuple[object, ...]:
+def _parameters(filters: ModelFilter) -> tuple[object, ...]:
     return (
-        wanted.id,
-        wanted.exact_name,
-        like(wanted.name),
-        like(wanted.description),
-        _list(wanted.labels),
-        wanted.archived,
-        None if wanted.users is None else [user.lower() for user in wanted.users],
-        _list(wanted.user_ids),
-        _list(wanted.workspace_ids),
-        None if wanted.workspace_names is None else [name.lower() for name in wanted.workspace_names],
+        filters.id,
+        filters.exact_name,
+        like(filters.name),
+        like(filters.description),
+        _list(filters.labels),
+        filters.archived,
+        None if filters.users is None else [user.lower() for user in filters.users],
+        _list(filters.user_ids),
+        _list(filters.workspace_ids),
+        None if filters.workspace_names is None else [name.lower() for name in filters.workspace_names],
     )
 
 

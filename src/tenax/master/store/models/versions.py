@@ -14,7 +14,7 @@ from asyncpg import Connection
 
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
 
@@ -41,8 +41,8 @@ class VersionView:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What may be said of a version; None leaves it as it is."""
+class ModelVersionEdit:
+    """What a version is to have; None leaves it as it is."""
 
     name: str | None = None
     comment: str | None = None
@@ -79,7 +79,9 @@ async def get(conn: Connection, model_id: int, version: int) -> VersionView:
     return VersionView(**row)
 
 
-async def register(conn: Connection, model_id: int, checkpoint_uuid: str, words: Words, owner_id: int) -> int:
+async def register(
+    conn: Connection, model_id: int, checkpoint_uuid: str, values: ModelVersionEdit, owner_id: int
+) -> int:
     """The number of a new version of a model that is locked. Raises NotFound, NotNow."""
     await conn.execute(Q.lock_experiment, checkpoint_uuid)
     checkpoint = await conn.fetchrow(Q.checkpoint, checkpoint_uuid)
@@ -101,20 +103,27 @@ async def register(conn: Connection, model_id: int, checkpoint_uuid: str, words:
         model_id,
         number,
         checkpoint_uuid,
-        words.name or "",
-        words.comment or "",
-        words.notes or "",
-        words.labels or [],
-        words.metadata or {},
+        values.name or "",
+        values.comment or "",
+        values.notes or "",
+        values.labels or [],
+        values.metadata or {},
         owner_id,
     )
     return number
 
 
-async def edit(conn: Connection, model_id: int, version: int, words: Words) -> None:
+async def edit(conn: Connection, model_id: int, version: int, changes: ModelVersionEdit) -> None:
     """Change what is given of a version that is there."""
     await conn.execute(
-        Q.version_edit, model_id, version, words.name, words.comment, words.notes, words.labels, words.metadata
+        Q.version_edit,
+        model_id,
+        version,
+        changes.name,
+        changes.comment,
+        changes.notes,
+        changes.labels,
+        changes.metadata,
     )
     await conn.execute(Q.touch, model_id)
 
@@ -124,9 +133,9 @@ async def delete(conn: Connection, model_id: int, version: int) -> None:
     experiment_id = await conn.fetchval(Q.version_delete, model_id, version)
     await conn.execute(Q.touch, model_id)
     if experiment_id is not None:
-        await garbage.mark(conn, experiment_id)
+        await gc.mark(conn, experiment_id)
 
 
 async def trials_of(conn: Connection, model_id: int, version: int, kind: str | None) -> list[int]:
-    """Trials that said that they used it, for inference or for fine-tuning; None: for either."""
+    """Trials that reported to use it, for inference or for fine-tuning; None: for either."""
     return [row["trial_id"] for row in await conn.fetch(Q.trials, model_id, version, kind)]

@@ -1,4 +1,4 @@
-"""Rows of jobs, the lines of the queue: looked at with what they run, and moved.
+"""Rows of jobs, the entries of the queue: listed with what they run, changed and moved.
 
 Rules: the experiment of a job is locked before the job; one change of a pool's order at a time; a job that has ended
 stays as it is. What is changed is noted in the experiment's configuration, too.
@@ -24,7 +24,7 @@ Q = load("queue")
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """What is told of a job beside its place in the queue."""
+    """A job as people see it, beside its place in the queue."""
 
     job_id: str
     pool: str
@@ -46,7 +46,7 @@ class JobView:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobRow:
     """A job that may be changed."""
 
     job_id: str
@@ -61,7 +61,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class JobSize:
     """What a job's open requests ask for."""
 
     slots: int
@@ -79,15 +79,15 @@ async def hidden(conn: Connection) -> set[str]:
     return {row["job_id"] for row in await conn.fetch(Q.hidden)}
 
 
-async def find(conn: Connection, job_id: str) -> Job:
+async def find(conn: Connection, job_id: str) -> JobRow:
     """Raises NotFound."""
     row = await conn.fetchrow(Q.find, job_id)
     if row is None:
         raise NotFound(f"there is no job {job_id!r}")
-    return Job(**row)
+    return JobRow(**row)
 
 
-async def lock_experiments(conn: Connection, jobs: Sequence[Job]) -> None:
+async def lock_experiments(conn: Connection, jobs: Sequence[JobRow]) -> None:
     """Lock the experiments of jobs, in order: what is decided for one of them waits until the change is written."""
     for number in sorted({job.experiment_id for job in jobs if job.experiment_id is not None}):
         await experiments.lock(conn, number)
@@ -106,32 +106,32 @@ async def set_positions(conn: Connection, positions: Mapping[JobId, float]) -> N
     await notify(conn, "scheduling", "")
 
 
-async def set_priority(conn: Connection, job: Job, priority: int) -> None:
+async def set_priority(conn: Connection, job: JobRow, priority: int) -> None:
     """1 (most urgent) to 99."""
     await conn.execute(Q.set_priority, job.job_id, priority)
     await _note(conn, job, "priority", priority)
 
 
-async def set_weight(conn: Connection, job: Job, weight: float) -> None:
+async def set_weight(conn: Connection, job: JobRow, weight: float) -> None:
     """Its share under policies that share."""
     await conn.execute(Q.set_weight, job.job_id, weight)
     await _note(conn, job, "weight", weight)
 
 
-async def set_pool(conn: Connection, job: Job, pool: str) -> list[str]:
+async def set_pool(conn: Connection, job: JobRow, pool: str) -> list[str]:
     """Let it run in another pool from now on; returns its attempts that have places in the one before."""
     await conn.execute(Q.set_pool, job.job_id, pool)
     await _note(conn, job, "resource_pool", pool)
     return [row["allocation_id"] for row in await conn.fetch(Q.placed_allocations, job.job_id)]
 
 
-async def size(conn: Connection, job_id: str) -> Size:
+async def size(conn: Connection, job_id: str) -> JobSize:
     """Of its largest open request."""
     row = await conn.fetchrow(Q.sizes, job_id)
-    return Size(row["slots"], row["single_node"], row["preemptible"])
+    return JobSize(row["slots"], row["single_node"], row["preemptible"])
 
 
-async def _note(conn: Connection, job: Job, name: str, value: Json) -> None:
+async def _note(conn: Connection, job: JobRow, name: str, value: Json) -> None:
     if job.experiment_id is not None:
         await conn.execute(Q.note_in_config, job.experiment_id, name, value)
     await notify(conn, "scheduling", "")

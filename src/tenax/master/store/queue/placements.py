@@ -1,4 +1,4 @@
-"""What the scheduler looks at, loaded as values; and what it decided, written.
+"""The scheduler's snapshots, loaded from rows; and its placements and reasons, written.
 
 Rules: a placement is one transaction: the allocation, its containers, the slots they hold, the credentials of the task,
 the revision of the agents. A slot that is in use breaks a primary key, and with it the placement.
@@ -28,7 +28,7 @@ _AGENTS = load("agents")
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class TaskCredentials:
     """Hashes of what a task authenticates with."""
 
     allocation_token: bytes
@@ -64,7 +64,7 @@ async def snapshots(conn: Connection, rules: Mapping[str, PoolRules], aux_places
 
 
 async def place(
-    conn: Connection, allocation_id: AllocationId, members: Sequence[Member], credentials: Credentials
+    conn: Connection, allocation_id: AllocationId, members: Sequence[Member], credentials: TaskCredentials
 ) -> None:
     """Place a pending allocation. Raises Stale where it is not pending any more, or a slot was taken or closed."""
     row = await conn.fetchrow(Q.place, allocation_id)
@@ -77,15 +77,15 @@ async def place(
     except (UniqueViolationError, ForeignKeyViolationError) as error:
         raise Stale from error
     await conn.execute(Q.put_credentials, credentials.allocation_token, credentials.task_session, allocation_id)
-    await containers.wants_changed(conn, (member.agent_id for member in members))
+    await containers.desired_state_changed(conn, (member.agent_id for member in members))
     await agent_rows.check_open(conn, allocation_id, (member.agent_id for member in members))
     await notify(conn, "allocation", allocation_id)
 
 
 async def any_waits(conn: Connection) -> bool:
-    """Whether there is a request that was not placed, or something told of one."""
-    found: bool = await conn.fetchval(Q.any_waits)
-    return found
+    """Whether a request waits, or a reason is written of one."""
+    exists: bool = await conn.fetchval(Q.any_waits)
+    return exists
 
 
 async def waits(conn: Connection) -> dict[AllocationId, str]:
@@ -95,13 +95,13 @@ async def waits(conn: Connection) -> dict[AllocationId, str]:
 
 async def write_waits(conn: Connection, reasons: Mapping[AllocationId, str]) -> None:
     """Why each request waits; written only where it changed."""
-    known = await waits(conn)
-    changed = {name: reason for name, reason in reasons.items() if known.get(name) != reason}
+    written = await waits(conn)
+    changed = {name: reason for name, reason in reasons.items() if written.get(name) != reason}
     if changed:
         await conn.execute(Q.put_waits, list(changed), list(changed.values()))
-    over = [allocation_id for allocation_id in known if allocation_id not in reasons]
-    if over:
-        await conn.execute(Q.drop_wait, over)
+    placed = [allocation_id for allocation_id in written if allocation_id not in reasons]
+    if placed:
+        await conn.execute(Q.drop_wait, placed)
 
 
 def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int]) -> dict[str, list[Agent]]:
@@ -129,7 +129,7 @@ def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int
 
 
 def _state(row: Record) -> AgentState:
-    """One that was turned off is not waited for, whether it is there or not."""
+    """A disabled agent is not waited for, whether it is connected or not."""
     state = AgentState(row["state"])
     return state if row["connected"] or state is AgentState.DISABLED else AgentState.AWAY
 

@@ -1,9 +1,7 @@
-"""Resource pools as rows: which workspaces they are kept for, and what their agents have.
+"""Resource pools: which workspaces they are bound to, what their agents have, and their settings for the scheduler.
 
 Rules: a pool that is bound can be used by its workspaces alone, one that is not by all. Pools themselves are settings
 of the master; a binding of one that is not there any more has no effect.
-
-What the settings of a pool mean to the scheduler.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ Q = load("queue")
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
+class PoolSupply:
     """What the connected agents of a pool have."""
 
     agents: int = 0
@@ -39,11 +37,11 @@ class Supply:
     auxiliary: int = 0
 
 
-async def supplies(conn: Connection) -> dict[str, Supply]:
+async def supplies(conn: Connection) -> dict[str, PoolSupply]:
     """By pool; one without connected agents is not there."""
     auxiliary = {row["pool"]: row["running"] for row in await conn.fetch(Q.auxiliary)}
     return {
-        row["pool"]: Supply(
+        row["pool"]: PoolSupply(
             row["agents"],
             row["slots"],
             row["used"],
@@ -87,24 +85,24 @@ async def check_usable(conn: Connection, pool: str, workspace_id: int) -> None:
 
 async def workspace_ids(conn: Connection, ids: Iterable[int], names: Iterable[str]) -> list[int]:
     """Workspaces by number and by name, each once. Raises NotFound, naming those that are not there."""
-    asked, named = dict.fromkeys(ids), {name.lower(): name for name in names}
-    rows = await conn.fetch(Q.known_workspaces, list(asked), list(named))
-    found = {row["id"] for row in rows}
-    missing = [str(one) for one in asked if one not in found]
+    requested, named = dict.fromkeys(ids), {name.lower(): name for name in names}
+    rows = await conn.fetch(Q.known_workspaces, list(requested), list(named))
+    existing = {row["id"] for row in rows}
+    missing = [str(number) for number in requested if number not in existing]
     known_names = {row["name"].lower() for row in rows}
     missing += [repr(name) for key, name in named.items() if key not in known_names]
     if missing:
         raise NotFound(f"there is no workspace {', '.join(missing)}")
-    return sorted(found)
+    return sorted(existing)
 
 
 async def bind(conn: Connection, pool: str, workspaces: Sequence[int]) -> None:
     """Keep a pool for these workspaces, beside those that it is kept for already. Raises AlreadyExists."""
     await conn.execute(Q.lock_pool, pool)
     made = {row["workspace_id"] for row in await conn.fetch(Q.bind, pool, workspaces)}
-    twice = [one for one in workspaces if one not in made]
+    twice = [workspace_id for workspace_id in workspaces if workspace_id not in made]
     if twice:
-        names = [await conn.fetchval(Q.workspace, one) for one in twice]
+        names = [await conn.fetchval(Q.workspace, workspace_id) for workspace_id in twice]
         raise AlreadyExists(f"the pool {pool!r} is bound to {', '.join(map(repr, names))} already")
 
 

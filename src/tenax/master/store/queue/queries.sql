@@ -1,5 +1,5 @@
 -- name: shown
--- What is told of jobs beside their place in the queue.
+-- Jobs as people see them, beside their place in the queue.
 with waiting as materialized (
     select distinct on (o.job_id) o.job_id, q.reason
     from allocation_waits q
@@ -47,9 +47,9 @@ where pool = $1 and priority = $2 and ended_at is null
 order by queue_position, job_id;
 
 -- name: set_positions
-update jobs set queue_position = told.position, version = version + 1
-from (select unnest($1::text[]) as job_id, unnest($2::float8[])::numeric as position) told
-where jobs.job_id = told.job_id and jobs.ended_at is null;
+update jobs set queue_position = moved.position, version = version + 1
+from (select unnest($1::text[]) as job_id, unnest($2::float8[])::numeric as position) moved
+where jobs.job_id = moved.job_id and jobs.ended_at is null;
 
 -- name: set_priority
 update jobs set priority = $2, version = version + 1 where job_id = $1;
@@ -127,7 +127,7 @@ where c.gone_at is null and cardinality(c.slots) = 0
 group by a.pool;
 
 -- name: begin
--- Of a member that was just placed; what is said of it here stays as it was then.
+-- Of a member that was just placed; the row stays as it was then.
 insert into usage (container_id, allocation_id, rank, task_id, kind, experiment_id, user_id, username, workspace_id,
                    workspace_name, labels, pool, agent_id, slots, requested_at, started_at)
 select c.container_id, c.allocation_id, c.rank, t.task_id, t.kind, e.id, u.id, u.username, w.id, coalesce(w.name, ''),

@@ -1,6 +1,6 @@
 """What slots were used for: a row per member of an attempt, begun when it is placed, ended with it, kept for good.
 
-Rules: the rows outlive what they tell of, so the accounts of a month never change afterwards; sums are exact to the
+Rules: the rows outlive the attempts, so the accounts of a month never change afterwards; sums are exact to the
 microsecond, and what crosses the border of a period counts in both for its share.
 """
 
@@ -31,7 +31,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class SlotUse:
     """An attempt that held slots, or an auxiliary place."""
 
     allocation_id: str
@@ -56,7 +56,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SlotSeconds:
     """Slot seconds of one period."""
 
     begins: datetime
@@ -77,32 +77,32 @@ async def end(conn: Connection, container_id: str) -> None:
     await conn.execute(Q.end_use, container_id)
 
 
-async def raw(db: Database, window: Period) -> AsyncIterator[list[Attempt]]:
+async def raw(db: Database, window: Period) -> AsyncIterator[list[SlotUse]]:
     """The attempts that held slots in a window, in the order of their start, some at a time. Raises TryAgain."""
     after = (datetime(1970, 1, 1, tzinfo=timezone.utc), "")
     while True:
         async with db.connection() as conn:
             rows = await conn.fetch(Q.raw, window.begins, window.ends, *after, _PAGE)
         if rows:
-            yield [Attempt(**row) for row in rows]
+            yield [SlotUse(**row) for row in rows]
         if len(rows) < _PAGE:
             return
         after = (rows[-1]["started_at"], rows[-1]["allocation_id"])
 
 
-async def aggregated(conn: Connection, window: Period, periods: Sequence[Period]) -> list[Share]:
+async def aggregated(conn: Connection, window: Period, periods: Sequence[Period]) -> list[SlotSeconds]:
     """Slot seconds in each of ``periods``, as far as they lie in the window; periods without any are not there."""
     begins, ends = [period.begins for period in periods], [period.ends for period in periods]
     rows = await conn.fetch(Q.aggregated, window.begins, window.ends, begins, ends)
-    shares = [Share(row["begins"], row["by"], row["key"], row["seconds"]) for row in rows]
+    shares = [SlotSeconds(row["begins"], row["by"], row["key"], row["seconds"]) for row in rows]
     labeled = await conn.fetch(Q.aggregated_by_label, window.begins, window.ends, begins, ends)
-    shares += [Share(row["begins"], "experiment_label", row["label"], row["seconds"]) for row in labeled]
+    shares += [SlotSeconds(row["begins"], "experiment_label", row["label"], row["seconds"]) for row in labeled]
     return sorted(shares, key=lambda share: (share.begins, share.by, share.key))
 
 
 async def waited(conn: Connection, days: int) -> dict[str, list[tuple[str, float]]]:
     """Per pool: (day, seconds that attempts waited on average), of the last ``days`` days that had any."""
-    found: dict[str, list[tuple[str, float]]] = {}
+    by_pool: dict[str, list[tuple[str, float]]] = {}
     for row in await conn.fetch(Q.waited, days):
-        found.setdefault(row["pool"], []).append((row["day"], row["seconds"]))
-    return found
+        by_pool.setdefault(row["pool"], []).append((row["day"], row["seconds"]))
+    return by_pool

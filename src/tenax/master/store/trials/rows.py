@@ -22,7 +22,7 @@ from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.experiment import RUNNING, ExperimentState
 from tenax.lifecycle.tending import LiveTrial, OpenAllocation
 from tenax.lifecycle.trial import TrialState, Verdict, Wish
-from tenax.master.store.checkpoints import garbage
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments.searches import KIND as SEARCH
@@ -211,7 +211,7 @@ async def conclude(conn: Connection, trial: Trial, verdict: Verdict, experiment:
         fact = Exited(trial.request_id, _SEARCH_REASON[verdict.exit.value])
         await put_fact(conn, trial.experiment_id, trial.id, "exit", trial.run_id, encode(fact))
         await notify(conn, SEARCH, trial.experiment_id)
-        await garbage.trial_ended(conn, trial.id)
+        await gc.trial_ended(conn, trial.id)
     # Of a trial that has ended nothing is left to tend; what comes next is for the search to say, while it goes on.
     if verdict.exit is None or experiment not in RUNNING:
         await notify(conn, "experiment", trial.experiment_id)

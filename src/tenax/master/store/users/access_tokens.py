@@ -14,7 +14,7 @@ from asyncpg import Connection, Record
 from tenax.errors import NotFound
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
-from tenax.master.store.users.rows import User, user_from
+from tenax.master.store.users.rows import UserRow, user_from
 
 Q = load("users")
 
@@ -30,7 +30,7 @@ ORDERS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class AccessToken:
+class AccessTokenRow:
     """All about a token but the token."""
 
     id: int
@@ -43,7 +43,7 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True)
 class TokenFilter:
-    """Which tokens to list; None: no matter."""
+    """Which tokens to list; None: any."""
 
     user_id: int | None = None
     username: str | None = None
@@ -60,7 +60,7 @@ async def create(
     return new
 
 
-async def lock(conn: Connection, token_id: int) -> AccessToken:
+async def lock(conn: Connection, token_id: int) -> AccessTokenRow:
     """One token, unchanged by others until the transaction ends. Raises NotFound."""
     row = await conn.fetchrow(Q.access_token_lock, token_id)
     if row is None:
@@ -78,31 +78,31 @@ async def revoke(conn: Connection, token_id: int) -> None:
     await conn.execute(Q.revoke, token_id)
 
 
-async def count(conn: Connection, wanted: TokenFilter) -> int:
+async def count(conn: Connection, filters: TokenFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {Q.access_token_matching}", *_parameters(wanted))
+    total: int = await conn.fetchval(f"select count(*) {Q.access_token_matching}", *_parameters(filters))
     return total
 
 
 async def page(
-    conn: Connection, wanted: TokenFilter, window: Page, *, order: str = "id", descending: bool = False
-) -> list[AccessToken]:
+    conn: Connection, filters: TokenFilter, window: Page, *, order: str = "id", descending: bool = False
+) -> list[AccessTokenRow]:
     """A page of those that match."""
     direction = "desc" if descending else "asc"
     selected, order_by = f"{Q.access_token_columns} {Q.access_token_matching}", ORDERS[order]
     text = f"{selected} order by {order_by} {direction}, t.id {direction} limit $5 offset $6"
-    return [_token(row) for row in await conn.fetch(text, *_parameters(wanted), window.limit, window.offset)]
+    return [_token(row) for row in await conn.fetch(text, *_parameters(filters), window.limit, window.offset)]
 
 
-async def user_of(conn: Connection, token_hash: bytes) -> tuple[User, float] | None:
+async def user_of(conn: Connection, token_hash: bytes) -> tuple[UserRow, float] | None:
     """The user of a token that is good, and for how many seconds it is; None for any other."""
     row = await conn.fetchrow(Q.access_token_user_of, token_hash)
     return None if row is None else (user_from(row), row["seconds_left"])
 
 
-def _parameters(wanted: TokenFilter) -> tuple[object, ...]:
-    return wanted.user_id, wanted.username, None if wanted.ids is None else list(wanted.ids), wanted.inactive
+def _parameters(filters: TokenFilter) -> tuple[object, ...]:
+    return filters.user_id, filters.username, None if filters.ids is None else list(filters.ids), filters.inactive
 
 
-def _token(row: Record) -> AccessToken:
-    return AccessToken(**dict(row))
+def _token(row: Record) -> AccessTokenRow:
+    return AccessTokenRow(**dict(row))

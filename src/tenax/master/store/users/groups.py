@@ -10,13 +10,13 @@ from asyncpg import Connection
 from tenax.errors import AlreadyExists, NotFound
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
-from tenax.master.store.users.rows import User, check_there, user_from
+from tenax.master.store.users.rows import UserRow, check_there, user_from
 
 Q = load("users")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupRow:
     """A named set of users."""
 
     id: int
@@ -25,7 +25,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class GroupFilter:
-    """Which groups to list; None: no matter."""
+    """Which groups to list; None: any."""
 
     name: str | None = None
     #: Those that this user is in.
@@ -41,15 +41,15 @@ async def create(conn: Connection, name: str, user_ids: Sequence[int]) -> int:
     return new
 
 
-async def get(conn: Connection, group_id: int) -> Group:
+async def get(conn: Connection, group_id: int) -> GroupRow:
     """Raises NotFound."""
     row = await conn.fetchrow(Q.get, group_id)
     if row is None:
         raise _missing(group_id)
-    return Group(row["id"], row["name"])
+    return GroupRow(row["id"], row["name"])
 
 
-async def members(conn: Connection, group_id: int) -> list[User]:
+async def members(conn: Connection, group_id: int) -> list[UserRow]:
     """Who is in it, by name."""
     return [user_from(row) for row in await conn.fetch(Q.members, group_id)]
 
@@ -79,16 +79,16 @@ async def delete(conn: Connection, group_id: int) -> None:
         raise _missing(group_id)
 
 
-async def count(conn: Connection, wanted: GroupFilter) -> int:
+async def count(conn: Connection, filters: GroupFilter) -> int:
     """How many groups match."""
-    total: int = await conn.fetchval(Q.group_count, wanted.name, wanted.user_id)
+    total: int = await conn.fetchval(Q.group_count, filters.name, filters.user_id)
     return total
 
 
-async def page(conn: Connection, wanted: GroupFilter, window: Page) -> list[tuple[Group, int]]:
+async def page(conn: Connection, filters: GroupFilter, window: Page) -> list[tuple[GroupRow, int]]:
     """The groups of a page by name, each with how many are in it."""
-    rows = await conn.fetch(Q.page, wanted.name, wanted.user_id, window.limit, window.offset)
-    return [(Group(row["id"], row["name"]), row["members"]) for row in rows]
+    rows = await conn.fetch(Q.page, filters.name, filters.user_id, window.limit, window.offset)
+    return [(GroupRow(row["id"], row["name"]), row["members"]) for row in rows]
 
 
 def _taken(name: str) -> AlreadyExists:
@@ -96,4 +96,4 @@ def _taken(name: str) -> AlreadyExists:
 
 
 def _missing(*group_ids: int) -> NotFound:
-    return NotFound(f"there is no group {', '.join(str(one) for one in group_ids)}")
+    return NotFound(f"there is no group {', '.join(str(number) for number in group_ids)}")

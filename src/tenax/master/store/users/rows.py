@@ -19,7 +19,7 @@ NO_LOGIN = "no-login"
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class UserRow:
     """The whole row."""
 
     id: int
@@ -38,7 +38,7 @@ class User:
     last_login_at: datetime | None = None
 
     def __repr__(self) -> str:
-        return f"User({self.id}, {self.username!r})"
+        return f"UserRow({self.id}, {self.username!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ ORDERS: Mapping[str, str] = {
 }
 
 
-def user_from(row: Mapping[str, object]) -> User:
+def user_from(row: Mapping[str, object]) -> UserRow:
     """The user in a row that holds these columns."""
-    return User(**{name: row[name] for name in User.__dataclass_fields__})  # type: ignore[arg-type]
+    return UserRow(**{name: row[name] for name in UserRow.__dataclass_fields__})  # type: ignore[arg-type]
 
 
-async def get(conn: Connection, user_id: int) -> User:
+async def get(conn: Connection, user_id: int) -> UserRow:
     """Raises NotFound."""
     row = await conn.fetchrow(Q.by_id, user_id)
     if row is None:
@@ -80,13 +80,13 @@ async def get(conn: Connection, user_id: int) -> User:
     return user_from(row)
 
 
-async def find(conn: Connection, username: str) -> User | None:
+async def find(conn: Connection, username: str) -> UserRow | None:
     """The user of that name, whatever its capitals."""
     row = await conn.fetchrow(Q.by_name, username)
     return None if row is None else user_from(row)
 
 
-async def create(conn: Connection, user: User) -> int:
+async def create(conn: Connection, user: UserRow) -> int:
     """The id of the new user (that of ``user`` is ignored). Raises AlreadyExists."""
     new: int | None = await conn.fetchval(Q.create, *_columns(user)[1:])
     if new is None:
@@ -94,7 +94,7 @@ async def create(conn: Connection, user: User) -> int:
     return new
 
 
-async def update(conn: Connection, user: User) -> None:
+async def update(conn: Connection, user: UserRow) -> None:
     """Write all columns of ``user``. Raises NotFound, AlreadyExists."""
     other = await find(conn, user.username)
     if other is not None and other.id != user.id:
@@ -103,15 +103,15 @@ async def update(conn: Connection, user: User) -> None:
         raise NotFound(f"there is no user {user.id}")
 
 
-async def lock(conn: Connection, user_id: int) -> tuple[User, bool]:
+async def lock(conn: Connection, user_id: int) -> tuple[UserRow, bool]:
     """The user, and whether an active administrator is left beside them; nobody changes either until the transaction
     ends. Raises NotFound.
     """
-    found = {row["id"]: user_from(row) for row in await conn.fetch(Q.lock, user_id)}
-    user = found.pop(user_id, None)
+    users = {row["id"]: user_from(row) for row in await conn.fetch(Q.lock, user_id)}
+    user = users.pop(user_id, None)
     if user is None:
         raise NotFound(f"there is no user {user_id}")
-    return user, any(other.admin and other.active for other in found.values())
+    return user, any(other.admin and other.active for other in users.values())
 
 
 async def check_there(conn: Connection, user_ids: Sequence[int]) -> None:
@@ -137,32 +137,32 @@ async def create_first(conn: Connection, names: Mapping[str, bool], password_has
     if await conn.fetchval(Q.count):
         return False
     for name, admin in names.items():
-        await create(conn, User(0, name, admin=admin, password_hash=password_hash))
+        await create(conn, UserRow(0, name, admin=admin, password_hash=password_hash))
     return True
 
 
-async def count(conn: Connection, wanted: UserFilter) -> int:
+async def count(conn: Connection, filters: UserFilter) -> int:
     """How many users match."""
-    total: int = await conn.fetchval(f"select count(*) {Q.matching}", wanted.active, wanted.admin, like(wanted.name))
+    total: int = await conn.fetchval(f"select count(*) {Q.matching}", filters.active, filters.admin, like(filters.name))
     return total
 
 
-async def page(conn: Connection, wanted: UserFilter, window: Page) -> list[User]:
+async def page(conn: Connection, filters: UserFilter, window: Page) -> list[UserRow]:
     """The users of a page."""
-    direction = "desc" if wanted.descending else "asc"
-    order = f"{ORDERS[wanted.order]} {direction} nulls last, id {direction}"
+    direction = "desc" if filters.descending else "asc"
+    order = f"{ORDERS[filters.order]} {direction} nulls last, id {direction}"
     rows = await conn.fetch(
         f"{Q.columns} {Q.matching} order by {order} limit $4 offset $5",
-        wanted.active,
-        wanted.admin,
-        like(wanted.name),
+        filters.active,
+        filters.admin,
+        like(filters.name),
         window.limit,
         window.offset,
     )
     return [user_from(row) for row in rows]
 
 
-def _columns(user: User) -> tuple[object, ...]:
+def _columns(user: UserRow) -> tuple[object, ...]:
     return (
         user.id,
         user.username,

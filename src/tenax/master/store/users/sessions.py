@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from asyncpg import Connection
 
 from tenax.master.store.database.queries import load
-from tenax.master.store.users.rows import User, user_from
+from tenax.master.store.users.rows import UserRow, user_from
 
 Q = load("users")
 
@@ -22,7 +22,7 @@ class TaskOf:
     #: None for a task that is not a trial.
     trial_id: int | None
     experiment_id: int | None
-    owner: User
+    owner: UserRow
     #: The attempt is over: it may deliver what it has left, and nothing else.
     ended: bool = False
 
@@ -31,7 +31,7 @@ class TaskOf:
 class SessionOf:
     """A login, and what is left of it."""
 
-    user: User
+    user: UserRow
     #: Of the task that it is the session of; None for a person's.
     allocation_id: str | None
     seconds_left: float
@@ -81,5 +81,5 @@ async def task_of(conn: Connection, token_hash: bytes) -> TaskOf | None:
 
 async def agent_of(conn: Connection, credential_hash: bytes) -> str | None:
     """The agent of a credential; None for no such credential."""
-    found: str | None = await conn.fetchval(Q.agent_of, credential_hash)
-    return found
+    agent_id: str | None = await conn.fetchval(Q.agent_of, credential_hash)
+    return agent_id

@@ -1,4 +1,4 @@
-"""What the page remembers for a person: settings under a path and a key, and the projects they looked at last."""
+"""What the web page remembers for a user: settings under a path and a key, and the projects they visited last."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ MOST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a setting is."""
+class SettingKey:
+    """What a setting is kept under."""
 
     storage_path: str
     key: str
 
 
-async def of_user(conn: Connection, user_id: int) -> dict[Place, str]:
+async def of_user(conn: Connection, user_id: int) -> dict[SettingKey, str]:
     """All settings of a person."""
-    return {Place(row["storage_path"], row["key"]): row["value"] for row in await conn.fetch(Q.all, user_id)}
+    return {SettingKey(row["storage_path"], row["key"]): row["value"] for row in await conn.fetch(Q.all, user_id)}
 
 
-async def put(conn: Connection, user_id: int, values: Mapping[Place, str]) -> None:
+async def put(conn: Connection, user_id: int, values: Mapping[SettingKey, str]) -> None:
     """Keep these settings beside the others. In a transaction. Raises TooLarge."""
     paths, keys = [place.storage_path for place in values], [place.key for place in values]
     await conn.execute(Q.put, user_id, paths, keys, list(values.values()))
@@ -43,12 +43,12 @@ async def reset(conn: Connection, user_id: int) -> None:
 
 
 async def saw_project(conn: Connection, user_id: int, project_id: int) -> None:
-    """A person has looked at a project. Raises NotFound."""
+    """A user has visited a project. Raises NotFound."""
     if not await conn.fetchval(Q.project_exists, project_id):
         raise NotFound(f"there is no project {project_id}")
     await conn.execute(Q.saw_project, user_id, project_id)
 
 
 async def recent_projects(conn: Connection, user_id: int, most: int = 5) -> list[int]:
-    """The projects that a person looked at, the latest first."""
+    """The projects that a user visited, the latest first."""
     return [row["project_id"] for row in await conn.fetch(Q.recent_projects, user_id, most)]

@@ -1,7 +1,7 @@
-"""What happens, as messages in the queue of every webhook that is to hear of it.
+"""Events, as deliveries in the queue of every webhook with a trigger for them.
 
-Rules: a message is written in the transaction of the event, so that neither is there without the other; each has an id
-of its own, by which a receiver tells a repetition; the shape of a message is the one that Determined sends. Where a
+Rules: a delivery is written in the transaction of the event, so that neither is there without the other; each has an id
+of its own, by which a receiver knows a repetition; the shape of a message is the one that Determined sends. Where a
 receiver has taken nothing for so long that `MOST_WAITING` wait, what comes next is dropped: no script fills the disk.
 """
 
@@ -20,7 +20,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 
 Q = load("webhooks")
-log = structlog.get_logger("tenax.telling")
+log = structlog.get_logger("tenax.webhook_delivery")
 
 #: What is woken when there is something to send.
 KIND = "webhook"
@@ -38,7 +38,7 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class LogTrigger:
-    """A pattern that lines of a task's output are looked at for."""
+    """A pattern that lines of a task's output are matched with."""
 
     trigger_id: int
     #: In the syntax of RE2.
@@ -49,45 +49,45 @@ async def experiment_changed(conn: Connection, experiment_id: int, state: Experi
     """An experiment is in another state. In the transaction that changes it."""
     if state not in STATES:
         return
-    meant = await conn.fetch(Q.meant_by_experiment, experiment_id, "EXPERIMENT_STATE_CHANGE", state.value, None)
-    if meant:
+    triggers = await conn.fetch(Q.triggers_of_experiment, experiment_id, "EXPERIMENT_STATE_CHANGE", state.value, None)
+    if triggers:
         experiment = await _experiment(conn, experiment_id)
-        for one in meant:
-            await _put(conn, one, "EXPERIMENT_STATE_CHANGE", experiment["now"], {"experiment": _shown(experiment)})
+        for trigger in triggers:
+            await _put(conn, trigger, "EXPERIMENT_STATE_CHANGE", experiment["now"], {"experiment": _shown(experiment)})
 
 
 async def custom(
     conn: Connection, experiment_id: int, trial_id: int | None, title: str, description: str, level: str
 ) -> int:
-    """A script has something to tell; how many webhooks hear of it. In a transaction. Raises NotFound."""
+    """A script sends a message of its own; how many webhooks it goes to. In a transaction. Raises NotFound."""
     experiment = await _experiment(conn, experiment_id)
     if trial_id is not None and not await conn.fetchval(Q.trial_of, trial_id, experiment_id):
         raise NotFound(f"experiment {experiment_id} has no trial {trial_id}")
-    meant = await conn.fetch(Q.meant_by_experiment, experiment_id, "CUSTOM", None, None)
-    told: JsonObject = {"title": title, "description": description, "level": level}
+    triggers = await conn.fetch(Q.triggers_of_experiment, experiment_id, "CUSTOM", None, None)
+    message: JsonObject = {"title": title, "description": description, "level": level}
     shown = _shown(experiment) | ({} if trial_id is None else {"trial_id": trial_id})
-    for one in meant:
-        await _put(conn, one, "CUSTOM", experiment["now"], {"custom": told, "experiment": shown})
-    return len(meant)
+    for trigger in triggers:
+        await _put(conn, trigger, "CUSTOM", experiment["now"], {"custom": message, "experiment": shown})
+    return len(triggers)
 
 
 async def log_triggers(conn: Connection, task_id: str) -> list[LogTrigger]:
-    """Patterns that lines of this task are to be looked at for; those that were found already are not among them."""
+    """Patterns that lines of this task are to be matched with, but for those that have matched already."""
     return [LogTrigger(row["trigger_id"], row["regex"]) for row in await conn.fetch(Q.log_triggers, task_id)]
 
 
 async def log_line_matched(conn: Connection, trigger_id: int, task_id: str, line: str, node_name: str) -> bool:
     """A line of a task's output matches the pattern of a trigger; whether it is the first of that task.
 
-    Only the first is told. In a transaction; nothing for a trigger that is gone.
+    Only the first is sent. In a transaction; nothing for a trigger that is gone.
     """
     if await conn.fetchval(Q.first_match, task_id, trigger_id) is None:
         return False
     trigger = await conn.fetchrow(Q.trigger, trigger_id)
     if trigger is None:
         return False
-    told: JsonObject = {"task_id": task_id, "node_name": node_name, "triggering_log": line}
-    await _put(conn, trigger, "TASK_LOG", trigger["now"], {"task_log": told})
+    match: JsonObject = {"task_id": task_id, "node_name": node_name, "triggering_log": line}
+    await _put(conn, trigger, "TASK_LOG", trigger["now"], {"task_log": match})
     return True
 
 
@@ -117,20 +117,20 @@ def _shown(row: Record) -> JsonObject:
     }
 
 
-async def _put(conn: Connection, meant: Record, kind: str, moment: int, data: JsonObject) -> None:
+async def _put(conn: Connection, trigger: Record, kind: str, timestamp: int, data: JsonObject) -> None:
     event_id = uuid.uuid4()
     event: JsonObject = {
         "event_id": str(event_id),
         "event_type": kind,
-        "timestamp": moment,
-        "condition": meant["condition"],
+        "timestamp": timestamp,
+        "condition": trigger["condition"],
         "event_data": data,
     }
-    if await conn.fetchval(Q.put, event_id, meant["webhook_id"], event, MOST_WAITING) is None:
+    if await conn.fetchval(Q.enqueue, event_id, trigger["webhook_id"], event, MOST_WAITING) is None:
         log.warning(
             "an event was dropped: too much waits for the webhook, or it is gone",
-            webhook=meant["webhook_id"],
+            webhook=trigger["webhook_id"],
             kind=kind,
         )
         return
-    await notify(conn, KIND, meant["webhook_id"])
+    await notify(conn, KIND, trigger["webhook_id"])

@@ -58,8 +58,8 @@ select count(*) from webhook_deliveries where webhook_id = $1;
 select id, event_id::text, event, state, attempts, outcome, created_at, ended_at
 from webhook_deliveries where webhook_id = $1 order by id desc limit $2 offset $3;
 
--- name: meant_by_experiment
--- The webhooks that hear of this kind of event of an experiment, and the trigger by which each does.
+-- name: triggers_of_experiment
+-- The webhooks that are sent this kind of event of an experiment, each with the trigger for it.
 select distinct on (h.id) h.id as webhook_id, t.id as trigger_id, t.condition
 from webhook_triggers t
 join webhooks h on h.id = t.webhook_id
@@ -79,7 +79,7 @@ where t.kind = $2
         or coalesce(x.wishes -> 'webhook_name' @> to_jsonb(h.name), false) end
 order by h.id, t.id;
 
--- name: put
+-- name: enqueue
 -- Not beyond what may wait, and only for a webhook that is still there: who deletes one breaks nobody's change of state.
 insert into webhook_deliveries (event_id, webhook_id, event)
 select $1, h.id, $3
@@ -106,7 +106,7 @@ where e.id = $1;
 select exists (select 1 from trials where id = $1 and experiment_id = $2);
 
 -- name: log_triggers
--- Patterns that lines of a task's output are looked at for.
+-- Patterns that lines of a task's output are matched with.
 select t.id as trigger_id, t.condition ->> 'regex' as regex
 from webhook_triggers t
 join webhooks h on h.id = t.webhook_id

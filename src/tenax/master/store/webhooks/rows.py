@@ -23,8 +23,8 @@ Q = load("webhooks")
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger:
-    """One thing that a webhook tells of."""
+class TriggerRow:
+    """A kind of event that a webhook is sent."""
 
     #: EXPERIMENT_STATE_CHANGE, TASK_LOG, CUSTOM.
     kind: str
@@ -33,8 +33,8 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
-    """An address, and what it is told of."""
+class WebhookRow:
+    """An address, and which events are sent there."""
 
     name: str
     #: Often a secret: whoever knows it may write there.
@@ -45,14 +45,14 @@ class Webhook:
     mode: str
     #: None: all workspaces.
     workspace_id: int | None
-    triggers: tuple[Trigger, ...]
+    triggers: tuple[TriggerRow, ...]
     id: int = 0
     #: Who may change it beside administrators.
     workspace_owner_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DeliveryRow:
     """A message that is to be sent now."""
 
     id: int
@@ -79,7 +79,7 @@ class DeliveryView:
     ended_at: datetime | None
 
 
-async def create(conn: Connection, webhook: Webhook, made_by: int) -> int:
+async def create(conn: Connection, webhook: WebhookRow, made_by: int) -> int:
     """The id of a new webhook. In a transaction. Raises AlreadyExists."""
     new: int | None = await conn.fetchval(
         Q.create, webhook.name, webhook.url, webhook.kind, webhook.mode, webhook.workspace_id, made_by
@@ -91,21 +91,21 @@ async def create(conn: Connection, webhook: Webhook, made_by: int) -> int:
     return new
 
 
-async def listed(conn: Connection, webhook_id: int | None = None) -> list[Webhook]:
+async def listed(conn: Connection, webhook_id: int | None = None) -> list[WebhookRow]:
     """All of them, or one."""
     rows = await conn.fetch(Q.all, webhook_id)
-    triggers: dict[int, list[Trigger]] = defaultdict(list)
+    triggers: dict[int, list[TriggerRow]] = defaultdict(list)
     for row in await conn.fetch(Q.triggers, [row["id"] for row in rows]):
-        triggers[row["webhook_id"]].append(Trigger(row["kind"], row["condition"], row["id"]))
-    return [Webhook(**dict(row), triggers=tuple(triggers[row["id"]])) for row in rows]
+        triggers[row["webhook_id"]].append(TriggerRow(row["kind"], row["condition"], row["id"]))
+    return [WebhookRow(**dict(row), triggers=tuple(triggers[row["id"]])) for row in rows]
 
 
-async def get(conn: Connection, webhook_id: int) -> Webhook:
+async def get(conn: Connection, webhook_id: int) -> WebhookRow:
     """Raises NotFound."""
-    found = await listed(conn, webhook_id)
-    if not found:
+    webhooks = await listed(conn, webhook_id)
+    if not webhooks:
         raise _missing(webhook_id)
-    return found[0]
+    return webhooks[0]
 
 
 async def set_url(conn: Connection, webhook_id: int, url: str) -> None:
@@ -120,9 +120,9 @@ async def delete(conn: Connection, webhook_id: int) -> None:
         raise _missing(webhook_id)
 
 
-async def due(conn: Connection, webhook_id: int | None = None) -> list[Delivery]:
+async def due(conn: Connection, webhook_id: int | None = None) -> list[DeliveryRow]:
     """Of each webhook, or of one, the message whose turn it is and whose time has come."""
-    return [Delivery(**dict(row)) for row in await conn.fetch(Q.due, webhook_id)]
+    return [DeliveryRow(**dict(row)) for row in await conn.fetch(Q.due, webhook_id)]
 
 
 async def next_due_s(conn: Connection) -> float | None:
@@ -131,13 +131,13 @@ async def next_due_s(conn: Connection) -> float | None:
     return None if seconds is None else max(0.0, seconds)
 
 
-async def begin(conn: Connection, delivery: Delivery) -> float | None:
+async def begin(conn: Connection, delivery: DeliveryRow) -> float | None:
     """Count the attempt that is to be made; how old the message is in seconds, None: it is somebody else's."""
     age: float | None = await conn.fetchval(Q.begin, delivery.id, delivery.attempts, pause(delivery.attempts + 1))
     return age
 
 
-async def finish(conn: Connection, delivery: Delivery, verdict: Verdict) -> None:
+async def finish(conn: Connection, delivery: DeliveryRow, verdict: Verdict) -> None:
     """What became of the attempt that was begun."""
     await conn.execute(Q.finish, delivery.id, delivery.attempts + 1, verdict.state.value, verdict.words, verdict.wait_s)
 

@@ -46,7 +46,7 @@ class ProjectView:
 
 @dataclass(frozen=True, slots=True)
 class ProjectFilter:
-    """Which projects to list; None: no matter."""
+    """Which projects to list; None: any."""
 
     workspace_id: int | None = None
     ids: tuple[int, ...] | None = None
@@ -67,14 +67,14 @@ ORDERS: Mapping[str, str] = {
 }
 
 
-async def count(conn: Connection, wanted: ProjectFilter) -> int:
+async def count(conn: Connection, filters: ProjectFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {Q.sources} {Q.list_matching}", *_parameters(wanted))
+    total: int = await conn.fetchval(f"select count(*) {Q.sources} {Q.list_matching}", *_parameters(filters))
     return total
 
 
 async def page(
-    conn: Connection, wanted: ProjectFilter, window: Page, *, order: str = "id", descending: bool = False
+    conn: Connection, filters: ProjectFilter, window: Page, *, order: str = "id", descending: bool = False
 ) -> list[ProjectView]:
     """A page of those that match."""
     direction = "desc" if descending else "asc"
@@ -82,30 +82,30 @@ async def page(
         f"{Q.list_columns} {Q.sources} {Q.held} {Q.list_matching} "
         f"order by {ORDERS[order]} {direction} nulls last, p.id {direction} limit $7 offset $8"
     )
-    rows = await conn.fetch(text, *_parameters(wanted), window.limit, window.offset)
+    rows = await conn.fetch(text, *_parameters(filters), window.limit, window.offset)
     return [ProjectView(**row) for row in rows]
 
 
 async def views(conn: Connection, ids: Sequence[int]) -> list[ProjectView]:
     """Those of ``ids`` that are there, in that order."""
-    found = {view.id: view for view in await page(conn, ProjectFilter(ids=tuple(ids)), Page())}
-    return [found[one] for one in ids if one in found]
+    by_id = {view.id: view for view in await page(conn, ProjectFilter(ids=tuple(ids)), Page())}
+    return [by_id[number] for number in ids if number in by_id]
 
 
 async def get(conn: Connection, project_id: int) -> ProjectView:
     """Raises NotFound."""
-    found = await views(conn, [project_id])
-    if not found:
+    projects = await views(conn, [project_id])
+    if not projects:
         raise NotFound(f"there is no project {project_id}")
-    return found[0]
+    return projects[0]
 
 
-def _parameters(wanted: ProjectFilter) -> tuple[object, ...]:
+def _parameters(filters: ProjectFilter) -> tuple[object, ...]:
     return (
-        wanted.workspace_id,
-        None if wanted.ids is None else list(wanted.ids),
-        wanted.archived,
-        wanted.name or None,
-        None if wanted.users is None else [user.lower() for user in wanted.users],
-        None if wanted.user_ids is None else list(wanted.user_ids),
+        filters.workspace_id,
+        None if filters.ids is None else list(filters.ids),
+        filters.archived,
+        filters.name or None,
+        None if filters.users is None else [user.lower() for user in filters.users],
+        None if filters.user_ids is None else list(filters.user_ids),
     )

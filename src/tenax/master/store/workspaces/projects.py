@@ -28,7 +28,7 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ProjectRow:
     """A project and its workspace."""
 
     id: int
@@ -40,7 +40,7 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldProject(Project):
+class HeldProject(ProjectRow):
     """A project that is locked, with what decides whether it may be changed."""
 
     owner_id: int | None
@@ -79,7 +79,7 @@ async def create_first(conn: Connection) -> None:
         await conn.execute(Q.skip_first)
 
 
-async def get(conn: Connection, project_id: int) -> Project:
+async def get(conn: Connection, project_id: int) -> ProjectRow:
     """Raises NotFound."""
     row = await conn.fetchrow(Q.by_id, project_id)
     if row is None:
@@ -87,7 +87,7 @@ async def get(conn: Connection, project_id: int) -> Project:
     return _project(row)
 
 
-async def find(conn: Connection, workspace: str, project: str) -> Project:
+async def find(conn: Connection, workspace: str, project: str) -> ProjectRow:
     """The project of that name. Raises NotFound, saying which of the two is missing."""
     row = await conn.fetchrow(Q.project_by_name, workspace, project)
     if row is not None:
@@ -99,10 +99,10 @@ async def find(conn: Connection, workspace: str, project: str) -> Project:
 
 async def id_of_key(conn: Connection, key: str) -> int:
     """The project of that key, whatever its capitals. Raises NotFound."""
-    found: int | None = await conn.fetchval(Q.by_key, key)
-    if found is None:
+    project_id: int | None = await conn.fetchval(Q.by_key, key)
+    if project_id is None:
         raise NotFound(f"there is no project with the key {key!r}")
-    return found
+    return project_id
 
 
 async def lock(conn: Connection, project_id: int) -> HeldProject:
@@ -115,9 +115,9 @@ async def hold(conn: Connection, project_id: int) -> HeldProject:
 
     Locked before any experiment: what is put into it comes after.
     """
-    found = await _held(conn, Q.project_share, project_id)
-    found.check_open()
-    return found
+    project = await _held(conn, Q.project_share, project_id)
+    project.check_open()
+    return project
 
 
 async def create(
@@ -140,7 +140,7 @@ async def create(
 async def edit(
     conn: Connection, project: HeldProject, name: str | None, description: str | None, key: str | None
 ) -> None:
-    """Change its words; None leaves one as it is. Raises AlreadyExists."""
+    """Change name, description or key; None leaves one as it is. Raises AlreadyExists."""
     if name is not None and await conn.fetchval(Q.name_taken, project.workspace_id, name, project.id):
         raise AlreadyExists(_taken(name))
     try:
@@ -201,5 +201,5 @@ def _taken(name: str) -> str:
     return f"there is a project {name!r} in that workspace already: choose another name"
 
 
-def _project(row: Mapping[str, object]) -> Project:
-    return Project(**{name: row[name] for name in Project.__dataclass_fields__})  # type: ignore[arg-type]
+def _project(row: Mapping[str, object]) -> ProjectRow:
+    return ProjectRow(**{name: row[name] for name in ProjectRow.__dataclass_fields__})  # type: ignore[arg-type]

@@ -196,7 +196,7 @@ join models m on m.id = v.model_id
 where p.workspace_id = coalesce($1, p.workspace_id) and p.id = coalesce($2, p.id)
 order by t.experiment_id, m.id, v.version limit 1;
 
--- name: ask
+-- name: delete_experiments
 update experiments e set state = 'DELETING', reason = $4, version = e.version + 1
 from projects p
 where p.id = e.project_id and p.workspace_id = coalesce($1, p.workspace_id) and p.id = coalesce($2, p.id)
@@ -209,10 +209,10 @@ update workspaces set state = $2, error_message = $3 where id = $1;
 -- name: mark_project
 update projects set state = $2, error_message = $3 where id = $1;
 
--- name: going_workspaces
+-- name: deleting_workspaces
 select id from workspaces where state = 'DELETING' order by id;
 
--- name: going_projects
+-- name: deleting_projects
 select id from projects where state = 'DELETING' order by id;
 
 -- name: lock_workspace

@@ -1,8 +1,8 @@
-"""The end of workspaces and projects: what is in them goes first, then they.
+"""Deletion of workspaces and projects: first what is in them, then they themselves.
 
 Rules it keeps: one is deleted only when everything in it has ended and nothing of it is registered as a version of a
-model; from the moment that it is asked nothing can be put into it; what cannot be deleted makes it DELETE_FAILED, with
-the reason, and it can be asked again.
+model; from the moment of the request nothing can be put into it; what cannot be deleted makes it DELETE_FAILED, with
+the reason, and its deletion can be requested again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Q = load("workspaces")
 
 #: An experiment in one of these may be deleted.
 _DELETABLE = [state.value for state, event in TRANSITIONS if event is ExperimentEvent.DELETE]
-_ASKED = [state for state in _DELETABLE if state != ExperimentState.DELETING.value]
+_TO_DELETE = [state for state in _DELETABLE if state != ExperimentState.DELETING.value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +36,29 @@ class Folder:
 
     @property
     def id(self) -> int:
-        found = self.project_id if self.workspace_id is None else self.workspace_id
-        assert found is not None
-        return found
+        number = self.project_id if self.workspace_id is None else self.workspace_id
+        assert number is not None
+        return number
 
 
-async def ask(conn: Connection, folder: Folder, called: str, by: str) -> bool:
-    """Let a locked folder go with all that is in it; True: it is gone already. Raises NotNow, changing nothing."""
+async def request(conn: Connection, folder: Folder, called: str, by: str) -> bool:
+    """Delete a locked folder with all that is in it; True: it is gone already. Raises NotNow, changing nothing."""
     await _check(conn, folder, called)
     await _mark(conn, folder, "DELETING", "")
-    await conn.fetch(Q.ask, *folder.key, _ASKED, f"deleted with {called} by {by}")
-    if await settle(conn, folder):
+    await conn.fetch(Q.delete_experiments, *folder.key, _TO_DELETE, f"deleted with {called} by {by}")
+    if await delete_if_empty(conn, folder):
         return True
     await notify(conn, "deletion", f"folder-{folder.id}")
     return False
 
 
-async def going(conn: Connection) -> list[Folder]:
+async def deleting(conn: Connection) -> list[Folder]:
     """What is being deleted; projects first, which may be in a workspace that is."""
-    projects = [Folder(project_id=row["id"]) for row in await conn.fetch(Q.going_projects)]
-    return projects + [Folder(workspace_id=row["id"]) for row in await conn.fetch(Q.going_workspaces)]
+    projects = [Folder(project_id=row["id"]) for row in await conn.fetch(Q.deleting_projects)]
+    return projects + [Folder(workspace_id=row["id"]) for row in await conn.fetch(Q.deleting_workspaces)]
 
 
-async def settle(conn: Connection, folder: Folder) -> bool:
+async def delete_if_empty(conn: Connection, folder: Folder) -> bool:
     """Delete a folder that is DELETING and empty, or note why it cannot be; True: it is gone. In a transaction."""
     lock = Q.lock_project if folder.workspace_id is None else Q.lock_workspace
     if await conn.fetchval(lock, folder.id) is None:

@@ -22,7 +22,7 @@ Q = load("workspaces")
 
 @dataclass(frozen=True, slots=True)
 class AgentUser:
-    """Whom tasks run as; None: not said here."""
+    """Whom tasks run as; None: not set here."""
 
     agent_uid: int | None = None
     agent_gid: int | None = None
@@ -31,8 +31,8 @@ class AgentUser:
 
 
 @dataclass(frozen=True, slots=True)
-class Defaults:
-    """What a workspace says for the experiments in it; empty and None: nothing."""
+class WorkspaceDefaults:
+    """What a workspace sets for the experiments in it; empty and None: nothing."""
 
     checkpoint_storage: JsonObject | None = None
     default_compute_pool: str = ""
@@ -40,7 +40,7 @@ class Defaults:
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class WorkspaceRow:
     """What decides whether it may be changed."""
 
     id: int
@@ -95,7 +95,7 @@ class WorkspaceView:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFilter:
-    """Which workspaces to list; None: no matter."""
+    """Which workspaces to list; None: any."""
 
     #: On whose behalf: pins are a user's own.
     viewer: int
@@ -113,51 +113,51 @@ class WorkspaceFilter:
 ORDERS: Mapping[str, str] = {"id": "w.id", "name": "lower(w.name)"}
 
 
-async def count(conn: Connection, wanted: WorkspaceFilter) -> int:
+async def count(conn: Connection, filters: WorkspaceFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {Q.matching}", *_parameters(wanted))
+    total: int = await conn.fetchval(f"select count(*) {Q.matching}", *_parameters(filters))
     return total
 
 
 async def page(
-    conn: Connection, wanted: WorkspaceFilter, window: Page, *, order: str = "id", descending: bool = False
+    conn: Connection, filters: WorkspaceFilter, window: Page, *, order: str = "id", descending: bool = False
 ) -> list[WorkspaceView]:
     """A page of those that match."""
     direction = "desc" if descending else "asc"
     text = f"{Q.columns} {Q.matching} order by {ORDERS[order]} {direction}, w.id {direction} limit $9 offset $10"
-    rows = await conn.fetch(text, *_parameters(wanted), window.limit, window.offset)
+    rows = await conn.fetch(text, *_parameters(filters), window.limit, window.offset)
     return [WorkspaceView(**row) for row in rows]
 
 
 async def get(conn: Connection, workspace_id: int, viewer: int) -> WorkspaceView:
     """Raises NotFound."""
-    found = await page(conn, WorkspaceFilter(viewer, id=workspace_id), Page())
-    if not found:
+    views = await page(conn, WorkspaceFilter(viewer, id=workspace_id), Page())
+    if not views:
         raise NotFound(f"there is no workspace {workspace_id}")
-    return found[0]
+    return views[0]
 
 
-async def lock(conn: Connection, workspace_id: int) -> Workspace:
+async def lock(conn: Connection, workspace_id: int) -> WorkspaceRow:
     """It, for whoever changes it; locked until the transaction ends. Raises NotFound."""
-    return await _one(conn, Q.lock, workspace_id)
+    return await _row(conn, Q.lock, workspace_id)
 
 
-async def hold(conn: Connection, workspace_id: int) -> Workspace:
+async def hold(conn: Connection, workspace_id: int) -> WorkspaceRow:
     """It, for whoever puts something into it; not archived or deleted meanwhile. Raises NotFound, NotNow."""
-    found = await _one(conn, Q.share, workspace_id)
-    found.check_open()
-    return found
+    workspace = await _row(conn, Q.share, workspace_id)
+    workspace.check_open()
+    return workspace
 
 
 async def id_of(conn: Connection, name: str) -> int:
     """The workspace of that name, whatever its capitals. Raises NotFound."""
-    found: int | None = await conn.fetchval(Q.by_name, name)
-    if found is None:
+    workspace_id: int | None = await conn.fetchval(Q.by_name, name)
+    if workspace_id is None:
         raise NotFound(f"there is no workspace {name!r}: create it, or choose another one")
-    return found
+    return workspace_id
 
 
-async def create(conn: Connection, name: str, owner_id: int, agent_user: AgentUser, defaults: Defaults) -> int:
+async def create(conn: Connection, name: str, owner_id: int, agent_user: AgentUser, defaults: WorkspaceDefaults) -> int:
     """The id of a new workspace, pinned for its owner. Raises AlreadyExists."""
     new: int | None = await conn.fetchval(Q.create, name, owner_id, *_columns(agent_user), *_defaults(defaults))
     if new is None:
@@ -189,7 +189,7 @@ async def set_storage(conn: Connection, workspace_id: int, storage: JsonObject |
 
 
 async def set_pools(conn: Connection, workspace_id: int, compute: str | None, aux: str | None) -> None:
-    """Where what names no pool goes; None leaves one as it is, empty is the cluster's."""
+    """The pools of what names none; None leaves one as it is, empty is the cluster's."""
     await conn.execute(Q.set_pools, workspace_id, compute, aux)
 
 
@@ -208,12 +208,12 @@ async def unpin(conn: Connection, workspace_id: int, user_id: int) -> None:
     await conn.execute(Q.unpin, workspace_id, user_id)
 
 
-async def defaults_of(conn: Connection, workspace_id: int) -> Defaults:
-    """What it says for the experiments in it, with secrets. Raises NotFound."""
+async def defaults_of(conn: Connection, workspace_id: int) -> WorkspaceDefaults:
+    """What it sets for the experiments in it, with secrets. Raises NotFound."""
     row = await conn.fetchrow(Q.defaults, workspace_id)
     if row is None:
         raise NotFound(f"there is no workspace {workspace_id}")
-    return Defaults(**row)
+    return WorkspaceDefaults(**row)
 
 
 async def a_model(conn: Connection, workspace_id: int) -> str | None:
@@ -222,11 +222,11 @@ async def a_model(conn: Connection, workspace_id: int) -> str | None:
     return name
 
 
-async def _one(conn: Connection, query: str, workspace_id: int) -> Workspace:
+async def _row(conn: Connection, query: str, workspace_id: int) -> WorkspaceRow:
     row = await conn.fetchrow(query, workspace_id)
     if row is None:
         raise NotFound(f"there is no workspace {workspace_id}")
-    return Workspace(**row)
+    return WorkspaceRow(**row)
 
 
 def _taken(name: str) -> str:
@@ -237,18 +237,18 @@ def _columns(user: AgentUser) -> tuple[object, ...]:
     return (user.agent_uid, user.agent_gid, user.agent_user, user.agent_group)
 
 
-def _defaults(defaults: Defaults) -> tuple[object, ...]:
+def _defaults(defaults: WorkspaceDefaults) -> tuple[object, ...]:
     return (defaults.checkpoint_storage, defaults.default_compute_pool, defaults.default_aux_pool)
 
 
-def _parameters(wanted: WorkspaceFilter) -> tuple[object, ...]:
+def _parameters(filters: WorkspaceFilter) -> tuple[object, ...]:
     return (
-        wanted.viewer,
-        wanted.id,
-        wanted.archived,
-        wanted.name or None,
-        wanted.exact_name or None,
-        None if wanted.users is None else [user.lower() for user in wanted.users],
-        None if wanted.user_ids is None else list(wanted.user_ids),
-        wanted.pinned,
+        filters.viewer,
+        filters.id,
+        filters.archived,
+        filters.name or None,
+        filters.exact_name or None,
+        None if filters.users is None else [user.lower() for user in filters.users],
+        None if filters.user_ids is None else list(filters.user_ids),
+        filters.pinned,
     )

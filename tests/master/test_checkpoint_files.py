@@ -10,7 +10,14 @@ import pytest
 
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master.checkpoints.files import Place, delete_checkpoint, delete_tensorboard, files_of, is_empty, place_of
+from tenax.master.checkpoints.files import (
+    CheckpointPlace,
+    delete_checkpoint,
+    delete_tensorboard,
+    files_of,
+    is_empty,
+    place_of,
+)
 from tenax.storage.port import StorageFailed
 
 UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0001"
@@ -54,15 +61,15 @@ def test_a_checkpoint_goes_with_what_broke_off(tmp_path: Path) -> None:
     checkpoint(tmp_path, f".{UUID}.partial")
     checkpoint(tmp_path, f".{UUID}.deleted")
     neighbour = checkpoint(tmp_path, UUID[:-1] + "9")
-    assert delete_checkpoint(Place(str(tmp_path)), UUID) == {}
-    assert delete_checkpoint(Place(str(tmp_path)), UUID) is None
+    assert delete_checkpoint(CheckpointPlace(str(tmp_path)), UUID) == {}
+    assert delete_checkpoint(CheckpointPlace(str(tmp_path)), UUID) is None
     assert [each.name for each in tmp_path.iterdir()] == [neighbour.name]
 
 
 def test_some_files_go_and_the_rest_is_told(tmp_path: Path) -> None:
     """With directories; without a file left the checkpoint is gone."""
     folder = checkpoint(tmp_path)
-    place = Place(str(tmp_path))
+    place = CheckpointPlace(str(tmp_path))
     assert delete_checkpoint(place, UUID, ["**/b.bin"]) == {"a.bin": 2, "sub/": 0}
     assert files_of(place, UUID) == {"a.bin": 2, "sub/": 0}
     assert delete_checkpoint(place, UUID, ["a.*"]) == {}
@@ -78,7 +85,7 @@ def test_only_uuids_are_checkpoints(tmp_path: Path, name: str) -> None:
     checkpoint(base)
     checkpoint(tmp_path)
     with pytest.raises(NotNow):
-        delete_checkpoint(Place(str(base)), name)
+        delete_checkpoint(CheckpointPlace(str(base)), name)
     assert len(list(tmp_path.rglob("*.bin"))) == 4
 
 
@@ -89,17 +96,17 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     base.mkdir()
     (base / UUID).symlink_to(secret)
     with pytest.raises(NotNow, match="leads elsewhere"):
-        delete_checkpoint(Place(str(base)), UUID)
+        delete_checkpoint(CheckpointPlace(str(base)), UUID)
     with pytest.raises(NotNow, match="leads elsewhere"):
-        files_of(Place(str(base)), UUID)
+        files_of(CheckpointPlace(str(base)), UUID)
     (base / UUID).unlink()
     inside = checkpoint(base)
     (inside / "out").symlink_to(secret)
-    assert set(delete_checkpoint(Place(str(base)), UUID, ["**/*.bin"]) or {}) == {"out", "sub/"}
-    assert delete_checkpoint(Place(str(base)), UUID) == {}
+    assert set(delete_checkpoint(CheckpointPlace(str(base)), UUID, ["**/*.bin"]) or {}) == {"out", "sub/"}
+    assert delete_checkpoint(CheckpointPlace(str(base)), UUID) == {}
     (base / "swapped").symlink_to(tmp_path / "secret")
     with pytest.raises(NotNow, match="link"):
-        delete_checkpoint(Place(str(base), ("swapped",)), UUID)
+        delete_checkpoint(CheckpointPlace(str(base), ("swapped",)), UUID)
     assert sorted(each.name for each in secret.rglob("*")) == ["a.bin", "b.bin", "sub"]
 
 
@@ -107,15 +114,15 @@ def test_a_root_may_be_a_link_itself(tmp_path: Path) -> None:
     """An administrator's mount point often is."""
     checkpoint(tmp_path / "real")
     (tmp_path / "mount").symlink_to(tmp_path / "real")
-    assert delete_checkpoint(Place(str(tmp_path / "mount")), UUID) == {}
+    assert delete_checkpoint(CheckpointPlace(str(tmp_path / "mount")), UUID) == {}
     assert not list((tmp_path / "real").iterdir())
 
 
 def test_what_is_out_of_reach_says_so(tmp_path: Path) -> None:
     """A root that is not there is no empty one."""
     with pytest.raises(NotNow, match="mount it"):
-        delete_checkpoint(Place(str(tmp_path / "absent")), UUID)
-    assert is_empty(Place(str(tmp_path)))
+        delete_checkpoint(CheckpointPlace(str(tmp_path / "absent")), UUID)
+    assert is_empty(CheckpointPlace(str(tmp_path)))
 
 
 def test_a_refusal_of_the_file_system_names_place_and_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,14 +134,14 @@ def test_a_refusal_of_the_file_system_names_place_and_user(tmp_path: Path, monke
 
     monkeypatch.setattr(os, "rename", refuse)
     with pytest.raises(StorageFailed, match=f"{tmp_path}, as uid {os.getuid()} .*Permission denied"):
-        delete_checkpoint(Place(str(tmp_path)), UUID)
+        delete_checkpoint(CheckpointPlace(str(tmp_path)), UUID)
 
 
 def test_tensorboard_files_go_with_their_experiment(tmp_path: Path) -> None:
     """Those of one experiment of this cluster, and nothing through a link."""
     for number in ("1", "2"):
         checkpoint(tmp_path / CLUSTER / "tensorboard" / "experiment" / number)
-    place = Place(str(tmp_path))
+    place = CheckpointPlace(str(tmp_path))
     assert delete_tensorboard(place, CLUSTER, 1)
     assert not delete_tensorboard(place, CLUSTER, 1)
     assert not delete_tensorboard(place, UUID, 2)

@@ -33,9 +33,9 @@ def test_output_without_a_traceback_tells_nothing() -> None:
 
 def test_a_long_text_is_cut() -> None:
     """A reason is a line, not a page."""
-    found = exception_line([*TRACEBACK[:3], "ValueError: " + "x" * 1000])
-    assert found is not None
-    assert len(found) < 400
+    line = exception_line([*TRACEBACK[:3], "ValueError: " + "x" * 1000])
+    assert line is not None
+    assert len(line) < 400
 
 
 def test_colours_are_left_out() -> None:
@@ -53,7 +53,7 @@ def test_a_reason_is_explained_by_the_last_lines() -> None:
         f"your code raised {TRACEBACK[-1]} (exited with code 1)"
     )
     assert explained("exited with code 2", ["usage: train.py", "train.py: error: --lr is missing", ""]) == (
-        "exited with code 2; its last words: train.py: error: --lr is missing"
+        "exited with code 2; its last line of error output: train.py: error: --lr is missing"
     )
     assert explained("exited with code 3", ["", "  "]) == "exited with code 3"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.agents.desired_state import want_of
+from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.agents.specs import PoolDefaults, Tokens
 from tenax.wire.agents import ContainerSpec, File, WantRun
 
@@ -36,9 +36,9 @@ def row(**changes: object) -> JsonObject:
     return made  # type: ignore[return-value]
 
 
-def told(defaults: PoolDefaults | None = None, **changes: object) -> ContainerSpec:
+def spec_sent(defaults: PoolDefaults | None = None, **changes: object) -> ContainerSpec:
     tokens = lambda allocation: Tokens(f"session {allocation}", "user")  # noqa: E731
-    want = want_of(row(**changes), False, tokens, defaults or PoolDefaults())
+    want = desired_state_of(row(**changes), False, tokens, defaults or PoolDefaults())
     assert isinstance(want, WantRun)
     assert want.spec is not None
     return want.spec
@@ -46,7 +46,7 @@ def told(defaults: PoolDefaults | None = None, **changes: object) -> ContainerSp
 
 def test_a_command_line_travels_in_the_environment() -> None:
     """As words; with the contract's variables, and as the kind of task that it is."""
-    spec = told()
+    spec = spec_sent()
     assert spec.argv == ["{python}", "-m", "tenax.exec.task"]
     assert json.loads(spec.env["TENAX_TASK_ENTRYPOINT"]) == ["echo", "a b"]
     assert (spec.env["DET_TASK_TYPE"], spec.env["DET_SESSION_TOKEN"]) == ("COMMAND", "session t.1")
@@ -56,7 +56,7 @@ def test_a_command_line_travels_in_the_environment() -> None:
 def test_the_work_directory_may_name_its_user() -> None:
     """On the machine, and of the cluster."""
     config = {"entrypoint": ["x"], "work_dir": "/home/$AGENT_USER/$DET_USER"}
-    assert told(spec={"config": config}).env["DET_WORKDIR"] == "/home/worker/ann"
+    assert spec_sent(spec={"config": config}).env["DET_WORKDIR"] == "/home/worker/ann"
 
 
 def test_files_mounts_and_variables_come_along() -> None:
@@ -68,7 +68,7 @@ def test_files_mounts_and_variables_come_along() -> None:
         "checkpoint_storage": {"type": "shared_fs", "host_path": "/store"},
     }
     files = [{"path": "x.json", "content": "{}", "mode": 0o644}]
-    spec = told(spec={"config": config, "files": files, "env": {"EXTRA": "y"}})
+    spec = spec_sent(spec={"config": config, "files": files, "env": {"EXTRA": "y"}})
     assert spec.files == [File("x.json", "{}", 0o644)]
     assert (spec.env["A"], spec.env["B"], spec.env["EXTRA"]) == ("1", "", "y")
     assert [(mount.host_path, mount.container_path) for mount in spec.mounts] == [
@@ -79,20 +79,20 @@ def test_files_mounts_and_variables_come_along() -> None:
 
 def test_the_hook_of_the_cluster_is_placed_for_every_task() -> None:
     """Where first programs look for it."""
-    assert told(PoolDefaults("export A=1")).files == [File("dynamic-tcd-startup-hook.sh", "export A=1", 0o700)]
-    assert told().files == []
+    assert spec_sent(PoolDefaults("export A=1")).files == [File("dynamic-tcd-startup-hook.sh", "export A=1", 0o700)]
+    assert spec_sent().files == []
 
 
 def test_what_the_pool_gives_every_task() -> None:
     """Its variables, which the task's own override, and its network."""
     config = {"entrypoint": ["x"], "environment": {"environment_variables": ["NCCL_PORT_RANGE=1:2"]}}
     env = {"GLOO_PORT_RANGE": "5:6", "NCCL_PORT_RANGE": "3:4"}
-    spec = told(PoolDefaults(env=env, network="host"), spec={"config": config})
+    spec = spec_sent(PoolDefaults(env=env, network="host"), spec={"config": config})
     assert (spec.env["GLOO_PORT_RANGE"], spec.env["NCCL_PORT_RANGE"], spec.network) == ("5:6", "1:2", "host")
-    assert told().network == ""
+    assert spec_sent().network == ""
 
 
 def test_what_runs_gets_no_specification() -> None:
     """It is never started twice."""
-    want = want_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), PoolDefaults("export A=1"))
+    want = desired_state_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), PoolDefaults("export A=1"))
     assert want == WantRun("c", None)

@@ -1,4 +1,4 @@
-"""One look for many who ask at once."""
+"""One call for many who ask at once."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from tenax.errors import NotFound
-from tenax.master.concurrency.single_flight import Looks
+from tenax.master.concurrency.single_flight import SingleFlight
 
 
 class Slow:
-    """A look that ends when it is let, and tells how many began."""
+    """A call that ends when it is let, and counts how many began."""
 
     def __init__(self) -> None:
         self.began = 0
@@ -30,12 +30,12 @@ async def turns(times: int = 10) -> None:
         await asyncio.sleep(0)
 
 
-async def test_those_who_ask_meanwhile_share_the_next_look() -> None:
+async def test_those_who_ask_meanwhile_share_the_next_call() -> None:
     """Not the one that is under way, which began before they asked."""
-    looks, slow = Looks(), Slow()
-    first = asyncio.create_task(looks.share("a", slow))
+    flight, slow = SingleFlight(), Slow()
+    first = asyncio.create_task(flight.share("a", slow))
     await turns()
-    later = [asyncio.create_task(looks.share("a", slow)) for _ in range(20)]
+    later = [asyncio.create_task(flight.share("a", slow)) for _ in range(20)]
     await turns()
     assert slow.began == 1
     slow.gate.set()
@@ -44,44 +44,44 @@ async def test_those_who_ask_meanwhile_share_the_next_look() -> None:
     assert slow.began == 2
 
 
-async def test_other_questions_are_looked_at_for_themselves() -> None:
+async def test_other_keys_are_fetched_for_themselves() -> None:
     """At the same time, and nothing is kept of what is over."""
-    looks, slow = Looks(), Slow()
-    asked = [asyncio.create_task(looks.share(key, slow)) for key in ("a", ("a", 1), ("a", 2))]
+    flight, slow = SingleFlight(), Slow()
+    callers = [asyncio.create_task(flight.share(key, slow)) for key in ("a", ("a", 1), ("a", 2))]
     await turns()
     assert slow.began == 3
     slow.gate.set()
-    assert sorted(await asyncio.gather(*asked)) == [1, 2, 3]
-    assert looks._kinds == {}
+    assert sorted(await asyncio.gather(*callers)) == [1, 2, 3]
+    assert flight._flights == {}
 
 
 async def test_what_goes_wrong_is_told_to_all_and_forgotten() -> None:
-    """Who asks again gets a look of their own."""
-    looks = Looks()
+    """Whoever asks again gets a call of their own."""
+    flight = SingleFlight()
 
     async def fail() -> int:
         raise NotFound("there is nothing")
 
-    asked = [asyncio.create_task(looks.share("a", fail)) for _ in range(3)]
-    told = await asyncio.gather(*asked, return_exceptions=True)
-    assert [type(one) for one in told] == [NotFound] * 3
+    callers = [asyncio.create_task(flight.share("a", fail)) for _ in range(3)]
+    errors = await asyncio.gather(*callers, return_exceptions=True)
+    assert [type(error) for error in errors] == [NotFound] * 3
 
-    async def look() -> int:
+    async def fetch() -> int:
         return 7
 
-    assert await looks.share("a", look) == 7
-    assert looks._kinds == {}
+    assert await flight.share("a", fetch) == 7
+    assert flight._flights == {}
 
 
 async def test_who_goes_away_takes_nothing_from_the_others() -> None:
     """Also the one who asked first."""
-    looks, slow = Looks(), Slow()
-    first = asyncio.create_task(looks.share("a", slow))
-    second = asyncio.create_task(looks.share("a", slow))
+    flight, slow = SingleFlight(), Slow()
+    first = asyncio.create_task(flight.share("a", slow))
+    second = asyncio.create_task(flight.share("a", slow))
     await turns()
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
     slow.gate.set()
     assert await second == 1
-    assert looks._kinds == {}
+    assert flight._flights == {}

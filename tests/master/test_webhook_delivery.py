@@ -13,11 +13,12 @@ from contextlib import asynccontextmanager
 import pytest
 from pydantic import SecretStr
 
+from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.errors import InvalidInput
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.loops.loop import Desk, run
-from tenax.master.loops.webhook_delivery import Telling
+from tenax.master.loops.loop import PassContext, run
+from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import rows as experiments
@@ -60,9 +61,9 @@ async def alert(api: Api, experiment: object, title: str, **more: object) -> Non
 
 
 @asynccontextmanager
-async def telling(api: Api, settings: WebhookSettings = HERE) -> AsyncIterator[Telling]:
+async def telling(api: Api, settings: WebhookSettings = HERE) -> AsyncIterator[WebhookDelivery]:
     """The loop as it lives in a master."""
-    loop = Telling(Sender(settings, api.master.cluster.secret), settings.give_up_after, settings.keep_days)
+    loop = WebhookDelivery(Sender(settings, api.master.cluster.secret), settings.give_up_after, settings.keep_days)
     task = asyncio.create_task(run(loop, api.master.db, api.master.listener))
     try:
         yield loop
@@ -72,11 +73,11 @@ async def telling(api: Api, settings: WebhookSettings = HERE) -> AsyncIterator[T
         await loop.close()
 
 
-async def desk(api: Api) -> Desk:
+async def context(api: Api) -> PassContext:
     async with api.master.db.transaction() as conn:
-        lease = await leases.acquire(conn, "telling", "test", 3600.0)
+        lease = await leases.acquire(conn, "webhook_delivery", "test", 3600.0)
     assert lease is not None
-    return Desk(api.master.db, lease)
+    return PassContext(api.master.db, lease)
 
 
 async def log_of(api: Api, number: int, ended: int = 0) -> list[dict[str, object]]:
@@ -84,7 +85,7 @@ async def log_of(api: Api, number: int, ended: int = 0) -> list[dict[str, object
     async with asyncio.timeout(60):
         while True:
             shown = (await api.admin.get(f"/api/v1/webhooks/{number}/deliveries")).json()["deliveries"]
-            if sum(one["state"] != "WAITING" for one in shown) >= ended:
+            if sum(delivery["state"] != "WAITING" for delivery in shown) >= ended:
                 return list(reversed(shown))
             await asyncio.sleep(0.02)
 
@@ -93,10 +94,10 @@ async def test_an_ended_experiment_is_told_with_all_that_a_reader_needs(api: Api
     """One message, in the shape that Determined sends, signed over its time and its body."""
     async with receiving() as receiver:
         number = await hook(api, receiver, on_state("CANCELED"), on_state("COMPLETED"))
-        one = (await create(api))["experiment"]
+        experiment = (await create(api))["experiment"]
         async with api.master.db.transaction() as conn:
-            await experiments.ask(conn, one["id"], ExperimentEvent.KILL, "killed")
-            locked = await experiments.lock(conn, one["id"])
+            await experiments.ask(conn, experiment["id"], ExperimentEvent.KILL, "killed")
+            locked = await experiments.lock(conn, experiment["id"])
             await experiments.happen(conn, locked, ExperimentEvent.TRIALS_ENDED)
         async with telling(api):
             await receiver.wait_for(1)
@@ -108,7 +109,7 @@ async def test_an_ended_experiment_is_told_with_all_that_a_reader_needs(api: Api
     shown = event["event_data"]["experiment"]
     assert shown.pop("duration") >= 0
     assert shown == {
-        "id": one["id"],
+        "id": experiment["id"],
         "state": "CANCELED",
         "name": "digits",
         "resource_pool": "default",
@@ -126,33 +127,37 @@ async def test_a_receiver_that_fails_first_gets_every_message_in_order(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two refusals and a broken connection: repeated with the same id, and nothing overtakes."""
-    monkeypatch.setattr("tenax.lifecycle.delivery.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("tenax.lifecycle.delivery.BACKOFF", Backoff(first=0.01, ceiling=60.0))
     async with receiving(500, 0, 503) as receiver:
         number = await hook(api, receiver)
-        one = (await create(api))["experiment"]
+        experiment = (await create(api))["experiment"]
         for title in ("first", "second", "third"):
-            await alert(api, one["id"], title)
+            await alert(api, experiment["id"], title)
         async with telling(api):
             await receiver.wait_for(6)
             log = await log_of(api, number, ended=3)
-    assert [one.event["event_data"]["custom"]["title"] for one in receiver.requests] == ["first"] * 4 + [
+    assert [request.event["event_data"]["custom"]["title"] for request in receiver.requests] == ["first"] * 4 + [
         "second",
         "third",
     ]
-    assert len({one.event["event_id"] for one in receiver.requests[:4]}) == 1
-    assert [(one["state"], one["attempts"]) for one in log] == [("DELIVERED", 4), ("DELIVERED", 1), ("DELIVERED", 1)]
+    assert len({request.event["event_id"] for request in receiver.requests[:4]}) == 1
+    assert [(delivery["state"], delivery["attempts"]) for delivery in log] == [
+        ("DELIVERED", 4),
+        ("DELIVERED", 1),
+        ("DELIVERED", 1),
+    ]
 
 
 async def test_a_refusal_is_final_and_the_next_message_goes_on(api: Api) -> None:
     """404 is not repeated; what came after it is sent; the log says why."""
     async with receiving(404) as receiver:
         number = await hook(api, receiver)
-        one = (await create(api))["experiment"]
+        experiment = (await create(api))["experiment"]
         for title in ("first", "second"):
-            await alert(api, one["id"], title)
+            await alert(api, experiment["id"], title)
         async with telling(api):
             log = await log_of(api, number, ended=2)
-    assert [(one["state"], one["outcome"]) for one in log] == [
+    assert [(delivery["state"], delivery["outcome"]) for delivery in log] == [
         ("FAILED", "the receiver answered 404"),
         ("DELIVERED", "the receiver answered 200"),
     ]
@@ -163,23 +168,23 @@ async def test_one_receiver_that_fails_does_not_hold_the_others(api: Api) -> Non
     async with receiving(*[503] * 50) as broken, receiving() as sound:
         await hook(api, broken)
         await hook(api, sound)
-        one = (await create(api))["experiment"]
+        experiment = (await create(api))["experiment"]
         for title in ("first", "second"):
-            await alert(api, one["id"], title)
+            await alert(api, experiment["id"], title)
         async with telling(api):
             await sound.wait_for(2)
-    assert {one.event["event_data"]["custom"]["title"] for one in broken.requests} == {"first"}
+    assert {request.event["event_data"]["custom"]["title"] for request in broken.requests} == {"first"}
 
 
 async def test_an_event_that_is_rolled_back_is_told_to_nobody(api: Api) -> None:
     """The message is a row of the same transaction."""
     async with receiving() as receiver:
         number = await hook(api, receiver, on_state("CANCELED"))
-        one = (await create(api))["experiment"]
+        experiment = (await create(api))["experiment"]
         with contextlib.suppress(ZeroDivisionError):
             async with api.master.db.transaction() as conn:
-                await experiments.ask(conn, one["id"], ExperimentEvent.KILL, "killed")
-                locked = await experiments.lock(conn, one["id"])
+                await experiments.ask(conn, experiment["id"], ExperimentEvent.KILL, "killed")
+                locked = await experiments.lock(conn, experiment["id"])
                 await experiments.happen(conn, locked, ExperimentEvent.TRIALS_ENDED)
                 assert await conn.fetchval("select count(*) from webhook_deliveries") == 1
                 raise ZeroDivisionError
@@ -193,10 +198,12 @@ async def test_an_attempt_whose_master_died_is_made_again(api: Api) -> None:
         await alert(api, (await create(api))["experiment"]["id"], "first")
         async with api.master.db.transaction() as conn:
             await conn.execute("update webhook_deliveries set attempts = 1")
-        lost = await desk(api)
+        lost = await context(api)
         async with api.master.db.transaction() as conn:
-            await conn.execute("update leases set epoch = epoch + 1, expires_at = now() where loop = 'telling'")
-        late = Telling(Sender(HERE, b"x"), 60.0, 7)
+            await conn.execute(
+                "update leases set epoch = epoch + 1, expires_at = now() where loop = 'webhook_delivery'"
+            )
+        late = WebhookDelivery(Sender(HERE, b"x"), 60.0, 7)
         late._swept = float("inf")
         await late.make_pass(lost, EVERYTHING)
         await late.close()
@@ -249,8 +256,8 @@ async def test_which_webhooks_hear_of_an_experiment(api: Api) -> None:
         async with api.master.db.transaction() as conn:
             await conn.execute("delete from webhook_deliveries")
             await webhook_events.custom(conn, made["experiment"]["id"], None, "t", "", "INFO")
-            heard = {numbers[row["webhook_id"]] for row in await conn.fetch("select * from webhook_deliveries")}
-        assert heard == expected, wish
+            receivers = {numbers[row["webhook_id"]] for row in await conn.fetch("select * from webhook_deliveries")}
+        assert receivers == expected, wish
 
 
 async def test_a_line_of_output_is_told_once_for_each_task(api: Api) -> None:
@@ -271,33 +278,33 @@ async def test_a_line_of_output_is_told_once_for_each_task(api: Api) -> None:
             )
             [trigger] = await webhook_events.log_triggers(conn, task)
             assert trigger.regex == ".*CUDA out of memory.*"
-            said = [
+            results = [
                 await webhook_events.log_line_matched(conn, trigger.trigger_id, task, "CUDA out of memory", "a1")
                 for _ in range(2)
             ]
-            assert said == [True, False]
+            assert results == [True, False]
             assert await webhook_events.log_triggers(conn, task) == []
             assert not await webhook_events.log_line_matched(conn, 4711, task, "x", "a1")
         async with telling(api):
             await receiver.wait_for(1)
-    told = receiver.requests[0].event
-    assert told["event_type"] == "TASK_LOG"
+    event = receiver.requests[0].event
+    assert event["event_type"] == "TASK_LOG"
     line = {"task_id": task, "node_name": "a1", "triggering_log": "CUDA out of memory"}
-    assert told["event_data"] == {"task_log": line}
+    assert event["event_data"] == {"task_log": line}
 
 
 async def test_slack_gets_words_and_a_link_and_no_calls_to_everyone(api: Api) -> None:
     """Markup in a title stays text."""
     async with receiving() as receiver:
         await hook(api, receiver, webhookType="WEBHOOK_TYPE_SLACK")
-        one = (await create(api))["experiment"]
-        await alert(api, one["id"], "<!everyone> look")
+        experiment = (await create(api))["experiment"]
+        await alert(api, experiment["id"], "<!everyone> look")
         async with telling(api):
             await receiver.wait_for(1)
     message = json.loads(receiver.requests[0].body)
     text = "\n".join(block["text"]["text"] for block in message["blocks"])
     assert "&lt;!everyone&gt; look" in text
-    assert f"<https://tenax.example/det/experiments/{one['id']}/overview|digits ({one['id']})>" in text
+    assert f"<https://tenax.example/det/experiments/{experiment['id']}/overview|digits ({experiment['id']})>" in text
     assert "<!everyone>" not in receiver.requests[0].body.decode()
 
 

@@ -12,11 +12,11 @@ import pytest
 from tenax.errors import NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.checkpoints import removal
-from tenax.master.checkpoints.files import Place, delete_checkpoint
-from tenax.master.loops.checkpoint_gc import Collecting
-from tenax.master.loops.deletion import Deleting
-from tenax.master.loops.loop import Desk
-from tenax.master.store.checkpoints import garbage
+from tenax.master.checkpoints.files import CheckpointPlace, delete_checkpoint
+from tenax.master.loops.checkpoint_gc import CheckpointGc
+from tenax.master.loops.deletion import Deletion
+from tenax.master.loops.loop import PassContext
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api
@@ -38,17 +38,17 @@ def uuid(number: int) -> str:
 
 
 @pytest.fixture
-async def desk(api: Api) -> Desk:
+async def context(api: Api) -> PassContext:
     """The loop's transactions."""
     async with api.master.db.transaction() as conn:
-        lease = await leases.acquire(conn, "collecting", "test", 60)
+        lease = await leases.acquire(conn, "checkpoint_gc", "test", 60)
     assert lease is not None
-    return Desk(api.master.db, lease)
+    return PassContext(api.master.db, lease)
 
 
-async def collect(api: Api, desk: Desk) -> float | None:
+async def collect(api: Api, context: PassContext) -> float | None:
     """A pass, as after a start."""
-    return await Collecting(api.master.settings).make_pass(desk, EVERYTHING)
+    return await CheckpointGc(api.master.settings).make_pass(context, EVERYTHING)
 
 
 def storage(api: Api) -> JsonObject:
@@ -64,12 +64,12 @@ def files(api: Api) -> list[int]:
     return sorted(int(each.name.rpartition("-")[2]) for each in base(api).iterdir() if not each.name.startswith("."))
 
 
-async def saved(api: Api, one: Running, *metrics: float | None) -> None:
+async def saved(api: Api, run: Running, *metrics: float | None) -> None:
     """Checkpoints 1, 2, ... at these steps, each with a validation or without."""
     for number, metric in enumerate(metrics, 1):
         if metric is not None:
-            await validated(api, one.trial, number, metric)
-        await report(one, uuid(number), number)
+            await validated(api, run.trial, number, metric)
+        await report(run, uuid(number), number)
         stored_files(api, uuid(number))
 
 
@@ -96,11 +96,11 @@ async def shown(api: Api, number: int) -> dict[str, object]:
     return reply.json()["checkpoint"]  # type: ignore[no-any-return]
 
 
-async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, desk: Desk) -> None:
+async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, context: PassContext) -> None:
     """By default the best and the latest of each trial stay; the record of the others stays, too."""
-    one = await running(api)
-    await saved(api, one, 0.5, 0.9, 0.7, 0.8)
-    assert await collect(api, desk) is None
+    run = await running(api)
+    await saved(api, run, 0.5, 0.9, 0.7, 0.8)
+    assert await collect(api, context) is None
     assert files(api) == [2, 4]
     assert await gc_tasks(api) == [], "the master does it by itself"
     assert [(await shown(api, number))["state"] for number in (1, 2, 3, 4)] == [
@@ -113,67 +113,67 @@ async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, desk:
     assert (await shown(api, 1))["metadata"] == {"steps_completed": 1, "framework": "torch"}
 
 
-async def test_what_a_live_trial_would_resume_from_stays_until_it_ends(api: Api, desk: Desk) -> None:
+async def test_what_a_live_trial_would_resume_from_stays_until_it_ends(api: Api, context: PassContext) -> None:
     """Also when the policy keeps nothing at all."""
-    one = await running(api)
+    run = await running(api)
     await change(api, _policy(0, 0, 0))
-    await saved(api, one, 0.5, 0.9)
-    await collect(api, desk)
+    await saved(api, run, 0.5, 0.9)
+    await collect(api, context)
     assert files(api) == [2]
     await end(api)
-    await collect(api, desk)
+    await collect(api, context)
     assert files(api) == []
 
 
 async def test_only_an_end_that_can_matter_to_a_checkpoint_is_looked_at(api: Api) -> None:
     """That of a trial with checkpoints or uploads of its own, or one that began with somebody's."""
-    one = await running(api)
+    run = await running(api)
     async with api.master.db.transaction() as conn:
         bare = await add_trial(conn, 1, 50)
         begun = await add_trial(conn, 1, 51)
         await conn.execute("update trials set warm_start_checkpoint = $1 where id = $2", uuid(1), begun)
-    await report(one, uuid(1), 1)
-    for trial, matters in ((bare, False), (begun, True), (one.trial, True)):
+    await report(run, uuid(1), 1)
+    for trial, matters in ((bare, False), (begun, True), (run.trial, True)):
         async with api.master.db.transaction() as conn:
             await conn.execute("delete from garbage_due")
-            await garbage.trial_ended(conn, trial)
+            await gc.trial_ended(conn, trial)
             assert bool(await conn.fetchval("select count(*) from garbage_due")) is matters
 
 
-async def test_a_change_of_policy_is_applied(api: Api, desk: Desk) -> None:
+async def test_a_change_of_policy_is_applied(api: Api, context: PassContext) -> None:
     """What may go is told before; then it goes, and the new numbers are the experiment's configuration."""
-    one = await running(api)
+    run = await running(api)
     await change(api, _policy(9, 9, 9))
-    await saved(api, one, 0.5, 0.9, 0.7)
+    await saved(api, run, 0.5, 0.9, 0.7)
     await end(api)
-    await collect(api, desk)
+    await collect(api, context)
     assert files(api) == [1, 2, 3]
     query = {"save_experiment_best": 0, "save_trial_best": 1, "save_trial_latest": 0}
     preview = (await api.user.get("/experiments/1/preview_gc", **query)).json()
     assert [each["UUID"] for each in preview["checkpoints"]] == [uuid(1), uuid(3)]
     assert preview["metric_name"] == "accuracy"
-    told = (await api.user.get("/api/v1/experiments/1/garbage", **query)).json()
-    assert {each["uuid"]: each["keep"] for each in told["checkpoints"]} == {
+    reply = (await api.user.get("/api/v1/experiments/1/garbage", **query)).json()
+    assert {each["uuid"]: each["keep"] for each in reply["checkpoints"]} == {
         uuid(1): False,
         uuid(2): True,
         uuid(3): False,
     }
-    assert all(each["reasons"] for each in told["checkpoints"])
-    assert (told["keptSize"], told["freedSize"], told["removals"]) == ("4", "8", [])
-    wanted = {"saveExperimentBest": 0, "saveTrialBest": 1, "saveTrialLatest": 0}
-    assert (await api.user.patch("/api/v1/experiments/1", {"checkpointStorage": wanted})).status_code == 200
-    await collect(api, desk)
+    assert all(each["reasons"] for each in reply["checkpoints"])
+    assert (reply["keptSize"], reply["freedSize"], reply["removals"]) == ("4", "8", [])
+    policy = {"saveExperimentBest": 0, "saveTrialBest": 1, "saveTrialLatest": 0}
+    assert (await api.user.patch("/api/v1/experiments/1", {"checkpointStorage": policy})).status_code == 200
+    await collect(api, context)
     assert files(api) == [2]
     config = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]["config"]
     assert config["checkpoint_storage"]["save_trial_latest"] == 0
     assert config["checkpoint_storage"]["host_path"] == str(base(api))
 
 
-async def test_what_is_needed_elsewhere_is_kept(api: Api, desk: Desk) -> None:
+async def test_what_is_needed_elsewhere_is_kept(api: Api, context: PassContext) -> None:
     """What is registered, and what a trial of another experiment started from; each says so."""
-    one = await running(api)
+    run = await running(api)
     await change(api, _policy(0, 0, 0))
-    await saved(api, one, 0.5, 0.9, 0.7)
+    await saved(api, run, 0.5, 0.9, 0.7)
     other = (await create(api))["experiment"]["id"]  # type: ignore[index]
     async with api.master.db.transaction() as conn:
         trial = await add_trial(conn, other, 2)
@@ -183,10 +183,10 @@ async def test_what_is_needed_elsewhere_is_kept(api: Api, desk: Desk) -> None:
             "insert into model_versions (model_id, version, checkpoint_uuid, owner_id) values (1, 3, $1, 2)", uuid(1)
         )
     await end(api)
-    await collect(api, desk)
+    await collect(api, context)
     assert files(api) == [1, 2]
-    told = (await api.user.get("/api/v1/experiments/1/garbage")).json()["checkpoints"]
-    assert [each["reasons"] for each in told] == [
+    fates = (await api.user.get("/api/v1/experiments/1/garbage")).json()["checkpoints"]
+    assert [each["reasons"] for each in fates] == [
         ["it is version 3 of model bert"],
         [f"trial {trial} of experiment {other} started from it"],
     ]
@@ -194,24 +194,24 @@ async def test_what_is_needed_elsewhere_is_kept(api: Api, desk: Desk) -> None:
 
 @pytest.mark.parametrize("instant", ["before the files", "after the files"])
 async def test_a_master_that_ends_in_between_loses_nothing(
-    api: Api, desk: Desk, monkeypatch: pytest.MonkeyPatch, instant: str
+    api: Api, context: PassContext, monkeypatch: pytest.MonkeyPatch, instant: str
 ) -> None:
     """What was decided is found and done again; nothing can be resumed from meanwhile."""
-    one = await running(api)
-    await saved(api, one, 0.9, 0.5, 0.7)
+    run = await running(api)
+    await saved(api, run, 0.9, 0.5, 0.7)
     await end(api)
 
-    def ends(place: Place, name: str, globs: Sequence[str]) -> None:
+    def ends(place: CheckpointPlace, name: str, globs: Sequence[str]) -> None:
         if instant == "after the files":
             delete_checkpoint(place, name, globs)
         raise Killed
 
     monkeypatch.setattr(removal, "delete_checkpoint", ends)
-    await collect(api, desk)
+    await collect(api, context)
     assert (await shown(api, 2))["state"] == "STATE_COMPLETED"
     assert "kept are" in str((await shown(api, 2))["going"])
     monkeypatch.undo()
-    await collect(api, desk)
+    await collect(api, context)
     assert files(api) == [1, 3]
     assert (await shown(api, 2))["state"] == "STATE_DELETED"
     assert (await shown(api, 2))["going"] is None
@@ -239,15 +239,15 @@ async def tell(api: Api, task_id: str, *removals: JsonObject) -> int:
     return (await client.post("/api/v1/checkpoints/removals", {"removals": list(removals)})).status_code
 
 
-async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, desk: Desk) -> None:
+async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, context: PassContext) -> None:
     """One for all of an owner in a place; what it tells is recorded, and what it was not asked for is not."""
-    one = await running(api)
-    await saved(api, one, 0.9, 0.5, 0.7, 0.6, 0.8)
+    run = await running(api)
+    await saved(api, run, 0.9, 0.5, 0.7, 0.6, 0.8)
     await end(api)
     base(api).rename(base(api).with_name("unmounted"))
-    await collect(api, desk)
-    ((task, asked),) = await gc_tasks(api)
-    assert asked["storage"]["host_path"] == str(base(api))  # type: ignore[call-overload, index]
+    await collect(api, context)
+    ((task, document),) = await gc_tasks(api)
+    assert document["storage"]["host_path"] == str(base(api))  # type: ignore[call-overload, index]
     async with api.master.db.connection() as conn:
         row = await conn.fetchrow(
             "select t.spec, j.pool, j.owner_id from tasks t join jobs j using (job_id) where t.task_id = $1", task
@@ -256,9 +256,9 @@ async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, desk: Desk) -> N
     assert (row["pool"], row["owner_id"]) == (api.master.settings.default_aux_pool, 2)
     queue = (await api.user.get("/api/v1/job-queues-v2", resourcePool="default")).json()["jobs"]
     assert not [each for each in queue if "GC" in str(each)], "users do not see it among what they wait for"
-    assert [each["uuid"] for each in asked["removals"]] == [uuid(2), uuid(3), uuid(4)]
+    assert [each["uuid"] for each in document["removals"]] == [uuid(2), uuid(3), uuid(4)]
     assert "mount it" in str((await shown(api, 2))["going"])
-    await collect(api, desk)
+    await collect(api, context)
     assert len(await gc_tasks(api)) == 1, "it is at work"
     shown_task = (await api.user.get(f"/api/v1/tasks/{task}")).json()["task"]
     assert shown_task["taskType"] == "TASK_TYPE_CHECKPOINT_GC"
@@ -266,60 +266,60 @@ async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, desk: Desk) -> N
     assert await tell(api, task, *gone, {"uuid": "absent", "resources": {}}) == 200
     states = [(await shown(api, number))["state"] for number in (1, 2, 3, 4)]
     assert states == ["STATE_COMPLETED", "STATE_DELETED", "STATE_DELETED", "STATE_COMPLETED"]
-    assert (await one.task.post("/api/v1/checkpoints/removals", {"removals": gone})).status_code in (200, 401)
+    assert (await run.task.post("/api/v1/checkpoints/removals", {"removals": gone})).status_code in (200, 401)
 
 
-async def test_what_a_task_could_not_delete_is_told_and_tried_again(api: Api, desk: Desk) -> None:
+async def test_what_a_task_could_not_delete_is_told_and_tried_again(api: Api, context: PassContext) -> None:
     """By the master first; each reason stands once in the log of the trial."""
-    one = await running(api)
-    await saved(api, one, 0.9, 0.5, 0.7)
+    run = await running(api)
+    await saved(api, run, 0.9, 0.5, 0.7)
     await end(api)
     hidden = base(api).rename(base(api).with_name("unmounted"))
     for why in ("no room", "no room", None):
-        await collect(api, desk)
+        await collect(api, context)
         ((task, _),) = await gc_tasks(api)
         if why is not None:
             await tell(api, task, {"uuid": uuid(2), "failure": why})
         await change(api, "update tasks set ended_at = now() where kind = 'CHECKPOINT_GC'")
-        wait = await collect(api, desk)
+        wait = await collect(api, context)
         assert wait is not None
         assert 0 < wait <= 20
         expected = why or f"task {task}, which was to delete it on an agent, has ended"
         assert expected in str((await shown(api, 2))["going"])
         await change(api, "update removals set retry_at = now()")
     hidden.rename(base(api))
-    assert await collect(api, desk) is None
+    assert await collect(api, context) is None
     assert files(api) == [1, 3]
-    log = (await api.user.get(f"/api/v1/trials/{one.trial}/logs")).text
+    log = (await api.user.get(f"/api/v1/trials/{run.trial}/logs")).text
     assert sum("no room" in line for line in log.splitlines()) == 1
 
 
-async def test_an_empty_storage_may_be_one_that_is_not_mounted(api: Api, desk: Desk) -> None:
+async def test_an_empty_storage_may_be_one_that_is_not_mounted(api: Api, context: PassContext) -> None:
     """Nothing counts as deleted because nothing is there at all."""
-    one = await running(api)
-    await saved(api, one, 0.9, 0.5, 0.7)
+    run = await running(api)
+    await saved(api, run, 0.9, 0.5, 0.7)
     await end(api)
     base(api).rename(base(api).with_name("unmounted"))
     base(api).mkdir()
-    await collect(api, desk)
+    await collect(api, context)
     assert "is empty on the master's machine" in str((await shown(api, 2))["going"])
     assert (await shown(api, 2))["state"] == "STATE_COMPLETED"
 
 
-async def test_uploads_that_were_never_reported_are_collected(api: Api, desk: Desk) -> None:
+async def test_uploads_that_were_never_reported_are_collected(api: Api, context: PassContext) -> None:
     """Once the task is gone from its machine; what is reported, or thrown away by the task, is none."""
-    one = await running(api)
+    run = await running(api)
     for number in (1, 2, 3):
-        await say(api, one, number, "checkpoint_started", {"uuid": uuid(number), "storage": storage(api)})
+        await say(api, run, number, "checkpoint_started", {"uuid": uuid(number), "storage": storage(api)})
     stored_files(api, uuid(1))
     stored_files(api, f".{uuid(1)}.partial")
-    await report(one, uuid(2), 2)
+    await report(run, uuid(2), 2)
     stored_files(api, uuid(2))
-    await say(api, one, 4, "checkpoint_abandoned", {"uuid": uuid(3)})
-    await collect(api, desk)
+    await say(api, run, 4, "checkpoint_abandoned", {"uuid": uuid(3)})
+    await collect(api, context)
     assert files(api) == [1, 2], "its task still runs"
     await end(api)
-    await collect(api, desk)
+    await collect(api, context)
     assert files(api) == [2]
     assert not list(base(api).glob(".*"))
     async with api.master.db.connection() as conn:
@@ -327,43 +327,43 @@ async def test_uploads_that_were_never_reported_are_collected(api: Api, desk: De
     assert [(row["uuid"], row["gone"]) for row in left] == [(uuid(1), True)]
     with pytest.raises(NotNow, match="without reporting it"):
         async with api.master.db.transaction() as conn:
-            await garbage.upload_ends(conn, uuid(1))
+            await gc.upload_ends(conn, uuid(1))
 
 
-async def test_what_becomes_needed_before_its_files_go_is_kept(api: Api, desk: Desk) -> None:
+async def test_what_becomes_needed_before_its_files_go_is_kept(api: Api, context: PassContext) -> None:
     """The decision is called off; a removal that has begun is not."""
-    one = await running(api)
-    await saved(api, one, 0.9, 0.5, 0.7)
+    run = await running(api)
+    await saved(api, run, 0.9, 0.5, 0.7)
     await end(api)
     async with api.master.db.transaction() as conn:
-        assert await garbage.doom(conn, {uuid(1): "for a test"}) == [uuid(1)]
+        assert await gc.request_removals(conn, {uuid(1): "for a test"}) == [uuid(1)]
         other = await add_trial(conn, 1, 7)
         await conn.execute("update trials set warm_start_checkpoint = $2 where id = $1", other, uuid(1))
-        assert await garbage.begin(conn, uuid(1)) is None
+        assert await gc.begin_removal(conn, uuid(1)) is None
         assert not await conn.fetchval("select doomed from checkpoints where uuid = $1", uuid(1))
-    await collect(api, desk)
+    await collect(api, context)
     assert files(api) == [1, 3]
 
 
-async def test_an_experiment_trained_elsewhere_is_collected_only_when_asked(api: Api, desk: Desk) -> None:
+async def test_an_experiment_trained_elsewhere_is_collected_only_when_asked(api: Api, context: PassContext) -> None:
     """Whoever runs it knows when it ends; a policy that somebody sets is applied."""
-    one = await running(api)
-    await saved(api, one, 0.9, 0.5, 0.7)
+    run = await running(api)
+    await saved(api, run, 0.9, 0.5, 0.7)
     await change(api, "update experiments set unmanaged = true")
     await end(api)
-    await collect(api, desk)
+    await collect(api, context)
     assert files(api) == [1, 2, 3]
     await api.user.patch("/api/v1/experiments/1", {"checkpointStorage": {"saveTrialBest": 0}})
-    await collect(api, desk)
+    await collect(api, context)
     assert files(api) == [3]
 
 
-async def say(api: Api, one: Running, number: int, kind: str, body: JsonObject) -> None:
+async def say(api: Api, run: Running, number: int, kind: str, body: JsonObject) -> None:
     """A line of the spool of the running attempt."""
     line = json.dumps({"n": number, "kind": kind, "at": 1790000000.0, "body": body}).encode() + b"\n"
-    path = f"/api/v1/allocations/{one.attempt.allocation_id}/spool"
-    query = {"container_id": one.attempt.containers[0], "stream": "s"}
-    reply = await one.task.ask("POST", path, line, params=query)
+    path = f"/api/v1/allocations/{run.attempt.allocation_id}/spool"
+    query = {"container_id": run.attempt.containers[0], "stream": "s"}
+    reply = await run.task.ask("POST", path, line, params=query)
     assert reply.json() == {"acked": number, "refused": []}, reply.text
 
 
@@ -375,21 +375,21 @@ def _policy(best: int, trial_best: int, latest: int) -> str:
     )
 
 
-async def test_tensorboard_files_out_of_reach_are_left_to_a_task(api: Api, desk: Desk) -> None:
+async def test_tensorboard_files_out_of_reach_are_left_to_a_task(api: Api, context: PassContext) -> None:
     """Alone, or with the checkpoints of an experiment that is being deleted."""
-    one = await running(api)
-    await saved(api, one, 0.9)
+    run = await running(api)
+    await saved(api, run, 0.9)
     await end(api)
     base(api).rename(base(api).with_name("unmounted"))
     assert (await api.user.delete("/api/v1/experiments/1/tensorboard-files")).status_code == 200
-    ((_, asked),) = await gc_tasks(api)
+    ((_, document),) = await gc_tasks(api)
     path = f"{api.master.cluster.cluster_id}/tensorboard/experiment/1"
-    assert (asked["removals"], asked["tensorboards"]) == ([], [path])
+    assert (document["removals"], document["tensorboards"]) == ([], [path])
     await change(api, "update tasks set ended_at = now() where kind = 'CHECKPOINT_GC'")
     assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
     await change(api, "delete from slots_in_use")
-    await Deleting(storage(api)).make_pass(desk, EVERYTHING)
-    await collect(api, desk)
-    ((_, asked),) = await gc_tasks(api)
-    assert asked["tensorboards"] == [path]
-    assert [each["uuid"] for each in asked["removals"]] == [uuid(1)]  # type: ignore[index, union-attr, call-overload]
+    await Deletion(storage(api)).make_pass(context, EVERYTHING)
+    await collect(api, context)
+    ((_, document),) = await gc_tasks(api)
+    assert document["tensorboards"] == [path]
+    assert [each["uuid"] for each in document["removals"]] == [uuid(1)]  # type: ignore[index, union-attr, call-overload]

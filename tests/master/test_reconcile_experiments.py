@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.reconcile_experiments import Tending
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.reconcile_experiments import ReconcileExperiments
 from tenax.master.store.allocations import containers
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
@@ -23,9 +23,9 @@ async def test_a_wake_up_without_a_name_is_about_all_experiments(database: Datab
     async with database.transaction() as conn:
         number = await add_experiment(conn)
         await add_trial(conn, number)
-        lease = await leases.acquire(conn, "tending", "test", 3600.0)
+        lease = await leases.acquire(conn, "reconcile_experiments", "test", 3600.0)
     assert lease is not None
-    await Tending(60.0).make_pass(Desk(database, lease), Woken(frozenset({""}), full=False))
+    await ReconcileExperiments(60.0).make_pass(PassContext(database, lease), Woken(frozenset({""}), full=False))
     async with database.connection() as conn:
         assert await conn.fetchval("select count(*) from allocations where state = 'PENDING'") == 1
 
@@ -37,20 +37,20 @@ async def test_an_experiment_is_killed_while_one_of_its_trials_is_being_placed(d
         number = await add_experiment(conn)
         await run_attempt(conn, await add_trial(conn, number, 1))
         waiting = await request_attempt(conn, await add_trial(conn, number, 2))
-        lease = await leases.acquire(conn, "tending", "test", 3600.0)
+        lease = await leases.acquire(conn, "reconcile_experiments", "test", 3600.0)
         await experiments.ask(conn, number, ExperimentEvent.KILL, "killed")
     assert lease is not None
     news = Woken(frozenset({str(number)}), full=False)
     async with database.transaction() as conn:
         # As a placement does it: first the request, then its container, and the agent last.
         await conn.execute("update allocations set state = 'ASSIGNED' where allocation_id = $1", waiting)
-        pass_ = asyncio.ensure_future(Tending(60.0).make_pass(Desk(database, lease), news))
+        pass_ = asyncio.ensure_future(ReconcileExperiments(60.0).make_pass(PassContext(database, lease), news))
         async with asyncio.timeout(60), database.connection() as other:
             while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
                 await asyncio.sleep(0.01)
         await containers.create(conn, "11111111-1111-4111-8111-111111111111", waiting, 0, "a1", [1])
-        await containers.wants_changed(conn, ["a1"])
+        await containers.desired_state_changed(conn, ["a1"])
     await pass_
-    await Tending(60.0).make_pass(Desk(database, lease), news)
+    await ReconcileExperiments(60.0).make_pass(PassContext(database, lease), news)
     async with database.connection() as conn:
         assert {row["want"] for row in await conn.fetch("select want from containers")} <= {"KILL", "GONE"}

@@ -1,11 +1,11 @@
-"""Collecting checkpoints: which experiments are to be looked at, what was decided, and how far it has come.
+"""Checkpoint gc as rows: marks of experiments whose policy is to be applied, removals of files, announced uploads.
 
 Rules:
-- An experiment is marked in the transaction that changes what its checkpoints' fate hangs on; a mark is taken away by
-  whoever looked, unless it was raised meanwhile.
-- A removal is decided (`doom`), begun, and finished, each in a transaction of its own; files go between the last two.
-  Once begun it is not called off; until then what has become needed is kept.
-- An upload is announced before its files are there, and forgotten when its checkpoint is reported.
+- An experiment is marked in the transaction that changes what its checkpoints' fate depends on; whoever has applied
+  its policy clears the mark, unless it was raised meanwhile.
+- A removal is requested, begun, and finished, each in a transaction of its own; files go between the last two. Once
+  begun it is not called off; until then what has become needed is kept.
+- An upload is announced before its files are there, and dropped when its checkpoint is reported.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from tenax.storage.port import EVERYTHING
 
 Q = load("checkpoints")
 
-#: Kind of the wake-ups of the loop that collects.
-KIND = "garbage"
+#: Kind of the wake-ups of the loop `checkpoint_gc`.
+KIND = "checkpoint_gc"
 #: Policies as the configuration spells them, and their defaults.
 _KEYS = (("save_experiment_best", 0), ("save_trial_best", 1), ("save_trial_latest", 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """That an experiment is to be looked at."""
+    """The policy of an experiment is to be applied."""
 
     stamp: int
-    #: Somebody has asked for it.
-    asked: bool
+    #: By a person.
+    requested: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """All that the fate of an experiment's checkpoints hangs on."""
+class GcInputs:
+    """All that the fate of an experiment's checkpoints depends on."""
 
     policy: Policy
     metric: str
     smaller_is_better: bool
-    #: It runs elsewhere: collected only when somebody asks.
+    #: It runs elsewhere: its policy is applied only when a person asks.
     unmanaged: bool
     saved: tuple[Saved, ...]
     trials: dict[int, Owner]
@@ -57,12 +57,12 @@ class Situation:
 
     def fates(self, policy: Policy | None = None) -> tuple[Fate, ...]:
         """What becomes of each, under its policy or another one."""
-        chosen = self.policy if policy is None else policy
-        return judge(chosen, self.saved, self.trials, metric=self.metric, smaller_is_better=self.smaller_is_better)
+        applied = self.policy if policy is None else policy
+        return judge(applied, self.saved, self.trials, metric=self.metric, smaller_is_better=self.smaller_is_better)
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class RemovalRow:
     """Files that are being deleted."""
 
     uuid: str
@@ -85,8 +85,8 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """What is told of a removal."""
+class RemovalView:
+    """A removal, as people see it."""
 
     uuid: str
     unreported: bool
@@ -97,50 +97,50 @@ class Pending:
     asked_at: datetime
 
 
-async def mark(conn: Connection, experiment_id: int, *, asked: bool = False) -> None:
-    """Its checkpoints are to be looked at. Call it last: the row is held until the transaction ends.
+async def mark(conn: Connection, experiment_id: int, *, requested: bool = False) -> None:
+    """Let its policy be applied. Call it last: the row is held until the transaction ends.
 
-    ``asked``: by a person; those of an experiment that is not managed here are left alone otherwise.
+    ``requested``: by a person; the checkpoints of an unmanaged experiment are left alone otherwise.
     """
-    await conn.execute(Q.mark, experiment_id, asked)
+    await conn.execute(Q.mark, experiment_id, requested)
     await notify(conn, KIND, experiment_id)
 
 
 async def trial_ended(conn: Connection, trial_id: int) -> None:
-    """The checkpoints of its experiment are to be looked at, if the end of this trial can change the fate of any.
+    """Let the policy of its experiment be applied, if the end of this trial can change the fate of a checkpoint.
 
-    That is its own ones, and the one that it began with. As `mark`, call it last.
+    That is its own ones, and the one that it started from. As `mark`, call it last.
     """
     experiment_id = await conn.fetchval(Q.mark_by_trial, trial_id)
     if experiment_id is not None:
         await notify(conn, KIND, experiment_id)
 
 
-async def due(conn: Connection, limit: int) -> list[int]:
+async def marked(conn: Connection, limit: int) -> list[int]:
     """Experiments that are marked."""
-    return [row["experiment_id"] for row in await conn.fetch(Q.due, limit)]
+    return [row["experiment_id"] for row in await conn.fetch(Q.marked, limit)]
 
 
-async def seen(conn: Connection, experiment_id: int) -> Mark | None:
+async def mark_of(conn: Connection, experiment_id: int) -> Mark | None:
     """Its mark as it is now; None: it is not marked. Read it before anything else."""
-    row = await conn.fetchrow(Q.stamp, experiment_id)
+    row = await conn.fetchrow(Q.mark_of, experiment_id)
     return None if row is None else Mark(row["stamp"], row["asked"])
 
 
-async def settle(conn: Connection, experiment_id: int, mark_seen: Mark) -> None:
-    """It was looked at, as it was when its mark was this."""
-    await conn.execute(Q.settle, experiment_id, mark_seen.stamp)
+async def clear_mark(conn: Connection, experiment_id: int, applied: Mark) -> None:
+    """Its policy was applied to what there was under this mark; a newer one stays."""
+    await conn.execute(Q.clear_mark, experiment_id, applied.stamp)
 
 
-async def situation(conn: Connection, experiment_id: int) -> Situation:
-    """What the fate of its checkpoints hangs on. Raises NotFound."""
+async def load_inputs(conn: Connection, experiment_id: int) -> GcInputs:
+    """What the fate of its checkpoints depends on. Raises NotFound."""
     documents = await conn.fetchrow(Q.policy, experiment_id)
     if documents is None:
         raise NotFound(f"there is no experiment {experiment_id}")
     rows = await conn.fetch(Q.candidates, experiment_id)
     registered = await checkpoints.registered(conn, [row["uuid"] for row in rows])
     searcher = documents["config"].get("searcher") or {}
-    return Situation(
+    return GcInputs(
         policy=policy_of(documents["config"]),
         metric=str(searcher.get("metric") or "the metric"),
         smaller_is_better=searcher.get("smaller_is_better") is not False,
@@ -164,27 +164,26 @@ async def set_policy(conn: Connection, experiment_id: int, policy: Policy) -> No
     document = {key: value for (key, _), value in zip(_KEYS, values)}
     if await conn.fetchval(Q.set_policy, experiment_id, document) is None:
         raise InvalidInput(f"experiment {experiment_id} has no checkpoint storage, so there is no policy to change")
-    await mark(conn, experiment_id, asked=True)
+    await mark(conn, experiment_id, requested=True)
 
 
-async def doom(
+async def request_removals(
     conn: Connection, reasons: dict[str, str], *, globs: Sequence[str] = EVERYTHING, wait_s: float = 0.0
 ) -> list[str]:
-    """Decide that files of these checkpoints go (uuid -> why); those of which there was anything left.
+    """Request that files of these checkpoints are removed (uuid -> why); returns those that have any left.
 
     ``wait_s``: for so long the loop leaves it to the caller.
     """
     uuids = sorted(reasons)
-    words = [reasons[uuid] for uuid in uuids]
-    found = [row["uuid"] for row in await conn.fetch(Q.doom, uuids, words, list(globs), wait_s)]
-    if found:
+    rows = await conn.fetch(Q.request_removals, uuids, [reasons[uuid] for uuid in uuids], list(globs), wait_s)
+    if rows:
         await notify(conn, KIND, "")
-    return found
+    return [row["uuid"] for row in rows]
 
 
-async def doom_uploads(conn: Connection, uuids: Sequence[str], reason: str) -> None:
-    """Decide that files of these uploads go."""
-    await conn.execute(Q.doom_uploads, list(uuids), reason)
+async def request_upload_removals(conn: Connection, uuids: Sequence[str], reason: str) -> None:
+    """Request that files of these uploads are removed."""
+    await conn.execute(Q.request_upload_removals, list(uuids), reason)
     if uuids:
         await notify(conn, KIND, "")
 
@@ -195,7 +194,7 @@ async def announce(conn: Connection, uuid: str, task_id: str, allocation_id: str
 
 
 async def withdraw(conn: Connection, uuid: str, task_id: str) -> None:
-    """The task itself has thrown away what it had uploaded; nothing if no upload of it was announced."""
+    """The task itself has deleted what it had uploaded; nothing if no upload of it was announced."""
     await conn.execute(Q.withdraw, uuid, task_id)
 
 
@@ -211,18 +210,18 @@ async def upload_ends(conn: Connection, uuid: str) -> None:
 
 async def any_upload(conn: Connection) -> bool:
     """Whether there is an upload that is no checkpoint yet."""
-    found: bool = await conn.fetchval(Q.any_upload)
-    return found
+    exists: bool = await conn.fetchval(Q.any_upload)
+    return exists
 
 
-async def doom_abandoned(conn: Connection) -> list[str]:
-    """Decide that files go which no task can report any more."""
-    return [row["uuid"] for row in await conn.fetch(Q.doom_abandoned)]
+async def request_abandoned_removals(conn: Connection) -> list[str]:
+    """Request that the files of uploads are removed which no task can report any more; returns the uploads."""
+    return [row["uuid"] for row in await conn.fetch(Q.request_abandoned_removals)]
 
 
-async def waiting(conn: Connection, limit: int) -> list[str]:
+async def due_removals(conn: Connection, limit: int) -> list[str]:
     """Removals whose time has come, the one that waits longest first."""
-    return [row["uuid"] for row in await conn.fetch(Q.waiting, limit)]
+    return [row["uuid"] for row in await conn.fetch(Q.due_removals, limit)]
 
 
 async def next_retry_s(conn: Connection) -> float | None:
@@ -231,13 +230,13 @@ async def next_retry_s(conn: Connection) -> float | None:
     return seconds
 
 
-async def begin(conn: Connection, uuid: str) -> Removal | None:
+async def begin_removal(conn: Connection, uuid: str) -> RemovalRow | None:
     """From here on files may be gone; None: there is no such removal any more, or it was called off."""
     await conn.execute(Q.lock_checkpoint, uuid)
-    row = await conn.fetchrow(Q.begin, uuid)
+    row = await conn.fetchrow(Q.begin_removal, uuid)
     if row is None:
         return None
-    return Removal(
+    return RemovalRow(
         uuid=row["uuid"],
         unreported=row["upload"] is not None,
         globs=tuple(row["globs"]),
@@ -254,29 +253,29 @@ async def begin(conn: Connection, uuid: str) -> Removal | None:
     )
 
 
-async def failed(conn: Connection, uuid: str, failure: str, wait_s: float, *, untouched: bool) -> None:
-    """It did not work, and is tried again in a while; ``untouched``: nothing of it was deleted yet."""
-    await conn.execute(Q.failed, uuid, failure, wait_s, untouched)
+async def removal_failed(conn: Connection, uuid: str, failure: str, wait_s: float, *, untouched: bool) -> None:
+    """It failed, and is tried again after ``wait_s``; ``untouched``: nothing of it was deleted yet."""
+    await conn.execute(Q.removal_failed, uuid, failure, wait_s, untouched)
 
 
-async def finish(conn: Connection, uuid: str, *, unreported: bool) -> None:
-    """The files are gone, and the checkpoint's record says so already; ``unreported``: there is none."""
-    await conn.execute(Q.finish, uuid)
-    await conn.execute(Q.collected if unreported else Q.spare, uuid)
+async def finish_removal(conn: Connection, uuid: str, *, unreported: bool) -> None:
+    """The files are gone, and the checkpoint's row says so already; ``unreported``: there is none."""
+    await conn.execute(Q.drop_removal, uuid)
+    await conn.execute(Q.upload_removed if unreported else Q.removal_done, uuid)
 
 
-async def forget(conn: Connection, uuid: str) -> None:
-    """The files of a checkpoint are gone by somebody else's doing: there is nothing left to remove."""
-    await conn.execute(Q.finish, uuid)
+async def drop_removal(conn: Connection, uuid: str) -> None:
+    """The files of a checkpoint are gone already, or are to stay: there is nothing left to remove."""
+    await conn.execute(Q.drop_removal, uuid)
 
 
-async def of_experiment(conn: Connection, experiment_id: int) -> list[Pending]:
-    """What is being removed, in the order of asking."""
-    return [Pending(**row) for row in await conn.fetch(Q.garbage_of_experiment, experiment_id)]
+async def removals_of_experiment(conn: Connection, experiment_id: int) -> list[RemovalView]:
+    """Removals of its checkpoints and uploads, in the order of their requests."""
+    return [RemovalView(**row) for row in await conn.fetch(Q.removals_of_experiment, experiment_id)]
 
 
 async def uploads(conn: Connection, experiment_id: int) -> list[tuple[str, JsonObject]]:
-    """Files of an experiment's tasks that are no checkpoints: uuid and place."""
+    """Files of an experiment's tasks that are no checkpoints: uuid and storage."""
     return [(row["uuid"], row["storage"]) for row in await conn.fetch(Q.uploads, experiment_id)]
 
 

@@ -8,8 +8,8 @@ import pytest
 from asyncpg import Connection
 
 from tenax.lifecycle.silence import Watch
-from tenax.master.loops.loop import Desk
-from tenax.master.loops.timeouts import Rescuing
+from tenax.master.loops.loop import PassContext
+from tenax.master.loops.timeouts import Timeouts
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database, now
@@ -28,8 +28,8 @@ class Place:
 
     db: Database
     attempt: Attempt
-    desk: Desk
-    loop: Rescuing
+    context: PassContext
+    loop: Timeouts
 
     async def looked_last(self, seconds_ago: float) -> None:
         """It has looked for a day, until then."""
@@ -49,15 +49,15 @@ async def place(database: Database) -> Place:
         trial = await add_trial(conn, await add_experiment(conn))
         attempt = await run_attempt(conn, trial)
         await conn.execute("update agent_presence set last_seen_at = now() - interval '1 hour'")
-        lease = await leases.acquire(conn, "rescuing", "test", 3600.0)
+        lease = await leases.acquire(conn, "timeouts", "test", 3600.0)
     assert lease is not None
-    return Place(database, attempt, Desk(database, lease), Rescuing(WAIT_S))
+    return Place(database, attempt, PassContext(database, lease), Timeouts(WAIT_S))
 
 
 async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place: Place) -> None:
     """Its containers count as ended by the platform, and its slots stay taken until it says that they are free."""
     await place.looked_last(seconds_ago=5)
-    await place.loop.make_pass(place.desk, NEWS)
+    await place.loop.make_pass(place.context, NEWS)
     assert await place.state() == "TERMINATED"
     async with place.db.connection() as conn:
         assert await conn.fetchval("select state from allocations") == "TERMINATED"
@@ -70,33 +70,33 @@ async def test_an_agent_that_is_back_since_the_look_keeps_what_it_has(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look and the giving up it was heard of: its container runs on."""
-    look = agents.live_containers
+    live_containers = agents.live_containers
 
     async def heard_meanwhile(conn: Connection, agent_id: str) -> list[str]:
         await conn.execute("update agent_presence set last_seen_at = now()")
-        return await look(conn, agent_id)
+        return await live_containers(conn, agent_id)
 
     monkeypatch.setattr(agents, "live_containers", heard_meanwhile)
     await place.looked_last(seconds_ago=5)
-    await place.loop.make_pass(place.desk, NEWS)
+    await place.loop.make_pass(place.context, NEWS)
     assert await place.state() == "RUNNING"
 
 
 async def test_a_database_that_was_away_does_not_look_like_the_death_of_all_agents(place: Place) -> None:
     """Nobody could be heard meanwhile: agents have their time anew."""
     await place.looked_last(seconds_ago=5)
-    await place.loop.make_pass(place.desk, EVERYTHING)
+    await place.loop.make_pass(place.context, EVERYTHING)
     assert await place.state() == "RUNNING"
 
 
 async def test_a_master_that_was_held_up_begins_to_listen_anew(place: Place) -> None:
     """Stopped, or asleep with its machine, for longer than the wait."""
     await place.looked_last(seconds_ago=3000)
-    await place.loop.make_pass(place.desk, NEWS)
+    await place.loop.make_pass(place.context, NEWS)
     assert await place.state() == "RUNNING"
 
 
 async def test_a_master_that_has_just_started_waits(place: Place) -> None:
     """An outage of ours counts for nobody."""
-    await place.loop.make_pass(place.desk, NEWS)
+    await place.loop.make_pass(place.context, NEWS)
     assert await place.state() == "RUNNING"
