@@ -39,7 +39,7 @@ MUTABLE: dict[str, str] = {}
 REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "search methods": (frozenset(METHODS), ("search/methods/", "config/schema/searcher.py")),
     "scheduler policies": (frozenset(POLICIES), ("scheduler/plan.py", "scheduler/priority.py")),
-    "runtimes": (frozenset(RUNTIMES), ("runtimes.py", "runtime/docker.py", "runtime/process.py")),
+    "runtimes": (frozenset(RUNTIMES), ("runtimes.py", "runtime/docker/runtime.py", "runtime/process.py")),
     "kinds of storage": (
         frozenset(KINDS),
         ("storage/registry.py", "storage/shared_fs.py", "storage/local_directory.py", "config/schema/storage.py"),

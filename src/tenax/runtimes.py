@@ -32,7 +32,7 @@ class RuntimeKind(NamedTuple):
         return folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.iterdir())
 
 
-DOCKER = RuntimeKind("docker", "docker", "tenax.runtime.docker")
+DOCKER = RuntimeKind("docker", "docker", "tenax.runtime.docker.runtime")
 PROCESS = RuntimeKind("process", "containers", "tenax.runtime.process", shares_account=True)
 
 #: By name, in the order in which ``auto`` tries them; the last is on every machine.

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from tenax.agent.app import run
 from tenax.config.agent import AgentSettings, SlotType
-from tenax.runtime.docker import open_docker
+from tenax.runtime.docker.runtime import open_docker
 from tenax.runtime.port import Runtime
 from tenax.runtime.process import ProcessRuntime
 from tenax.runtimes import PROCESS

@@ -143,7 +143,7 @@ def _stop_unless_used(users: IO[str]) -> None:
 async def _ensure_image(host: str, name: str) -> None:
     """Import the image unless the engine has it."""
     # Every run of the tests loads this module; few need an HTTP client.
-    from tenax.runtime.engine import Engine
+    from tenax.runtime.docker.engine import Engine
 
     engine = Engine(host)
     await engine.open()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tenax.runtime.docker import DockerRuntime, open_docker
-from tenax.runtime.docker_config import name_of
-from tenax.runtime.engine import Engine, EngineRefused
+from tenax.runtime.docker.config import name_of
+from tenax.runtime.docker.engine import Engine, EngineRefused
+from tenax.runtime.docker.runtime import DockerRuntime, open_docker
 from tenax.runtime.port import Runtime, RuntimeAway, StartFailed
 from tenax.wire.agents import File
 from tests.kits.runtime_kit import PROGRAMS, RealRuntimeKit, output, placement, spec, until_exited

@@ -12,9 +12,9 @@ import pytest
 
 from tenax.jsonvalue import JsonObject
 from tenax.runtime.directory import Home
-from tenax.runtime.docker_answers import ended
-from tenax.runtime.docker_config import Surroundings, create_request, image_of
-from tenax.runtime.docker_credentials import auth_header, registry_of
+from tenax.runtime.docker.answers import ended
+from tenax.runtime.docker.config import Surroundings, create_request, image_of
+from tenax.runtime.docker.credentials import auth_header, registry_of
 from tenax.runtime.port import Placement
 from tenax.runtime.processes import boot_id
 from tenax.wire.agents import ContainerSpec, Exit, Mount

@@ -6,10 +6,10 @@ import signal
 from datetime import datetime
 
 from tenax.jsonvalue import Json, JsonObject
-from tenax.runtime import docker_config
 from tenax.runtime.directory import VERSION, Card
+from tenax.runtime.docker.config import LABEL, LABEL_CLUSTER, LABEL_GENERATION
+from tenax.runtime.docker.engine import EngineRefused
 from tenax.runtime.endings import killed_by
-from tenax.runtime.engine import EngineRefused
 from tenax.runtime.processes import boot_id
 from tenax.wire.agents import Exit
 
@@ -59,9 +59,9 @@ def card_of(container: JsonObject) -> Card:
     labels = as_object(as_object(container["Config"])["Labels"])
     return Card(
         v=VERSION,
-        container_id=str(labels[docker_config.LABEL]),
-        cluster_id=str(labels[docker_config.LABEL_CLUSTER]),
-        generation=int(str(labels[docker_config.LABEL_GENERATION])),
+        container_id=str(labels[LABEL]),
+        cluster_id=str(labels[LABEL_CLUSTER]),
+        generation=int(str(labels[LABEL_GENERATION])),
         boot_id=boot_id(),
     )
 

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from tenax.runtime.engine import Engine, EngineRefused
+from tenax.runtime.docker.engine import Engine, EngineRefused
 from tenax.runtime.port import RuntimeAway
 
 #: Kept in memory per stream at most; reading pauses until the agent has taken some.

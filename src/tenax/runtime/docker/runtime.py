@@ -24,10 +24,12 @@ import structlog
 
 from tenax.config.agent import AgentSettings, is_loopback
 from tenax.jsonvalue import JsonObject
-from tenax.runtime import contents, docker_config, library
+from tenax.runtime import contents, library
 from tenax.runtime.directory import VERSION, Card, Home, Homes, Stopping
-from tenax.runtime.docker_answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of
-from tenax.runtime.docker_config import (
+from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of
+from tenax.runtime.docker.config import (
+    LABEL,
+    LABEL_AGENT,
     Surroundings,
     create_request,
     image_of,
@@ -36,10 +38,10 @@ from tenax.runtime.docker_config import (
     outside_archive,
     workdir_of,
 )
-from tenax.runtime.docker_credentials import auth_header
-from tenax.runtime.docker_output import Tails
+from tenax.runtime.docker.credentials import auth_header
+from tenax.runtime.docker.engine import Engine, EngineRefused, usual_sockets
+from tenax.runtime.docker.output import Tails
 from tenax.runtime.endings import SWITCHED_OFF
-from tenax.runtime.engine import Engine, EngineRefused, usual_sockets
 from tenax.runtime.port import Found, Placement, RuntimeAway, StartFailed, Stream
 from tenax.runtime.processes import boot_id
 from tenax.runtime.wakes import News
@@ -110,11 +112,11 @@ class DockerRuntime:
             raise
 
     async def find(self) -> list[Found]:
-        filters = json.dumps({"label": [f"{docker_config.LABEL_AGENT}={self._around.agent_directory}"]})
+        filters = json.dumps({"label": [f"{LABEL_AGENT}={self._around.agent_directory}"]})
         listed = await self._engine.get("/containers/json", all="1", filters=filters)
         assert isinstance(listed, list)
         ids = {home.container_id for home in self._homes.all()}
-        ids |= {str(as_object(as_object(entry)["Labels"])[docker_config.LABEL]) for entry in listed}
+        ids |= {str(as_object(as_object(entry)["Labels"])[LABEL]) for entry in listed}
         found = [await self.look(container_id) for container_id in sorted(ids)]
         return [one for one in found if one is not None]
 
@@ -277,15 +279,15 @@ class DockerRuntime:
 
     async def _listen(self) -> None:
         """The engine's events, as ids to look at; again after it was away."""
-        label = f"{docker_config.LABEL_AGENT}={self._around.agent_directory}"
+        label = f"{LABEL_AGENT}={self._around.agent_directory}"
         filters = json.dumps({"type": ["container"], "label": [label]})
         while True:
             try:
                 async with self._engine.stream("GET", "/events", query={"filters": filters}) as reply:
                     async for line in reply.content:
                         attributes = as_object(as_object(json.loads(line).get("Actor") or {}).get("Attributes") or {})
-                        if docker_config.LABEL in attributes:
-                            self._news.wake(str(attributes[docker_config.LABEL]))
+                        if LABEL in attributes:
+                            self._news.wake(str(attributes[LABEL]))
             except (RuntimeAway, EngineRefused) as error:
                 log.warning("no events from the container engine", reason=str(error))
             await asyncio.sleep(1)
