@@ -9,7 +9,7 @@ import pytest
 from asyncpg import Connection
 
 from tenax.config.master import MasterSettings, WebhookSettings
-from tenax.lifecycle.silence import Watch
+from tenax.lifecycle.silence import Listening
 from tenax.master.loops.loop import Desk
 from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Rescuing
 from tenax.master.loops.webhook_delivery import Telling
@@ -97,7 +97,7 @@ async def rescue(api: Api, desk: Desk) -> None:
     async with api.master.db.connection() as conn:
         moment = (await now(conn)).timestamp()
     loop = Rescuing(25.0)
-    loop._watch = Watch(moment - 3600, moment)
+    loop._watch = Listening(moment - 3600, moment)
     await loop.make_pass(desk, NEWS)
 
 

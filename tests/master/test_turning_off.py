@@ -15,7 +15,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments import deletion
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import Credentials
-from tenax.scheduler.snapshot import Member
+from tenax.scheduler.snapshot import PlacedMember
 from tenax.wire.agents import ContainerSpec, WantGone
 from tests.kits.api import Api
 from tests.kits.master.attempts import running as attempt_on_a1
@@ -127,7 +127,7 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
         else:
             await conn.execute("update agent_presence set connected = false")
             await agents.remove(conn, "a1")
-    members = [Member(AgentId("a1"), (SlotId(0),))]
+    members = [PlacedMember(AgentId("a1"), (SlotId(0),))]
     with pytest.raises(Stale):
         async with database.transaction() as conn:
             await placements.place(conn, AllocationId(name), members, Credentials(b"a" * 32, b"b" * 32))

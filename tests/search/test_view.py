@@ -88,7 +88,7 @@ def test_preview_of_an_adaptive_search() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metrics", "told"),
+    ("metrics", "message"),
     [
         ({"acc": 1.0, "batches": 3}, "'loss' in every validation report; what it holds is acc, batches"),
         ({}, "it is empty"),
@@ -98,11 +98,11 @@ def test_preview_of_an_adaptive_search() -> None:
         ({"loss": 0.1, "batches": "NaN"}, "'batches'"),
     ],
 )
-def test_a_refusal_says_what_was_expected_and_what_came(metrics: dict[str, Json], told: str) -> None:
+def test_a_refusal_says_what_was_expected_and_what_came(metrics: dict[str, Json], message: str) -> None:
     """Asynchronous halving cannot do without metric and time: the message helps the author of the script."""
     with pytest.raises(ReportRefused) as refused:
         read_report(asha(), metrics)
-    assert told in refused.value.message
+    assert message in refused.value.message
 
 
 def test_special_numbers_are_numbers() -> None:

@@ -13,7 +13,7 @@ GAP_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Listening:
     """Seconds on the database's clock."""
 
     since: float
@@ -26,8 +26,8 @@ class Watch:
         return self.last - self.since
 
 
-def look(watch: Watch | None, now: float, *, anew: bool = False) -> Watch:
+def observe(watch: Listening | None, now: float, *, anew: bool = False) -> Listening:
     """The watch after a look at ``now``; ``anew``: what was said before may not have been heard."""
     if watch is None or anew or not 0.0 <= now - watch.last <= GAP_S:
-        return Watch(now, now)
-    return Watch(watch.since, now)
+        return Listening(now, now)
+    return Listening(watch.since, now)

@@ -17,7 +17,7 @@ from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialState
 
 
-class Word(str, Enum):
+class TrialReport(str, Enum):
     """What is said of a trial."""
 
     #: It begins, or begins again.
@@ -33,20 +33,20 @@ class Word(str, Enum):
 
 _T = TrialState
 _ENDS = {
-    Word.COMPLETED: _T.COMPLETED,
-    Word.CANCELED: _T.CANCELED,
-    Word.ERROR: _T.ERROR,
-    Word.SILENT: _T.ERROR,
+    TrialReport.COMPLETED: _T.COMPLETED,
+    TrialReport.CANCELED: _T.CANCELED,
+    TrialReport.ERROR: _T.ERROR,
+    TrialReport.SILENT: _T.ERROR,
 }
 
 
-def step(state: TrialState, lost: bool, word: Word) -> TrialState:
+def step(state: TrialState, lost: bool, report: TrialReport) -> TrialState:
     """The state after ``word``; ``lost``: it ended by silence. Raises NotNow with what to do."""
-    if word is Word.START:
+    if report is TrialReport.START:
         return _T.ACTIVE
     if state is _T.ACTIVE or lost:
-        return _ENDS.get(word, _T.ACTIVE)
-    if word is Word.SILENT or _ENDS.get(word) is state:
+        return _ENDS.get(report, _T.ACTIVE)
+    if report is TrialReport.SILENT or _ENDS.get(report) is state:
         return state
     raise NotNow(f"the trial has ended ({state.value.lower()}): start it again before it reports anything new")
 

@@ -8,7 +8,7 @@ from typing import cast
 import msgspec
 
 from tenax.jsonvalue import Json, JsonObject
-from tenax.lifecycle.container import ContainerState, Want
+from tenax.lifecycle.container import ContainerState, Desired
 from tenax.master.agents import specs
 from tenax.wire import agents as wire
 
@@ -25,10 +25,10 @@ def want_of(
     One that ran is never started again: an agent that has nothing of it left says so, and the next run begins.
     """
     container_id = str(row["container_id"])
-    want = Want(str(row["want"]))
-    if want is Want.GONE:
+    want = Desired(str(row["want"]))
+    if want is Desired.GONE:
         return wire.WantGone(container_id)
-    if want is Want.KILL:
+    if want is Desired.KILL:
         return wire.WantStop(container_id, 0.0)
     known = known or row["state"] == ContainerState.RUNNING.value
     if known:

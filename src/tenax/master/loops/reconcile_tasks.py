@@ -5,9 +5,9 @@ from __future__ import annotations
 import structlog
 from asyncpg import Connection
 
-from tenax.lifecycle.container import Want
-from tenax.lifecycle.task import Conclude, LiveTask, RequestSlots, TaskAction, WithdrawRequest, tend_task
-from tenax.lifecycle.tending import AskToLeave, Kill
+from tenax.lifecycle.container import Desired
+from tenax.lifecycle.reconcile import AskToLeave, Kill
+from tenax.lifecycle.task import Conclude, LiveTask, RequestSlots, TaskAction, WithdrawRequest, reconcile_task
 from tenax.master.allocations import events as allocation_events
 from tenax.master.loops.loop import Desk, each
 from tenax.master.store.allocations import rows as allocations
@@ -27,7 +27,7 @@ class Launching:
         """Tend the tasks that were named, or all that live."""
         named = None if woken.full or not woken.ids else sorted(woken.ids)
         async with desk.looking() as conn:
-            due = [task.task_id for task in await tasks.unsettled(conn, named) if tend_task(task)]
+            due = [task.task_id for task in await tasks.unsettled(conn, named) if reconcile_task(task)]
         await each(due, lambda name: self._tend(desk, name), loop=self.name)
         return None
 
@@ -35,7 +35,7 @@ class Launching:
         async with desk.transaction() as conn:
             task = await tasks.lock(conn, task_id)
             for live in await tasks.unsettled(conn, [task_id]):
-                for action in tend_task(live):
+                for action in reconcile_task(live):
                     await self._act(conn, task, live, action)
 
     async def _act(self, conn: Connection, task: tasks.LaunchedTask, live: LiveTask, action: TaskAction) -> None:
@@ -52,4 +52,4 @@ class Launching:
             case AskToLeave(allocation_id, reason):
                 await allocations.preempt(conn, allocation_id, reason, allocations.LAUNCHED_PATIENCE_S)
             case Kill(allocation_id, _):
-                await allocation_events.end_members(conn, allocation_id, Want.KILL)
+                await allocation_events.end_members(conn, allocation_id, Desired.KILL)

@@ -23,7 +23,7 @@ from tenax.master.store.experiments import searches
 from tenax.master.store.trials import rows as trials
 from tenax.search import searcher
 from tenax.search.config import SearchConfig
-from tenax.search.journal import Create, Entry, Shutdown, Started, Stop, Validated
+from tenax.search.journal import Create, SearchEntry, Shutdown, Started, Stop, Validated
 from tenax.search.state import State, fold
 
 log = structlog.get_logger("tenax.searching")
@@ -77,7 +77,7 @@ class Searching:
             if experiment.state not in RUNNING or experiment.unmanaged:
                 return
             cached = await self._load(conn, experiment_id, cached)
-            entries: list[Entry] = []
+            entries: list[SearchEntry] = []
             if cached is None:
                 cached, entries = await _begin(conn, experiment_id)
             moved = await _take_in(conn, experiment_id, cached, entries)
@@ -119,7 +119,7 @@ async def _configuration(conn: Connection, experiment_id: int) -> tuple[SearchCo
     return resolved.search, source.source_checkpoint_uuid
 
 
-async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[Entry]]:
+async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[SearchEntry]]:
     config, warm_start = await _configuration(conn, experiment_id)
     seed = (await experiments.plan(conn, experiment_id)).seed
     state, decisions = searcher.start(config, seed)
@@ -127,7 +127,7 @@ async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[En
 
 
 async def _take_in(
-    conn: Connection, experiment_id: int, cached: _Cached, entries: list[Entry]
+    conn: Connection, experiment_id: int, cached: _Cached, entries: list[SearchEntry]
 ) -> list[tuple[int, int]]:
     """Let the search see what waits. Returns (inbox id, journal place) of each fact seen.
 
@@ -144,7 +144,7 @@ async def _take_in(
     return moved
 
 
-async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries: list[Entry]) -> None:
+async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries: list[SearchEntry]) -> None:
     await searches.append(conn, experiment_id, cached.seq + 1, entries)
     for place, entry in enumerate(entries, cached.seq + 1):
         match entry:
@@ -155,7 +155,7 @@ async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries:
     cached.seq += len(entries)
 
 
-async def _shut_down(conn: Connection, experiment: experiments.Experiment, entries: list[Entry]) -> None:
+async def _shut_down(conn: Connection, experiment: experiments.Experiment, entries: list[SearchEntry]) -> None:
     for entry in entries:
         if isinstance(entry, Shutdown):
             after = await experiments.happen(conn, experiment, _event(entry), entry.reason)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import structlog
 
 from tenax.lifecycle import silence
-from tenax.lifecycle.container import Want
+from tenax.lifecycle.container import Desired
 from tenax.master.allocations import events as allocation_events
 from tenax.master.loops.loop import Desk, each
 from tenax.master.store.agents import rows as agents
@@ -34,12 +34,12 @@ class Rescuing:
 
     def __init__(self, reconnect_wait_s: float) -> None:
         self._wait_s = reconnect_wait_s
-        self._watch: silence.Watch | None = None
+        self._watch: silence.Listening | None = None
 
     async def make_pass(self, desk: Desk, woken: Woken) -> float | None:
         """Look at deadlines and silences."""
         async with desk.transaction() as conn:
-            self._watch = silence.look(self._watch, (await now(conn)).timestamp(), anew=woken.full)
+            self._watch = silence.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
             await agents.turn_out(conn)
             late = await allocations.overdue(conn)
             silent = await agents.silent(conn, self._wait_s, self._watch.seconds)
@@ -52,7 +52,7 @@ class Rescuing:
 
     async def _end(self, desk: Desk, allocation_id: str) -> None:
         async with desk.transaction() as conn:
-            await allocation_events.end_members(conn, allocation_id, Want.KILL)
+            await allocation_events.end_members(conn, allocation_id, Desired.KILL)
 
     async def _give_up(self, desk: Desk, agent_id: str) -> None:
         async with desk.transaction() as conn:

@@ -17,7 +17,7 @@ from tenax.master.api.http.routing import Routes
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import searches
 from tenax.search import view
-from tenax.search.journal import Entry
+from tenax.search.journal import SearchEntry
 from tenax.search.state import State, fold
 from tenax.wire.message import Document, Pagination
 
@@ -40,7 +40,7 @@ async def get_search(master: MasterDep, experiment_id: int, window: WindowDep) -
 
 def _summed(
     config: JsonObject,
-    entries: list[Entry],
+    entries: list[SearchEntry],
     reported: dict[RequestId, float],
     journal: list[JournalEntry],
     pagination: Pagination,
