@@ -20,7 +20,7 @@ class DeviceKind(str, Enum):
 
 
 @dataclass(frozen=True)
-class Slot:
+class DeviceSlot:
     """One device of an agent, as detection found it."""
 
     id: SlotId

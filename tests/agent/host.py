@@ -86,8 +86,8 @@ class Host:
         if self.docker_host:
             runtimes.append(await open_docker(self.directory, self.docker_host, "host"))
         for runtime in runtimes:
-            for found in await runtime.find():
-                await runtime.remove(found.container_id)
+            for status in await runtime.find():
+                await runtime.remove(status.container_id)
             await runtime.close()
 
 

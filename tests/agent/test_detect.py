@@ -9,12 +9,16 @@ from types import ModuleType
 import pytest
 
 from tenax.agent import detect as module
-from tenax.agent.detect import Device, amd_devices, detect, nvidia_devices
+from tenax.agent.detect import Gpu, amd_devices, detect, nvidia_devices
 from tenax.config.agent import AgentSettings, SlotType
 from tenax.errors import UserError
 from tenax.wire.agents import SlotInfo
 
-GPUS = [Device("0", "GPU-aaaa", "H100"), Device("1", "GPU-bbbb", "H100"), Device("2", "GPU-abcd", "H100")]
+GPUS = [
+    Gpu("0", "GPU-aaaa", "H100"),
+    Gpu("1", "GPU-bbbb", "H100"),
+    Gpu("2", "GPU-abcd", "H100"),
+]
 
 
 @pytest.fixture
@@ -30,9 +34,9 @@ def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def uuids(environ: dict[str, str] | None = None, **settings: object) -> list[str]:
-    found = detect(AgentSettings.model_validate({"agent_id": "a", **settings}), environ or {})
-    assert [slot.id for slot in found] == list(range(len(found)))
-    return [slot.uuid for slot in found]
+    slots = detect(AgentSettings.model_validate({"agent_id": "a", **settings}), environ or {})
+    assert [slot.id for slot in slots] == list(range(len(slots)))
+    return [slot.uuid for slot in slots]
 
 
 @pytest.mark.usefixtures("with_gpus")
@@ -78,7 +82,10 @@ def test_amd_gpus_are_read_from_the_kernel(tmp_path: Path) -> None:
         node.mkdir()
         (node / "properties").write_text(f"cpu_cores_count 0\nsimd_count {simds}\nunique_id {unique}\n")
         (node / "name").write_text("gfx90a\n")
-    assert amd_devices(tmp_path) == [Device("0", "GPU-0000000000abc123", "gfx90a"), Device("1", "1", "gfx90a")]
+    assert amd_devices(tmp_path) == [
+        Gpu("0", "GPU-0000000000abc123", "gfx90a"),
+        Gpu("1", "1", "gfx90a"),
+    ]
     assert amd_devices(tmp_path / "absent") == []
 
 
@@ -124,9 +131,9 @@ def test_mig_instances_are_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU that is cut into instances is offered as these; a whole one as itself."""
     monkeypatch.setitem(sys.modules, "pynvml", Nvml("pynvml"))
     assert nvidia_devices() == [
-        Device("0", "UUID-gpu0", "name of gpu0"),
-        Device("1:0", "UUID-mig0", "name of mig0"),
-        Device("1:3", "UUID-mig3", "name of mig3"),
+        Gpu("0", "UUID-gpu0", "name of gpu0"),
+        Gpu("1:0", "UUID-mig0", "name of mig0"),
+        Gpu("1:3", "UUID-mig3", "name of mig3"),
     ]
 
 

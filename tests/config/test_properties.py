@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tenax.config import ConfigError, Layers, parse_experiment, stored_experiment, without_secrets
 from tenax.config.container_defaults import CONTAINER_DEFAULTS
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.command import COMMAND
 from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.shapes import Respelled, Shape
@@ -83,9 +83,9 @@ PARTS = maps(
 
 
 def checked(document: Json) -> Json:
-    report = Report()
+    report = ProblemReport()
     found = EXPERIMENT.check(document, (), report)
-    assert report.found == []
+    assert report.problems == []
     return found
 
 
@@ -215,9 +215,9 @@ def test_every_unknown_key_is_refused(shape: Shape, path: Path, names: list[str]
     """A misspelled key anywhere is refused at its path, and the nearest legal name is told."""
     for name in names:
         wrong = name + "x"
-        report = Report()
+        report = ProblemReport()
         shape.check(placed(path, {**beside, wrong: 1}), (), report)
-        mine = [problem for problem in report.found if problem.path == ".".join([*map(str, path), wrong])]
+        mine = [problem for problem in report.problems if problem.path == ".".join([*map(str, path), wrong])]
         assert len(mine) == 1
         assert "did you mean" in mine[0].message
 
@@ -226,9 +226,9 @@ def test_every_unknown_key_is_refused(shape: Shape, path: Path, names: list[str]
 def test_every_wrong_type_is_refused(shape: Shape, path: Path, names: list[str], beside: JsonObject) -> None:
     """Where a map is expected nothing else is taken."""
     for wrong in (3, True):
-        report = Report()
+        report = ProblemReport()
         shape.check(placed(path, wrong), (), report)
-        assert report.found
+        assert report.problems
     del names, beside
 
 

@@ -9,7 +9,7 @@ import pytest
 from tenax.config import ConfigError, Layers, PoolLayer, parse_experiment, stored_experiment, wishes_of, without_secrets
 from tenax.config.resolve import ResolvedExperiment
 from tenax.config.schema.searcher import END_OF_LIFE
-from tenax.config.schema.storage import S3, SharedFs
+from tenax.config.schema.storage import S3Config, SharedFsConfig
 from tenax.jsonvalue import JsonObject
 from tenax.search import config as search
 from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
@@ -70,12 +70,12 @@ def test_layers_in_order() -> None:
 def test_storage_of_workspace_and_master() -> None:
     """The workspace's storage hides the master's; a user's of another kind takes only what all kinds share."""
     workspace: JsonObject = {"type": "s3", "bucket": "team", "secret_key": "s", "save_trial_best": 4}
-    assert resolve(SMALL, workspace_checkpoint_storage=workspace).experiment.checkpoint_storage == S3(
+    assert resolve(SMALL, workspace_checkpoint_storage=workspace).experiment.checkpoint_storage == S3Config(
         bucket="team", secret_key="s", save_trial_best=4
     )
     own = SMALL + "checkpoint_storage: {type: shared_fs, host_path: /data, storage_path: mine}\n"
     storage = resolve(own, workspace_checkpoint_storage=workspace).experiment.checkpoint_storage
-    assert storage == SharedFs(host_path="/data", storage_path="mine", save_trial_best=4)
+    assert storage == SharedFsConfig(host_path="/data", storage_path="mine", save_trial_best=4)
     assert storage.directory() == "/data/mine"
 
 
@@ -83,7 +83,7 @@ def test_storage_without_its_kind_takes_the_kind_below() -> None:
     """A user may set one field of the cluster's storage; one that its kind does not have is refused with its line."""
     own = SMALL + "checkpoint_storage:\n  prefix: mine\n"
     layer: JsonObject = {"type": "s3", "bucket": "team"}
-    assert resolve(own, master_checkpoint_storage=layer).experiment.checkpoint_storage == S3(
+    assert resolve(own, master_checkpoint_storage=layer).experiment.checkpoint_storage == S3Config(
         bucket="team", prefix="mine"
     )
     found = problems(own)

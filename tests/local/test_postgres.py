@@ -23,7 +23,7 @@ from tenax.errors import Impossible, UserError
 from tenax.local import binaries, pgdata, postgres
 from tenax.local.accounts import account_for, unreachable
 from tenax.local.binaries import Installation, NoPostgres
-from tenax.local.pgdata import AlreadyRunning, CannotServe
+from tenax.local.pgdata import AlreadyRunning, DatabaseFailed
 from tenax.local.postgres import EmbeddedPostgres
 
 FAST = {"shared_buffers": "16MB"}
@@ -202,7 +202,7 @@ def test_without_the_wheel_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 def test_a_server_that_cannot_start_says_why(made: Path) -> None:
     """With the end of its own log."""
     server = EmbeddedPostgres(made, settings={"shared_buffers": "many"})
-    with pytest.raises(CannotServe, match="shared_buffers"):
+    with pytest.raises(DatabaseFailed, match="shared_buffers"):
         server.start()
     with EmbeddedPostgres(made, settings=FAST) as again:
         assert run(again, "select 1") == 1
@@ -218,7 +218,7 @@ def test_a_long_path_has_its_socket_elsewhere(tmp_path_factory: pytest.TempPathF
         assert stat.S_IMODE(found.stat().st_mode) == 0o700
         assert pgdata.socket_directory(long, account) == found
         found.chmod(0o755)
-        with pytest.raises(CannotServe, match="not a private directory"):
+        with pytest.raises(DatabaseFailed, match="not a private directory"):
             pgdata.socket_directory(long, account)
     finally:
         found.rmdir()
@@ -256,7 +256,7 @@ def test_as_root_a_place_that_the_account_cannot_reach_is_refused(place: Path) -
     closed = place / "closed"
     closed.mkdir(parents=True, mode=0o700)
     place.chmod(0o755)
-    with pytest.raises(CannotServe, match=f"may not enter {closed},"):
+    with pytest.raises(DatabaseFailed, match=f"may not enter {closed},"):
         EmbeddedPostgres(closed / "deep" / "db").start()
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
     assert list(closed.iterdir()) == []

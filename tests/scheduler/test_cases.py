@@ -171,9 +171,7 @@ def test_order(case: Any) -> None:
         return [
             each.allocation_id
             for each in queue(pool.snapshot)
-            if (each.slots > 0) == slotted
-            and each.phase is phase
-            and pool.jobs[each.job_id].priority == int(priority)
+            if (each.slots > 0) == slotted and each.phase is phase and pool.jobs[each.job_id].priority == int(priority)
         ]
 
     for priority, expected in case["expect_pending_zero_slot"].items():

@@ -24,7 +24,7 @@ from tenax.agent.detect import detect
 from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
 from tenax.agent.link import Link, MasterRefused, address_towards
-from tenax.agent.session import Face, Session
+from tenax.agent.session import AgentSession, Face
 from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
 from tenax.runtime.opening import open_kind
@@ -109,7 +109,7 @@ async def _serve(
     )
     fleet = Fleet(tools)
     face = Face(socket.gethostname(), runtime.name, slots)
-    session = Session(link, fleet, board, face, cluster_id)
+    session = AgentSession(link, fleet, board, face, cluster_id)
 
     def connected(address: str) -> None:
         if settings.address is None:

@@ -11,7 +11,7 @@ import asyncio
 
 import msgspec
 
-from tenax.wire.agents import ContainerReport, Report
+from tenax.wire.agents import AgentReport, ContainerReport
 
 #: Seconds that a state on the way to another may wait for company: a start on a machine with much to do takes so long.
 PASSING_S = 0.2
@@ -59,9 +59,9 @@ class Board:
         self.news.clear()
         return list(self._reports.values())
 
-    def take(self) -> Report:
+    def take(self) -> AgentReport:
         """What changed since the last call."""
-        report = Report([self._reports[name] for name in sorted(self._changed)], sorted(self._gone))
+        report = AgentReport([self._reports[name] for name in sorted(self._changed)], sorted(self._gone))
         self._changed.clear()
         self._gone.clear()
         self.news.clear()

@@ -25,7 +25,7 @@ _KFD = Path("/sys/class/kfd/kfd/topology/nodes")
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class Gpu:
     """One GPU or MIG instance as its vendor numbers it."""
 
     index: str
@@ -35,29 +35,29 @@ class Device:
 
 def detect(settings: AgentSettings, environ: Mapping[str, str] = os.environ) -> tuple[SlotInfo, ...]:
     """The slots of this machine. Raises UserError if a kind of GPU is asked for and none is there."""
-    wanted = settings.slot_type
-    if wanted is SlotType.NONE or settings.slots == 0:
+    slot_type = settings.slot_type
+    if slot_type is SlotType.NONE or settings.slots == 0:
         return ()
-    if wanted in (SlotType.AUTO, SlotType.CUDA):
+    if slot_type in (SlotType.AUTO, SlotType.CUDA):
         visible = settings.visible_gpus or _listed(environ.get("CUDA_VISIBLE_DEVICES"))
         gpus = _visible(nvidia_devices(), visible)
         if gpus:
             return _slots("cuda", gpus, settings.slots)
-    if wanted in (SlotType.AUTO, SlotType.ROCM):
+    if slot_type in (SlotType.AUTO, SlotType.ROCM):
         visible = settings.visible_gpus or _listed(environ.get("ROCR_VISIBLE_DEVICES"))
         gpus = _visible(amd_devices(), visible)
         if gpus:
             return _slots("rocm", gpus, settings.slots)
-    if wanted in (SlotType.CUDA, SlotType.ROCM):
+    if slot_type in (SlotType.CUDA, SlotType.ROCM):
         raise UserError(
-            f"no {wanted.value} device is visible on this machine: check the driver and visible_gpus, "
+            f"no {slot_type.value} device is visible on this machine: check the driver and visible_gpus, "
             "or start the agent with --slot-type cpu"
         )
     count = 1 if settings.slots == "auto" else settings.slots
     return tuple(SlotInfo(number, "cpu", cpu_name()) for number in range(count))
 
 
-def nvidia_devices() -> list[Device]:
+def nvidia_devices() -> list[Gpu]:
     """GPUs, or their MIG instances where they are cut into some; empty without a driver."""
     import pynvml
 
@@ -67,22 +67,22 @@ def nvidia_devices() -> list[Device]:
         log.debug("no NVIDIA driver", reason=str(error))
         return []
     try:
-        found: list[Device] = []
+        devices: list[Gpu] = []
         for index in range(pynvml.nvmlDeviceGetCount()):
             handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            found += _mig_instances(index, handle) or [_nvidia(str(index), handle)]
-        return found
+            devices += _mig_instances(index, handle) or [_nvidia(str(index), handle)]
+        return devices
     finally:
         pynvml.nvmlShutdown()
 
 
-def _nvidia(index: str, handle: object) -> Device:
+def _nvidia(index: str, handle: object) -> Gpu:
     import pynvml
 
-    return Device(index, _text(pynvml.nvmlDeviceGetUUID(handle)), _text(pynvml.nvmlDeviceGetName(handle)))
+    return Gpu(index, _text(pynvml.nvmlDeviceGetUUID(handle)), _text(pynvml.nvmlDeviceGetName(handle)))
 
 
-def _mig_instances(index: int, handle: object) -> list[Device]:
+def _mig_instances(index: int, handle: object) -> list[Gpu]:
     import pynvml
 
     try:
@@ -91,19 +91,19 @@ def _mig_instances(index: int, handle: object) -> list[Device]:
         count = pynvml.nvmlDeviceGetMaxMigDeviceCount(handle)
     except pynvml.NVMLError:
         return []
-    found = []
+    devices = []
     for number in range(count):
         try:
             instance = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, number)
         except pynvml.NVMLError:
             continue
-        found.append(_nvidia(f"{index}:{number}", instance))
-    return found
+        devices.append(_nvidia(f"{index}:{number}", instance))
+    return devices
 
 
-def amd_devices(nodes: Path = _KFD) -> list[Device]:
+def amd_devices(nodes: Path = _KFD) -> list[Gpu]:
     """GPUs that the kernel's compute driver knows; empty without it."""
-    found: list[Device] = []
+    devices: list[Gpu] = []
     try:
         places = sorted((path for path in nodes.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
     except OSError:
@@ -118,10 +118,10 @@ def amd_devices(nodes: Path = _KFD) -> list[Device]:
         if int(properties.get("simd_count", "0")) == 0:
             continue
         unique = int(properties.get("unique_id", "0"))
-        index = str(len(found))
+        index = str(len(devices))
         # Cards without a serial number are named by their place, which the vendor's variable takes as well.
-        found.append(Device(index, f"GPU-{unique:016x}" if unique else index, name or "AMD GPU"))
-    return found
+        devices.append(Gpu(index, f"GPU-{unique:016x}" if unique else index, name or "AMD GPU"))
+    return devices
 
 
 def cpu_name() -> str:
@@ -142,12 +142,12 @@ def _listed(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip()) or ("none",)
 
 
-def _visible(devices: list[Device], visible: Iterable[str]) -> list[Device]:
+def _visible(devices: list[Gpu], visible: Iterable[str]) -> list[Gpu]:
     """Those that ``visible`` names by index or by (the beginning of) a uuid, in its order; all where it is empty."""
     names = list(visible)
     if not names:
         return devices
-    chosen: list[Device] = []
+    chosen: list[Gpu] = []
     for name in names:
         matching = [d for d in devices if d.index == name or (not name.isdigit() and d.uuid.startswith(name))]
         matching = matching or [d for d in devices if d.index.split(":")[0] == name]
@@ -155,7 +155,7 @@ def _visible(devices: list[Device], visible: Iterable[str]) -> list[Device]:
     return chosen
 
 
-def _slots(kind: str, devices: list[Device], most: str | int) -> tuple[SlotInfo, ...]:
+def _slots(kind: str, devices: list[Gpu], most: str | int) -> tuple[SlotInfo, ...]:
     offered = devices if isinstance(most, str) else devices[:most]
     return tuple(SlotInfo(number, kind, device.name, device.uuid) for number, device in enumerate(offered))
 

@@ -7,7 +7,7 @@ import asyncio
 import structlog
 
 from tenax.agent.keeper import Keeper, Tools
-from tenax.wire.agents import Wants
+from tenax.wire.agents import DesiredStates
 
 log = structlog.get_logger("tenax.agent")
 
@@ -22,17 +22,17 @@ class Fleet:
 
     async def adopt(self) -> None:
         """Take over what an earlier agent started here."""
-        found = await self._tools.runtime.find()
-        for container in found:
+        containers = await self._tools.runtime.find()
+        for container in containers:
             # Noted here and now: the first hello must name it.
             self._keeper(container.container_id).note(container)
-        if found:
-            log.info("found containers", count=len(found))
+        if containers:
+            log.info("found containers", count=len(containers))
 
-    def obey(self, wants: Wants) -> None:
+    def obey(self, desired: DesiredStates) -> None:
         """Wants of our own cluster and generation; what they do not name is left alone."""
-        for want in wants.containers:
-            self._keeper(want.container_id).want(want)
+        for container in desired.containers:
+            self._keeper(container.container_id).set_desired(container)
 
     def generation(self, generation: int) -> None:
         """The cluster's generation, as the master just said."""

@@ -17,7 +17,7 @@ from typing import cast
 import msgspec
 import structlog
 
-from tenax.agent.link import Link, MasterAway, MasterRefused, decoded, pause, retry
+from tenax.agent.link import Link, MasterRefused, MasterUnreachable, decoded, pause, retry
 from tenax.runtime.port import Runtime, RuntimeAway, Stream
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
@@ -79,7 +79,7 @@ class OutputShipper:
                 more = await self._pass()
                 attempts.reset()
                 refused_s = 0.0
-            except MasterAway as away:
+            except MasterUnreachable as away:
                 self._forget()
                 await pause(attempts.pause(away.retry_after))
                 continue
@@ -137,7 +137,7 @@ class OutputShipper:
         body = await self._link.get("/agents/logs/offsets", {"container_id": self._container_id})
         return {**_at_start(), **decoded(body, dict[Stream, int])}
 
-    async def _ship(self, stream: Stream, asked: int, first: int, data: bytes, *, final: bool = False) -> int:
+    async def _ship(self, stream: Stream, requested: int, first: int, data: bytes, *, final: bool = False) -> int:
         """Where to go on."""
         end = first + len(data)
         try:
@@ -151,7 +151,7 @@ class OutputShipper:
             self.dropped += len(data)
             return end
         # The master may ask for what it lost; what is not here any more cannot be asked for again.
-        return following if following >= end or following > asked else end
+        return following if following >= end or following > requested else end
 
     async def _post(self, stream: Stream, offset: int, data: bytes, *, final: bool) -> int:
         if len(data) > _COMPRESS_IN_THREAD:

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from tenax.agent.link import Link, MasterAway, MasterRefused, decoded, pause, retry
+from tenax.agent.link import Link, MasterRefused, MasterUnreachable, decoded, pause, retry
 from tenax.wire.agents import ContainerSpec
 from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path
 
@@ -66,11 +66,11 @@ async def ship(link: Link, directory: Path, spec: ContainerSpec, patience_s: Cal
     for path in _streams(directory):
         shipping = _Shipping(link, path, spec, patience)
         try:
-            told = await shipping.run()
+            loss = await shipping.run()
         except OSError as error:
-            told = f"the reports in {path.name} cannot be read: {error.strerror}"
-        if told:
-            lost.append(told)
+            loss = f"the reports in {path.name} cannot be read: {error.strerror}"
+        if loss:
+            lost.append(loss)
     return "; ".join(lost)
 
 
@@ -96,7 +96,7 @@ class _Shipping:
         while batch := _lines(self._path, self._ack.offset):
             try:
                 acked = await self._post(batch)
-            except MasterAway as away:
+            except MasterUnreachable as away:
                 await pause(attempts.pause(away.retry_after))
                 continue
             except MasterRefused as refused:

@@ -49,7 +49,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ContainerStatus:
     """A container as the runtime finds it.
 
     ``starting``: prepared and not (yet) running; where nobody is starting it any more, ``start`` goes on with it.
@@ -83,10 +83,10 @@ class Runtime(Protocol):
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         """Start it, or do nothing if it was started before (idempotent by container id). Raises StartFailed."""
 
-    async def find(self) -> list[Found]:
+    async def find(self) -> list[ContainerStatus]:
         """All containers of this runtime on this machine, of whatever cluster, running or ended, not removed."""
 
-    async def look(self, container_id: str) -> Found | None:
+    async def inspect(self, container_id: str) -> ContainerStatus | None:
         """One container as it is now; None if there is none of that id."""
 
     def changed(self) -> AsyncIterator[str]:

@@ -23,7 +23,7 @@ import msgspec
 
 PROTOCOL = 1
 
-ContainerState = Literal["pulling", "starting", "running", "exited"]
+ReportedState = Literal["pulling", "starting", "running", "exited"]
 
 
 class JoinRequest(msgspec.Struct, forbid_unknown_fields=False):
@@ -65,7 +65,7 @@ class ContainerReport(msgspec.Struct, frozen=True):
     container_id: str
     cluster_id: str
     generation: int
-    state: ContainerState
+    state: ReportedState
     pid: int | None = None
     #: Address at which the other members of its allocation reach it.
     address: str = ""
@@ -87,7 +87,7 @@ class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     revision: int = -1
 
 
-class Report(msgspec.Struct, tag="report", tag_field="type"):
+class AgentReport(msgspec.Struct, tag="report", tag_field="type"):
     """What changed since the last frame."""
 
     containers: list[ContainerReport] = []
@@ -99,7 +99,7 @@ class Ping(msgspec.Struct, tag="ping", tag_field="type"):
     """Sent when nothing else was said for a while."""
 
 
-FromAgent = Union[Hello, Report, Ping]
+FromAgent = Union[Hello, AgentReport, Ping]
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ class Mount(msgspec.Struct, frozen=True):
     propagation: str = "rprivate"
 
 
-class File(msgspec.Struct, frozen=True):
+class TaskFile(msgspec.Struct, frozen=True):
     """A small file placed before the start; relative paths are under the run directory (``DET_RUN_DIR``)."""
 
     path: str
@@ -137,7 +137,7 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     images: dict[str, str] = {}
     force_pull: bool = False
     mounts: list[Mount] = []
-    files: list[File] = []
+    files: list[TaskFile] = []
     shm_bytes: int = 0
     #: uid:gid, None for the agent's own.
     uid: int | None = None
@@ -155,26 +155,26 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     output_cap_bytes: int = 256 * 1024 * 1024
 
 
-class WantRun(msgspec.Struct, tag="run", tag_field="want", frozen=True):
+class DesiredRun(msgspec.Struct, tag="run", tag_field="want", frozen=True):
     container_id: str
     #: None once the agent has reported this container: it has the spec.
     spec: ContainerSpec | None = None
 
 
-class WantStop(msgspec.Struct, tag="stop", tag_field="want", frozen=True):
+class DesiredStop(msgspec.Struct, tag="stop", tag_field="want", frozen=True):
     """End it: SIGTERM to the main process, SIGKILL to all of it after ``within_s`` (0: at once)."""
 
     container_id: str
     within_s: float
 
 
-class WantGone(msgspec.Struct, tag="gone", tag_field="want", frozen=True):
+class DesiredGone(msgspec.Struct, tag="gone", tag_field="want", frozen=True):
     """Its exit is recorded: remove what is left (kill what runs) and report it gone."""
 
     container_id: str
 
 
-Want = Union[WantRun, WantStop, WantGone]
+DesiredState = Union[DesiredRun, DesiredStop, DesiredGone]
 
 
 class Welcome(msgspec.Struct, tag="welcome", tag_field="type"):
@@ -185,15 +185,15 @@ class Welcome(msgspec.Struct, tag="welcome", tag_field="type"):
     heartbeat_s: float
 
 
-class Wants(msgspec.Struct, tag="wants", tag_field="type"):
+class DesiredStates(msgspec.Struct, tag="wants", tag_field="type"):
     cluster_id: str
     generation: int
     revision: int
     #: Every container of this agent that is not gone.
-    containers: list[Want]
+    containers: list[DesiredState]
 
 
-class Refused(msgspec.Struct, tag="refused", tag_field="type"):
+class SessionRefused(msgspec.Struct, tag="refused", tag_field="type"):
     """Last frame before the master closes: what is wrong and what to do."""
 
     message: str
@@ -201,4 +201,4 @@ class Refused(msgspec.Struct, tag="refused", tag_field="type"):
     retry: bool
 
 
-FromMaster = Union[Welcome, Wants, Refused]
+FromMaster = Union[Welcome, DesiredStates, SessionRefused]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.pod_spec import POD_SPEC
-from tenax.config.shapes import Flag, Int, ListOf, MapOf, Respelled, Text, key, low_then_high, united_by
+from tenax.config.shapes import Flag, IntShape, ListOf, MapOf, Respelled, TextShape, key, low_then_high, united_by
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json, JsonObject
 from tenax.resources import DeviceKind
@@ -20,28 +20,28 @@ CUDA_IMAGE = "determinedai/pytorch-ngc-dev:0736b6d"
 ROCM_IMAGE = "determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"
 
 _DEVICES = tuple(kind.value for kind in DeviceKind)
-PORT = Int(minimum=0, maximum=65535)
+PORT = IntShape(minimum=0, maximum=65535)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
     """The image for each kind of device."""
 
-    cpu: Annotated[str, Text(filled=True)] = CPU_IMAGE
-    cuda: Annotated[str, Text(filled=True)] = CUDA_IMAGE
-    rocm: Annotated[str, Text(filled=True)] = ROCM_IMAGE
+    cpu: Annotated[str, TextShape(filled=True)] = CPU_IMAGE
+    cuda: Annotated[str, TextShape(filled=True)] = CUDA_IMAGE
+    rocm: Annotated[str, TextShape(filled=True)] = ROCM_IMAGE
 
     def of(self, kind: DeviceKind) -> str:
         """The image for slots of that kind."""
         return str(getattr(self, kind.value))
 
 
-def _has_name(value: Json, at: Path, report: Report) -> None:
+def _has_name(value: Json, at: Path, report: ProblemReport) -> None:
     if not str(value).partition("=")[0].strip():
         report.add(at, f"{value!r} names no variable: write NAME=value")
 
 
-VARIABLE = Text(filled=True, rule=_has_name)
+VARIABLE = TextShape(filled=True, rule=_has_name)
 _LIST = ListOf(VARIABLE, merge=low_then_high)
 
 
@@ -59,7 +59,7 @@ class Variables:
         return {name: value for name, _, value in (text.partition("=") for text in chosen)}
 
 
-def per_device(value: Json, at: Path, report: Report) -> Json:
+def per_device(value: Json, at: Path, report: ProblemReport) -> Json:
     """One value for all kinds of devices as one for each; ``gpu`` as ``cuda``."""
     if isinstance(value, (str, list)):
         return dict.fromkeys(_DEVICES, value)
@@ -82,13 +82,13 @@ VARIABLES = Respelled(Struct(Variables), per_device)
 class RegistryAuth:
     """How to log in to the registry that holds the image."""
 
-    username: Annotated[str | None, Text()] = None
-    password: Annotated[str | None, Text()] = field(default=None, repr=False)
-    auth: Annotated[str | None, Text()] = field(default=None, repr=False)
-    email: Annotated[str | None, Text()] = None
-    serveraddress: Annotated[str | None, Text()] = None
-    identitytoken: Annotated[str | None, Text()] = field(default=None, repr=False)
-    registrytoken: Annotated[str | None, Text()] = field(default=None, repr=False)
+    username: Annotated[str | None, TextShape()] = None
+    password: Annotated[str | None, TextShape()] = field(default=None, repr=False)
+    auth: Annotated[str | None, TextShape()] = field(default=None, repr=False)
+    email: Annotated[str | None, TextShape()] = None
+    serveraddress: Annotated[str | None, TextShape()] = None
+    identitytoken: Annotated[str | None, TextShape()] = field(default=None, repr=False)
+    registrytoken: Annotated[str | None, TextShape()] = field(default=None, repr=False)
 
 
 #: Replaced whole: one account's name with another's password would be a login that nobody wrote.
@@ -116,8 +116,8 @@ class Environment:
     environment_variables: Annotated[Variables, VARIABLES] = Variables()
     force_pull_image: Annotated[bool, Flag()] = False
     registry_auth: Annotated[RegistryAuth | None, REGISTRY_AUTH] = None
-    add_capabilities: Annotated[tuple[str, ...], ListOf(Text(filled=True))] = ()
-    drop_capabilities: Annotated[tuple[str, ...], ListOf(Text(filled=True))] = ()
+    add_capabilities: Annotated[tuple[str, ...], ListOf(TextShape(filled=True))] = ()
+    drop_capabilities: Annotated[tuple[str, ...], ListOf(TextShape(filled=True))] = ()
     ports: Annotated[dict[str, int], MapOf(PORT)] = field(default_factory=dict)
     proxy_ports: Annotated[tuple[ProxyPort, ...], PROXY_PORTS] = ()
     #: A Kubernetes pod, laid under the one that we make.

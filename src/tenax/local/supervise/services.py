@@ -49,11 +49,11 @@ class Service(Protocol):
     def end(self, patience: float) -> None:
         """Wait for the end; cut it off after ``patience`` seconds."""
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """The end of what it said, for a message."""
 
 
-class Database:
+class DatabaseService:
     """The embedded PostgreSQL as a service."""
 
     name = "postgres"
@@ -81,7 +81,7 @@ class Database:
     def end(self, patience: float) -> None:
         self._server.stop(patience)
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         return tail(self._server.log)
 
 
@@ -112,7 +112,7 @@ class ServerProcess:
         self._answers = answers
         self._process: subprocess.Popen[bytes] | None = None
         #: Size of the log when the process was started.
-        self._said_before = 0
+        self._log_start = 0
 
     @property
     def pid(self) -> int | None:
@@ -122,7 +122,7 @@ class ServerProcess:
         if threading.current_thread() is not threading.main_thread():
             raise Impossible(f"{self.name} dies with the thread that starts it: start it from the main thread")
         log = open_log(self._log)
-        self._said_before = os.fstat(log).st_size
+        self._log_start = os.fstat(log).st_size
         try:
             self._process = subprocess.Popen(
                 self._command,
@@ -161,8 +161,8 @@ class ServerProcess:
             process.wait()
         self._process = None
 
-    def last_words(self) -> str:
-        return tail(self._log, since=self._said_before)
+    def log_tail(self) -> str:
+        return tail(self._log, since=self._log_start)
 
 
 def die_with_parent(parent: int, number: signal.Signals) -> Callable[[], None] | None:

@@ -17,7 +17,7 @@ _NONE = specs.PoolDefaults()
 
 def want_of(
     row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens], defaults: specs.PoolDefaults = _NONE
-) -> wire.Want:
+) -> wire.DesiredState:
     """What the agent should make of a container of a pool with these defaults.
 
     ``known``: the agent has its specification.
@@ -27,20 +27,20 @@ def want_of(
     container_id = str(row["container_id"])
     want = Desired(str(row["want"]))
     if want is Desired.GONE:
-        return wire.WantGone(container_id)
+        return wire.DesiredGone(container_id)
     if want is Desired.KILL:
-        return wire.WantStop(container_id, 0.0)
+        return wire.DesiredStop(container_id, 0.0)
     known = known or row["state"] == ContainerState.RUNNING.value
     if known:
-        return wire.WantRun(container_id, None)
-    return wire.WantRun(container_id, specs.with_defaults(_spec_of(row, tokens), defaults))
+        return wire.DesiredRun(container_id, None)
+    return wire.DesiredRun(container_id, specs.with_defaults(_spec_of(row, tokens), defaults))
 
 
 def _spec_of(row: JsonObject, tokens: Callable[[str], specs.Tokens]) -> wire.ContainerSpec:
     if row["trial_id"] is not None:
         return specs.trial_spec(_member(row, cast(JsonObject, row["config"])), _trial(row), tokens)
     spec = cast(JsonObject, row["spec"])
-    files = msgspec.convert(spec.get("files") or [], list[wire.File])
+    files = msgspec.convert(spec.get("files") or [], list[wire.TaskFile])
     env = msgspec.convert(spec.get("env") or {}, dict[str, str])
     return specs.task_spec(_member(row, cast(JsonObject, spec["config"])), files, env, tokens)
 

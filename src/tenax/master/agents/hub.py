@@ -40,17 +40,17 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
 from tenax.wire.agents import (
     PROTOCOL,
+    AgentReport,
     ContainerReport,
+    DesiredGone,
+    DesiredState,
+    DesiredStates,
     FromAgent,
     FromMaster,
     Hello,
     JoinReply,
     JoinRequest,
-    Refused,
-    Report,
-    Want,
-    WantGone,
-    Wants,
+    SessionRefused,
     Welcome,
 )
 
@@ -196,7 +196,7 @@ class Hub:
                 message = _decode(await session.channel.receive())
             for report in list(session.failed.values()):
                 await self._take(session, report)
-            if not isinstance(message, Report):
+            if not isinstance(message, AgentReport):
                 async with self._heard(session):
                     continue
             for report in message.containers:
@@ -231,7 +231,7 @@ class Hub:
                 return
             # Read after the revision they are told with: they may be newer than that, and are told again then.
             rows = await agents.wanted(conn, session.agent_id)
-        wants: list[Want] = [WantGone(name) for name in sorted(session.unknown)]
+        wants: list[DesiredState] = [DesiredGone(name) for name in sorted(session.unknown)]
         for row in rows:
             known = row["container_id"] in session.held
             try:
@@ -240,7 +240,7 @@ class Hub:
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
                 log.exception("a container's want cannot be told", container=row["container_id"])
-        await _say(session.channel, Wants(self._cluster_id, session.generation, now.revision, wants))
+        await _say(session.channel, DesiredStates(self._cluster_id, session.generation, now.revision, wants))
         session.revision = now.revision
 
     def _tokens(self, allocation_id: str) -> specs.Tokens:
@@ -298,11 +298,11 @@ async def _first(channel: Channel) -> Hello | None:
     except (msgspec.DecodeError, TimeoutError):
         message = None
     if not isinstance(message, Hello):
-        await _say(channel, Refused("the first frame of a connection is a hello", retry=False))
+        await _say(channel, SessionRefused("the first frame of a connection is a hello", retry=False))
         return None
     if message.protocol != PROTOCOL:
         text = f"this master speaks protocol {PROTOCOL}, the agent {message.protocol}: upgrade the older one"
-        await _say(channel, Refused(text, retry=False))
+        await _say(channel, SessionRefused(text, retry=False))
         return None
     return message
 
