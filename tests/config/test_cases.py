@@ -159,7 +159,7 @@ def matches(got: Any, expected: Any) -> bool:
     return bool(got == expected)
 
 
-def told(report: ProblemReport, error: str) -> bool:
+def is_reported(report: ProblemReport, error: str) -> bool:
     """Whether the fact of ``error`` is among what was found, at its path."""
     parts = re.fullmatch(r"<config>(?P<path>[^:]*):\s?(?P<fact>.*)", error)
     path, fact = (parts["path"].lstrip("."), parts["fact"]) if parts else (None, error)
@@ -179,10 +179,10 @@ def test_schema(case: Any) -> None:
         assert complete(schema, case["input"]).problems == []
     for schema, errors in case.get("sanity_errors", {}).items():
         report = sane(schema, case["input"])[1]
-        assert [error for error in errors if not told(report, error)] == []
+        assert [error for error in errors if not is_reported(report, error)] == []
     for schema, errors in case.get("completeness_errors", {}).items():
         report = complete(schema, case["input"])
-        assert [error for error in errors if not told(report, error)] == []
+        assert [error for error in errors if not is_reported(report, error)] == []
 
 
 @pytest.mark.parametrize(

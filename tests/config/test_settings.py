@@ -23,12 +23,17 @@ from tenax.scheduler.snapshot import Fitting
 
 def test_defaults_need_nothing() -> None:
     """Without file, environment and flags a master listens on this machine alone and uses the embedded database."""
-    found = load_master_settings(environ={})
-    assert (found.host, found.port, found.db.url, found.default_compute_pool) == ("127.0.0.1", 8080, None, "default")
-    assert found.pool("default") == PoolSettings(name="default")
-    assert found.pool("other") is None
-    assert found.roles == (Role.API, Role.LOOPS, Role.PROXY)
-    assert (found.context_limit_bytes, found.preemption_timeout) == (95 * 1024 * 1024, 3600)
+    loaded = load_master_settings(environ={})
+    assert (loaded.host, loaded.port, loaded.db.url, loaded.default_compute_pool) == (
+        "127.0.0.1",
+        8080,
+        None,
+        "default",
+    )
+    assert loaded.pool("default") == PoolSettings(name="default")
+    assert loaded.pool("other") is None
+    assert loaded.roles == (Role.API, Role.LOOPS, Role.PROXY)
+    assert (loaded.context_limit_bytes, loaded.preemption_timeout) == (95 * 1024 * 1024, 3600)
 
 
 def test_a_scheduler_that_is_not_there_is_refused() -> None:
@@ -43,22 +48,22 @@ def test_later_sources_win(tmp_path: Path) -> None:
     file = tmp_path / "master.yaml"
     file.write_text("port: 1\nhost: file\ncluster_name: file\ndb: {url: file, max_connections: 9}\nlog: null\n")
     environ = {"TENAX_MASTER_PORT": "2", "TENAX_MASTER_HOST": "env", "TENAX_MASTER_DB__URL": "postgresql://env"}
-    found = load_master_settings(file, environ=environ, flags={"port": 3, "host": None, "log.level": "debug"})
-    assert (found.port, found.host, found.cluster_name) == (3, "env", "file")
-    assert found.db.url is not None
-    assert (found.db.url.get_secret_value(), found.db.max_connections) == ("postgresql://env", 9)
-    assert found.log.level == "debug"
-    assert "postgresql" not in repr(found)
+    loaded = load_master_settings(file, environ=environ, flags={"port": 3, "host": None, "log.level": "debug"})
+    assert (loaded.port, loaded.host, loaded.cluster_name) == (3, "env", "file")
+    assert loaded.db.url is not None
+    assert (loaded.db.url.get_secret_value(), loaded.db.max_connections) == ("postgresql://env", 9)
+    assert loaded.log.level == "debug"
+    assert "postgresql" not in repr(loaded)
 
 
 def test_pools() -> None:
     """Pools are typed values."""
     pools = "[{name: default}, {name: big, scheduler: {preemption: true, fitting_policy: worst}}]"
-    found = load_master_settings(environ={"TENAX_MASTER_POOLS": pools}).pool("big")
-    assert found is not None
-    assert found.scheduler.preemption is True
-    assert found.scheduler.fitting_policy is Fitting.WORST
-    assert (found.scheduler.default_priority, found.max_aux_containers_per_agent) == (42, 100)
+    pool = load_master_settings(environ={"TENAX_MASTER_POOLS": pools}).pool("big")
+    assert pool is not None
+    assert pool.scheduler.preemption is True
+    assert pool.scheduler.fitting_policy is Fitting.WORST
+    assert (pool.scheduler.default_priority, pool.max_aux_containers_per_agent) == (42, 100)
 
 
 def test_all_problems_of_a_file(tmp_path: Path) -> None:
@@ -69,11 +74,11 @@ def test_all_problems_of_a_file(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError) as caught:
         load_master_settings(file, environ={})
-    found = {(problem.path, problem.line): problem.message for problem in caught.value.problems}
-    assert found[("port", 1)] == "input should be a valid integer"
-    assert found[("poools", 2)] == "unknown key 'poools'; did you mean 'pools'?"
-    assert "less than or equal to 99" in found[("pools[0].scheduler.default_priority", 6)]
-    assert found[("pools[0].scheduler.x", 7)].startswith("unknown key 'x'; legal here: ")
+    problems = {(each.path, each.line): each.message for each in caught.value.problems}
+    assert problems[("port", 1)] == "input should be a valid integer"
+    assert problems[("poools", 2)] == "unknown key 'poools'; did you mean 'pools'?"
+    assert "less than or equal to 99" in problems[("pools[0].scheduler.default_priority", 6)]
+    assert problems[("pools[0].scheduler.x", 7)].startswith("unknown key 'x'; legal here: ")
     assert str(caught.value).startswith("The master's configuration has 4 problems:")
 
 
@@ -93,7 +98,7 @@ def test_secrets_are_not_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("pools: [{name: a}, {name: a}]\ndefault_compute_pool: a\ndefault_aux_pool: a\n", "two pools are called a"),
         ("pools: [{name: a}]\ndefault_aux_pool: a\n", "default_compute_pool is 'default'"),
@@ -103,13 +108,13 @@ def test_secrets_are_not_told() -> None:
         ("pools: [{name: default, task_container_defaults: {work_dirr: x}}]\n", "did you mean 'work_dir'?"),
     ],
 )
-def test_what_a_master_cannot_start_with(tmp_path: Path, text: str, words: str) -> None:
+def test_what_a_master_cannot_start_with(tmp_path: Path, text: str, message: str) -> None:
     """What would fail each experiment later is refused when the master starts."""
     file = tmp_path / "master.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError) as caught:
         load_master_settings(file, environ={})
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -131,23 +136,23 @@ def test_agent() -> None:
         "TENAX_AGENT_LABELS": "[a, b]",
         "TENAX_AGENT_NOSUCH": "ignored",
     }
-    found = load_agent_settings(environ=environ, flags={"slots": 2, "runtime": "process", "agent_id": "a1"})
-    assert (found.master_url, found.visible_gpus, found.labels) == ("https://master:8443", ("0", "2"), ("a", "b"))
-    assert (found.slots, found.runtime, found.agent_id) == (2, "process", "a1")
-    assert (found.slot_type, found.pool) == (SlotType.AUTO, "default")
-    assert found.join_token is not None
-    assert "hush" not in repr(found)
+    loaded = load_agent_settings(environ=environ, flags={"slots": 2, "runtime": "process", "agent_id": "a1"})
+    assert (loaded.master_url, loaded.visible_gpus, loaded.labels) == ("https://master:8443", ("0", "2"), ("a", "b"))
+    assert (loaded.slots, loaded.runtime, loaded.agent_id) == (2, "process", "a1")
+    assert (loaded.slot_type, loaded.pool) == (SlotType.AUTO, "default")
+    assert loaded.join_token is not None
+    assert "hush" not in repr(loaded)
 
 
 def test_token_that_looks_like_a_number() -> None:
     """Text of a setting that is text is taken as it is written."""
-    found = load_agent_settings(environ={"TENAX_AGENT_JOIN_TOKEN": "0123", "TENAX_AGENT_AGENT_ID": "007"})
-    assert found.join_token is not None
-    assert (found.join_token.get_secret_value(), found.agent_id) == ("0123", "007")
+    loaded = load_agent_settings(environ={"TENAX_AGENT_JOIN_TOKEN": "0123", "TENAX_AGENT_AGENT_ID": "007"})
+    assert loaded.join_token is not None
+    assert (loaded.join_token.get_secret_value(), loaded.agent_id) == ("0123", "007")
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("flags", "message"),
     [
         ({"slots": -1}, "write 'auto' or how many slots"),
         ({"slots": "many"}, "write 'auto' or how many slots"),
@@ -156,9 +161,9 @@ def test_token_that_looks_like_a_number() -> None:
         ({"runtime": "podman"}, "runtime"),
     ],
 )
-def test_what_an_agent_cannot_start_with(flags: dict[str, str], words: str) -> None:
+def test_what_an_agent_cannot_start_with(flags: dict[str, str], message: str) -> None:
     """Bad settings of an agent are told with what to write."""
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match=message):
         load_agent_settings(environ={}, flags=dict(flags))
 
 

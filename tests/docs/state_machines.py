@@ -21,7 +21,7 @@ from tenax.lifecycle.container import Container, ContainerState, Desired, Ending
 from tenax.lifecycle.delivery import DeliveryOutcome, DeliveryState
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.task import Conclude, LiveTask, TaskAttempt, TaskState, reconcile_task
-from tenax.lifecycle.trial import Attempt, TrialState, Wish
+from tenax.lifecycle.trial import TrialAttempt, TrialState, Wish
 from tenax.lifecycle.unmanaged import TrialReport
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "state-machines.md"
@@ -147,7 +147,7 @@ def _trial() -> tuple[tuple[Edge, ...], tuple[tuple[str, str], ...]]:
         Wish, _ENDINGS, Preemption, (0, 5), (False, True), (None, "a report"), (None, "a policy"), (None, "no machine")
     )
     attempts = [
-        Attempt(wish, ending, preemption, 0, most, invalid, fatal, no_retry=policy, nowhere=nowhere)
+        TrialAttempt(wish, ending, preemption, 0, most, invalid, fatal, no_retry=policy, nowhere=nowhere)
         for wish, ending, preemption, most, invalid, fatal, policy, nowhere in options
     ]
     rules = _outcomes(trial.RULES, attempts, lambda verdict: verdict.state.value)

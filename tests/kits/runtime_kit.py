@@ -18,7 +18,7 @@ from typing import Protocol, cast
 
 import pytest
 
-from tenax.runtime.port import ContainerStatus, Placement, Runtime, StartFailed, Stream
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, Runtime, StartFailed
 from tenax.wire.agents import ContainerSpec, Exit, TaskFile
 
 #: Bytes that are no text, without a newline at the end.
@@ -127,7 +127,7 @@ async def until_printed(runtime: Runtime, container_id: str, text: bytes) -> Non
 
 
 async def output(
-    runtime: Runtime, container_id: str, stream: Stream = "stdout", offset: int = 0, limit: int = 1 << 20
+    runtime: Runtime, container_id: str, stream: OutputStream = "stdout", offset: int = 0, limit: int = 1 << 20
 ) -> bytes:
     """All that is there from ``offset`` on."""
     parts = []

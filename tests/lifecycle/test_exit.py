@@ -12,7 +12,7 @@ from tenax.lifecycle.allocation import Preemption
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import (
-    Attempt,
+    TrialAttempt,
     TrialExit,
     TrialState,
     TrialVerdict,
@@ -26,7 +26,7 @@ CLEAN = Ending(code=0)
 FAILED = Ending(code=1, reason="your code raised ValueError")
 LOST = Ending(platform=True, reason="node lost")
 ENDED_BY_US = Ending(signal=9, requested=True)
-PLAIN = Attempt(Wish.RUN, CLEAN, Preemption.NONE, restarts=0, max_restarts=5)
+PLAIN = TrialAttempt(Wish.RUN, CLEAN, Preemption.NONE, restarts=0, max_restarts=5)
 
 
 def verdict(**changes: object) -> TrialVerdict:
@@ -112,7 +112,7 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
 
 @given(
     st.builds(
-        Attempt,
+        TrialAttempt,
         wish=st.sampled_from(Wish),
         ending=st.builds(
             Ending,
@@ -130,7 +130,7 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
         nowhere=st.none() | st.just("every machine is excluded"),
     )
 )
-def test_every_exit_is_decided_and_the_search_hears_of_every_end(attempt: Attempt) -> None:
+def test_every_exit_is_decided_and_the_search_hears_of_every_end(attempt: TrialAttempt) -> None:
     """A verdict is an end with a fact for the search, or another try without one."""
     after = decide_exit(attempt)
     assert (after.state is TrialState.ACTIVE) == (after.exit is None)

@@ -14,7 +14,7 @@ import pytest
 
 from tenax.errors import UserError
 from tenax.local.state_dir import ROOTS_DEFAULT, DirectoryUnusable, StateDir, default_root, read_json, write_json
-from tenax.local.supervise.cluster import PortTaken, free_port, plan, refuse_taken_port
+from tenax.local.supervise.cluster import PortInUse, free_port, plan, refuse_taken_port
 from tenax.local.supervise.control import AlreadyUp, glance, prepare
 from tenax.local.supervise.logs import open_log, rotate, tail
 from tenax.local.supervise.options import Options, load_options, save_options
@@ -114,14 +114,14 @@ def test_taken_port() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(PortTaken, match=rf"{port}.*--port"):
+        with pytest.raises(PortInUse, match=rf"{port}.*--port"):
             refuse_taken_port("127.0.0.1", port)
     refuse_taken_port("127.0.0.1", free_port("127.0.0.1"))
 
 
 def test_foreign_address() -> None:
     """An address of another machine is told apart from a port that is taken."""
-    with pytest.raises(PortTaken, match="--host"):
+    with pytest.raises(PortInUse, match="--host"):
         refuse_taken_port("192.0.2.1", 8080)
 
 
@@ -162,7 +162,7 @@ def test_a_refused_start_lets_go(state: StateDir) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        with pytest.raises(PortTaken):
+        with pytest.raises(PortInUse):
             prepare(state, {"port": other.getsockname()[1]})
     assert not state.is_locked()
     assert not state.options.exists()

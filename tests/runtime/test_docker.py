@@ -112,9 +112,9 @@ class TestDocker(RealRuntimeKit):
         engine = Engine(bench.host)
         await engine.open()
         await engine.delete(f"/containers/{name_of(task_spec.container_id)}", force="1")
-        found = await until_exited(runtime, task_spec.container_id)
-        assert found.exit is not None
-        assert found.exit.platform
+        status = await until_exited(runtime, task_spec.container_id)
+        assert status.exit is not None
+        assert status.exit.platform
         await runtime.start(task_spec, placement())
         with pytest.raises(EngineRefused, match="No such container"):
             await engine.get(f"/containers/{name_of(task_spec.container_id)}/json")

@@ -75,12 +75,12 @@ def trial(bench: ProcessBench, entrypoint: object, *, storage: str = "directory"
 async def result_of(runtime: ProcessRuntime, task_spec: ContainerSpec) -> tuple[int | None, bytes, bytes]:
     """Exit code, output and errors of a container run to its end, which is removed."""
     await runtime.start(task_spec, placement())
-    found = await until_exited(runtime, task_spec.container_id)
+    status = await until_exited(runtime, task_spec.container_id)
     name = task_spec.container_id
     outputs = await output(runtime, name), await output(runtime, name, "stderr")
     await runtime.remove(name)
-    assert found.exit is not None
-    return found.exit.code, *outputs
+    assert status.exit is not None
+    return status.exit.code, *outputs
 
 
 async def both(bench: ProcessBench, task_spec: ContainerSpec) -> list[tuple[int | None, bytes, bytes]]:

@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 #: A running container is looked at this often even if nothing is heard of it.
 _BACKSTOP_S = 1.0
 #: For the reports of a container that is to be removed.
-_REMOVAL_PATIENCE_S = 30.0
+_RETRY_BEFORE_REMOVAL_S = 30.0
 _CERTIFICATE = "etc/ssl/master.crt"
 
 
@@ -294,12 +294,12 @@ class Keeper:
         if container is None or container.spec is None:
             return ""
         directory = Path(container.spool_directory)
-        return await spool.ship(self._tools.link, directory, container.spec, self._patience_s)
+        return await spool.ship(self._tools.link, directory, container.spec, self._retry_for_s)
 
-    def _patience_s(self) -> float:
+    def _retry_for_s(self) -> float:
         """How long the master may refuse what is left: not for long once it wants the container gone."""
-        patience_s = self._tools.spool_patience_s
-        return min(_REMOVAL_PATIENCE_S, patience_s) if self._removal.is_set() else patience_s
+        retry_for_s = self._tools.spool_patience_s
+        return min(_RETRY_BEFORE_REMOVAL_S, retry_for_s) if self._removal.is_set() else retry_for_s
 
     async def _stop_shipping(self) -> None:
         if self._shipping is not None:

@@ -27,7 +27,7 @@ from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path
 
 log = structlog.get_logger("tenax.agent")
 
-#: Of the patience, for a master that does not know the task or its token (any more): it will hardly learn of it.
+#: Share of the budget for a master that does not know the task or its token (any more): it will hardly learn of it.
 _HOPELESS = 0.1
 _HOPELESS_STATUS = frozenset({401, 403, 404, 410})
 
@@ -47,7 +47,7 @@ class _Reply(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class _Patience:
+class _RetryBudget:
     """How long a reachable master may refuse, in seconds; it may become less."""
 
     seconds: Callable[[], float]
@@ -59,12 +59,12 @@ class _Patience:
         return self.spent < self.seconds()
 
 
-async def ship(link: Link, directory: Path, spec: ContainerSpec, patience_s: Callable[[], float]) -> str:
+async def ship(link: Link, directory: Path, spec: ContainerSpec, retry_for_s: Callable[[], float]) -> str:
     """Ship all streams to their ends; "" when all was acknowledged, else what was lost, in words."""
-    patience = _Patience(patience_s)
+    budget = _RetryBudget(retry_for_s)
     lost = []
     for path in _streams(directory):
-        shipping = _Shipping(link, path, spec, patience)
+        shipping = _Shipping(link, path, spec, budget)
         try:
             loss = await shipping.run()
         except OSError as error:
@@ -84,11 +84,11 @@ def _streams(directory: Path) -> list[Path]:
 class _Shipping:
     """One stream."""
 
-    def __init__(self, link: Link, path: Path, spec: ContainerSpec, patience: _Patience) -> None:
+    def __init__(self, link: Link, path: Path, spec: ContainerSpec, budget: _RetryBudget) -> None:
         self._link = link
         self._path = path
         self._spec = spec
-        self._patience = patience
+        self._budget = budget
         self._ack = _read_ack(path)
 
     async def run(self) -> str:
@@ -102,14 +102,14 @@ class _Shipping:
             except MasterRefused as refused:
                 started = time.monotonic()
                 await pause(attempts.pause())
-                if not self._patience.spend(time.monotonic() - started, refused.status):
+                if not self._budget.spend(time.monotonic() - started, refused.status):
                     return self._lost(refused.message)
                 continue
             if self._advance(batch, acked):
                 attempts.reset()
                 continue
             await pause(attempts.pause())
-            if not self._patience.spend(1.0, 200):
+            if not self._budget.spend(1.0, 200):
                 return self._lost("the master acknowledges nothing")
         return ""
 

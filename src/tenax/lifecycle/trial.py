@@ -68,7 +68,7 @@ class TrialExit(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class TrialAttempt:
     """An allocation of a trial that has ended, and all that decides what comes of it."""
 
     wish: Wish
@@ -113,7 +113,7 @@ class TrialVerdict:
         return _SETBACKS.after(self.setbacks - 1)
 
 
-def decide_exit(attempt: Attempt) -> TrialVerdict:
+def decide_exit(attempt: TrialAttempt) -> TrialVerdict:
     """The first rule of :data:`RULES` that matches."""
     for _, matches, verdict in RULES:
         if matches(attempt):
@@ -141,54 +141,54 @@ _TERMINAL_OF_WISH = {
 }
 
 
-def _error(attempt: Attempt) -> TrialVerdict:
+def _error(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.ERROR, attempt.restarts, attempt.ending.reason, TrialExit.ERRORED)
 
 
-def _fatal(attempt: Attempt) -> TrialVerdict:
+def _fatal(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.ERROR, attempt.restarts, attempt.fatal or "", TrialExit.ERRORED)
 
 
-def _as_wished(attempt: Attempt) -> TrialVerdict:
+def _as_wished(attempt: TrialAttempt) -> TrialVerdict:
     state, reason, exit_reason = _TERMINAL_OF_WISH[attempt.wish]
     return TrialVerdict(state, attempt.restarts, attempt.wish_reason or reason, exit_reason)
 
 
-def _invalid(attempt: Attempt) -> TrialVerdict:
+def _invalid(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.COMPLETED, attempt.restarts, _INVALID, TrialExit.INVALID_HP)
 
 
-def _again_uncounted(attempt: Attempt) -> TrialVerdict:
+def _again_uncounted(attempt: TrialAttempt) -> TrialVerdict:
     setbacks = 0 if attempt.ran else attempt.setbacks + 1
     return TrialVerdict(TrialState.ACTIVE, attempt.restarts, attempt.ending.reason, None, setbacks)
 
 
-def _no_retry(attempt: Attempt) -> TrialVerdict:
+def _no_retry(attempt: TrialAttempt) -> TrialVerdict:
     reason = f"{attempt.ending.reason}; the log policy {attempt.no_retry!r} forbids another try"
     return TrialVerdict(TrialState.ERROR, attempt.restarts + 1, reason, TrialExit.ERRORED)
 
 
-def _too_often(attempt: Attempt) -> TrialVerdict:
+def _too_often(attempt: TrialAttempt) -> TrialVerdict:
     tries = attempt.restarts + 1
     often = "once" if tries == 1 else f"{tries} times"
     reason = f"{attempt.ending.reason}; it failed {often}, and max_restarts is {attempt.max_restarts}"
     return TrialVerdict(TrialState.ERROR, tries, reason, TrialExit.ERRORED)
 
 
-def _nowhere(attempt: Attempt) -> TrialVerdict:
+def _nowhere(attempt: TrialAttempt) -> TrialVerdict:
     reason = f"{attempt.ending.reason}; {attempt.nowhere}"
     return TrialVerdict(TrialState.ERROR, attempt.restarts + 1, reason, TrialExit.ERRORED)
 
 
-def _again_counted(attempt: Attempt) -> TrialVerdict:
+def _again_counted(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.ACTIVE, attempt.restarts + 1, attempt.ending.reason, None)
 
 
-def _left(attempt: Attempt) -> TrialVerdict:
+def _left(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.ACTIVE, attempt.restarts, "it saved and left when asked to", None)
 
 
-def _killed_late(attempt: Attempt) -> TrialVerdict:
+def _killed_late(attempt: TrialAttempt) -> TrialVerdict:
     if attempt.leave_reason and not attempt.ran:
         reason = f"it was ended before it began: {attempt.leave_reason}"
         return TrialVerdict(TrialState.ACTIVE, attempt.restarts, reason, None)
@@ -196,12 +196,12 @@ def _killed_late(attempt: Attempt) -> TrialVerdict:
     return TrialVerdict(TrialState.ACTIVE, attempt.restarts, f"{cause} did not leave in time and was ended", None)
 
 
-def _finished(attempt: Attempt) -> TrialVerdict:
+def _finished(attempt: TrialAttempt) -> TrialVerdict:
     return TrialVerdict(TrialState.COMPLETED, attempt.restarts, "the script finished", TrialExit.COMPLETED)
 
 
 #: (what it says, when it holds, what follows): the first that holds decides.
-RULES: tuple[tuple[str, Callable[[Attempt], bool], Callable[[Attempt], TrialVerdict]], ...] = (
+RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt], TrialVerdict]], ...] = (
     ("a report ended it", lambda a: a.fatal is not None, _fatal),
     ("asked to stop, and it failed by itself", lambda a: a.wish in _TERMINAL_OF_WISH and a.ending.failed, _error),
     ("asked to stop", lambda a: a.wish in _TERMINAL_OF_WISH, _as_wished),

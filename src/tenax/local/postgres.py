@@ -146,14 +146,14 @@ class EmbeddedPostgres:
         """The exit status of the server (negative: the signal), or None while it runs."""
         return self._process.poll() if self._process is not None else None
 
-    def stop(self, patience: float = 60.0) -> None:
-        """End the server, let go of the directory. After ``patience`` seconds it is cut off, and recovers later."""
+    def stop(self, timeout_s: float = 60.0) -> None:
+        """End the server, let go of the directory. After ``timeout_s`` seconds it is cut off, and recovers later."""
         process = self._process
         if process is not None and process.poll() is None:
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
                 process.send_signal(number)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(patience)
+                    process.wait(timeout_s)
                     break
         self._process = None
         if self._sockets is not None and self._directory not in self._sockets.parents:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tenax.runtime.endings import SWITCHED_OFF, killed_by
-from tenax.runtime.port import ContainerStatus, Placement, StartFailed, Stream
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.wakes import News
 from tenax.wire.agents import ContainerSpec, Exit
 
@@ -43,11 +43,11 @@ class Stage:
         self._output = {"stdout": bytearray(), "stderr": bytearray()}
         self._news = news
 
-    def write(self, stream: Stream, data: bytes) -> None:
+    def write(self, stream: OutputStream, data: bytes) -> None:
         self._output[stream] += data
         self._news()
 
-    def written(self, stream: Stream) -> bytes:
+    def written(self, stream: OutputStream) -> bytes:
         return bytes(self._output[stream])
 
 
@@ -142,12 +142,12 @@ class FakeRuntime:
             await asyncio.gather(container.task, return_exceptions=True)
             self._end(container, Exit(reason=SWITCHED_OFF, platform=True))
 
-    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+    async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         container = self._machine.containers.get(container_id)
         written = container.stage.written(stream) if container is not None else b""
         return offset, written[offset : offset + limit]
 
-    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+    async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         """Nothing: it is in memory."""
 
     async def remove(self, container_id: str) -> None:

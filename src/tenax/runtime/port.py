@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 from tenax.errors import TenaxError
 from tenax.wire.agents import ContainerSpec, Exit
 
-Stream = Literal["stdout", "stderr"]
+OutputStream = Literal["stdout", "stderr"]
 
 
 class StartFailed(TenaxError):
@@ -99,13 +99,13 @@ class Runtime(Protocol):
     async def switch_off(self, container_id: str) -> None:
         """End it as a machine that loses its power would: at once, by the platform's fault; output and spool stay."""
 
-    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+    async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         """Up to ``limit`` raw bytes from ``offset``; returns (offset of the first byte returned, bytes).
 
         The first may lie beyond ``offset`` where older output was dropped at the cap. Empty: nothing more yet.
         """
 
-    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+    async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         """Output before ``offset`` is stored by the master and may be dropped here."""
 
     async def remove(self, container_id: str) -> None:

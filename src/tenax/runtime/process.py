@@ -26,7 +26,7 @@ from tenax.runtime.environment import kept
 from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.launching import Forkserver, is_locked, launch
 from tenax.runtime.planning import Machine, TaskUser
-from tenax.runtime.port import ContainerStatus, Placement, StartFailed, Stream
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
 from tenax.runtime.wakes import Wakes
 from tenax.runtimes import PROCESS
@@ -142,10 +142,10 @@ class ProcessRuntime:
                 return
             await asyncio.sleep(0.01)
 
-    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+    async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         return segments.read(self._homes.home(container_id).output, stream, offset, limit)
 
-    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+    async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         segments.trim(self._homes.home(container_id).output, stream, offset)
 
     async def remove(self, container_id: str) -> None:

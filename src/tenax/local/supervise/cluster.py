@@ -35,7 +35,7 @@ _HINTS = {
 }
 
 
-class PortTaken(UserError):
+class PortInUse(UserError):
     """Nothing can listen on that port."""
 
 
@@ -108,7 +108,7 @@ def refuse_taken_port(host: str, port: int) -> None:
         except OSError as error:
             reason = os.strerror(error.errno or 0).lower()
             hint = _HINTS.get(error.errno or 0, "Choose another address with --host and --port.")
-            raise PortTaken(f"Nothing can listen on port {port} of {host}: {reason}. {hint}") from None
+            raise PortInUse(f"Nothing can listen on port {port} of {host}: {reason}. {hint}") from None
 
 
 def free_port(host: str) -> int:

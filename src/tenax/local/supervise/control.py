@@ -152,18 +152,18 @@ def wait_until_up(state: StateDir, say: Callable[[str], None]) -> Glance:
         time.sleep(_POLL_S)
 
 
-def stop(state: StateDir, say: Callable[[str], None], patience: float = 120.0) -> bool:
-    """End the servers; whether there were any. Tasks run on. Raises StillStopping after ``patience`` seconds."""
+def stop(state: StateDir, say: Callable[[str], None], timeout_s: float = 120.0) -> bool:
+    """End the servers; whether there were any. Tasks run on. Raises StillStopping after ``timeout_s`` seconds."""
     seen = glance(state)
     if not seen.alive:
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(seen.pid, signal.SIGTERM)
-    until = time.monotonic() + patience
+    until = time.monotonic() + timeout_s
     while state.is_locked():
         if time.monotonic() > until:
             raise StillStopping(
-                f"The cluster in {state.root} is still stopping after {patience:.0f} s. Look into "
+                f"The cluster in {state.root} is still stopping after {timeout_s:.0f} s. Look into "
                 f"{state.log('supervisor')}; `kill -9 {seen.pid}` ends it at once, and nothing stored is lost by that."
             )
         time.sleep(_POLL_S)

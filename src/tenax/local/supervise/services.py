@@ -46,8 +46,8 @@ class Service(Protocol):
     def ask_to_stop(self) -> None:
         """Begin a graceful end."""
 
-    def end(self, patience: float) -> None:
-        """Wait for the end; cut it off after ``patience`` seconds."""
+    def end(self, timeout_s: float) -> None:
+        """Wait for the end; cut it off after ``timeout_s`` seconds."""
 
     def log_tail(self) -> str:
         """The end of what it said, for a message."""
@@ -78,8 +78,8 @@ class DatabaseService:
     def ask_to_stop(self) -> None:
         """Its end is short, and comes after that of its clients."""
 
-    def end(self, patience: float) -> None:
-        self._server.stop(patience)
+    def end(self, timeout_s: float) -> None:
+        self._server.stop(timeout_s)
 
     def log_tail(self) -> str:
         return tail(self._server.log)
@@ -148,12 +148,12 @@ class ServerProcess:
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
 
-    def end(self, patience: float) -> None:
+    def end(self, timeout_s: float) -> None:
         process = self._process
         if process is None:
             return
         try:
-            process.wait(patience)
+            process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             # The group: a pool of workers goes with it. Tasks have sessions of their own.
             with contextlib.suppress(ProcessLookupError):

@@ -32,7 +32,7 @@ from tenax.local.supervise.services import Service
 log = logging.getLogger("tenax.local")
 
 #: How long a server may take to end when asked.
-PATIENCE_S = 20.0
+STOP_TIMEOUT_S = 20.0
 _POLL_S = 0.05
 _ROTATE_EVERY_S = 5.0
 #: When to start again what keeps ending: at once the first time, then later and later.
@@ -193,7 +193,7 @@ class ClusterSupervisor:
     def _stop_all(self) -> None:
         for watched in reversed(self._watched):
             watched.service.ask_to_stop()
-            watched.service.end(PATIENCE_S)
+            watched.service.end(STOP_TIMEOUT_S)
             watched.state = "down"
             self._write()
 

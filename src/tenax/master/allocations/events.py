@@ -17,7 +17,7 @@ from tenax.lifecycle.allocation import AllocationState, after_members
 from tenax.lifecycle.container import Container, ContainerState, Desired, Ending, raise_desired, report
 from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
-from tenax.lifecycle.trial import Attempt, TrialState, TrialVerdict, decide_exit, effective_wish
+from tenax.lifecycle.trial import TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
 from tenax.master.allocations.exclusion import nowhere_left
 from tenax.master.allocations.exit_reason import in_its_own_words
 from tenax.master.store.allocations import barriers, containers
@@ -161,7 +161,7 @@ async def _attempt_ended(
     plan = await experiments.plan(conn, experiment.id)
     limit = plan.config.get("max_restarts")
     wish = effective_wish(trial.wish, experiment.state)
-    attempt = Attempt(
+    attempt = TrialAttempt(
         wish=wish,
         ending=ending,
         preemption=locked.allocation.preemption,

@@ -42,7 +42,7 @@ from tenax.runtime.docker.credentials import auth_header
 from tenax.runtime.docker.engine import Engine, EngineRefused, usual_sockets
 from tenax.runtime.docker.output import Tails
 from tenax.runtime.endings import SWITCHED_OFF
-from tenax.runtime.port import ContainerStatus, Placement, RuntimeAway, StartFailed, Stream
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed
 from tenax.runtime.processes import boot_id
 from tenax.runtime.wakes import News
 from tenax.runtimes import DOCKER
@@ -176,7 +176,7 @@ class DockerRuntime:
             (home.path / _SWITCHED_OFF).touch()
             await self.signal(container_id, signal.SIGKILL)
 
-    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+    async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         container = await self.inspect(container_id)
         if container is None or container.state == "starting":
             return offset, b""
@@ -189,7 +189,7 @@ class DockerRuntime:
                 return offset, b""
             raise
 
-    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+    async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         """Nothing: the engine keeps all until the container is removed."""
 
     async def remove(self, container_id: str) -> None:

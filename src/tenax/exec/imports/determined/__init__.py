@@ -194,11 +194,11 @@ def _serve(name: str) -> object:
     )
 
 
-_found = _installed()
-if _found is not None:
+_package = _installed()
+if _package is not None:
     _check_view()
     sys.meta_path.insert(0, _OwnCheckpoints())
-    _become(_found)
+    _become(_package)
 else:
     _load_tenax()
     sys.meta_path.insert(0, _Finder())
