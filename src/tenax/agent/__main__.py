@@ -1,7 +1,7 @@
 """``python -m tenax.agent``: one agent process.
 
 Settings come from a file (``--config``), the environment (``TENAX_AGENT_...``) and flags. Exit status: 0 after it was
-asked to end (its containers run on), 2 when it cannot work as it was told to, 1 for anything else.
+asked to end (its containers run on), 2 when it cannot work with its settings, 1 for anything else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An agent put together: directory, devices, runtime, connection, containers.
 
-It keeps no state of its own but its credential. When it is told to end it just leaves: containers run on, and the next
+It keeps no state of its own but its credential. On SIGTERM it just leaves: containers run on, and the next
 agent of this directory finds them. Whatever starts it must let them: under systemd that is ``KillMode=process``.
 """
 
@@ -40,7 +40,7 @@ _UPLOADS = 8
 
 
 async def run(settings: AgentSettings) -> None:
-    """Until cancelled. Raises UserError when the agent cannot work as it is told to."""
+    """Until cancelled. Raises UserError when the agent cannot work with these settings."""
     with directory_lock(settings.dir):
         slots = await asyncio.to_thread(detect, settings)
         log.info("devices", slots=[f"{slot.kind}:{slot.name}" for slot in slots])
@@ -89,7 +89,7 @@ async def make_runtime(settings: AgentSettings) -> Runtime:
 async def _serve(
     settings: AgentSettings, link: Link, runtime: Runtime, slots: tuple[SlotInfo, ...], cluster_id: str
 ) -> None:
-    """Tend containers and stay connected. Raises UserError, MasterRefused."""
+    """Keep containers and stay connected. Raises UserError, MasterRefused."""
     board = Board()
     master_url = settings.task_master_url or settings.master_url
     own = placing.Self(settings.agent_id, cluster_id, master_url, settings.tls.master_cert_name, slots)

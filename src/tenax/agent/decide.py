@@ -1,12 +1,12 @@
-"""What to do next about one container: a function of what is wanted and what there is. Pure.
+"""What to do next about one container: a function of its desired state and what there is. Pure.
 
 Ordered cases, first match wins. Rules it keeps:
 
-- Absence never kills: without a want nothing is done; one of a foreign cluster is never touched.
+- Absence never kills: without a desired state nothing is done; one of a foreign cluster is never touched.
 - A container counts as exited only when its output and its spool were seen to (``settled``); nothing that ran is
   removed before: one that was given up as lost, and is back, delivers what it has.
-- A stop is SIGTERM once, then SIGKILL when its time is over, counted from the SIGTERM on this machine's monotonic
-clock.
+- A stop is SIGTERM once, then SIGKILL when its time is over, counted from the SIGTERM on this machine's
+  monotonic clock.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class ContainerSituation:
 
     desired: DesiredState | None
     container: ContainerStatus | None
-    #: It is of the cluster whose wants are obeyed.
+    #: It is of the cluster whose desired states are obeyed.
     ours: bool
-    #: How it ended, all told; also for one that never ran.
+    #: How it ended, once its output and spool were shipped; also for one that never ran.
     settled: Exit | None
     killed_at: float | None
     now: float

@@ -1,4 +1,4 @@
-"""All containers of this agent: one keeper each, made by a want or by what the runtime still holds."""
+"""All containers of this agent: one keeper each, made by a desired state or by what the runtime still holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = structlog.get_logger("tenax.agent")
 
 
 class Fleet:
-    """Gives wants and news to keepers. ``close`` leaves all containers as they are."""
+    """Gives desired states and news to keepers. ``close`` leaves all containers as they are."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -30,12 +30,12 @@ class Fleet:
             log.info("found containers", count=len(containers))
 
     def obey(self, desired: DesiredStates) -> None:
-        """Wants of our own cluster and generation; what they do not name is left alone."""
+        """Desired states of our own cluster and generation; what they do not name is left alone."""
         for container in desired.containers:
             self._keeper(container.container_id).set_desired(container)
 
     def generation(self, generation: int) -> None:
-        """The cluster's generation, as the master just said."""
+        """The cluster's generation, as the master just sent it."""
         if self._tools.generation != generation:
             self._tools.generation = generation
             for keeper in self._keepers.values():

@@ -1,4 +1,4 @@
-"""Keeps one container as it is wanted: load (look at it), decide, apply; one serial task per container.
+"""Keeps one container in its desired state: load (inspect it), decide, apply; one serial task per container.
 
 All decisions are in ``tenax.agent.decide``; here is what carries them out and what waits. An error of the machine is
 logged and tried again with growing pauses; it never ends the agent.
@@ -50,7 +50,7 @@ from tenax.wire.task_names import RUN_DIRECTORY
 log = structlog.get_logger("tenax.agent")
 
 Result = TypeVar("Result")
-#: A running container is looked at this often even if nothing is heard of it.
+#: A running container is inspected this often even if there is no news of it.
 _BACKSTOP_S = 1.0
 #: For the reports of a container that is to be removed.
 _RETRY_BEFORE_REMOVAL_S = 30.0
@@ -69,7 +69,7 @@ class Tools:
     spool_patience_s: float
     #: The master's certificate (PEM), for tasks; "" for none.
     master_certificate: str
-    #: Generation of the cluster, as the master last said; None before it did.
+    #: Generation of the cluster, as of the last message of the master; None before the first.
     generation: int | None
     #: Where the other members of an allocation reach this machine.
     address: str
@@ -81,7 +81,7 @@ class Tools:
 
 
 class Keeper:
-    """One container, from the first want (or from the runtime, after a restart of the agent) until it is gone."""
+    """One container, from its first desired state (after a restart, from the runtime) until it is gone."""
 
     def __init__(self, tools: Tools, container_id: str) -> None:
         self._tools = tools
@@ -93,14 +93,14 @@ class Keeper:
         self._removal = asyncio.Event()
         self._settled: Exit | None = None
         self._killed_at: float | None = None
-        #: There was nothing of it at a look: it begins under this keeper.
+        #: There was nothing of it when it was inspected: it begins under this keeper.
         self._fresh = False
         self._shipper: OutputShipper | None = None
         self._shipping: asyncio.Task[None] | None = None
         self._gone = False
 
     def set_desired(self, desired: DesiredState) -> None:
-        """What the master wants, newest last; a specification once given is kept."""
+        """Take the state that the master desires; a specification once given is kept."""
         known = self._desired
         if isinstance(desired, DesiredRun) and desired.spec is None and isinstance(known, DesiredRun):
             desired = known
@@ -129,10 +129,10 @@ class Keeper:
                     await self._step()
                     attempts.reset()
                 except RuntimeAway as away:
-                    log.warning("cannot tend a container now", container=self.container_id, reason=away.message)
+                    log.warning("cannot reconcile a container now", container=self.container_id, reason=away.message)
                     await pause(attempts.pause())
                 except Exception:
-                    log.exception("could not tend a container", container=self.container_id)
+                    log.exception("could not reconcile a container", container=self.container_id)
                     await pause(attempts.pause())
         finally:
             if self._shipping is not None:
@@ -181,7 +181,7 @@ class Keeper:
         else:
             await self._wake.wait()
 
-    # What is said of it
+    # Its reports
 
     def _is_ours(self, container: ContainerStatus) -> bool:
         return container.cluster_id == self._tools.own.cluster_id
@@ -297,7 +297,7 @@ class Keeper:
         return await spool.ship(self._tools.link, directory, container.spec, self._retry_for_s)
 
     def _retry_for_s(self) -> float:
-        """How long the master may refuse what is left: not for long once it wants the container gone."""
+        """How long the master may refuse what is left: not for long once the container is to be gone."""
         retry_for_s = self._tools.spool_patience_s
         return min(_RETRY_BEFORE_REMOVAL_S, retry_for_s) if self._removal.is_set() else retry_for_s
 

@@ -1,12 +1,11 @@
-"""The agent's websocket to the master: connects for ever, says what changed, obeys what is wanted.
+"""The agent's websocket to the master: connects for ever, reports what changed, obeys the desired states.
 
 Rules it keeps:
 
-- Wants are obeyed of the cluster that the credential is of, of the generation that this connection was welcomed with,
-and
-  with a revision not below the last one obeyed.
+- Desired states are obeyed if they are of the credential's cluster and of the generation that this connection was
+  welcomed with, and if their revision is not below the last one obeyed.
 - The first frame of a connection is the full state; a frame lost with its connection is made good by the next hello.
-- Something is said at least twice in each heartbeat.
+- At least two frames are sent in each heartbeat.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class AgentSession:
         self._board = board
         self._face = face
         self._cluster_id = cluster_id
-        #: Of the last wants obeyed.
+        #: Of the desired states obeyed last.
         self._generation = 0
         self._revision = -1
 
@@ -156,9 +155,9 @@ class AgentSession:
 
     def _obey(self, desired: DesiredStates) -> None:
         if desired.cluster_id != self._cluster_id or desired.generation != self._generation:
-            log.error("wants of another cluster or generation are not obeyed", cluster=desired.cluster_id)
+            log.error("desired states of another cluster or generation are not obeyed", cluster=desired.cluster_id)
         elif desired.revision < self._revision:
-            log.warning("old wants are not obeyed", revision=desired.revision, obeyed=self._revision)
+            log.warning("outdated desired states are not obeyed", revision=desired.revision, obeyed=self._revision)
         else:
             self._revision = desired.revision
             self._fleet.obey(desired)
@@ -178,7 +177,7 @@ class AgentSession:
             frame: Welcome | DesiredStates | SessionRefused = _decode(message.data)
         except msgspec.MsgspecError as error:
             raise MasterUnreachable(
-                f"the master said something that this version does not understand: {error}"
+                f"the master sent something that this version does not understand: {error}"
             ) from None
         if isinstance(frame, SessionRefused):
             if frame.retry:

@@ -3,7 +3,7 @@
 Rules it keeps:
 
 - A master that is away is waited for, for as long as it takes; one that refuses, for a stated time, then the rest is
-  declared lost in words.
+  declared lost, with the reason.
 - The files are a task's: no link is followed, nothing but a plain file is read.
 - A last line without newline was torn by a crash and does not count.
 """
@@ -60,7 +60,7 @@ class _RetryBudget:
 
 
 async def ship(link: Link, directory: Path, spec: ContainerSpec, retry_for_s: Callable[[], float]) -> str:
-    """Ship all streams to their ends; "" when all was acknowledged, else what was lost, in words."""
+    """Ship all streams to their ends; "" when all was acknowledged, else a sentence about what was lost."""
     budget = _RetryBudget(retry_for_s)
     lost = []
     for path in _streams(directory):

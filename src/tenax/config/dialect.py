@@ -1,4 +1,4 @@
-"""Configurations written for Determined before 0.38, as they are read today; whatever was changed is told.
+"""Configurations written for Determined before 0.38, as they are read today; whatever was changed is in the notices.
 
 Before 0.38 every searcher had ``max_length``, and a trial asked how long to train. Since then ASHA measures time by a
 validation metric (``time_metric``, up to ``max_time``) and the script alone knows its length.

@@ -49,9 +49,9 @@ class ProblemReport:
     #: Line of each known path.
     lines: Mapping[Path, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    #: What was accepted and yet should be told: old spellings, settings without effect.
+    #: What was accepted and yet should be mentioned: old spellings, settings without effect.
     notices: list[str] = field(default_factory=list)
-    #: Where the document comes from when it is not the user's own text ("the template"); told with each problem.
+    #: Where the document comes from when it is not the user's own text ("the template"); named with each problem.
     origin: str | None = None
     #: Paths with a problem of their own: what stands there does not count as missing as well.
     refused: set[Path] = field(default_factory=set)

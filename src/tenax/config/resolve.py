@@ -116,7 +116,7 @@ def parse_experiment(
 
 
 def stored_experiment(document: JsonObject) -> ResolvedExperiment:
-    """A configuration that was resolved before, from its document. Nothing is checked, drawn or told again."""
+    """A configuration that was resolved before, from its document. Nothing is checked, drawn or reported again."""
     return _built(document, ())
 
 

@@ -54,7 +54,7 @@ Schedule = Union[Every, Cron]
 
 
 def parse_duration(text: str) -> float:
-    """Seconds. Raises ValueError, in words."""
+    """Seconds. Raises ValueError, with a sentence for people."""
     given = text.strip()
     parts = _PART.findall(given)
     if not parts or "".join(number + unit for number, unit in parts) != given:
@@ -63,7 +63,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_schedule(text: str) -> Schedule:
-    """From what a person wrote. Raises ValueError, in words."""
+    """From what a person wrote. Raises ValueError, with a sentence for people."""
     given = _NICKNAMES.get(text.strip(), text.strip())
     fields = given.split()
     if len(fields) == 5:

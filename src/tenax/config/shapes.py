@@ -113,7 +113,7 @@ class Number(Shape):
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-#: Whole numbers have 32 bits where nothing else is said: what is stored and sent has room for that.
+#: Whole numbers have 32 bits unless it says otherwise: what is stored and sent has room for that.
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1
 

@@ -1,8 +1,8 @@
 """Deletes files of checkpoints where an agent reaches them: ``python -m tenax.exec.gc``. Standard library, Python 3.9.
 
 What is to go stands in ``$DET_RUN_DIR/removals.json``: ``{"storage": {...}, "removals": [{"uuid", "globs"}],
-"tensorboards": [path below the storage]}``. What became of each removal is told to the master as it is done. The exit
-code is 0 if all of it worked.
+"tensorboards": [path below the storage]}``. The outcome of each removal is reported to the master as it is done.
+The exit code is 0 if all of it worked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[list[Json]], None]
 
-#: Told of at once.
+#: Removals in one report.
 _TOGETHER = 50
 #: Seconds for which a master that is away is waited for.
 _PATIENCE = 600.0
@@ -61,7 +61,7 @@ def carry_out(document: JsonObject, tell: Tell) -> int:
     if not isinstance(place, dict) or not isinstance(removals, list):
         raise InvalidInput(f"{REMOVALS_FILE} must hold storage and removals")
     storage = from_config(place)
-    # First: when the last checkpoint is told of, the experiment that they belong to may be forgotten.
+    # First: when the last checkpoint is reported, the experiment that they belong to may be forgotten.
     failures = _remove_tensorboards(storage, document.get("tensorboards"))
     reports: list[Json] = []
     for removal in removals:

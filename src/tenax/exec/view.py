@@ -13,8 +13,8 @@ Rules it keeps:
 - No process ids change and nothing stands between supervisor and program: the task itself moves, before it becomes the
   user's program, and so do all that it starts. A program that finds the package only later moves when it imports it.
 - Where the machine forbids it, the task is told what is not where it looks, and runs; importing that package is refused
-  in words (`tenax.exec.imports.determined`): it would take itself to be off the cluster. A task that asked for a view
-  does not start.
+  with a message (`tenax.exec.imports.determined`): it would take itself to be off the cluster. A task that asked
+  for a view does not start.
 """
 
 from __future__ import annotations

@@ -36,11 +36,11 @@ DESIRED_ORDER = {desired: place for place, desired in enumerate(Desired)}
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a container ended, as its agent (or the silence of its agent) tells."""
+    """How a container ended, as its agent (or the silence of its agent) reports."""
 
     code: int | None = None
     signal: int | None = None
-    #: In words.
+    #: A sentence for people.
     reason: str = ""
     #: The platform's failure, never the script's: not counted against ``max_restarts``.
     platform: bool = False
@@ -83,7 +83,7 @@ def report(container: Container, state: ContainerState, ending: Ending | None) -
 
 
 def raise_desired(container: Container, desired: Desired) -> Container:
-    """The container with at least this want; the same object where that is so already, or where it has ended."""
+    """The container with at least this desired state; the same object where nothing changes, or where it has ended."""
     if DESIRED_ORDER[desired] <= DESIRED_ORDER[container.desired]:
         return container
     return Container(container.container_id, container.state, desired, container.ending, container.daemon)

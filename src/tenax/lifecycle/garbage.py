@@ -1,4 +1,4 @@
-"""Which checkpoints of an experiment stay and which go, each with the reason in words. Pure.
+"""Which checkpoints of an experiment stay and which go, each with its reasons. Pure.
 
 Rules it keeps:
 
@@ -50,9 +50,9 @@ class SavedCheckpoint:
     whole: bool = True
     #: Reported by a run that a newer one had replaced.
     superseded: bool = False
-    #: Where it is registered, in words; None: nowhere.
+    #: Where it is registered, for people; None: nowhere.
     registered: str | None = None
-    #: Who of another experiment started from it, in words; None: nobody.
+    #: Who of another experiment started from it, for people; None: nobody.
     source_of: str | None = None
 
 
@@ -71,7 +71,7 @@ class Judgement:
 
     uuid: str
     keep: bool
-    #: In words, at least one: every reason to keep it, or the one why it goes.
+    #: At least one: every reason to keep it, or the one why it goes.
     reasons: tuple[str, ...]
 
 

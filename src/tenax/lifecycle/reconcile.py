@@ -20,7 +20,7 @@ from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.experiment import STOPPING, ExperimentState
 from tenax.lifecycle.trial import TrialVerdict, Wish, effective_wish, end_without_attempt
 
-#: Seconds that a script has to end after it reported invalid hyperparameters, or was told that a report ends it.
+#: Seconds that a script has to end after it reported invalid hyperparameters, or after a report that ends its trial.
 SHORT_GRACE_S = 10.0
 
 
@@ -50,7 +50,7 @@ class LiveTrial:
     allocation: OpenAllocation | None
     #: The platform ended its last attempts before they ran: the next one has to wait a while.
     held: bool = False
-    #: In words, why its own wish was raised.
+    #: Why its own wish was raised.
     wish_reason: str = ""
 
 

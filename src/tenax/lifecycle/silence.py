@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Looks are seconds apart; when as much as this lies between two, nobody listened meanwhile.
+#: Observations are seconds apart; when as much as this lies between two, nobody listened meanwhile.
 GAP_S = 15.0
 
 
@@ -17,7 +17,7 @@ class Listening:
     """Seconds on the database's clock."""
 
     since: float
-    #: The newest look.
+    #: The newest observation.
     last: float
 
     @property
@@ -27,7 +27,7 @@ class Listening:
 
 
 def observe(watch: Listening | None, now: float, *, anew: bool = False) -> Listening:
-    """The watch after a look at ``now``; ``anew``: what was said before may not have been heard."""
+    """Since when somebody listens, observed at ``now``; ``anew``: messages before may have been missed."""
     if watch is None or anew or not 0.0 <= now - watch.last <= GAP_S:
         return Listening(now, now)
     return Listening(watch.since, now)

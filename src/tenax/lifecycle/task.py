@@ -93,7 +93,7 @@ class TaskAttempt:
     preemption: Preemption
     #: It may be asked to leave, and goes on later.
     pausable: bool
-    #: In words, why it was asked to leave.
+    #: Why it was asked to leave.
     leave_reason: str = ""
 
 
@@ -102,7 +102,7 @@ class TaskVerdict:
     """What a task becomes after an attempt, or without one."""
 
     state: TaskState
-    #: In words, for people.
+    #: For people.
     reason: str
 
 

@@ -80,13 +80,13 @@ class TrialAttempt:
     invalid_hp: bool = False
     #: A report that ends the trial with this error.
     fatal: str | None = None
-    #: In words, why its own wish was raised; empty where the wish says it.
+    #: Why its own wish was raised; empty where the wish says it.
     wish_reason: str = ""
-    #: In words, why it was asked to leave.
+    #: Why it was asked to leave.
     leave_reason: str = ""
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
-    #: In words, why log policies leave no machine for another try.
+    #: Why log policies leave no machine for another try.
     nowhere: str | None = None
     #: It came as far as running.
     ran: bool = True
@@ -100,7 +100,7 @@ class TrialVerdict:
 
     state: TrialState
     restarts: int
-    #: In words, for people.
+    #: For people.
     reason: str
     #: For the search; None while the trial goes on.
     exit: TrialExit | None

@@ -3,7 +3,7 @@
 Rules it keeps:
 
 - Only what lives can end; the same end twice is one. A new start brings back what has ended.
-- One that fell silent is an ERROR, and lives again when it is heard of; one that said how it ended does not.
+- One that fell silent is an ERROR, and lives again when it reports; one that reported how it ended does not.
 - The experiment is what its trials are together: ACTIVE while one lives or none was made, then the worst end.
 """
 
@@ -18,7 +18,7 @@ from tenax.lifecycle.trial import TrialState
 
 
 class TrialReport(str, Enum):
-    """What is said of a trial."""
+    """What is reported of a trial."""
 
     #: It begins, or begins again.
     START = "start"
@@ -27,7 +27,7 @@ class TrialReport(str, Enum):
     COMPLETED = "completed"
     CANCELED = "canceled"
     ERROR = "error"
-    #: Nothing was heard for too long.
+    #: It reported nothing for too long.
     SILENT = "silent"
 
 
@@ -41,7 +41,7 @@ _ENDS = {
 
 
 def step(state: TrialState, lost: bool, report: TrialReport) -> TrialState:
-    """The state after ``word``; ``lost``: it ended by silence. Raises NotNow with what to do."""
+    """The state after ``report``; ``lost``: it ended by silence. Raises NotNow with what to do."""
     if report is TrialReport.START:
         return _T.ACTIVE
     if state is _T.ACTIVE or lost:

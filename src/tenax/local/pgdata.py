@@ -37,7 +37,7 @@ class DatabaseFailed(UserError):
 
 
 def create(directory: Path, installation: Installation, account: Account | None, password: str, lock: int) -> None:
-    """Make ``directory/data`` with the database and its role NAME. Raises CannotServe with what the programs said.
+    """Make ``directory/data`` with the database and its role NAME. Raises DatabaseFailed with what they printed.
 
     The programs inherit ``lock``, so that one that outlives us keeps the next launcher out.
     """

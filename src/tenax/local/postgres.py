@@ -285,7 +285,7 @@ class _Waiting:
         self._started = self._reported_at = time.monotonic()
 
     def tick(self, why: str) -> bool:
-        """Whether it has just said so."""
+        """Whether it has just reported progress."""
         time.sleep(_POLL_S)
         now = time.monotonic()
         if now - self._reported_at >= _PROGRESS_EVERY_S:

@@ -2,7 +2,7 @@
 
     credentials.json    {"username", "password"}: written by the master at its first start, 0600
     join-token          what agents join with, 0600
-    options.json        what ``tenax up`` was last told: a later ``up`` without options goes on with them
+    options.json        what ``tenax up`` was last given: a later ``up`` without options goes on with them
     supervisor.json     what the supervising process says about itself and its servers, 0600
     session.json        the local CLI's login, 0600
     master.log agent.log supervisor.log    capped, 0600

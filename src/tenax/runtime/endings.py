@@ -1,4 +1,4 @@
-"""How a container ended, in words for people. Pure."""
+"""How a container ended, as a sentence for people. Pure."""
 
 from __future__ import annotations
 

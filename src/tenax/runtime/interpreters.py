@@ -31,7 +31,7 @@ class Interpreter:
 
 
 class Interpreters:
-    """Remembers what it was told, until the interpreter's file changes."""
+    """Remembers each answer until the interpreter's file changes."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Interpreter] = {}

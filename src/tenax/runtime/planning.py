@@ -112,7 +112,7 @@ def plan(
 
 
 def link_mounts(home: Home, spec: ContainerSpec) -> None:
-    """Mounts at relative paths become links below the work directory; the others are told in DET_HOST_PATHS."""
+    """Mounts at relative paths become links below the work directory; the others are listed in DET_HOST_PATHS."""
     for mount in spec.mounts:
         if not _is_elsewhere(mount.container_path):
             place = contents.inside(home.run, f"workdir/{mount.container_path}")

@@ -1,8 +1,8 @@
-"""Why a request waits, and why a running one is asked to leave, in words.
+"""Why a request waits, and why a running one is asked to leave: sentences for people.
 
 Rules:
 - A reason says what is missing, what there is, and who is ahead; it names numbers that the reader can check.
-- The same state gives the same words: what did not change need not be written again.
+- The same state gives the same sentence: what did not change need not be written again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Cause = Union[DoesNotFit, Capped, Behind, Releasing, MakingRoom]
 
 
 class ReasonWriter:
-    """Finds the words for one plan; asks in the order of the queue, since it counts who was ahead."""
+    """Writes the reasons of one plan; asks in the order of the queue, since it counts who was ahead."""
 
     def __init__(self, snapshot: PoolSnapshot, now: FreeSlots) -> None:
         self._snapshot = snapshot
@@ -117,7 +117,7 @@ class ReasonWriter:
         )
 
     def _count(self, request: SlotRequest) -> str:
-        """Who waits ahead of it, in words; and count it in for those behind."""
+        """Who waits ahead of it, for people; and count it in for those behind."""
         kind = request.slots > 0
         priority = self._snapshot.jobs[request.job_id].priority
         last, same = self._same[kind]
@@ -146,7 +146,7 @@ class ReasonWriter:
         return f"all {sum(places)} on {_count(len(places), 'agent')} are taken{self._closed()}"
 
     def _closed(self) -> str:
-        """The agents that take no work, in words."""
+        """The agents that take no work, for people."""
         names = {AgentState.AWAY: "not connected", AgentState.DRAINING: "draining", AgentState.DISABLED: "disabled"}
         counts = {state: sum(1 for agent in self._snapshot.agents if agent.state is state) for state in names}
         parts = [f"{count} {names[state]}" for state, count in counts.items() if count]

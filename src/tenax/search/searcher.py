@@ -124,7 +124,7 @@ def _climb(state: State, decisions: list[Decision], trial: SearchTrial, report: 
 
 
 def _reason_to_stop(state: State, bracket: Bracket, number: int, place: int) -> str | None:
-    """Why a trial that stands at ``place`` (from 0) of a rung does not go on, in words; None when it does."""
+    """Why a trial that stands at ``place`` (from 0) of a rung does not go on, for people; None when it does."""
     rung = bracket.rungs[number]
     where = f"rung {number + 1} of {len(bracket.rungs)} ({rung.units} {state.config.method.unit() or ''})"
     count = len(rung.values)

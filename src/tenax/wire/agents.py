@@ -1,13 +1,14 @@
 """What master and agent say to each other over one websocket, as JSON text frames.
 
 The agent dials ``GET /agents/session`` with ``Authorization: Bearer <credential>`` and says :class:`Hello` with its
-full state; the master answers :class:`Welcome`, then :class:`Wants` now and whenever they change. After that the agent
-sends :class:`Report` for what changed. Nothing is a command: wants are read from the database and repeated in full, so
-a lost message repairs itself, and **absence never kills**: a container ends only by a want that names it.
+full state; the master answers :class:`Welcome`, then :class:`DesiredStates` now and whenever they change. After that
+the agent sends :class:`AgentReport` for what changed. Nothing is a command: desired states are read from the database
+and repeated in full, so a lost message repairs itself, and **absence never kills**: a container ends only by a desired
+state that names it. (On the wire they are ``wants``, each with its ``want``.)
 
-Rules an agent keeps: it obeys wants of its own cluster id and of the generation that it was welcomed with, with a
-revision not below the last one obeyed; a container of another cluster is kept and reported. Rules a master keeps:
-reports of a session that is not the newest of that agent change nothing. An agent that has obeyed a revision which the
+Rules an agent keeps: it obeys desired states of its own cluster id and of the generation that it was welcomed with,
+with a revision not below the last one obeyed; a container of another cluster is kept and reported. Rules a master
+keeps: reports of a session that is not the newest of that agent change nothing. An agent that has obeyed a revision which the
 database does not have yet proves that the database was restored from a copy: the generation is raised, and containers
 of earlier generations that the copy does not know are kept and shown.
 
@@ -29,7 +30,7 @@ ReportedState = Literal["pulling", "starting", "running", "exited"]
 class JoinRequest(msgspec.Struct, forbid_unknown_fields=False):
     agent_id: str
     token: str
-    #: Name of the pool it wants to be in; the master refuses one it does not have.
+    #: Name of the pool it asks to be in; the master refuses one it does not have.
     pool: str = "default"
 
 
@@ -57,7 +58,7 @@ class Exit(msgspec.Struct, frozen=True):
     #: The platform caused it (machine rebooted, container lost, image missing...): never counted against max_restarts.
     platform: bool = False
     out_of_memory: bool = False
-    #: Empty when every record of the spool was acknowledged; else what was declared lost, in words.
+    #: Empty when every record of the spool was acknowledged; else a sentence about what was declared lost.
     spool_lost: str = ""
 
 
@@ -82,7 +83,7 @@ class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     runtime: str
     slots: list[SlotInfo]
     containers: list[ContainerReport]
-    #: Generation and revision of the last wants obeyed; -1 for none since the agent started.
+    #: Generation and revision of the desired states obeyed last; -1 for none since the agent started.
     generation: int = -1
     revision: int = -1
 
@@ -96,7 +97,7 @@ class AgentReport(msgspec.Struct, tag="report", tag_field="type"):
 
 
 class Ping(msgspec.Struct, tag="ping", tag_field="type"):
-    """Sent when nothing else was said for a while."""
+    """Sent when nothing else was sent for a while."""
 
 
 FromAgent = Union[Hello, AgentReport, Ping]

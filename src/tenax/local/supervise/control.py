@@ -172,7 +172,7 @@ def stop(state: StateDir, say: Callable[[str], None], timeout_s: float = 120.0) 
 
 
 def supervise(state: StateDir, lock: int | None, *, to_terminal: bool = False) -> int:
-    """Be the supervising process of this directory until told to stop; its exit code."""
+    """Be the supervising process of this directory until it is stopped; its exit code."""
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO,

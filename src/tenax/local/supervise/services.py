@@ -50,7 +50,7 @@ class Service(Protocol):
         """Wait for the end; cut it off after ``timeout_s`` seconds."""
 
     def log_tail(self) -> str:
-        """The end of what it said, for a message."""
+        """The end of its log, for a message."""
 
 
 class DatabaseService:

@@ -2,7 +2,7 @@
 
 Rules:
 - One thread. Servers are started from it, since the kernel ends them with it.
-- A vital server must come up the first time: a wrong setting or a taken port is told to the person who waits, and
+- A vital server must come up the first time: a wrong setting or a taken port is shown to the person who waits, and
   nothing is left running. After that every end is met with a restart, later and later (`next_start`).
 - What is known about the servers stands in ``supervisor.json``, replaced at once at every change.
 - SIGTERM and SIGINT end the servers in the opposite order. Tasks are not ours: they run on and are found again.
