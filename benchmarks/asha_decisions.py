@@ -14,7 +14,7 @@ from typing import cast
 from benchmarks._measure import Line, Peer, PeerMissing, summary
 from tenax.ids import RequestId
 from tenax.search.config import Double, Log, Map, SearchConfig
-from tenax.search.journal import Create, Entry, Exited, Started, Stop, Validated, encode
+from tenax.search.journal import Create, SearchEntry, Exited, Started, Stop, Validated, encode
 from tenax.search.methods.async_halving import AsyncHalving
 from tenax.search.searcher import start, step
 from tenax.search.state import State, fold
@@ -38,7 +38,7 @@ class Run:
     def __init__(self, trials: int, seed: int) -> None:
         self.state: State
         self.state, decisions = start(search(trials), seed)
-        self.journal: list[Entry] = [Started(seed), *decisions]
+        self.journal: list[SearchEntry] = [Started(seed), *decisions]
         self.waiting = [entry.request_id for entry in decisions if isinstance(entry, Create)]
         self.rng = random.Random(seed)
 

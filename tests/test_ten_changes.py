@@ -30,7 +30,7 @@ from tenax.config.master import PoolSettings, SchedulerSettings
 from tenax.config.schema import experiment as experiment_schema
 from tenax.config.schema import searcher as searcher_schema
 from tenax.config.schema import storage as storage_schema
-from tenax.config.shapes import Int
+from tenax.config.shapes import IntShape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 from tenax.lifecycle.experiment import TRANSITIONS, ExperimentEvent, ExperimentState
@@ -47,14 +47,14 @@ from tenax.runtime.port import Runtime
 from tenax.runtimes import RUNTIMES, RuntimeKind
 from tenax.scheduler.plan import POLICIES
 from tenax.scheduler.policy import jobs_ahead
-from tenax.scheduler.snapshot import Plan, Request, Snapshot
+from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest
 from tenax.search import view
 from tenax.search.brackets import BracketPlan, without_rungs
 from tenax.search.config import Map, Method
 from tenax.search.methods.registry import METHODS
 from tenax.storage.config import from_config
 from tenax.storage.directory import DirectoryStorage
-from tenax.storage.kind import Kind, absolute
+from tenax.storage.kind import StorageKind, absolute
 from tenax.storage.port import Storage
 from tenax.storage.registry import KINDS
 from tenax.wire.agents import SlotInfo
@@ -90,10 +90,10 @@ class Twins(Method):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwinsSettings(searcher_schema.Common):
+class TwinsSettings(searcher_schema.CommonConfig):
     """As configurations spell them."""
 
-    pairs: Annotated[int, Int(minimum=1)] = 1
+    pairs: Annotated[int, IntShape(minimum=1)] = 1
 
     def method(self) -> Method:
         return Twins(self.pairs)
@@ -112,10 +112,10 @@ def test_a_search_method(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithField(experiment_schema.Experiment):
+class WithField(experiment_schema.ExperimentConfig):
     """The configuration of an experiment with one field more."""
 
-    warmup_epochs: Annotated[int, Int(minimum=1)] = 7
+    warmup_epochs: Annotated[int, IntShape(minimum=1)] = 7
 
 
 def test_a_field_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,10 +135,10 @@ class Newest:
     name: ClassVar[str] = "newest"
     has_priorities: ClassVar[bool] = False
 
-    def plan(self, snapshot: Snapshot) -> Plan:
+    def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         return POLICIES["priority"].plan(snapshot)
 
-    def order(self, snapshot: Snapshot) -> tuple[Request, ...]:
+    def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         return tuple(sorted(snapshot.requests, key=lambda request: -request.requested_at))
 
 
@@ -174,7 +174,7 @@ async def test_a_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     assert (await make_runtime(AgentSettings(dir=tmp_path))).name == FakeRuntime.name
 
 
-class Shelf(Kind):
+class Shelf(StorageKind):
     """Checkpoints in a directory, under another name."""
 
     name = "shelf"

@@ -19,20 +19,20 @@ import msgspec
 from aiohttp import WSMsgType, web
 
 from tenax.wire.agents import (
+    AgentReport,
     ContainerReport,
     ContainerSpec,
+    DesiredGone,
+    DesiredRun,
+    DesiredState,
+    DesiredStates,
+    DesiredStop,
     FromAgent,
     FromMaster,
     Hello,
     JoinReply,
     JoinRequest,
-    Refused,
-    Report,
-    Want,
-    WantGone,
-    WantRun,
-    Wants,
-    WantStop,
+    SessionRefused,
     Welcome,
 )
 
@@ -50,7 +50,7 @@ class MasterDouble:
         self.cluster_id = CLUSTER
         self.generation = 1
         self.revision = 1
-        self.wants: dict[str, Want] = {}
+        self.wants: dict[str, DesiredState] = {}
         self.joins: list[JoinRequest] = []
         self.hellos: list[Hello] = []
         self.reports: dict[str, ContainerReport] = {}
@@ -66,7 +66,7 @@ class MasterDouble:
         self.fail_spool = 0
         self.fail_session = 0
         self.fail_context = 0
-        self.refuse: Refused | None = None
+        self.refuse: SessionRefused | None = None
         self.spool_refusals = 0
         self.held: set[str] = set()
         self._sockets: list[web.WebSocketResponse] = []
@@ -123,28 +123,28 @@ class MasterDouble:
     # What is wanted
 
     async def run(self, spec: ContainerSpec) -> None:
-        await self.want(WantRun(spec.container_id, spec))
+        await self.want(DesiredRun(spec.container_id, spec))
 
     async def stop(self, container_id: str, within_s: float) -> None:
-        await self.want(WantStop(container_id, within_s))
+        await self.want(DesiredStop(container_id, within_s))
 
     async def remove(self, container_id: str) -> None:
-        await self.want(WantGone(container_id))
+        await self.want(DesiredGone(container_id))
 
-    async def want(self, want: Want) -> None:
+    async def want(self, want: DesiredState) -> None:
         self.revision += 1
         self.wants[want.container_id] = want
         await self.say_wants()
 
     async def say_wants(self) -> None:
         wants = [
-            WantRun(want.container_id) if isinstance(want, WantRun) and want.container_id in self.held else want
+            DesiredRun(want.container_id) if isinstance(want, DesiredRun) and want.container_id in self.held else want
             for want in self.wants.values()
         ]
-        await self.say(Wants(self.cluster_id, self.generation, self.revision, wants))
+        await self.say(DesiredStates(self.cluster_id, self.generation, self.revision, wants))
 
     async def say(self, frame: FromMaster) -> None:
-        for socket in [one for one in self._sockets if not one.closed]:
+        for socket in [socket for socket in self._sockets if not socket.closed]:
             await socket.send_str(msgspec.json.encode(frame).decode())
 
     def add_context(self, files: dict[str, str]) -> str:
@@ -175,10 +175,10 @@ class MasterDouble:
             self._changed.notify_all()
 
     async def _join(self, request: web.Request) -> web.Response:
-        asked = msgspec.json.decode(await request.read(), type=JoinRequest)
-        self.joins.append(asked)
+        join = msgspec.json.decode(await request.read(), type=JoinRequest)
+        self.joins.append(join)
         await self._note()
-        if asked.token != TOKEN:
+        if join.token != TOKEN:
             return web.json_response({"error": {"message": "the join token is wrong"}}, status=403)
         return web.Response(body=msgspec.json.encode(JoinReply(CREDENTIAL, self.cluster_id)))
 
@@ -205,7 +205,7 @@ class MasterDouble:
             if message.type is not WSMsgType.TEXT:
                 break
             frame = _decode(message.data)
-            if isinstance(frame, Report):
+            if isinstance(frame, AgentReport):
                 for report in frame.containers:
                     self._take(report)
                 self.gone.update(frame.gone)

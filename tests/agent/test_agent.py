@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from tenax.errors import UserError
-from tenax.wire.agents import Exit, Refused, WantRun, Wants, WantStop
+from tenax.wire.agents import DesiredRun, DesiredStates, DesiredStop, Exit, SessionRefused
 from tests.agent.host import SPOOLING, STUBBORN, WAIT, Host, spec
 from tests.agent.master_double import CLUSTER, CREDENTIAL, MasterDouble
 
@@ -16,10 +16,10 @@ from tests.agent.master_double import CLUSTER, CREDENTIAL, MasterDouble
 async def test_a_container_runs_from_want_to_gone(master: MasterDouble, host: Host) -> None:
     """Wanted, started, its output shipped, its exit reported, and nothing left once it is wanted gone."""
     host.start()
-    wanted = spec("import sys; print('hello'); print('oops', file=sys.stderr, end=''); sys.exit(3)")
+    task_spec = spec("import sys; print('hello'); print('oops', file=sys.stderr, end=''); sys.exit(3)")
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    name = wanted.container_id
+    await master.run(task_spec)
+    name = task_spec.container_id
     await master.until(lambda: master.exited(name))
     report = master.reports[name]
     assert report.exit == Exit(code=3, reason="exited with code 3")
@@ -45,9 +45,9 @@ async def test_it_joins_once(master: MasterDouble, host: Host) -> None:
 
 async def test_a_wrong_token_is_told_in_words(master: MasterDouble, host: Host) -> None:
     """An agent that is not let in ends with a message, without the token."""
-    with pytest.raises(UserError, match=r"cannot join.*the join token is wrong") as told:
+    with pytest.raises(UserError, match=r"cannot join.*the join token is wrong") as error:
         await host.start(join_token=None, join_token_file=_file(host, "not-the-token"))
-    assert "not-the-token" not in str(told.value)
+    assert "not-the-token" not in str(error.value)
 
 
 async def test_no_token_says_where_to_get_one(master: MasterDouble, host: Host) -> None:
@@ -69,7 +69,7 @@ async def test_a_credential_that_is_not_known_any_more_is_traded_anew(master: Ma
 
 async def test_a_refusal_for_good_ends_the_agent(master: MasterDouble, host: Host) -> None:
     """A master that says that trying again will not help is believed, and its words are passed on."""
-    master.refuse = Refused("this master speaks protocol 9", retry=False)
+    master.refuse = SessionRefused("this master speaks protocol 9", retry=False)
     with pytest.raises(UserError, match="protocol 9"):
         await host.start()
 
@@ -89,18 +89,18 @@ async def test_sigterm_then_sigkill(master: MasterDouble, host: Host) -> None:
     host.start()
     polite, stubborn = spec(WAIT), spec(STUBBORN)
     await master.until(lambda: master.hellos)
-    for one in (polite, stubborn):
-        await master.run(one)
-        await master.until(lambda name=one.container_id: master.text(name) == "ready\n")
+    for task_spec in (polite, stubborn):
+        await master.run(task_spec)
+        await master.until(lambda name=task_spec.container_id: master.text(name) == "ready\n")
     await master.stop(polite.container_id, 60)
     await master.stop(stubborn.container_id, 0.2)
-    for one, number in ((polite, 15), (stubborn, 9)):
-        await master.until(lambda name=one.container_id: master.exited(name))
-        told = master.reports[one.container_id].exit
-        assert told is not None
-        assert told.signal == number
-        assert told.reason.endswith("as asked")
-        assert not told.platform
+    for task_spec, number in ((polite, 15), (stubborn, 9)):
+        await master.until(lambda name=task_spec.container_id: master.exited(name))
+        exit = master.reports[task_spec.container_id].exit
+        assert exit is not None
+        assert exit.signal == number
+        assert exit.reason.endswith("as asked")
+        assert not exit.platform
 
 
 async def test_stopped_before_it_started(master: MasterDouble, host: Host) -> None:
@@ -118,11 +118,11 @@ async def test_a_run_of_which_nothing_is_left_is_the_platforms_failure(master: M
     """A container that the master believes to run here, and that is not here, is reported lost."""
     host.start()
     await master.until(lambda: master.hellos)
-    await master.want(WantRun("vanished"))
+    await master.want(DesiredRun("vanished"))
     await master.until(lambda: master.exited("vanished"))
-    told = master.reports["vanished"].exit
-    assert told is not None
-    assert told.platform
+    exit = master.reports["vanished"].exit
+    assert exit is not None
+    assert exit.platform
 
 
 async def test_a_start_that_fails_is_told_in_words(master: MasterDouble, host: Host) -> None:
@@ -130,9 +130,9 @@ async def test_a_start_that_fails_is_told_in_words(master: MasterDouble, host: H
     host.start()
     missing, slotless = spec("", argv=["/no/such/program"]), spec("", slots=[7])
     await master.until(lambda: master.hellos)
-    for one in (missing, slotless):
-        await master.run(one)
-        await master.until(lambda name=one.container_id: master.exited(name))
+    for task_spec in (missing, slotless):
+        await master.run(task_spec)
+        await master.until(lambda name=task_spec.container_id: master.exited(name))
     program, slot = master.reports[missing.container_id].exit, master.reports[slotless.container_id].exit
     assert program is not None
     assert "/no/such/program" in program.reason
@@ -161,15 +161,15 @@ async def test_wants_that_are_not_for_it_are_not_obeyed(
 ) -> None:
     """Another cluster's, another generation's and older wants change nothing."""
     host.start()
-    wanted, barrier = spec(WAIT), spec("")
+    task_spec, barrier = spec(WAIT), spec("")
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    await master.run(task_spec)
+    await master.until(lambda: master.text(task_spec.container_id) == "ready\n")
     values = {"cluster_id": CLUSTER, "generation": 1, "revision": master.revision, **change}
-    await master.say(Wants(containers=[WantStop(wanted.container_id, 0)], **values))  # type: ignore[arg-type]
+    await master.say(DesiredStates(containers=[DesiredStop(task_spec.container_id, 0)], **values))  # type: ignore[arg-type]
     await master.run(barrier)
     await master.until(lambda: master.exited(barrier.container_id))
-    assert master.state(wanted.container_id) == "running"
+    assert master.state(task_spec.container_id) == "running"
 
 
 async def test_containers_of_another_generation_are_kept_until_they_are_named(master: MasterDouble, host: Host) -> None:
@@ -195,11 +195,11 @@ async def test_containers_of_another_generation_are_kept_until_they_are_named(ma
 async def test_a_hello_tells_what_was_obeyed_last(master: MasterDouble, host: Host) -> None:
     """So that the master can tell when its database is older than that; nothing was obeyed by who has just started."""
     host.start()
-    wanted = spec(WAIT)
+    task_spec = spec(WAIT)
     await master.until(lambda: master.hellos)
     assert (master.hellos[0].generation, master.hellos[0].revision) == (-1, -1)
-    await master.run(wanted)
-    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    await master.run(task_spec)
+    await master.until(lambda: master.text(task_spec.container_id) == "ready\n")
     await master.cut()
     await master.until(lambda: len(master.hellos) == 2)
     assert (master.hellos[1].generation, master.hellos[1].revision) == (1, master.revision)
@@ -211,24 +211,24 @@ async def test_model_code_lies_in_the_work_directory(master: MasterDouble, host:
     host.start()
     await master.until(lambda: master.hellos)
     for _ in range(2):
-        wanted = spec("", argv=["{python}", "train.py"], context_hash=digest)
-        await master.run(wanted)
-        await master.until(lambda name=wanted.container_id: master.exited(name))
-        assert master.text(wanted.container_id) == "from train.py\n"
+        task_spec = spec("", argv=["{python}", "train.py"], context_hash=digest)
+        await master.run(task_spec)
+        await master.until(lambda name=task_spec.container_id: master.exited(name))
+        assert master.text(task_spec.container_id) == "from train.py\n"
     assert master.context_requests == 1
 
 
 async def test_model_code_that_the_master_does_not_have(master: MasterDouble, host: Host) -> None:
     """That start fails, and not by the script's fault."""
     host.start()
-    wanted = spec("", context_hash="0" * 64)
+    task_spec = spec("", context_hash="0" * 64)
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.exited(wanted.container_id))
-    told = master.reports[wanted.container_id].exit
-    assert told is not None
-    assert "model code" in told.reason
-    assert told.platform
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    exit = master.reports[task_spec.container_id].exit
+    assert exit is not None
+    assert "model code" in exit.reason
+    assert exit.platform
 
 
 async def test_a_wait_for_model_code_ends_with_the_want(master: MasterDouble, host: Host) -> None:
@@ -236,31 +236,31 @@ async def test_a_wait_for_model_code_ends_with_the_want(master: MasterDouble, ho
     digest = master.add_context({"a": "b"})
     master.fail_context = 503
     host.start()
-    wanted = spec("", context_hash=digest)
+    task_spec = spec("", context_hash=digest)
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
+    await master.run(task_spec)
     await master.until(lambda: master.context_requests)
-    await master.until(lambda: master.state(wanted.container_id) == "pulling")
-    await master.stop(wanted.container_id, 60)
-    await master.until(lambda: master.exited(wanted.container_id))
-    told = master.reports[wanted.container_id].exit
-    assert told == Exit(reason="stopped before it was started")
+    await master.until(lambda: master.state(task_spec.container_id) == "pulling")
+    await master.stop(task_spec.container_id, 60)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    exit = master.reports[task_spec.container_id].exit
+    assert exit == Exit(reason="stopped before it was started")
 
 
 async def test_the_exit_does_not_overtake_the_spool(master: MasterDouble, host: Host) -> None:
     """What a script left in its spool is with the master before its exit is; a torn line does not count."""
     host.start()
-    wanted = spec(SPOOLING)
+    task_spec = spec(SPOOLING)
     await master.until(lambda: master.hellos)
     master.fail_spool = 503
-    await master.run(wanted)
+    await master.run(task_spec)
     await master.until(lambda: master.spool_refusals)
-    assert not master.exited(wanted.container_id)
+    assert not master.exited(task_spec.container_id)
     master.fail_spool = 0
-    await master.until(lambda: master.exited(wanted.container_id))
-    told = master.reports[wanted.container_id].exit
-    assert told == Exit(code=0)
-    records = master.spool[wanted.container_id, "boot-1-2"]
+    await master.until(lambda: master.exited(task_spec.container_id))
+    exit = master.reports[task_spec.container_id].exit
+    assert exit == Exit(code=0)
+    records = master.spool[task_spec.container_id, "boot-1-2"]
     assert [(record["n"], record["kind"]) for record in records] == [(1, "metrics"), (2, "progress")]
 
 
@@ -268,36 +268,36 @@ async def test_a_spool_that_is_refused_is_declared_lost_in_words(master: MasterD
     """A master that is there and refuses is given up after the stated time, saying what was lost."""
     master.fail_spool = 400
     host.start(spool_patience_s=0.1)
-    wanted = spec(SPOOLING)
+    task_spec = spec(SPOOLING)
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.exited(wanted.container_id))
-    told = master.reports[wanted.container_id].exit
-    assert told is not None
-    assert told.code == 0
-    assert "1 metrics, 1 progress" in told.spool_lost
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    exit = master.reports[task_spec.container_id].exit
+    assert exit is not None
+    assert exit.code == 0
+    assert "1 metrics, 1 progress" in exit.spool_lost
 
 
 async def test_full_logs_do_not_hold_up_anything(master: MasterDouble, host: Host) -> None:
     """Output that the master has no room for is dropped, and the exit is reported all the same."""
     master.fail_logs = 507
     host.start()
-    wanted = spec("print('x' * 3_000_000)")
+    task_spec = spec("print('x' * 3_000_000)")
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.exited(wanted.container_id))
-    assert master.text(wanted.container_id) == ""
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    assert master.text(task_spec.container_id) == ""
 
 
 async def test_what_the_agent_adds(master: MasterDouble, host: Host) -> None:
     """A task finds the master, its agent, its slots and free ports in its environment."""
     host.start()
     code = "import os, json; print(json.dumps({k: v for k, v in os.environ.items()}))"
-    wanted = spec(code, slots=[1], env={"C10D_PORT": "777"})
+    task_spec = spec(code, slots=[1], env={"C10D_PORT": "777"})
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.exited(wanted.container_id))
-    env = json.loads(master.text(wanted.container_id))
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    env = json.loads(master.text(task_spec.container_id))
     expected = {
         "DET_MASTER": master.url,
         "DET_MASTER_HOST": "127.0.0.1",

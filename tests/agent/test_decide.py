@@ -10,75 +10,75 @@ from hypothesis import strategies as st
 
 from tenax.agent.decide import (
     KILL_AGAIN_S,
-    Action,
+    ContainerSituation,
     Gone,
+    KeeperAction,
     NeverRan,
     Remove,
     Rest,
     Settle,
     Signal,
-    Situation,
     Start,
     decide,
 )
-from tenax.runtime.port import Found
-from tenax.wire.agents import ContainerSpec, Exit, Want, WantGone, WantRun, WantStop
+from tenax.runtime.port import ContainerStatus
+from tenax.wire.agents import ContainerSpec, DesiredGone, DesiredRun, DesiredState, DesiredStop, Exit
 
 SPEC = ContainerSpec("c", "a.1", "a", 0, 1, [], ["true"], {})
 DONE = Exit(code=0)
 
 
-def found(state: str, *, stopping_since: float | None = None, spec: ContainerSpec | None = SPEC) -> Found:
+def container(state: str, *, stopping_since: float | None = None, spec: ContainerSpec | None = SPEC) -> ContainerStatus:
     exit = DONE if state == "exited" else None
-    return Found("c", "cluster", 1, state, 1, exit, spec, "/spool", {}, stopping_since)  # type: ignore[arg-type]
+    return ContainerStatus("c", "cluster", 1, state, 1, exit, spec, "/spool", {}, stopping_since)  # type: ignore[arg-type]
 
 
 def act(
-    want: Want | None,
-    there: Found | None,
+    want: DesiredState | None,
+    there: ContainerStatus | None,
     *,
     ours: bool = True,
     settled: Exit | None = None,
     killed_at: float | None = None,
     now: float = 100.0,
-) -> Action:
-    return decide(Situation(want, there, ours and there is not None, settled, killed_at, now))
+) -> KeeperAction:
+    return decide(ContainerSituation(want, there, ours and there is not None, settled, killed_at, now))
 
 
-RUN, RUN_KNOWN, GONE = WantRun("c", SPEC), WantRun("c"), WantGone("c")
-STOP = WantStop("c", 10.0)
+RUN, RUN_KNOWN, GONE = DesiredRun("c", SPEC), DesiredRun("c"), DesiredGone("c")
+STOP = DesiredStop("c", 10.0)
 
 
 @pytest.mark.parametrize(
     ("action", "expected"),
     [
         (act(RUN, None), Start(SPEC)),
-        (act(RUN_KNOWN, found("starting")), Start(SPEC)),
-        (act(RUN_KNOWN, found("running")), Rest()),
-        (act(RUN_KNOWN, found("exited")), Settle(DONE)),
-        (act(RUN_KNOWN, found("exited"), settled=DONE), Rest()),
+        (act(RUN_KNOWN, container("starting")), Start(SPEC)),
+        (act(RUN_KNOWN, container("running")), Rest()),
+        (act(RUN_KNOWN, container("exited")), Settle(DONE)),
+        (act(RUN_KNOWN, container("exited"), settled=DONE), Rest()),
         (act(RUN_KNOWN, None, settled=DONE), Rest()),
         (act(STOP, None), NeverRan(Exit(reason="stopped before it was started"))),
-        (act(STOP, found("starting")), Remove()),
-        (act(STOP, found("running")), Signal(signal.SIGTERM)),
-        (act(STOP, found("running", stopping_since=95.0)), Rest(105.0)),
-        (act(STOP, found("running", stopping_since=89.0)), Signal(signal.SIGKILL)),
-        (act(STOP, found("running", stopping_since=89.0), killed_at=99.0), Rest(99.0 + KILL_AGAIN_S)),
-        (act(STOP, found("running", stopping_since=89.0), killed_at=94.0), Signal(signal.SIGKILL)),
-        (act(WantStop("c", 0.0), found("running")), Signal(signal.SIGKILL)),
-        (act(STOP, found("exited")), Settle(DONE)),
+        (act(STOP, container("starting")), Remove()),
+        (act(STOP, container("running")), Signal(signal.SIGTERM)),
+        (act(STOP, container("running", stopping_since=95.0)), Rest(105.0)),
+        (act(STOP, container("running", stopping_since=89.0)), Signal(signal.SIGKILL)),
+        (act(STOP, container("running", stopping_since=89.0), killed_at=99.0), Rest(99.0 + KILL_AGAIN_S)),
+        (act(STOP, container("running", stopping_since=89.0), killed_at=94.0), Signal(signal.SIGKILL)),
+        (act(DesiredStop("c", 0.0), container("running")), Signal(signal.SIGKILL)),
+        (act(STOP, container("exited")), Settle(DONE)),
         (act(GONE, None), Gone()),
-        (act(GONE, found("starting")), Remove()),
-        (act(GONE, found("running")), Signal(signal.SIGKILL)),
-        (act(GONE, found("running"), killed_at=99.0), Rest(99.0 + KILL_AGAIN_S)),
-        (act(GONE, found("exited")), Settle(DONE)),
-        (act(GONE, found("exited"), settled=DONE), Remove()),
-        (act(None, found("running")), Rest()),
-        (act(None, found("exited")), Settle(DONE)),
+        (act(GONE, container("starting")), Remove()),
+        (act(GONE, container("running")), Signal(signal.SIGKILL)),
+        (act(GONE, container("running"), killed_at=99.0), Rest(99.0 + KILL_AGAIN_S)),
+        (act(GONE, container("exited")), Settle(DONE)),
+        (act(GONE, container("exited"), settled=DONE), Remove()),
+        (act(None, container("running")), Rest()),
+        (act(None, container("exited")), Settle(DONE)),
         (act(None, None), Rest()),
     ],
 )
-def test_cases(action: Action, expected: Action) -> None:
+def test_cases(action: KeeperAction, expected: KeeperAction) -> None:
     """First match wins."""
     assert action == expected
 
@@ -92,19 +92,19 @@ def test_a_run_of_which_nothing_is_left_is_the_platforms_failure() -> None:
 
 def test_a_shorter_time_holds_at_once() -> None:
     """A stop that becomes a kill does not wait for the stop's time."""
-    assert act(WantStop("c", 1000.0), found("running", stopping_since=99.0)) == Rest(1099.0)
-    assert act(WantStop("c", 0.0), found("running", stopping_since=99.0)) == Signal(signal.SIGKILL)
+    assert act(DesiredStop("c", 1000.0), container("running", stopping_since=99.0)) == Rest(1099.0)
+    assert act(DesiredStop("c", 0.0), container("running", stopping_since=99.0)) == Signal(signal.SIGKILL)
 
 
 WANTS = st.one_of(
     st.none(),
     st.sampled_from([RUN, RUN_KNOWN, GONE]),
-    st.builds(WantStop, st.just("c"), st.floats(0, 1000)),
+    st.builds(DesiredStop, st.just("c"), st.floats(0, 1000)),
 )
 THERE = st.one_of(
     st.none(),
     st.builds(
-        lambda state, since: found(state, stopping_since=since),
+        lambda state, since: container(state, stopping_since=since),
         st.sampled_from(["starting", "running", "exited"]),
         st.one_of(st.none(), st.floats(0, 100)),
     ),
@@ -112,22 +112,26 @@ THERE = st.one_of(
 
 
 @given(want=WANTS, there=THERE, settled=st.sampled_from([None, DONE]), now=st.floats(100, 5000))
-def test_absence_never_kills(want: Want | None, there: Found | None, settled: Exit | None, now: float) -> None:
+def test_absence_never_kills(
+    want: DesiredState | None, there: ContainerStatus | None, settled: Exit | None, now: float
+) -> None:
     """Without a stop or a removal that names it, nothing is signalled or removed."""
     action = act(want, there, settled=settled, now=now)
-    if not isinstance(want, (WantStop, WantGone)):
+    if not isinstance(want, (DesiredStop, DesiredGone)):
         assert not isinstance(action, (Signal, Remove, Gone))
 
 
 @given(want=WANTS, there=THERE, settled=st.sampled_from([None, DONE]))
-def test_what_is_foreign_is_never_touched(want: Want | None, there: Found | None, settled: Exit | None) -> None:
+def test_what_is_foreign_is_never_touched(
+    want: DesiredState | None, there: ContainerStatus | None, settled: Exit | None
+) -> None:
     """Of another cluster: kept, whatever is wanted."""
     if there is not None:
         assert act(want, there, ours=False, settled=settled) == Rest()
 
 
 @given(want=WANTS, there=THERE)
-def test_nothing_ends_unsettled(want: Want | None, there: Found | None) -> None:
+def test_nothing_ends_unsettled(want: DesiredState | None, there: ContainerStatus | None) -> None:
     """What has ended is settled before anything else is done, also where it is to be removed."""
     if there is not None and there.state == "exited":
         assert act(want, there) == Settle(DONE)

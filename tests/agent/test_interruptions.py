@@ -33,27 +33,27 @@ def numbers(text: str) -> bool:
 async def test_a_connection_that_breaks_is_made_again(master: MasterDouble, host: Host) -> None:
     """After each break the full state is said again, and wants go on being obeyed."""
     host.start()
-    wanted = spec(WAIT)
+    task_spec = spec(WAIT)
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    await master.run(task_spec)
+    await master.until(lambda: master.text(task_spec.container_id) == "ready\n")
     for count in (2, 3, 4):
         await master.cut()
         await master.until(lambda count=count: len(master.hellos) == count)
-        said = {report.container_id: report.state for report in master.hellos[-1].containers}
-        assert said == {wanted.container_id: "running"}
-    await master.stop(wanted.container_id, 60)
-    await master.until(lambda: master.exited(wanted.container_id))
+        states = {report.container_id: report.state for report in master.hellos[-1].containers}
+        assert states == {task_spec.container_id: "running"}
+    await master.stop(task_spec.container_id, 60)
+    await master.until(lambda: master.exited(task_spec.container_id))
 
 
 async def test_an_agent_killed_and_restarted(master: MasterDouble, host: Host, tmp_path: Path) -> None:
     """kill -9 of the agent: the container runs on, the next agent finds it, its output is whole, its exit known."""
     end = tmp_path / "end"
-    wanted = spec(COUNT.format(path=str(end)))
+    task_spec = spec(COUNT.format(path=str(end)))
     await host.spawn()
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    name = wanted.container_id
+    await master.run(task_spec)
+    name = task_spec.container_id
     await master.until(lambda: "\n3\n" in master.text(name))
     pid = master.reports[name].pid
     await host.kill()
@@ -70,11 +70,11 @@ async def test_an_agent_killed_and_restarted(master: MasterDouble, host: Host, t
 async def test_a_container_that_ends_while_no_agent_runs(master: MasterDouble, host: Host, tmp_path: Path) -> None:
     """Its exit, the rest of its output and its spool are found by the next agent."""
     end = tmp_path / "end"
-    wanted = spec(SPOOLING + COUNT.format(path=str(end)))
+    task_spec = spec(SPOOLING + COUNT.format(path=str(end)))
     await host.spawn()
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    name = wanted.container_id
+    await master.run(task_spec)
+    name = task_spec.container_id
     await master.until(lambda: "\n3\n" in master.text(name))
     pid = master.reports[name].pid
     assert pid is not None
@@ -92,11 +92,11 @@ async def test_a_container_that_ends_while_no_agent_runs(master: MasterDouble, h
 async def test_a_master_that_is_away_while_the_container_ends(master: MasterDouble, host: Host, tmp_path: Path) -> None:
     """Nothing is declared lost while the master is away: all of it arrives when it is back."""
     end = tmp_path / "end"
-    wanted = spec(SPOOLING + COUNT.format(path=str(end)))
+    task_spec = spec(SPOOLING + COUNT.format(path=str(end)))
     host.start(spool_patience_s=0)
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    name = wanted.container_id
+    await master.run(task_spec)
+    name = task_spec.container_id
     await master.until(lambda: "\n3\n" in master.text(name))
     pid = master.reports[name].pid
     assert pid is not None
@@ -115,13 +115,13 @@ async def test_a_master_that_is_away_while_the_container_ends(master: MasterDoub
 async def test_another_cluster_at_the_masters_address(master: MasterDouble, host: Host) -> None:
     """Its master's place is taken by another cluster's: nothing is done for it, and the container runs on."""
     host.start()
-    wanted = spec(WAIT)
+    task_spec = spec(WAIT)
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    await master.run(task_spec)
+    await master.until(lambda: master.text(task_spec.container_id) == "ready\n")
     ours = dict(master.wants)
     master.cluster_id = "22222222-2222-2222-2222-222222222222"
-    await master.stop(wanted.container_id, 0)
+    await master.stop(task_spec.container_id, 0)
     await master.cut()
     await master.until(lambda: len(master.hellos) == 3)
     master.cluster_id, master.wants = CLUSTER, ours
@@ -132,13 +132,13 @@ async def test_another_cluster_at_the_masters_address(master: MasterDouble, host
 async def test_an_agent_told_to_end_leaves_its_containers(master: MasterDouble, host: Host) -> None:
     """SIGTERM ends the agent with status 0 and nothing else."""
     process = await host.spawn()
-    wanted = spec(WAIT)
+    task_spec = spec(WAIT)
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.text(wanted.container_id) == "ready\n")
+    await master.run(task_spec)
+    await master.until(lambda: master.text(task_spec.container_id) == "ready\n")
     process.send_signal(signal.SIGTERM)
     assert await process.wait() == 0
-    pid = master.reports[wanted.container_id].pid
+    pid = master.reports[task_spec.container_id].pid
     assert pid is not None
     os.kill(pid, 0)
     await host.spawn()
@@ -148,35 +148,35 @@ async def test_an_agent_told_to_end_leaves_its_containers(master: MasterDouble, 
 
 async def test_an_agent_killed_while_a_stop_runs_out(master: MasterDouble, host: Host) -> None:
     """The time of a stop counts from the SIGTERM, also for the agent that comes after."""
-    wanted = spec(
+    task_spec = spec(
         "import signal; signal.signal(signal.SIGTERM, lambda *_: print('told', flush=True))\n"
         "print('ready', flush=True)\n"
         "while True: signal.pause()"
     )
     await host.spawn()
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    name = wanted.container_id
+    await master.run(task_spec)
+    name = task_spec.container_id
     await master.until(lambda: master.text(name) == "ready\n")
     await master.stop(name, 1.0)
     await master.until(lambda: "told" in master.text(name))
     await host.kill()
     await host.spawn()
     await master.until(lambda: master.exited(name))
-    told = master.reports[name].exit
-    assert told is not None
-    assert told.signal == 9
+    exit = master.reports[name].exit
+    assert exit is not None
+    assert exit.signal == 9
     assert master.text(name) == "ready\ntold\n"
 
 
 async def test_no_secret_of_the_agent_reaches_a_task(master: MasterDouble, host: Host) -> None:
     """Neither the agent's environment nor its credential can be read by a task's environment."""
-    wanted = spec("import os; print(os.environ.get('SECRET'), [v for v in os.environ.values() if 'tnxg' in v])")
+    task_spec = spec("import os; print(os.environ.get('SECRET'), [v for v in os.environ.values() if 'tnxg' in v])")
     await host.spawn()
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.exited(wanted.container_id))
-    assert master.text(wanted.container_id) == "None []\n"
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
+    assert master.text(task_spec.container_id) == "None []\n"
 
 
 async def _ended(pidfd: int) -> None:
@@ -195,10 +195,10 @@ async def test_what_was_given_up_delivers_before_it_is_removed(master: MasterDou
     """A master that counted the machine as lost wants the container gone: it is ended, and its reports and its output
     are with the master before nothing is left of it."""
     host.start()
-    wanted = spec(SPOOLING + "\nimport time\nprint('kept', flush=True)\ntime.sleep(600)\n")
+    task_spec = spec(SPOOLING + "\nimport time\nprint('kept', flush=True)\ntime.sleep(600)\n")
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    name = wanted.container_id
+    await master.run(task_spec)
+    name = task_spec.container_id
     await master.until(lambda: "kept" in master.text(name))
     await master.remove(name)
     await master.until(lambda: name in master.gone)

@@ -29,12 +29,12 @@ async def test_a_container_outlives_its_agent(
     """Started by one agent, ended under the next: code, output, spool and exit are whole, and nothing is left."""
     host.docker_host = docker_host
     digest = master.add_context({"steps.py": SPOOLING + STEPS})
-    wanted = spec("", argv=["{python}", "steps.py"], images={"cpu": docker_image}, context_hash=digest)
-    name = wanted.container_id
+    task_spec = spec("", argv=["{python}", "steps.py"], images={"cpu": docker_image}, context_hash=digest)
+    name = task_spec.container_id
     host.start(runtime=DOCKER.name, docker_host=docker_host)
     await master.until(lambda: master.hellos)
     assert master.hellos[0].runtime == "docker"
-    await master.run(wanted)
+    await master.run(task_spec)
     await master.until(lambda: master.text(name) == "one\n")
     await host.stop()
     host.start(runtime=AUTO, docker_host=docker_host)
@@ -55,11 +55,11 @@ async def test_a_runtime_is_not_changed_while_it_holds_containers(
 ) -> None:
     """They would be taken for lost: the agent says what to do instead."""
     host.docker_host = docker_host
-    wanted = spec("print('done')", images={"cpu": docker_image})
+    task_spec = spec("print('done')", images={"cpu": docker_image})
     host.start(runtime=DOCKER.name, docker_host=docker_host)
     await master.until(lambda: master.hellos)
-    await master.run(wanted)
-    await master.until(lambda: master.exited(wanted.container_id))
+    await master.run(task_spec)
+    await master.until(lambda: master.exited(task_spec.container_id))
     await host.stop()
     with pytest.raises(UserError, match="holds containers of the docker runtime"):
         await host.start(runtime=PROCESS.name)

@@ -40,11 +40,11 @@ async def test_a_master_is_trusted_by_its_certificate(tmp_path: Path, certificat
                 "import os; e = os.environ; print(e['DET_USE_TLS'], e['DET_MASTER_CERT_NAME'], e['DET_MASTER'])\n"
                 "print(open(e['DET_MASTER_CERT_FILE']).read(), end='')"
             )
-            wanted = spec(code)
+            task_spec = spec(code)
             await master.until(lambda: master.hellos)
-            await master.run(wanted)
-            await master.until(lambda: master.exited(wanted.container_id))
-            assert master.text(wanted.container_id) == f"true tenax-master {master.url}\n{cert.read_text()}"
+            await master.run(task_spec)
+            await master.until(lambda: master.exited(task_spec.container_id))
+            assert master.text(task_spec.container_id) == f"true tenax-master {master.url}\n{cert.read_text()}"
         finally:
             await host.clean()
 

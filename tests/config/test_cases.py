@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tenax.config import container_defaults, parse_experiment
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.resolve import Layers
 from tenax.config.schema import environment, hyperparameters, logs, resources, searcher, storage
 from tenax.config.schema.command import COMMAND
@@ -33,21 +33,21 @@ class _Named(Shape):
         self._tag = tag
         self._variant = variant
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         assert isinstance(value, dict)
         return self._variant.check({key: item for key, item in value.items() if key != self._tag}, at, report)
 
     def fill(self, value: Json) -> Json:
         return self._variant.fill(value)
 
-    def finish(self, value: Json, at: Path, report: Report) -> None:
+    def finish(self, value: Json, at: Path, report: ProblemReport) -> None:
         self._variant.finish(value, at, report)
 
 
 class _Grid(Shape):
     """The tree of hyperparameters under a grid search."""
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         checked = hyperparameters.HYPERPARAMETERS.check(value, at, report)
         hyperparameters.check_grid(checked, at, report)
         return checked
@@ -130,12 +130,12 @@ def shape(schema: str) -> Shape:
     return SHAPES[schema.removesuffix(".json")]
 
 
-def sane(schema: str, value: Json) -> tuple[Json, Report]:
-    report = Report()
+def sane(schema: str, value: Json) -> tuple[Json, ProblemReport]:
+    report = ProblemReport()
     return shape(schema).check(value, (), report), report
 
 
-def complete(schema: str, value: Json) -> Report:
+def complete(schema: str, value: Json) -> ProblemReport:
     checked, report = sane(schema, value)
     shape(schema).finish(shape(schema).fill(checked), (), report)
     return report
@@ -159,13 +159,13 @@ def matches(got: Any, expected: Any) -> bool:
     return bool(got == expected)
 
 
-def told(report: Report, error: str) -> bool:
+def is_reported(report: ProblemReport, error: str) -> bool:
     """Whether the fact of ``error`` is among what was found, at its path."""
     parts = re.fullmatch(r"<config>(?P<path>[^:]*):\s?(?P<fact>.*)", error)
     path, fact = (parts["path"].lstrip("."), parts["fact"]) if parts else (None, error)
     return any(
         (path is None or re.fullmatch(path, problem.path)) and re.search(FACTS[fact], problem.message)
-        for problem in report.found
+        for problem in report.problems
     )
 
 
@@ -174,15 +174,15 @@ def test_schema(case: Any) -> None:
     """What is legal, complete, refused, defaulted and merged is as each case says."""
     assert departure("expconf_schema", case["id"]) is None
     for schema in case.get("sane_as", []):
-        assert sane(schema, case["input"])[1].found == []
+        assert sane(schema, case["input"])[1].problems == []
     for schema in case.get("complete_as", []):
-        assert complete(schema, case["input"]).found == []
+        assert complete(schema, case["input"]).problems == []
     for schema, errors in case.get("sanity_errors", {}).items():
         report = sane(schema, case["input"])[1]
-        assert [error for error in errors if not told(report, error)] == []
+        assert [error for error in errors if not is_reported(report, error)] == []
     for schema, errors in case.get("completeness_errors", {}).items():
         report = complete(schema, case["input"])
-        assert [error for error in errors if not told(report, error)] == []
+        assert [error for error in errors if not is_reported(report, error)] == []
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_defaults(case: Any) -> None:
     """Defaults are those of the cases, and what is defaulted stays as it is when it is read again."""
     schema = shape(case["default_as"])
     checked, report = sane(case["default_as"], case["input"])
-    assert report.found == []
+    assert report.problems == []
     filled = schema.fill(checked)
     again, report = sane(case["default_as"], filled)
-    assert (plain(again), report.found) == (plain(filled), [])
+    assert (plain(again), report.problems) == (plain(filled), [])
     assert schema.fill(again) == filled
     if case["default_as"] == "experiment.json":
         where = Layers(master_checkpoint_storage={"type": "directory", "container_path": "/c"})
@@ -210,22 +210,22 @@ def test_merge(case: Any) -> None:
     """Two layers unite as the cases say."""
     high, above = sane(case["merge_as"], case["input"])
     low, below = sane(case["merge_as"], case["merge_src"])
-    assert above.found == below.found == []
+    assert above.problems == below.problems == []
     assert plain(shape(case["merge_as"]).merge(high, low)) == plain(case["merged"])
 
 
 @of("task_container_defaults", "merge")
 def test_container_defaults_merge(case: Any) -> None:
     """A pool's defaults over the master's."""
-    report = Report()
+    report = ProblemReport()
     merged = container_defaults.merged(case["self"], case["other"], report)
-    assert (plain(merged), report.found) == (case["expect"], [])
+    assert (plain(merged), report.problems) == (case["expect"], [])
 
 
 @of("task_container_defaults", "apply")
 def test_container_defaults_apply(case: Any) -> None:
     """Defaults of the cluster below what an experiment, or a task that is none, says itself."""
-    report = Report()
+    report = ProblemReport()
     layer = container_defaults.as_layer(container_defaults.merged(case["defaults"], None, report), slots=1)
     if case.get("kind") == "command":
         own = {"environment": case["command_environment"]}
@@ -234,7 +234,7 @@ def test_container_defaults_apply(case: Any) -> None:
     else:
         own, known = case["experiment"], EXPERIMENT
     merged = plain(known.merge(known.check(own, (), report), known.check(layer, (), report)))
-    assert report.found == []
+    assert report.problems == []
     expected = case["expect"]
     if set(expected) <= {"cpu", "cuda", "rocm"}:
         expected = {"environment_variables": expected}
@@ -246,29 +246,29 @@ def test_container_defaults_apply(case: Any) -> None:
 @of("task_container_defaults", "log_policies")
 def test_container_defaults_log_policies(case: Any) -> None:
     """Policies of the cluster in both spellings, without duplicates."""
-    report = Report()
+    report = ProblemReport()
     checked = container_defaults.CONTAINER_DEFAULTS.check(case["input"], (), report)
     if "expect_error_contains" in case:
         assert case["expect_error_contains"] == 'log_policies have duplicated names "policy name"'
-        (problem,) = report.found
+        (problem,) = report.problems
         assert problem.path == "log_policies"
         assert "duplicated name 'policy name'" in problem.message
         return
-    assert (plain(container_defaults.CONTAINER_DEFAULTS.fill(checked)), report.found) == (case["expect"], [])
+    assert (plain(container_defaults.CONTAINER_DEFAULTS.fill(checked)), report.problems) == (case["expect"], [])
 
 
 @of("task_container_defaults", "devices")
 def test_container_defaults_devices(case: Any) -> None:
     """Devices unite by their place in the container, in either spelling."""
-    report = Report()
+    report = ProblemReport()
     devices = resources.DEVICES
     high, low = devices.check(case["then"], (), report), devices.check(case["first"], (), report)
-    assert (devices.fill(devices.merge(high, low)), report.found) == (case["expect"], [])
+    assert (devices.fill(devices.merge(high, low)), report.problems) == (case["expect"], [])
 
 
 @of("task_container_defaults", "command_config")
 def test_command_config(case: Any) -> None:
     """What a notebook's or a command's configuration must hold."""
-    report = Report()
+    report = ProblemReport()
     COMMAND.finish(COMMAND.fill(COMMAND.check(case["config"], (), report)), (), report)
-    assert (report.found == []) == case["expect_ok"]
+    assert (report.problems == []) == case["expect_ok"]

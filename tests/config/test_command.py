@@ -26,10 +26,10 @@ def parsed(config: str | JsonObject, *, generic: bool = False, **below: object) 
 
 
 def at(document: JsonObject, *path: str) -> object:
-    found: object = document
+    value: object = document
     for step in path:
-        found = cast("dict[str, object]", found)[step]
-    return found
+        value = cast("dict[str, object]", value)[step]
+    return value
 
 
 def test_one_slot_one_machine_and_three_words_are_the_defaults() -> None:
@@ -65,7 +65,7 @@ def test_a_generic_task_has_a_name_a_project_and_patience() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({}, "'entrypoint' must be set"),
         ({"entrypoint": [""]}, "the command is empty"),
@@ -74,9 +74,9 @@ def test_a_generic_task_has_a_name_a_project_and_patience() -> None:
         ({"entrypoint": ["x"], "resources": {"slots": -1, "priority": 100}}, "2 problems"),
     ],
 )
-def test_what_is_wrong_is_named(config: JsonObject, told: str) -> None:
+def test_what_is_wrong_is_named(config: JsonObject, message: str) -> None:
     """All of it at once, with the nearest legal name."""
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         parsed(config)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tenax.config import ConfigError, Layers, parse_experiment, stored_experiment, without_secrets
 from tenax.config.container_defaults import CONTAINER_DEFAULTS
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.command import COMMAND
 from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.shapes import Respelled, Shape
@@ -83,10 +83,10 @@ PARTS = maps(
 
 
 def checked(document: Json) -> Json:
-    report = Report()
-    found = EXPERIMENT.check(document, (), report)
-    assert report.found == []
-    return found
+    report = ProblemReport()
+    value = EXPERIMENT.check(document, (), report)
+    assert report.problems == []
+    return value
 
 
 @given(PARTS)
@@ -139,11 +139,11 @@ def test_resolved_is_fixed(document: JsonObject, template: JsonObject, rng: rand
         "searcher": {"name": "adaptive_asha", "metric": "m", "max_trials": 3, "time_metric": "t", "max_time": 5},
         "checkpoint_storage": {"type": "directory", "container_path": "/c"},
     }
-    found = parse_experiment(whole, rng=rng, layers=Layers(template=template))
-    again = parse_experiment(json.dumps(found.document), rng=rng)
-    assert again.document == found.document
-    assert stored_experiment(found.document).search == found.search == again.search
-    assert stored_experiment(found.document).experiment == found.experiment
+    resolved = parse_experiment(whole, rng=rng, layers=Layers(template=template))
+    again = parse_experiment(json.dumps(resolved.document), rng=rng)
+    assert again.document == resolved.document
+    assert stored_experiment(resolved.document).search == resolved.search == again.search
+    assert stored_experiment(resolved.document).experiment == resolved.experiment
 
 
 @given(st.integers(1, 10**6), st.sampled_from(["batches", "records", "epochs", None]), st.booleans())
@@ -155,9 +155,10 @@ def test_dialects_agree(count: int, unit: str | None, adaptive: bool) -> None:
     old: JsonObject = {**searcher, "max_length": count if unit is None else {unit: count}}
     new: JsonObject = {**searcher, "time_metric": unit or "batches", "max_time": count}
     rest: JsonObject = {"entrypoint": "t", "checkpoint_storage": {"type": "directory", "container_path": "/c"}}
-    one, two = (parse_experiment({**rest, "searcher": each}, rng=random.Random(0)).search.method for each in (old, new))
-    assert one == two
-    assert isinstance(one, AdaptiveAsha if adaptive else AsyncHalving)
+    methods = [parse_experiment({**rest, "searcher": each}, rng=random.Random(0)).search.method for each in (old, new)]
+    first, second = methods
+    assert first == second
+    assert isinstance(first, AdaptiveAsha if adaptive else AsyncHalving)
 
 
 EXTREMES = maps(
@@ -178,8 +179,8 @@ def test_every_legal_search_starts(trials: int, time: int, more: JsonObject) -> 
         "searcher": {**searcher, "max_time": time},
         "checkpoint_storage": {"type": "directory", "container_path": "/c"},
     }
-    found = parse_experiment(document, rng=random.Random(0))
-    _state, decisions = start(found.search, found.seed)
+    resolved = parse_experiment(document, rng=random.Random(0))
+    _state, decisions = start(resolved.search, resolved.seed)
     assert decisions
 
 
@@ -204,9 +205,9 @@ def placed(path: Path, value: Json) -> Json:
 
 
 EVERY_STRUCT = [
-    pytest.param(shape, *found, id=f"{name}:{'.'.join(map(str, found[0]))}{''.join(map(str, found[2].values()))}")
+    pytest.param(shape, *each, id=f"{name}:{'.'.join(map(str, each[0]))}{''.join(map(str, each[2].values()))}")
     for name, shape in (("experiment", EXPERIMENT), ("defaults", CONTAINER_DEFAULTS), ("command", COMMAND))
-    for found in structs(shape, ())
+    for each in structs(shape, ())
 ]
 
 
@@ -215,9 +216,9 @@ def test_every_unknown_key_is_refused(shape: Shape, path: Path, names: list[str]
     """A misspelled key anywhere is refused at its path, and the nearest legal name is told."""
     for name in names:
         wrong = name + "x"
-        report = Report()
+        report = ProblemReport()
         shape.check(placed(path, {**beside, wrong: 1}), (), report)
-        mine = [problem for problem in report.found if problem.path == ".".join([*map(str, path), wrong])]
+        mine = [problem for problem in report.problems if problem.path == ".".join([*map(str, path), wrong])]
         assert len(mine) == 1
         assert "did you mean" in mine[0].message
 
@@ -226,9 +227,9 @@ def test_every_unknown_key_is_refused(shape: Shape, path: Path, names: list[str]
 def test_every_wrong_type_is_refused(shape: Shape, path: Path, names: list[str], beside: JsonObject) -> None:
     """Where a map is expected nothing else is taken."""
     for wrong in (3, True):
-        report = Report()
+        report = ProblemReport()
         shape.check(placed(path, wrong), (), report)
-        assert report.found
+        assert report.problems
     del names, beside
 
 
@@ -237,12 +238,12 @@ WILD = st.dictionaries(TOP | NAMES, ANYTHING | PARTS, max_size=4) | PARTS
 
 
 @given(WILD, WILD, WILD)
-def test_whatever_comes_is_resolved_or_refused(one: JsonObject, two: JsonObject, three: JsonObject) -> None:
+def test_whatever_comes_is_resolved_or_refused(config: JsonObject, template: JsonObject, defaults: JsonObject) -> None:
     """No document in any layer makes anything but a result or problems with words."""
-    layers = Layers(template=two, task_container_defaults=three, workspace_checkpoint_storage=two)
+    layers = Layers(template=template, task_container_defaults=defaults, workspace_checkpoint_storage=template)
     with contextlib.suppress(ConfigError):
-        found = parse_experiment(one, rng=random.Random(0), layers=layers)
-        json.dumps(without_secrets(found.document), allow_nan=False)
+        resolved = parse_experiment(config, rng=random.Random(0), layers=layers)
+        json.dumps(without_secrets(resolved.document), allow_nan=False)
 
 
 VALUES: list[Json] = [
@@ -269,7 +270,7 @@ VALUES: list[Json] = [
 def test_any_value_for_any_key(name: str) -> None:
     """Each key with each kind of value is taken or refused, in any layer, never a crash."""
     shape = EXPERIMENT.shapes.get(name)
-    inner: list[str] = sorted({key for found in structs(shape, ()) for key in found[1]}) if shape is not None else []
+    inner: list[str] = sorted({key for struct in structs(shape, ()) for key in struct[1]}) if shape is not None else []
     documents: list[JsonObject] = [{name: value} for value in VALUES]
     documents += [{name: {key: value}} for key in inner for value in VALUES]
     for document in documents:

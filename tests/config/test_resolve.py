@@ -9,7 +9,7 @@ import pytest
 from tenax.config import ConfigError, Layers, PoolLayer, parse_experiment, stored_experiment, wishes_of, without_secrets
 from tenax.config.resolve import ResolvedExperiment
 from tenax.config.schema.searcher import END_OF_LIFE
-from tenax.config.schema.storage import S3, SharedFs
+from tenax.config.schema.storage import S3Config, SharedFsConfig
 from tenax.jsonvalue import JsonObject
 from tenax.search import config as search
 from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
@@ -42,7 +42,7 @@ def problems(text: str | JsonObject, **layers: object) -> dict[str, str]:
 
 def test_layers_in_order() -> None:
     """The user's text wins over the template, that over the pool, that over the master, that over the schema."""
-    found = resolve(
+    resolved = resolve(
         SMALL + "max_restarts: 1\n",
         template={"max_restarts": 2, "debug": True, "environment": {"environment_variables": ["A=template"]}},
         task_container_defaults={
@@ -56,26 +56,26 @@ def test_layers_in_order() -> None:
             task_container_defaults={"image": {"cpu": "pool"}, "preemption_timeout": 20},
         ),
     ).experiment
-    assert found.max_restarts == 1
-    assert found.debug is True
-    assert found.environment.environment_variables.cpu == ("A=master", "B=master", "A=template")
-    assert found.environment.image.cpu == "pool"
-    assert found.preemption_timeout == 20
-    assert found.resources.priority == 30
-    assert found.resources.resource_pool == "big"
-    assert found.resources.shm_size == 4 << 30
-    assert found.checkpoint_policy == "best"
+    assert resolved.max_restarts == 1
+    assert resolved.debug is True
+    assert resolved.environment.environment_variables.cpu == ("A=master", "B=master", "A=template")
+    assert resolved.environment.image.cpu == "pool"
+    assert resolved.preemption_timeout == 20
+    assert resolved.resources.priority == 30
+    assert resolved.resources.resource_pool == "big"
+    assert resolved.resources.shm_size == 4 << 30
+    assert resolved.checkpoint_policy == "best"
 
 
 def test_storage_of_workspace_and_master() -> None:
     """The workspace's storage hides the master's; a user's of another kind takes only what all kinds share."""
     workspace: JsonObject = {"type": "s3", "bucket": "team", "secret_key": "s", "save_trial_best": 4}
-    assert resolve(SMALL, workspace_checkpoint_storage=workspace).experiment.checkpoint_storage == S3(
+    assert resolve(SMALL, workspace_checkpoint_storage=workspace).experiment.checkpoint_storage == S3Config(
         bucket="team", secret_key="s", save_trial_best=4
     )
     own = SMALL + "checkpoint_storage: {type: shared_fs, host_path: /data, storage_path: mine}\n"
     storage = resolve(own, workspace_checkpoint_storage=workspace).experiment.checkpoint_storage
-    assert storage == SharedFs(host_path="/data", storage_path="mine", save_trial_best=4)
+    assert storage == SharedFsConfig(host_path="/data", storage_path="mine", save_trial_best=4)
     assert storage.directory() == "/data/mine"
 
 
@@ -83,11 +83,11 @@ def test_storage_without_its_kind_takes_the_kind_below() -> None:
     """A user may set one field of the cluster's storage; one that its kind does not have is refused with its line."""
     own = SMALL + "checkpoint_storage:\n  prefix: mine\n"
     layer: JsonObject = {"type": "s3", "bucket": "team"}
-    assert resolve(own, master_checkpoint_storage=layer).experiment.checkpoint_storage == S3(
+    assert resolve(own, master_checkpoint_storage=layer).experiment.checkpoint_storage == S3Config(
         bucket="team", prefix="mine"
     )
-    found = problems(own)
-    assert found == {
+    reported = problems(own)
+    assert reported == {
         "checkpoint_storage.prefix:5": "unknown key 'prefix'; "
         "legal here: container_path, save_experiment_best, save_trial_best, save_trial_latest"
     }
@@ -105,11 +105,11 @@ def test_drawn_values_come_from_the_generator() -> None:
 
 def test_search_as_values() -> None:
     """The search gets frozen values: the space sorted at every level, and the method with its defaults."""
-    found = resolve(
+    resolved = resolve(
         SMALL.replace("single", "adaptive_asha, time_metric: batches, max_time: 1000, max_trials: 16, mode: aggressive")
         + "hyperparameters: {b: {y: [1], x: {type: int, minval: 1, maxval: 2}}, a: 1e-3}\n"
     )
-    assert found.search == search.SearchConfig(
+    assert resolved.search == search.SearchConfig(
         hyperparameters=search.Map(
             {"a": search.Const(0.001), "b": search.Map({"x": search.Int(1, 2), "y": search.Const([1])})}
         ),
@@ -137,19 +137,19 @@ def test_methods(searcher: str, method: search.Method) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "metric", "time", "told"),
+    ("length", "metric", "time", "notices"),
     [("{epochs: 9}", "epochs", 9, 1), ("{records: 64}", "records", 64, 1), ("300", "batches", 300, 2)],
 )
-def test_older_dialect(length: str, metric: str, time: int, told: int) -> None:
+def test_older_dialect(length: str, metric: str, time: int, notices: int) -> None:
     """ASHA with ``max_length`` runs, and the user is told as what it was taken."""
     text = SMALL.replace("single", f"adaptive_asha, max_trials: 4, max_length: {length}")
-    found = resolve(text)
-    assert isinstance(found.search.method, AdaptiveAsha)
-    assert (found.search.method.time_metric, found.search.method.max_time) == (metric, time)
-    assert len(found.notices) == told
-    assert f"time_metric: {metric}, max_time: {time}" in found.notices[0]
-    assert found.document["searcher"]["max_length"] == (time if told == 2 else {metric: time})  # type: ignore[index, call-overload]
-    assert resolve(found.document).notices == found.notices[told:], "once translated, there is nothing to tell"
+    resolved = resolve(text)
+    assert isinstance(resolved.search.method, AdaptiveAsha)
+    assert (resolved.search.method.time_metric, resolved.search.method.max_time) == (metric, time)
+    assert len(resolved.notices) == notices
+    assert f"time_metric: {metric}, max_time: {time}" in resolved.notices[0]
+    assert resolved.document["searcher"]["max_length"] == (time if notices == 2 else {metric: time})  # type: ignore[index, call-overload]
+    assert resolve(resolved.document).notices == resolved.notices[notices:], "once translated, there is nothing to tell"
 
 
 def test_both_dialects_at_once() -> None:
@@ -157,36 +157,36 @@ def test_both_dialects_at_once() -> None:
     text = SMALL.replace(
         "single", "async_halving, num_rungs: 2, max_trials: 4, max_length: {batches: 5}, time_metric: t, max_time: 7"
     )
-    found = resolve(text)
-    assert isinstance(found.search.method, AsyncHalving)
-    assert (found.search.method.time_metric, found.search.method.max_time) == ("t", 7)
-    assert found.notices == ("searcher.max_length: has no effect beside time_metric 't' and max_time 7",)
+    resolved = resolve(text)
+    assert isinstance(resolved.search.method, AsyncHalving)
+    assert (resolved.search.method.time_metric, resolved.search.method.max_time) == ("t", 7)
+    assert resolved.notices == ("searcher.max_length: has no effect beside time_metric 't' and max_time 7",)
 
 
 @pytest.mark.parametrize("name", ["single", "random, max_trials: 2", "grid"])
 def test_length_of_searchers_that_stop_nothing(name: str) -> None:
     """Under the other searchers ``max_length`` is passed on and told to end nothing."""
-    found = resolve(SMALL.replace("single", f"{name}, max_length: {{batches: 5}}"))
-    assert found.document["searcher"]["max_length"] == {"batches": 5}  # type: ignore[index, call-overload]
-    assert found.notices[0].startswith("searcher.max_length: ends no trial any more")
+    resolved = resolve(SMALL.replace("single", f"{name}, max_length: {{batches: 5}}"))
+    assert resolved.document["searcher"]["max_length"] == {"batches": 5}  # type: ignore[index, call-overload]
+    assert resolved.notices[0].startswith("searcher.max_length: ends no trial any more")
 
 
 def test_settings_without_effect_are_told() -> None:
     """What is accepted and ignored is said."""
-    found = resolve(
+    resolved = resolve(
         SMALL.replace("python3 train.py", "model_def:Trial")
         + "resources: {agent_label: a}\nsecurity: {kerberos: {config_file: x}}\n"
         + "environment: {image: {gpu: old}}\nhyperparameters: {lr: {type: dubble, minval: 0, maxval: 1}}\n"
     )
-    assert [notice.split(":")[0] for notice in found.notices] == [
+    assert [notice.split(":")[0] for notice in resolved.notices] == [
         "resources.agent_label",
         "security",
         "environment.image.gpu",
         "hyperparameters.lr",
         "entrypoint",
     ]
-    assert "did you mean 'double'?" in found.notices[3]
-    assert found.experiment.environment.image.cuda == "old"
+    assert "did you mean 'double'?" in resolved.notices[3]
+    assert resolved.experiment.environment.image.cuda == "old"
 
 
 def test_all_problems_at_once() -> None:
@@ -204,8 +204,8 @@ bind_mounts:
 - {host_path: foo}
 workspace: lab
 """
-    found = problems(text, template="sercher: {}\n")
-    assert found == {
+    reported = problems(text, template="sercher: {}\n")
+    assert reported == {
         "nmae:1": "unknown key 'nmae'; did you mean 'name'?",
         ":1": "'entrypoint' must be set: the command that runs the training, such as 'python3 train.py'",
         "sercher:1": "unknown key 'sercher'; did you mean 'searcher'? (in the template)",
@@ -238,8 +238,8 @@ def test_searchers_of_the_past(name: str) -> None:
         "adaptive": ", budget: 3",
         "adaptive_simple": ", max_trials: 2",
     }
-    found = problems(SMALL.replace("single", name + extra.get(name, "")))
-    assert found == {"searcher.name:3": f"the searcher {name!r} is no longer there: {END_OF_LIFE[name]}"}
+    reported = problems(SMALL.replace("single", name + extra.get(name, "")))
+    assert reported == {"searcher.name:3": f"the searcher {name!r} is no longer there: {END_OF_LIFE[name]}"}
 
 
 def test_unknown_searcher() -> None:
@@ -286,23 +286,25 @@ def test_storage_must_be_somewhere() -> None:
 
 def test_problem_of_the_cluster() -> None:
     """What is wrong in the cluster's defaults is told as theirs."""
-    found = problems(SMALL, task_container_defaults={"imagee": "x"})
-    assert found["task_container_defaults.imagee"].endswith("(in the cluster's defaults; tell its operator)")
+    reported = problems(SMALL, task_container_defaults={"imagee": "x"})
+    assert reported["task_container_defaults.imagee"].endswith("(in the cluster's defaults; tell its operator)")
 
 
 def test_resolved_is_fixed() -> None:
     """A resolved document resolves to itself, whatever is drawn, and reads back to the same values."""
-    found = resolve(SMALL + "hyperparameters: {a: null, b: {c: [1]}}\n", pool=PoolLayer(name="p", default_priority=3))
-    assert resolve(found.document, seed=99).document == found.document
-    assert stored_experiment(found.document) == found
+    resolved = resolve(
+        SMALL + "hyperparameters: {a: null, b: {c: [1]}}\n", pool=PoolLayer(name="p", default_priority=3)
+    )
+    assert resolve(resolved.document, seed=99).document == resolved.document
+    assert stored_experiment(resolved.document) == resolved
 
 
 def test_wishes() -> None:
     """What layers depend on is known before they are loaded."""
-    found = wishes_of(
+    wishes = wishes_of(
         "workspace: w\nproject: p\nresources: {slots_per_trial: 0}\n", template="resources: {resource_pool: q}"
     )
-    assert (found.workspace, found.project, found.resource_pool, found.slots_per_trial) == ("w", "p", "q", 0)
+    assert (wishes.workspace, wishes.project, wishes.resource_pool, wishes.slots_per_trial) == ("w", "p", "q", 0)
     with pytest.raises(ConfigError):
         wishes_of("workspace: 3")
 
@@ -318,7 +320,7 @@ def test_pod_spec_of_the_kind_of_work() -> None:
 
 def test_pod_lists_unite_by_name() -> None:
     """Containers, volumes and variables of a pod unite by name, other lists are replaced."""
-    found = resolve(
+    resolved = resolve(
         SMALL
         + "environment: {pod_spec: {spec: {containers: [{name: a, env: [{name: X, value: 1}], args: [u]}], t: [2]}}}\n",
         task_container_defaults={
@@ -330,7 +332,7 @@ def test_pod_lists_unite_by_name() -> None:
             }
         },
     )
-    assert found.experiment.environment.pod_spec == {
+    assert resolved.experiment.environment.pod_spec == {
         "spec": {
             "containers": [
                 {"name": "b"},
@@ -343,15 +345,15 @@ def test_pod_lists_unite_by_name() -> None:
 
 def test_secrets_are_blanked() -> None:
     """What is shown holds no secret, and the document itself stays whole."""
-    found = resolve(
+    resolved = resolve(
         SMALL + "environment: {registry_auth: {username: u, password: hush}}\ndata: {secrets: {a: hush}, b: open}\n",
         master_checkpoint_storage={"type": "s3", "bucket": "b", "access_key": "hush", "secret_key": "hush"},
     )
-    assert "hush" not in str(without_secrets(found.document))
-    assert "'open'" in str(without_secrets(found.document))
-    assert str(found.document).count("hush") == 4
+    assert "hush" not in str(without_secrets(resolved.document))
+    assert "'open'" in str(without_secrets(resolved.document))
+    assert str(resolved.document).count("hush") == 4
     assert without_secrets({"data": {"secrets": ["hush"]}}) == {"data": {"secrets": "********"}}
-    assert "hush" not in repr(found.experiment.environment)
+    assert "hush" not in repr(resolved.experiment.environment)
 
 
 def test_documents_do_not_share() -> None:

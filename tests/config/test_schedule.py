@@ -49,9 +49,9 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 )
 def test_cron_lines(text: str, following: str) -> None:
     """The first time after one moment, in UTC."""
-    found = next_after(parse_schedule(text), NOW)
-    assert found is not None
-    assert found.strftime("%Y-%m-%d %H:%M") == following
+    following_time = next_after(parse_schedule(text), NOW)
+    assert following_time is not None
+    assert following_time.strftime("%Y-%m-%d %H:%M") == following
 
 
 def test_a_time_that_never_comes_is_none() -> None:
@@ -81,13 +81,13 @@ def test_the_next_time_is_the_first_that_matches(
     schedule = parse_schedule(f"{minute} {hour} {day} {month} {weekday}")
     assert isinstance(schedule, Cron)
     moment = naive.replace(tzinfo=timezone.utc)
-    found = next_after(schedule, moment)
-    assert found is not None
-    assert found > moment
-    assert _matches(schedule, found)
-    step = max(timedelta(minutes=1), (found - moment) / 500)
+    following = next_after(schedule, moment)
+    assert following is not None
+    assert following > moment
+    assert _matches(schedule, following)
+    step = max(timedelta(minutes=1), (following - moment) / 500)
     between = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    while between < found:
+    while between < following:
         assert not _matches(schedule, between.replace(second=0, microsecond=0))
         between += step
 

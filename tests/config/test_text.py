@@ -45,8 +45,8 @@ DOCUMENTS = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st
 )
 def test_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
     """Numbers without a dot are numbers; words, dates and times are strings."""
-    found = read(text).value
-    assert (found, type(found)) == (value, type(value))
+    scalar = read(text).value
+    assert (scalar, type(scalar)) == (value, type(value))
 
 
 @given(DOCUMENTS)
@@ -103,7 +103,7 @@ def test_aliases_and_merge_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "words"),
+    ("text", "line", "message"),
     [
         ("a:\n  b: [1,\nc: 2", 3, "not YAML"),
         ("a: 1\n\tb: 2", 2, "not YAML"),
@@ -123,13 +123,13 @@ def test_aliases_and_merge_keys() -> None:
         ('a: "\\ud800"', 1, "half of a character"),
     ],
 )
-def test_what_cannot_be_read(text: str, line: int | None, words: str) -> None:
+def test_what_cannot_be_read(text: str, line: int | None, message: str) -> None:
     """Broken text is refused with the line where it breaks."""
     with pytest.raises(ConfigError) as caught:
         read(text)
     problem = caught.value.problems[0]
     assert problem.line == line
-    assert words in problem.message
+    assert message in problem.message
 
 
 def test_aliases_that_blow_up() -> None:

@@ -36,7 +36,7 @@ def trial(master: TaskMaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     env = environment(master, str(run_dir))
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    described = prepare.Trial(env)
+    described = prepare.TrialEnvironment(env)
     prepare.write_info(described)
     prepare.meet(described)
     monkeypatch.setattr(info, "_read", False)

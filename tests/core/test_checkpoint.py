@@ -231,10 +231,10 @@ def test_chosen_storage(off_cluster: Path, tmp_path: Path, source: Path) -> None
     assert from_directory(str(tmp_path / "a")).identity()["type"] == "directory"
 
 
-def said(master: TaskMaster) -> list[tuple[str, str]]:
+def reported(master: TaskMaster) -> list[tuple[str, str]]:
     """Kind and id of all that was reported about checkpoints, in order."""
     kinds = ("checkpoint_started", "checkpoint_abandoned", "checkpoint", "checkpoint_files")
-    return [(str(one["kind"]), one["body"]["uuid"]) for one in master.records() if one["kind"] in kinds]  # type: ignore[index]
+    return [(str(record["kind"]), record["body"]["uuid"]) for record in master.records() if record["kind"] in kinds]  # type: ignore[index]
 
 
 def test_an_upload_is_announced_before_its_first_file(trial: Path, master: TaskMaster, source: Path) -> None:
@@ -245,7 +245,7 @@ def test_an_upload_is_announced_before_its_first_file(trial: Path, master: TaskM
             (path / "half").write_text("h")
             raise KeyError("the script")
     assert not path.exists()
-    assert said(master) == [
+    assert reported(master) == [
         ("checkpoint_started", storage_id),
         ("checkpoint", storage_id),
         ("checkpoint_started", lost),
@@ -269,4 +269,4 @@ def test_what_cannot_be_thrown_away_stays_announced(
         monkeypatch.setattr(storage, "abandon", broken)
         with pytest.raises(OSError, match="gone"):
             context.checkpoint.upload(source, {"steps_completed": 1})
-    assert [kind for kind, _ in said(master)] == ["checkpoint_started"]
+    assert [kind for kind, _ in reported(master)] == ["checkpoint_started"]

@@ -207,10 +207,10 @@ def test_end_without_a_master(
     spool = spool_to(master, directory)
     report_values(spool, range(3))
     spool.close()
-    said = capfd.readouterr().err
-    assert said.count("\n") == 1
-    assert "3 reports are not with the master" in said
-    assert spool.path in said
+    errors = capfd.readouterr().err
+    assert errors.count("\n") == 1
+    assert "3 reports are not with the master" in errors
+    assert spool.path in errors
     assert [line["n"] for line in lines_of(spool)] == [1, 2, 3]
     master.up()
 
@@ -302,9 +302,9 @@ def test_broken_shipper_does_not_stop_training(
     assert not spool.flush(20)
     spool.report("metrics", "{}")
     spool.close()
-    said = capfd.readouterr().err
-    assert "no longer sent by this process: OSError" in said
-    assert "2 reports are not with the master" in said
+    errors = capfd.readouterr().err
+    assert "no longer sent by this process: OSError" in errors
+    assert "2 reports are not with the master" in errors
     assert len(lines_of(spool)) == 2
 
 

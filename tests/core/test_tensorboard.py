@@ -17,16 +17,16 @@ from tenax.storage.port import Storage
 
 def records(data: bytes) -> list[bytes]:
     """The data of each record, whose checksums are right."""
-    found = []
+    bodies = []
     while data:
         length = data[:8]
         size = struct.unpack("<Q", length)[0]
         body = data[12 : 12 + size]
         assert data[8:12] == struct.pack("<I", tfevents.masked_crc(length))
         assert data[12 + size : 16 + size] == struct.pack("<I", tfevents.masked_crc(body))
-        found.append(body)
+        bodies.append(body)
         data = data[16 + size :]
-    return found
+    return bodies
 
 
 class Board:
@@ -64,9 +64,9 @@ def test_names_of_scalars() -> None:
         "stepsCompleted": 7,
         "metrics": {"loss": 1, "x": "NaN", "text": "a", "ok": True, "per": {"a": 2.5}},
     }
-    step, found = scalars_of({"group": "training", **body})
+    step, scalars = scalars_of({"group": "training", **body})
     assert step == 7
-    assert list(found) == ["Determined/loss", "Determined/x", "Determined/per/a"]
+    assert list(scalars) == ["Determined/loss", "Determined/x", "Determined/per/a"]
     named: Json = {"group": "validation", "stepsCompleted": 7, "metrics": {"val_loss": 1.0, "acc": 2.0}}
     assert list(scalars_of(named)[1]) == ["Determined/val_loss", "Determined/val_acc"]
     assert next(iter(scalars_of({"group": "mine", **body})[1])) == "Determined/mine_loss"
@@ -84,7 +84,7 @@ def test_reports_are_kept_at_the_end(tmp_path: Path) -> None:
     head, again, *steps = records((place.kept / name).read_bytes())
     assert b"brain.Event:2" in head
     assert again.endswith(b"\x10\x04\x3a\x02\x08\x01")
-    assert [b"Determined/loss" in one for one in steps] == [True, True]
+    assert [b"Determined/loss" in event for event in steps] == [True, True]
 
 
 def test_a_trial_that_reports_nothing_leaves_nothing(tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ def test_always_standard_json(metrics: dict[str, object]) -> None:
 def test_bytes_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     """Bytes are no metric: they are left out with a warning that names them, the rest is reported."""
     assert encoded({"loss": 1.0, "blob": b"x", "list": [1, b"y"]}) == {"loss": 1.0, "list": [1]}
-    said = capsys.readouterr().err
-    assert "blob holds bytes" in said
-    assert "list[1] holds bytes" in said
+    errors = capsys.readouterr().err
+    assert "blob holds bytes" in errors
+    assert "list[1] holds bytes" in errors
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ from typing import TypeVar
 from tenax.errors import NotNow
 from tenax.lifecycle import allocation, container, delivery, experiment, garbage, task, trial, unmanaged
 from tenax.lifecycle.allocation import AllocationState, Preemption
-from tenax.lifecycle.container import Container, ContainerState, Ending, Want
-from tenax.lifecycle.delivery import DeliveryState, Outcome
+from tenax.lifecycle.container import Container, ContainerState, Desired, Ending
+from tenax.lifecycle.delivery import DeliveryOutcome, DeliveryState
 from tenax.lifecycle.experiment import ExperimentState
-from tenax.lifecycle.task import Conclude, LiveTask, TaskAttempt, TaskState, tend_task
-from tenax.lifecycle.trial import Attempt, TrialState, Wish
-from tenax.lifecycle.unmanaged import Word
+from tenax.lifecycle.task import Conclude, LiveTask, TaskAttempt, TaskState, reconcile_task
+from tenax.lifecycle.trial import TrialAttempt, TrialState, Wish
+from tenax.lifecycle.unmanaged import TrialReport
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "state-machines.md"
 
@@ -43,8 +43,8 @@ _ENDINGS = (
     Ending(code=0),
     Ending(code=1, reason="exited with code 1"),
     Ending(platform=True, reason="its node was lost"),
-    Ending(code=0, asked=True),
-    Ending(signal=15, asked=True),
+    Ending(code=0, requested=True),
+    Ending(signal=15, requested=True),
 )
 
 
@@ -84,7 +84,7 @@ def machines() -> tuple[Machine, ...]:
         ),
         Machine("Allocation", allocation, tuple(_allocation()), (AllocationState.PENDING,)),
         Machine("Container", container, tuple(_container()), (ContainerState.ASSIGNED,)),
-        Machine("What is wanted of a container", container, tuple(_wants()), (Want.RUN,)),
+        Machine("What is wanted of a container", container, tuple(_wants()), (Desired.RUN,)),
         Machine("Command or generic task", task, task_edges, (TaskState.ACTIVE,), task_rules),
         Machine("Message to a webhook", delivery, tuple(_delivery()), (DeliveryState.WAITING,)),
         Machine("Trial that runs outside of the cluster", unmanaged, tuple(_unmanaged()), (TrialState.ACTIVE,)),
@@ -147,10 +147,10 @@ def _trial() -> tuple[tuple[Edge, ...], tuple[tuple[str, str], ...]]:
         Wish, _ENDINGS, Preemption, (0, 5), (False, True), (None, "a report"), (None, "a policy"), (None, "no machine")
     )
     attempts = [
-        Attempt(wish, ending, preemption, 0, most, invalid, fatal, no_retry=policy, nowhere=nowhere)
+        TrialAttempt(wish, ending, preemption, 0, most, invalid, fatal, no_retry=policy, nowhere=nowhere)
         for wish, ending, preemption, most, invalid, fatal, policy, nowhere in options
     ]
-    rules = _asked(trial.RULES, attempts, lambda verdict: verdict.state.value)
+    rules = _outcomes(trial.RULES, attempts, lambda verdict: verdict.state.value)
     edges = [(TrialState.ACTIVE.value, after, text) for text, found in rules for after in found]
     for wish, invalid, fatal in itertools.product(Wish, (False, True), (None, "a report ended it")):
         verdict = trial.end_without_attempt(wish, invalid, fatal)
@@ -174,15 +174,15 @@ def _task() -> tuple[tuple[Edge, ...], tuple[tuple[str, str], ...]]:
     for state in live:
         edges += [
             (state.value, action.verdict.state.value, f"{action.verdict.reason} (no attempt)")
-            for action in tend_task(LiveTask("task", state, None))
+            for action in reconcile_task(LiveTask("task", state, None))
             if isinstance(action, Conclude)
         ]
-    rules = _asked(task.RULES, attempts, lambda verdict: verdict.state.value)
+    rules = _outcomes(task.RULES, attempts, lambda verdict: verdict.state.value)
     drawn = [edge for edge in edges if edge[0] != edge[1]]
     return tuple(drawn), tuple((text, " or ".join(found)) for text, found in rules)
 
 
-def _asked(rules: Rules[A, V], attempts: list[A], state: Callable[[V], str]) -> list[tuple[str, list[str]]]:
+def _outcomes(rules: Rules[A, V], attempts: list[A], state: Callable[[V], str]) -> list[tuple[str, list[str]]]:
     """Each rule in order, with the states that it ever leads to."""
     found: dict[str, set[str]] = {text: set() for text, _, _ in rules}
     for attempt in attempts:
@@ -195,7 +195,7 @@ def _allocation() -> Iterator[Edge]:
     """Two members through every order of reports, killed at any point; before there are members it is placed."""
     yield AllocationState.PENDING.value, AllocationState.ASSIGNED.value, "placed"
     yield AllocationState.PENDING.value, AllocationState.TERMINATED.value, "withdrawn"
-    first = tuple(Container(str(rank), ContainerState.ASSIGNED, Want.RUN, None) for rank in range(2))
+    first = tuple(Container(str(rank), ContainerState.ASSIGNED, Desired.RUN, None) for rank in range(2))
     seen, waiting = {first}, [first]
     edges: set[Edge] = set()
     while waiting:
@@ -220,7 +220,7 @@ def _changes(members: tuple[Container, ...]) -> Iterator[tuple[tuple[Container, 
                 if changed is not member:
                     label = "" if ending is None else _how(members, place, changed)
                     yield (*members[:place], changed, *members[place + 1 :]), label
-    yield tuple(container.raise_want(member, Want.KILL) for member in members), "its members are to end"
+    yield tuple(container.raise_desired(member, Desired.KILL) for member in members), "its members are to end"
 
 
 def _how(members: tuple[Container, ...], place: int, changed: Container) -> str:
@@ -233,15 +233,15 @@ def _how(members: tuple[Container, ...], place: int, changed: Container) -> str:
 
 def _container() -> Iterator[Edge]:
     for before, after in itertools.product(ContainerState, ContainerState):
-        member = Container("1", before, Want.RUN, None)
+        member = Container("1", before, Desired.RUN, None)
         if container.report(member, after, None) is not member:
             yield before.value, after.value, ""
 
 
 def _wants() -> Iterator[Edge]:
-    for before, after in itertools.product(Want, Want):
+    for before, after in itertools.product(Desired, Desired):
         member = Container("1", ContainerState.RUNNING, before, None)
-        if container.raise_want(member, after) is not member:
+        if container.raise_desired(member, after) is not member:
             yield before.value, after.value, ""
 
 
@@ -249,11 +249,11 @@ def _delivery() -> Iterator[Edge]:
     give_up_s = 100.0
     young: dict[DeliveryState, list[int]] = {}
     for status in range(200, 600):
-        young.setdefault(delivery.decide(Outcome(status, ""), 1, 0.0, give_up_s).state, []).append(status)
+        young.setdefault(delivery.decide(DeliveryOutcome(status, ""), 1, 0.0, give_up_s).state, []).append(status)
     others = (
-        ("no answer", Outcome(None, ""), 0.0),
-        ("it would end the same way again", Outcome(None, "", final=True), 0.0),
-        ("no answer, and it is too old", Outcome(None, ""), give_up_s),
+        ("no answer", DeliveryOutcome(None, ""), 0.0),
+        ("it would end the same way again", DeliveryOutcome(None, "", final=True), 0.0),
+        ("no answer, and it is too old", DeliveryOutcome(None, ""), give_up_s),
     )
     for after, statuses in young.items():
         yield DeliveryState.WAITING.value, after.value, f"answered {', '.join(_ranges(statuses))}"
@@ -272,12 +272,14 @@ def _unmanaged() -> Iterator[Edge]:
         return f"{state.value}, fell silent" if lost else str(state.value)
 
     states = [*((state, False) for state in TrialState), (TrialState.ERROR, True)]
-    for (state, lost), word in itertools.product(states, Word):
+    for (state, lost), word in itertools.product(states, TrialReport):
         try:
             after = unmanaged.step(state, lost, word)
         except NotNow:
             continue
-        fell_silent = after is TrialState.ERROR and (word is Word.SILENT and (lost or state is TrialState.ACTIVE))
+        fell_silent = after is TrialState.ERROR and (
+            word is TrialReport.SILENT and (lost or state is TrialState.ACTIVE)
+        )
         if (after, fell_silent) != (state, lost):
             yield name(state, lost), name(after, fell_silent), word.value
 

@@ -21,13 +21,13 @@ def saved(base: Path, uuid: str) -> Path:
     return folder
 
 
-def run(base: Path, *wanted: tuple[str, list[str]]) -> tuple[int, list[list[Json]]]:
+def run(base: Path, *requested: tuple[str, list[str]]) -> tuple[int, list[list[Json]]]:
     """Exit code, and what was told at once, in order."""
-    told: list[list[Json]] = []
-    removals: list[Json] = [{"uuid": uuid, "globs": list(globs)} for uuid, globs in wanted]
+    reports: list[list[Json]] = []
+    removals: list[Json] = [{"uuid": uuid, "globs": list(globs)} for uuid, globs in requested]
     storage: JsonObject = {"type": "directory", "container_path": str(base)}
-    code = carry_out({"storage": storage, "removals": removals}, told.append)
-    return code, told
+    code = carry_out({"storage": storage, "removals": removals}, reports.append)
+    return code, reports
 
 
 def test_what_is_named_goes_and_is_told(tmp_path: Path) -> None:
@@ -37,9 +37,9 @@ def test_what_is_named_goes_and_is_told(tmp_path: Path) -> None:
     saved(tmp_path, f".{UUIDS[2]}.partial")
     saved(tmp_path, f".{UUIDS[2]}.deleted")
     kept = saved(tmp_path, UUIDS[3])
-    code, told = run(tmp_path, (UUIDS[0], ["**/*"]), (UUIDS[1], ["*.pt"]), (UUIDS[2], ["**/*"]))
+    code, reports = run(tmp_path, (UUIDS[0], ["**/*"]), (UUIDS[1], ["*.pt"]), (UUIDS[2], ["**/*"]))
     assert code == 0
-    assert told == [
+    assert reports == [
         [
             {"uuid": UUIDS[0], "resources": {}},
             {"uuid": UUIDS[1], "resources": {"a.bin": 1}},
@@ -52,9 +52,9 @@ def test_what_is_named_goes_and_is_told(tmp_path: Path) -> None:
 def test_a_storage_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
     """Each is told with the reason; nothing counts as deleted."""
     for base in (tmp_path / "absent", tmp_path):
-        code, told = run(base, (UUIDS[0], ["**/*"]))
+        code, reports = run(base, (UUIDS[0], ["**/*"]))
         assert code == 1
-        ((report,),) = told
+        ((report,),) = reports
         assert isinstance(report, dict)
         assert "is it mounted there?" in str(report["failure"])
 
@@ -64,9 +64,9 @@ def test_a_name_that_leads_out_is_a_failure(tmp_path: Path) -> None:
     base = tmp_path / "base"
     saved(base, UUIDS[0])
     outside = saved(tmp_path, UUIDS[1])
-    code, told = run(base, (f"../{UUIDS[1]}", ["**/*"]), (UUIDS[0], ["**/*"]))
+    code, reports = run(base, (f"../{UUIDS[1]}", ["**/*"]), (UUIDS[0], ["**/*"]))
     assert code == 1
-    assert ["failure" in report for report in told[0] if isinstance(report, dict)] == [True, False]
+    assert ["failure" in report for report in reports[0] if isinstance(report, dict)] == [True, False]
     assert outside.exists()
 
 
@@ -74,8 +74,8 @@ def test_many_are_told_in_parts(tmp_path: Path) -> None:
     """So that what was done is known when the task is killed."""
     for uuid in UUIDS:
         saved(tmp_path, uuid)
-    code, told = run(tmp_path, *((uuid, ["**/*"]) for uuid in UUIDS))
-    assert (code, [len(part) for part in told]) == (0, [50, 50, 20])
+    code, reports = run(tmp_path, *((uuid, ["**/*"]) for uuid in UUIDS))
+    assert (code, [len(part) for part in reports]) == (0, [50, 50, 20])
     assert not list(tmp_path.iterdir())
 
 
@@ -93,10 +93,10 @@ def test_tensorboard_files_go_too(tmp_path: Path) -> None:
         place.mkdir(parents=True)
         (place / "events").write_text("e")
     (base / "link").symlink_to(secret)
-    told: list[list[Json]] = []
+    reports: list[list[Json]] = []
     document: JsonObject = {"storage": {"type": "directory", "container_path": str(base)}, "removals": []}
     paths: list[Json] = ["c/tensorboard/experiment/1", "c/tensorboard/experiment/2"]
-    assert carry_out({**document, "tensorboards": paths}, told.append) == 0
-    assert carry_out({**document, "tensorboards": ["link", "../secret"]}, told.append) == 1
+    assert carry_out({**document, "tensorboards": paths}, reports.append) == 0
+    assert carry_out({**document, "tensorboards": ["link", "../secret"]}, reports.append) == 1
     assert sorted(path.parent.name for path in tmp_path.rglob("events")) == ["other", "secret"]
-    assert told == []
+    assert reports == []

@@ -51,8 +51,8 @@ def test_without_the_package(place: Place, python: str) -> None:
 
 def test_only_in_tasks() -> None:
     """A Python that is not a task's does not find it, even where tenax is installed."""
-    asked = "import tenax.core, importlib.util as u; print(u.find_spec('determined'))"
-    done = subprocess.run([sys.executable, "-c", asked], env={"PYTHONPATH": SOURCE}, capture_output=True, text=True)
+    program = "import tenax.core, importlib.util as u; print(u.find_spec('determined'))"
+    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": SOURCE}, capture_output=True, text=True)
     assert done.stdout == "None\n"
 
 
@@ -91,8 +91,8 @@ def test_checkpoints_of_the_package_itself(place: Place, tmp_path: Path) -> None
     (package / "__init__.py").touch()
     (package / "pytorch" / "__init__.py").touch()
     name = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
-    look = f"print(os.environ.get({name!r}))"
-    (place.work / "train.py").write_text(f"import os, determined\n{look}\nimport determined.pytorch\n{look}\n")
+    show = f"print(os.environ.get({name!r}))"
+    (place.work / "train.py").write_text(f"import os, determined\n{show}\nimport determined.pytorch\n{show}\n")
     path = f"{SOURCE}:{package.parent}"
     assert place.run(PYTHONPATH=path) == (0, "None\n1\n", "")
     assert place.run(PYTHONPATH=path, TORCH_FORCE_WEIGHTS_ONLY_LOAD="1") == (0, "None\nNone\n", "")
@@ -102,6 +102,6 @@ def _late(root: Path) -> str:
     """A script that finds a package where nobody looks, which looks at what is in the fixed path."""
     package = root / "late" / "determined"
     package.mkdir(parents=True)
-    looks = "import os\nprint(sorted(os.listdir('/run/determined/info')), os.environ['DET_PRIVATE_VIEW'])\n"
-    (package / "__init__.py").write_text(looks)
+    source = "import os\nprint(sorted(os.listdir('/run/determined/info')), os.environ['DET_PRIVATE_VIEW'])\n"
+    (package / "__init__.py").write_text(source)
     return f"import sys\nsys.path.append({str(package.parent)!r})\nimport determined\n"

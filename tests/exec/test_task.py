@@ -26,10 +26,10 @@ CONTRACT = {
 }
 
 
-def run(directory: Path, python: Path | str, *words: str, **env: str) -> tuple[int, str, str]:
+def run(directory: Path, python: Path | str, *command: str, **env: str) -> tuple[int, str, str]:
     (directory / "run").mkdir(exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DET_")}
-    given = {**CONTRACT, "DET_RUN_DIR": str(directory / "run"), "TENAX_TASK_ENTRYPOINT": json.dumps(words)}
+    given = {**CONTRACT, "DET_RUN_DIR": str(directory / "run"), "TENAX_TASK_ENTRYPOINT": json.dumps(command)}
     done = subprocess.run(
         [str(python), "-m", "tenax.exec.task"],
         cwd=directory,
@@ -76,8 +76,8 @@ def test_hooks_are_sourced_first(tmp_path: Path, python: str) -> None:
 def test_what_cannot_be_run_ends_as_in_a_shell(tmp_path: Path, python: str) -> None:
     """In words, with the codes that everybody knows."""
     (tmp_path / "plain").write_text("x")
-    for words, code in ((("no-such-program", "x"), 127), (("./plain", "x"), 126), ((), 1)):
-        ended, out, err = run(tmp_path, python, *words)
+    for command, code in ((("no-such-program", "x"), 127), (("./plain", "x"), 126), ((), 1)):
+        ended, out, err = run(tmp_path, python, *command)
         assert (ended, out) == (code, "")
         assert err.startswith("tenax: ")
     assert run(tmp_path, python, "x", TENAX_TASK_ENTRYPOINT="[1]")[0] == 1

@@ -126,9 +126,9 @@ def test_bad_entrypoints(place: Place, entrypoint: object, code: int, message: s
     """An entrypoint that cannot be started says so on standard error, with a shell's exit codes."""
     (place.work / "plain.txt").write_text("not a program")
     place.configure(entrypoint=entrypoint)
-    found, _, err = place.run()
+    exit_code, _, err = place.run()
     assert message in err
-    assert found == code
+    assert exit_code == code
     assert "Traceback" not in err
 
 

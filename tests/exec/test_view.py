@@ -116,8 +116,8 @@ def test_bind_mounts_are_where_they_are_wanted(place: Place, tmp_path: Path) -> 
     assert place.run(DET_HOST_PATHS=json.dumps(same)) == (0, "None False\n[False, True, True]\n", "")
     mounts = {**same, "/mnt/data": str(data), str(data): str(data)}
     guarded = json.dumps([str(data)])
-    told = place.run(DET_HOST_PATHS=json.dumps(mounts), DET_READ_ONLY_PATHS=guarded)
-    assert told == (0, "here True\n[True, False, True]\n", "")
+    result = place.run(DET_HOST_PATHS=json.dumps(mounts), DET_READ_ONLY_PATHS=guarded)
+    assert result == (0, "here True\n[True, False, True]\n", "")
 
 
 @linux

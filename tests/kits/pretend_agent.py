@@ -9,18 +9,18 @@ import msgspec
 
 from tenax.wire.agents import (
     PROTOCOL,
+    AgentReport,
     ContainerReport,
     ContainerSpec,
-    ContainerState,
+    DesiredGone,
+    DesiredRun,
+    DesiredStates,
+    DesiredStop,
     Exit,
     FromMaster,
     Hello,
-    Report,
+    ReportedState,
     SlotInfo,
-    WantGone,
-    WantRun,
-    Wants,
-    WantStop,
     Welcome,
 )
 
@@ -66,26 +66,28 @@ class PretendAgent:
             message = _decode(await channel.to_agent.get())
             if isinstance(message, Welcome):
                 self._cluster = (message.cluster_id, message.generation)
-            elif isinstance(message, Wants):
+            elif isinstance(message, DesiredStates):
                 self._obey(message)
 
-    def _obey(self, wants: Wants) -> None:
+    def _obey(self, wants: DesiredStates) -> None:
         for want in wants.containers:
             name = want.container_id
-            if isinstance(want, WantGone):
+            if isinstance(want, DesiredGone):
                 if name in self._tasks:
                     self._tasks.pop(name).cancel()
                 self._states.pop(name, None)
-                self._say(Report(gone=[name]))
+                self._say(AgentReport(gone=[name]))
             elif name in self._states:
-                if isinstance(want, WantStop) and name in self._tasks:
+                if isinstance(want, DesiredStop) and name in self._tasks:
                     self._tasks[name].cancel()
-            elif isinstance(want, WantRun) and want.spec is not None:
+            elif isinstance(want, DesiredRun) and want.spec is not None:
                 self.started.append(want.spec)
                 self._report(name, "starting")
                 self._tasks[name] = asyncio.create_task(self._play(want.spec))
             else:
-                self._report(name, "exited", Exit(reason="nothing is left of it", platform=isinstance(want, WantRun)))
+                self._report(
+                    name, "exited", Exit(reason="nothing is left of it", platform=isinstance(want, DesiredRun))
+                )
 
     async def _play(self, spec: ContainerSpec) -> None:
         self._report(spec.container_id, "running")
@@ -96,13 +98,13 @@ class PretendAgent:
         if spec.container_id in self._states:
             self._report(spec.container_id, "exited", ended)
 
-    def _report(self, name: str, state: ContainerState, ended: Exit | None = None) -> None:
+    def _report(self, name: str, state: ReportedState, ended: Exit | None = None) -> None:
         cluster_id, generation = self._cluster
         report = ContainerReport(name, cluster_id, generation, state, pid=1, address="127.0.0.1", exit=ended)
         self._states[name] = report
-        self._say(Report(containers=[report]))
+        self._say(AgentReport(containers=[report]))
 
-    def _say(self, message: Hello | Report) -> None:
+    def _say(self, message: Hello | AgentReport) -> None:
         if not self._connected:
             # The next hello says it all.
             return

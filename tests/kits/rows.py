@@ -9,7 +9,7 @@ from asyncpg import Connection
 
 from tenax.ids import RequestId
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.container import Container, ContainerState, Ending, Want
+from tenax.lifecycle.container import Container, ContainerState, Desired, Ending
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
@@ -72,7 +72,7 @@ async def run_attempt(conn: Connection, trial_id: int, agents_of: tuple[str, ...
         await containers.create(conn, name, allocation, rank, agent_id, [slot])
         names.append(name)
     for member, agent_id in zip(await containers.lock_members(conn, allocation), agents_of):
-        running = Container(member.container.container_id, ContainerState.RUNNING, Want.RUN, None, False)
+        running = Container(member.container.container_id, ContainerState.RUNNING, Desired.RUN, None, False)
         await containers.save(conn, member, running, f"10.0.0.{agent_id.lstrip('a')}")
     await conn.execute("update allocations set state = 'RUNNING' where allocation_id = $1", allocation)
     return Attempt(allocation, tuple(names))
@@ -82,7 +82,7 @@ async def end_member(conn: Connection, attempt: Attempt, rank: int, reason: str 
     """One member of an attempt has ended."""
     member = (await containers.lock_members(conn, attempt.allocation_id))[rank]
     ended = Container(
-        member.container.container_id, ContainerState.TERMINATED, Want.RUN, Ending(1, None, reason), False
+        member.container.container_id, ContainerState.TERMINATED, Desired.RUN, Ending(1, None, reason), False
     )
     await containers.save(conn, member, ended)
 

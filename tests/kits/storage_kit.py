@@ -8,7 +8,7 @@ import pytest
 
 from tenax.storage.port import CheckpointMissing, Storage, StorageFailed
 
-ONE = "0d3c2b1a-0000-4000-8000-000000000001"
+STORAGE_ID = "0d3c2b1a-0000-4000-8000-000000000001"
 TWO = "0d3c2b1a-0000-4000-8000-000000000002"
 
 
@@ -28,7 +28,7 @@ PATHS = ("model.bin", "layers/", "layers/deep/", "layers/deep/one.bin", "empty/"
 SIZES = {"model.bin": 7000, "layers/": 0, "layers/deep/": 0, "layers/deep/one.bin": 1, "empty/": 0, "nothing.txt": 0}
 
 
-def put(storage: Storage, source: Path, storage_id: str = ONE) -> None:
+def put(storage: Storage, source: Path, storage_id: str = STORAGE_ID) -> None:
     storage.stage(storage_id, str(source), PATHS)
     storage.commit(storage_id)
 
@@ -42,56 +42,58 @@ class StorageKit:
     def test_round_trip(self, storage: Storage, source: Path, tmp_path: Path) -> None:
         """What was staged and committed is listed with its sizes and comes back byte for byte."""
         put(storage, source)
-        assert storage.list_files(ONE) == SIZES
-        storage.download(ONE, str(tmp_path / "back"))
+        assert storage.list_files(STORAGE_ID) == SIZES
+        storage.download(STORAGE_ID, str(tmp_path / "back"))
         assert (tmp_path / "back/model.bin").read_bytes() == b"weights" * 1000
         assert (tmp_path / "back/layers/deep/one.bin").read_bytes() == b"1"
         assert (tmp_path / "back/empty").is_dir()
 
     def test_nothing_before_commit(self, storage: Storage, source: Path) -> None:
         """Until the commit there is no checkpoint: nobody can take half of one for a whole."""
-        storage.stage(ONE, str(source), PATHS)
-        with pytest.raises(CheckpointMissing, match=ONE):
-            storage.list_files(ONE)
+        storage.stage(STORAGE_ID, str(source), PATHS)
+        with pytest.raises(CheckpointMissing, match=STORAGE_ID):
+            storage.list_files(STORAGE_ID)
 
     def test_two_stagers(self, storage: Storage, source: Path) -> None:
         """Several processes stage parts of one checkpoint."""
-        storage.stage(ONE, str(source), ["model.bin"])
-        storage.stage(ONE, str(source), ["layers/deep/one.bin"])
-        storage.stage_bytes(ONE, "metadata.json", b"{}")
-        storage.commit(ONE)
-        files = {path for path in storage.list_files(ONE) if not path.endswith("/")}
+        storage.stage(STORAGE_ID, str(source), ["model.bin"])
+        storage.stage(STORAGE_ID, str(source), ["layers/deep/one.bin"])
+        storage.stage_bytes(STORAGE_ID, "metadata.json", b"{}")
+        storage.commit(STORAGE_ID)
+        files = {path for path in storage.list_files(STORAGE_ID) if not path.endswith("/")}
         assert files == {"model.bin", "layers/deep/one.bin", "metadata.json"}
 
     def test_commit_again(self, storage: Storage, source: Path) -> None:
         """A commit that is repeated changes nothing."""
         put(storage, source)
-        storage.commit(ONE)
-        assert storage.list_files(ONE) == SIZES
+        storage.commit(STORAGE_ID)
+        assert storage.list_files(STORAGE_ID) == SIZES
 
     def test_staging_again(self, storage: Storage, source: Path) -> None:
         """Staging that was cut off by a crash is simply done again."""
-        storage.stage(ONE, str(source), ["model.bin"])
+        storage.stage(STORAGE_ID, str(source), ["model.bin"])
         put(storage, source)
-        assert storage.list_files(ONE) == SIZES
+        assert storage.list_files(STORAGE_ID) == SIZES
 
     def test_abandon(self, storage: Storage, source: Path) -> None:
         """What is abandoned is gone, and the id can be used anew."""
-        storage.stage(ONE, str(source), PATHS)
-        storage.abandon(ONE)
-        storage.abandon(ONE)
-        storage.stage(ONE, str(source), ["nothing.txt"])
-        storage.commit(ONE)
-        assert storage.list_files(ONE) == {"nothing.txt": 0}
+        storage.stage(STORAGE_ID, str(source), PATHS)
+        storage.abandon(STORAGE_ID)
+        storage.abandon(STORAGE_ID)
+        storage.stage(STORAGE_ID, str(source), ["nothing.txt"])
+        storage.commit(STORAGE_ID)
+        assert storage.list_files(STORAGE_ID) == {"nothing.txt": 0}
 
     def test_download_selected(self, storage: Storage, source: Path, tmp_path: Path) -> None:
         """A selector chooses paths; the folders above a chosen file come along."""
         put(storage, source)
-        asked: list[str] = []
-        storage.download(ONE, str(tmp_path / "some"), lambda path: asked.append(path) or path.endswith("one.bin"))
-        found = sorted(str(path.relative_to(tmp_path / "some")) for path in (tmp_path / "some").rglob("*"))
-        assert found == ["layers", "layers/deep", "layers/deep/one.bin"]
-        assert sorted(asked) == sorted(SIZES)
+        offered: list[str] = []
+        storage.download(
+            STORAGE_ID, str(tmp_path / "some"), lambda path: offered.append(path) or path.endswith("one.bin")
+        )
+        paths = sorted(str(path.relative_to(tmp_path / "some")) for path in (tmp_path / "some").rglob("*"))
+        assert paths == ["layers", "layers/deep", "layers/deep/one.bin"]
+        assert sorted(offered) == sorted(SIZES)
 
     def test_missing(self, storage: Storage, tmp_path: Path) -> None:
         """Reading what is not there says so, with the id."""
@@ -104,21 +106,21 @@ class StorageKit:
         """Deleting takes one checkpoint and no other; what is gone already is no error."""
         put(storage, source)
         put(storage, source, TWO)
-        assert storage.delete(ONE) == {}
-        assert storage.delete(ONE) == {}
+        assert storage.delete(STORAGE_ID) == {}
+        assert storage.delete(STORAGE_ID) == {}
         with pytest.raises(CheckpointMissing):
-            storage.list_files(ONE)
+            storage.list_files(STORAGE_ID)
         assert storage.list_files(TWO) == SIZES
 
     def test_delete_some(self, storage: Storage, source: Path) -> None:
         """A glob deletes what it matches, a matched folder with all in it; the rest is returned and stays."""
         put(storage, source)
-        left = storage.delete(ONE, ["layers"])
+        left = storage.delete(STORAGE_ID, ["layers"])
         assert left == {"model.bin": 7000, "empty/": 0, "nothing.txt": 0}
-        assert storage.list_files(ONE) == left
-        assert storage.delete(ONE, ["*.txt", "*.bin"]) == {}
+        assert storage.list_files(STORAGE_ID) == left
+        assert storage.delete(STORAGE_ID, ["*.txt", "*.bin"]) == {}
         with pytest.raises(CheckpointMissing):
-            storage.list_files(ONE)
+            storage.list_files(STORAGE_ID)
 
     @pytest.mark.parametrize("bad", ["", "..", "../x", "a/b", "/etc", ".hidden", "a\\b"])
     def test_ids_stay_inside(self, storage: Storage, source: Path, bad: str) -> None:
@@ -136,6 +138,6 @@ class StorageKit:
     def test_paths_stay_inside(self, storage: Storage, source: Path) -> None:
         """A path that leads out of the checkpoint is refused."""
         with pytest.raises(StorageFailed, match="not a path inside"):
-            storage.stage_bytes(ONE, "../outside", b"x")
+            storage.stage_bytes(STORAGE_ID, "../outside", b"x")
         with pytest.raises(StorageFailed, match="not a path inside"):
-            storage.stage(ONE, str(source), ["../source/model.bin"])
+            storage.stage(STORAGE_ID, str(source), ["../source/model.bin"])

@@ -12,10 +12,10 @@ from tenax.lifecycle.allocation import Preemption
 from tenax.lifecycle.container import Ending
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import (
-    Attempt,
-    ExitReason,
+    TrialAttempt,
+    TrialExit,
     TrialState,
-    Verdict,
+    TrialVerdict,
     Wish,
     decide_exit,
     effective_wish,
@@ -25,18 +25,18 @@ from tenax.lifecycle.trial import (
 CLEAN = Ending(code=0)
 FAILED = Ending(code=1, reason="your code raised ValueError")
 LOST = Ending(platform=True, reason="node lost")
-ENDED_BY_US = Ending(signal=9, asked=True)
-PLAIN = Attempt(Wish.RUN, CLEAN, Preemption.NONE, restarts=0, max_restarts=5)
+ENDED_BY_US = Ending(signal=9, requested=True)
+PLAIN = TrialAttempt(Wish.RUN, CLEAN, Preemption.NONE, restarts=0, max_restarts=5)
 
 
-def verdict(**changes: object) -> Verdict:
+def verdict(**changes: object) -> TrialVerdict:
     return decide_exit(replace(PLAIN, **changes))  # type: ignore[arg-type]
 
 
 def test_a_clean_exit_is_the_end() -> None:
     """Zero without an acknowledged preemption: the script has finished."""
     assert verdict().state is TrialState.COMPLETED
-    assert verdict(preemption=Preemption.REQUESTED).exit is ExitReason.COMPLETED
+    assert verdict(preemption=Preemption.REQUESTED).exit is TrialExit.COMPLETED
 
 
 def test_a_clean_exit_after_an_acknowledged_preemption_goes_on_later() -> None:
@@ -77,7 +77,7 @@ def test_what_the_platform_ends_before_it_runs_waits_longer_each_time() -> None:
 def test_a_preemption_that_meets_a_stop_ends_as_the_stop() -> None:
     """The wish is read when the exit is decided."""
     after = verdict(wish=Wish.STOP, preemption=Preemption.ACKNOWLEDGED)
-    assert (after.state, after.exit) == (TrialState.COMPLETED, ExitReason.COMPLETED)
+    assert (after.state, after.exit) == (TrialState.COMPLETED, TrialExit.COMPLETED)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_what_was_asked_to_stop_ends_so_unless_it_failed_by_itself(wish: Wish, s
 def test_invalid_hyperparameters_reach_the_search() -> None:
     """The search hears INVALID_HP, and the trial is not tried again, also if it was ended late."""
     for ending in (CLEAN, ENDED_BY_US, FAILED, LOST):
-        assert verdict(invalid_hp=True, ending=ending).exit is ExitReason.INVALID_HP
+        assert verdict(invalid_hp=True, ending=ending).exit is TrialExit.INVALID_HP
 
 
 def test_a_fatal_report_ends_a_trial_without_another_try() -> None:
@@ -112,14 +112,14 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
 
 @given(
     st.builds(
-        Attempt,
+        TrialAttempt,
         wish=st.sampled_from(Wish),
         ending=st.builds(
             Ending,
             code=st.sampled_from([None, 0, 1, 137]),
             signal=st.sampled_from([None, 9, 15]),
             platform=st.booleans(),
-            asked=st.booleans(),
+            requested=st.booleans(),
         ),
         preemption=st.sampled_from(Preemption),
         restarts=st.integers(0, 7),
@@ -130,7 +130,7 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
         nowhere=st.none() | st.just("every machine is excluded"),
     )
 )
-def test_every_exit_is_decided_and_the_search_hears_of_every_end(attempt: Attempt) -> None:
+def test_every_exit_is_decided_and_the_search_hears_of_every_end(attempt: TrialAttempt) -> None:
     """A verdict is an end with a fact for the search, or another try without one."""
     after = decide_exit(attempt)
     assert (after.state is TrialState.ACTIVE) == (after.exit is None)

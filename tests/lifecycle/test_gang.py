@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.lifecycle.allocation import AllocationState, after_members
-from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
+from tenax.lifecycle.container import Container, ContainerState, Desired, Ending, raise_desired, report
 
-C, W = ContainerState, Want
+C, W = ContainerState, Desired
 
 
 def member(
@@ -28,7 +28,7 @@ def test_the_first_failure_ends_the_others_and_is_the_ending() -> None:
     broken = member("a", C.TERMINATED, ending=Ending(code=3, reason="code 3"))
     outcome = after_members((member("b"), broken))
     assert outcome.state is AllocationState.TERMINATING
-    assert outcome.containers[0].want is W.KILL
+    assert outcome.containers[0].desired is W.KILL
     ended = report(outcome.containers[0], C.TERMINATED, Ending(signal=9))
     final = after_members((ended, broken))
     assert final.state is AllocationState.TERMINATED
@@ -39,7 +39,7 @@ def test_one_member_that_finished_leaves_the_others_running() -> None:
     """A clean exit ends nobody else, as long as a worker is left."""
     done = member("a", C.TERMINATED, ending=Ending(code=0))
     outcome = after_members((done, member("b")))
-    assert outcome.containers[1].want is W.RUN
+    assert outcome.containers[1].desired is W.RUN
     assert outcome.ending is None
 
 
@@ -47,7 +47,7 @@ def test_daemons_end_when_all_others_have() -> None:
     """They do not keep the allocation alive, and their end is no error."""
     done = member("a", C.TERMINATED, ending=Ending(code=0))
     outcome = after_members((done, member("d", daemon=True)))
-    assert outcome.containers[1].want is W.KILL
+    assert outcome.containers[1].desired is W.KILL
     ended = report(outcome.containers[1], C.TERMINATED, Ending(signal=9))
     final = after_members((done, ended)).ending
     assert final is not None
@@ -56,9 +56,9 @@ def test_daemons_end_when_all_others_have() -> None:
 
 def test_an_exit_that_we_asked_for_is_no_error() -> None:
     """Whatever signal it died of."""
-    ended = report(raise_want(member("a"), W.KILL), C.TERMINATED, Ending(signal=9, reason="killed by signal 9"))
+    ended = report(raise_desired(member("a"), W.KILL), C.TERMINATED, Ending(signal=9, reason="killed by signal 9"))
     assert ended.ending is not None
-    assert ended.ending.asked
+    assert ended.ending.requested
     assert not ended.ending.failed
 
 
@@ -68,7 +68,7 @@ def test_old_news_changes_nothing() -> None:
     assert report(running, C.STARTING, None) is running
     ended = report(running, C.TERMINATED, Ending(code=0))
     assert report(ended, C.TERMINATED, Ending(code=1)) is ended
-    assert raise_want(raise_want(running, W.GONE), W.KILL).want is W.GONE
+    assert raise_desired(raise_desired(running, W.GONE), W.KILL).desired is W.GONE
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(list(C)), st.sampled_from([0, 1])), max_size=30))

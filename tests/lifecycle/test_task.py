@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tenax.errors import NotNow
 from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.container import Ending
+from tenax.lifecycle.reconcile import AskToLeave, Kill, OpenAllocation
 from tenax.lifecycle.task import (
     ENDED,
     Conclude,
@@ -19,13 +20,12 @@ from tenax.lifecycle.task import (
     TaskState,
     WithdrawRequest,
     decide_exit,
+    reconcile_task,
     step,
-    tend_task,
 )
-from tenax.lifecycle.tending import AskToLeave, Kill, OpenAllocation
 
 S = TaskState
-CLEAN, FAILED, KILLED = Ending(0), Ending(3, reason="exit code 3"), Ending(None, 9, "killed", asked=True)
+CLEAN, FAILED, KILLED = Ending(0), Ending(3, reason="exit code 3"), Ending(None, 9, "killed", requested=True)
 LOST = Ending(reason="node lost", platform=True)
 
 
@@ -116,4 +116,4 @@ def test_each_state_asks_for_what_brings_it_about(
     state: TaskState, allocation: OpenAllocation | None, actions: tuple[type, ...]
 ) -> None:
     """One action at most, and none where it has been taken."""
-    assert tuple(type(one) for one in tend_task(LiveTask("t", state, allocation))) == actions
+    assert tuple(type(action) for action in reconcile_task(LiveTask("t", state, allocation))) == actions

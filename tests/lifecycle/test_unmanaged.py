@@ -9,28 +9,28 @@ from hypothesis import strategies as st
 from tenax.errors import NotNow
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialState
-from tenax.lifecycle.unmanaged import Word, step, together
+from tenax.lifecycle.unmanaged import TrialReport, step, together
 
-ENDS = (Word.COMPLETED, Word.CANCELED, Word.ERROR)
+ENDS = (TrialReport.COMPLETED, TrialReport.CANCELED, TrialReport.ERROR)
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_an_end_is_kept(end: Word) -> None:
+def test_an_end_is_kept(end: TrialReport) -> None:
     """Said twice it is one; another end, or a heartbeat, is refused; only a new start brings it back."""
     after = step(TrialState.ACTIVE, False, end)
     assert after.value == end.name
     assert step(after, False, end) is after
-    assert step(after, False, Word.SILENT) is after
-    for other in {Word.ALIVE, *ENDS} - {end}:
+    assert step(after, False, TrialReport.SILENT) is after
+    for other in {TrialReport.ALIVE, *ENDS} - {end}:
         with pytest.raises(NotNow, match="start it again"):
             step(after, False, other)
-    assert step(after, False, Word.START) is TrialState.ACTIVE
+    assert step(after, False, TrialReport.START) is TrialState.ACTIVE
 
 
-@pytest.mark.parametrize("word", [Word.ALIVE, *ENDS])
-def test_one_that_was_lost_is_heard_again(word: Word) -> None:
+@pytest.mark.parametrize("word", [TrialReport.ALIVE, *ENDS])
+def test_one_that_was_lost_is_heard_again(word: TrialReport) -> None:
     """What it says counts as if it had never been silent."""
-    lost = step(TrialState.ACTIVE, False, Word.SILENT)
+    lost = step(TrialState.ACTIVE, False, TrialReport.SILENT)
     assert lost is TrialState.ERROR
     assert step(lost, True, word) is step(TrialState.ACTIVE, False, word)
 

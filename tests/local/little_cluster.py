@@ -15,7 +15,7 @@ from tenax.errors import TenaxError
 from tenax.local.state_dir import StateDir
 from tenax.local.supervise.options import Options, save_options
 from tenax.local.supervise.services import ServerProcess, Service
-from tenax.local.supervise.supervisor import Supervisor
+from tenax.local.supervise.supervisor import ClusterSupervisor
 
 
 def service(state: StateDir, argument: str) -> Service:
@@ -41,7 +41,7 @@ def main() -> int:
     assert lock is not None
     services = [service(state, argument) for argument in sys.argv[2:]]
     try:
-        Supervisor(state, services, {"url": "http://127.0.0.1:1"}).run()
+        ClusterSupervisor(state, services, {"url": "http://127.0.0.1:1"}).run()
     except TenaxError as error:
         print(error, file=sys.stderr)
         return 1

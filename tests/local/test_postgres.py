@@ -23,7 +23,7 @@ from tenax.errors import Impossible, UserError
 from tenax.local import binaries, pgdata, postgres
 from tenax.local.accounts import account_for, unreachable
 from tenax.local.binaries import Installation, NoPostgres
-from tenax.local.pgdata import AlreadyRunning, CannotServe
+from tenax.local.pgdata import AlreadyRunning, DatabaseFailed
 from tenax.local.postgres import EmbeddedPostgres
 
 FAST = {"shared_buffers": "16MB"}
@@ -145,8 +145,8 @@ def test_the_server_ends_with_its_owner_and_the_next_one_starts(made: Path) -> N
 def test_processes_that_outlive_a_killed_server_are_ended(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that only computes does not notice that its server was killed; the next start sees to it, and says so."""
     monkeypatch.setattr(postgres, "_PROGRESS_EVERY_S", 0.2)
-    said: list[str] = []
-    with EmbeddedPostgres(made, settings=FAST, progress=said.append) as server:
+    messages: list[str] = []
+    with EmbeddedPostgres(made, settings=FAST, progress=messages.append) as server:
         busy = threading.Thread(target=compute, args=(server.dsn,))
         busy.start()
         others = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and state = 'active'"
@@ -159,7 +159,7 @@ def test_processes_that_outlive_a_killed_server_are_ended(made: Path, monkeypatc
         server.start()
         assert run(server, "select 1") == 1
         busy.join()
-    assert "waiting for the last processes" in said[0]
+    assert "waiting for the last processes" in messages[0]
 
 
 def compute(dsn: str) -> None:
@@ -202,7 +202,7 @@ def test_without_the_wheel_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 def test_a_server_that_cannot_start_says_why(made: Path) -> None:
     """With the end of its own log."""
     server = EmbeddedPostgres(made, settings={"shared_buffers": "many"})
-    with pytest.raises(CannotServe, match="shared_buffers"):
+    with pytest.raises(DatabaseFailed, match="shared_buffers"):
         server.start()
     with EmbeddedPostgres(made, settings=FAST) as again:
         assert run(again, "select 1") == 1
@@ -212,16 +212,16 @@ def test_a_long_path_has_its_socket_elsewhere(tmp_path_factory: pytest.TempPathF
     """The kernel limits the path of a socket: a short private directory stands in, named by the place."""
     long = Path(tempfile.gettempdir()) / ("d" * 120)
     account = account_for(long)
-    found = pgdata.socket_directory(long, account)
+    directory = pgdata.socket_directory(long, account)
     try:
-        assert len(os.fsencode(found)) < 100
-        assert stat.S_IMODE(found.stat().st_mode) == 0o700
-        assert pgdata.socket_directory(long, account) == found
-        found.chmod(0o755)
-        with pytest.raises(CannotServe, match="not a private directory"):
+        assert len(os.fsencode(directory)) < 100
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        assert pgdata.socket_directory(long, account) == directory
+        directory.chmod(0o755)
+        with pytest.raises(DatabaseFailed, match="not a private directory"):
             pgdata.socket_directory(long, account)
     finally:
-        found.rmdir()
+        directory.rmdir()
 
 
 def test_nothing_is_left_outside_its_directory(place: Path) -> None:
@@ -256,7 +256,7 @@ def test_as_root_a_place_that_the_account_cannot_reach_is_refused(place: Path) -
     closed = place / "closed"
     closed.mkdir(parents=True, mode=0o700)
     place.chmod(0o755)
-    with pytest.raises(CannotServe, match=f"may not enter {closed},"):
+    with pytest.raises(DatabaseFailed, match=f"may not enter {closed},"):
         EmbeddedPostgres(closed / "deep" / "db").start()
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
     assert list(closed.iterdir()) == []

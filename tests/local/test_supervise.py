@@ -106,10 +106,10 @@ def test_servers_die_with_the_supervisor(state: StateDir, run: Run) -> None:
 def test_a_vital_server_that_does_not_come_up(state: StateDir, run: Run) -> None:
     """The first start fails with the last words of the server that failed, and the others are ended."""
     process = run(f"one!={SERVE}", "two!=raise SystemExit('the port is taken')")
-    _, said = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "two ended with exit code 1" in said
-    assert "the port is taken" in said
+    assert "two ended with exit code 1" in output
+    assert "the port is taken" in output
     seen = glance(state)
     assert seen.phase == "failed"
     assert "the port is taken" in seen.message

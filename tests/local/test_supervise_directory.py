@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import UserError
-from tenax.local.state_dir import ROOTS_DEFAULT, CannotServe, StateDir, default_root, read_json, write_json
-from tenax.local.supervise.cluster import PortTaken, free_port, plan, refuse_taken_port
+from tenax.local.state_dir import ROOTS_DEFAULT, DirectoryUnusable, StateDir, default_root, read_json, write_json
+from tenax.local.supervise.cluster import PortInUse, free_port, plan, refuse_taken_port
 from tenax.local.supervise.control import AlreadyUp, glance, prepare
 from tenax.local.supervise.logs import open_log, rotate, tail
 from tenax.local.supervise.options import Options, load_options, save_options
@@ -46,7 +46,7 @@ def test_prepare(state: StateDir) -> None:
 def test_a_file(state: StateDir) -> None:
     """A file in the way is named."""
     state.root.write_text("")
-    with pytest.raises(CannotServe, match=r"cluster is a file.*--dir"):
+    with pytest.raises(DirectoryUnusable, match=r"cluster is a file.*--dir"):
         state.prepare()
 
 
@@ -54,7 +54,7 @@ def test_foreign_files(state: StateDir) -> None:
     """A directory that holds something else is not taken."""
     state.root.mkdir(mode=0o700)
     (state.root / "thesis.tex").write_text("")
-    with pytest.raises(CannotServe, match=r"thesis\.tex and is not a directory of Tenax"):
+    with pytest.raises(DirectoryUnusable, match=r"thesis\.tex and is not a directory of Tenax"):
         state.prepare()
     assert [entry.name for entry in state.root.iterdir()] == ["thesis.tex"]
 
@@ -63,7 +63,7 @@ def test_open_to_others(state: StateDir) -> None:
     """A directory to which others may write is refused, and its mode is left as it was."""
     state.root.mkdir()
     state.root.chmod(0o777)
-    with pytest.raises(CannotServe, match="chmod go-w"):
+    with pytest.raises(DirectoryUnusable, match="chmod go-w"):
         state.prepare()
     assert stat.S_IMODE(state.root.stat().st_mode) == 0o777
 
@@ -71,7 +71,7 @@ def test_open_to_others(state: StateDir) -> None:
 def test_no_place(tmp_path: Path) -> None:
     """Where no directory can be made, the reason is told."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(CannotServe, match="Not a directory"):
+    with pytest.raises(DirectoryUnusable, match="Not a directory"):
         StateDir(tmp_path / "file" / "cluster").prepare()
 
 
@@ -114,14 +114,14 @@ def test_taken_port() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(PortTaken, match=rf"{port}.*--port"):
+        with pytest.raises(PortInUse, match=rf"{port}.*--port"):
             refuse_taken_port("127.0.0.1", port)
     refuse_taken_port("127.0.0.1", free_port("127.0.0.1"))
 
 
 def test_foreign_address() -> None:
     """An address of another machine is told apart from a port that is taken."""
-    with pytest.raises(PortTaken, match="--host"):
+    with pytest.raises(PortInUse, match="--host"):
         refuse_taken_port("192.0.2.1", 8080)
 
 
@@ -162,7 +162,7 @@ def test_a_refused_start_lets_go(state: StateDir) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        with pytest.raises(PortTaken):
+        with pytest.raises(PortInUse):
             prepare(state, {"port": other.getsockname()[1]})
     assert not state.is_locked()
     assert not state.options.exists()

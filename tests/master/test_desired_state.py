@@ -7,7 +7,7 @@ import json
 from tenax.jsonvalue import JsonObject
 from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.agents.specs import PoolDefaults, Tokens
-from tenax.wire.agents import ContainerSpec, File, WantRun
+from tenax.wire.agents import ContainerSpec, DesiredRun, TaskFile
 
 
 def row(**changes: object) -> JsonObject:
@@ -39,7 +39,7 @@ def row(**changes: object) -> JsonObject:
 def spec_sent(defaults: PoolDefaults | None = None, **changes: object) -> ContainerSpec:
     tokens = lambda allocation: Tokens(f"session {allocation}", "user")  # noqa: E731
     want = desired_state_of(row(**changes), False, tokens, defaults or PoolDefaults())
-    assert isinstance(want, WantRun)
+    assert isinstance(want, DesiredRun)
     assert want.spec is not None
     return want.spec
 
@@ -69,7 +69,7 @@ def test_files_mounts_and_variables_come_along() -> None:
     }
     files = [{"path": "x.json", "content": "{}", "mode": 0o644}]
     spec = spec_sent(spec={"config": config, "files": files, "env": {"EXTRA": "y"}})
-    assert spec.files == [File("x.json", "{}", 0o644)]
+    assert spec.files == [TaskFile("x.json", "{}", 0o644)]
     assert (spec.env["A"], spec.env["B"], spec.env["EXTRA"]) == ("1", "", "y")
     assert [(mount.host_path, mount.container_path) for mount in spec.mounts] == [
         ("/a", "/b"),
@@ -79,7 +79,7 @@ def test_files_mounts_and_variables_come_along() -> None:
 
 def test_the_hook_of_the_cluster_is_placed_for_every_task() -> None:
     """Where first programs look for it."""
-    assert spec_sent(PoolDefaults("export A=1")).files == [File("dynamic-tcd-startup-hook.sh", "export A=1", 0o700)]
+    assert spec_sent(PoolDefaults("export A=1")).files == [TaskFile("dynamic-tcd-startup-hook.sh", "export A=1", 0o700)]
     assert spec_sent().files == []
 
 
@@ -95,4 +95,4 @@ def test_what_the_pool_gives_every_task() -> None:
 def test_what_runs_gets_no_specification() -> None:
     """It is never started twice."""
     want = desired_state_of(row(state="RUNNING"), False, lambda _: Tokens("", ""), PoolDefaults("export A=1"))
-    assert want == WantRun("c", None)
+    assert want == DesiredRun("c", None)

@@ -9,10 +9,10 @@ import pytest
 from tenax.master.allocations import events as allocation_events
 from tenax.master.store.database.wakeups import notify
 from tenax.wire.agents import (
+    AgentReport,
+    DesiredGone,
+    DesiredRun,
     Ping,
-    Report,
-    WantGone,
-    WantRun,
 )
 from tests.kits.master.hub import Place, place
 from tests.kits.rows import add_experiment, add_trial, request_attempt, run_attempt
@@ -26,7 +26,7 @@ async def test_what_ran_is_not_started_again_where_nothing_is_left_of_it(place: 
     talk = place.connect("a1")
     talk.hello()
     want = (await talk.wants())[place.container]
-    assert isinstance(want, WantRun)
+    assert isinstance(want, DesiredRun)
     assert want.spec is None
 
 
@@ -34,7 +34,7 @@ async def test_an_agent_speaks_for_its_own_containers_only(place: Place) -> None
     """Another agent's word changes nothing, and what it holds under that name is to go."""
     talk = place.connect("a2")
     talk.hello(talk.report(place.container, "exited", code=1))
-    assert isinstance((await talk.wants())[place.container], WantGone)
+    assert isinstance((await talk.wants())[place.container], DesiredGone)
     assert await place.state() == "RUNNING"
 
 
@@ -46,7 +46,7 @@ async def test_the_word_of_a_connection_that_was_replaced_does_not_count(place: 
     new = place.connect("a1")
     new.hello(new.report(place.container, "running"))
     await new.wants()
-    old.say(Report(containers=[old.report(place.container, "exited", code=1)]))
+    old.say(AgentReport(containers=[old.report(place.container, "exited", code=1)]))
     await place.tasks[-2]
     assert await place.state() == "RUNNING"
 
@@ -61,7 +61,7 @@ async def test_a_restored_copy_takes_up_what_it_knows_and_keeps_what_it_does_not
     talk = place.connect("a1")
     talk.hello(talk.report(place.container, "running"), talk.report(newer, "running"), obeyed=(1, 1000))
     wants = await talk.wants()
-    assert isinstance(wants[place.container], WantRun)
+    assert isinstance(wants[place.container], DesiredRun)
     assert newer not in wants
     async with place.db.transaction() as conn:
         generation = await conn.fetchval("select generation from cluster")
@@ -70,7 +70,7 @@ async def test_a_restored_copy_takes_up_what_it_knows_and_keeps_what_it_does_not
     assert generation == 2
     assert [one["container_id"] for one in shown] == [newer]
     await place.tasks[1]
-    talk.say(Report(containers=[talk.report(place.container, "exited", code=0)]))
+    talk.say(AgentReport(containers=[talk.report(place.container, "exited", code=0)]))
     while await place.state() != "TERMINATED":
         await talk.wants()
 
@@ -81,10 +81,10 @@ async def test_an_unknown_container_is_to_go_at_once(place: Place) -> None:
     talk.hello()
     await talk.wants()
     stray = "00000000-0000-4000-8000-000000000002"
-    talk.say(Report(containers=[talk.report(stray, "running")]))
+    talk.say(AgentReport(containers=[talk.report(stray, "running")]))
     while stray not in (wants := await talk.wants()):
         pass
-    assert isinstance(wants[stray], WantGone)
+    assert isinstance(wants[stray], DesiredGone)
 
 
 async def test_a_report_that_fails_is_tried_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from asyncpg import Connection
 
 from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
-from tenax.lifecycle.silence import Watch
+from tenax.lifecycle.silence import Listening
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Timeouts
 from tenax.master.loops.webhook_delivery import WebhookDelivery
@@ -98,7 +98,7 @@ async def time_out(api: Api, context: PassContext) -> None:
     async with api.master.db.connection() as conn:
         moment = (await now(conn)).timestamp()
     loop = Timeouts(25.0)
-    loop._watch = Watch(moment - 3600, moment)
+    loop._watch = Listening(moment - 3600, moment)
     await loop.make_pass(context, NEWS)
 
 

@@ -21,7 +21,7 @@ from tenax.master.store.database.connection import prepare
 from tenax.master.store.database.migrate import migrate, shipped
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.trials import rows as trials
-from tenax.master.store.users.rows import User
+from tenax.master.store.users.rows import UserRow
 from tenax.master.store.users.sessions import TaskOf
 from tenax.search.journal import Exited, ExitReason, Validated, encode
 from tests.kits.api import Api
@@ -69,7 +69,7 @@ class Searches:
         async with self.api.master.db.transaction() as conn:
             for place, value in values.items():
                 # The first attempt of each.
-                task = TaskOf("a", "t", 1, found[place][0], experiment, User(1, "owner"))
+                task = TaskOf("a", "t", 1, found[place][0], experiment, UserRow(1, "owner"))
                 await states.progress_reported(conn, task, value)
 
     async def validate(self, experiment: int, place: int, epochs: int, metric: float) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from asyncpg import Connection
 
-from tenax.lifecycle.silence import Watch
+from tenax.lifecycle.silence import Listening
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.timeouts import Timeouts
 from tenax.master.store.agents import rows as agents
@@ -35,7 +35,7 @@ class Place:
         """It has looked for a day, until then."""
         async with self.db.connection() as conn:
             moment = (await now(conn)).timestamp()
-        self.loop._watch = Watch(moment - 86400, moment - seconds_ago)
+        self.loop._watch = Listening(moment - 86400, moment - seconds_ago)
 
     async def state(self) -> str:
         async with self.db.connection() as conn:

@@ -15,8 +15,8 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments import deletion
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
-from tenax.scheduler.snapshot import Member
-from tenax.wire.agents import ContainerSpec, WantGone
+from tenax.scheduler.snapshot import PlacedMember
+from tenax.wire.agents import ContainerSpec, DesiredGone
 from tests.kits.api import Api
 from tests.kits.master.attempts import running as attempt_on_a1
 from tests.kits.master.cluster import Cluster, report, running, submit
@@ -127,7 +127,7 @@ async def test_what_was_planned_for_a_place_that_was_closed_is_not_placed(databa
         else:
             await conn.execute("update agent_presence set connected = false")
             await agents.remove(conn, "a1")
-    members = [Member(AgentId("a1"), (SlotId(0),))]
+    members = [PlacedMember(AgentId("a1"), (SlotId(0),))]
     with pytest.raises(Stale):
         async with database.transaction() as conn:
             await placements.place(conn, AllocationId(name), members, TaskCredentials(b"a" * 32, b"b" * 32))
@@ -156,7 +156,7 @@ async def test_an_agent_that_is_gone_for_good_can_be_removed(place: Place) -> No
         await add_agent(conn, "a1")
     talk = place.connect("a1")
     talk.hello(talk.report(place.container, "running"), obeyed=(1, 50))
-    assert isinstance((await talk.wants())[place.container], WantGone)
+    assert isinstance((await talk.wants())[place.container], DesiredGone)
     async with place.db.connection() as conn:
         assert await conn.fetchval("select generation from cluster") == 1
         assert await conn.fetchval("select revision from agents where agent_id = 'a1'") > 50

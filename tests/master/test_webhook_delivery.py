@@ -329,8 +329,8 @@ async def test_nothing_is_sent_to_this_machine_or_its_own_link(url: str) -> None
     outcome = await Sender(WebhookSettings(), b"s").send(url, "DEFAULT", {}, 0)
     assert outcome.final
     assert outcome.status is None
-    assert outcome.words.startswith(("the address is one of this machine", "the address cannot be read"))
-    assert "/x" not in outcome.words
+    assert outcome.reason.startswith(("the address is one of this machine", "the address cannot be read"))
+    assert "/x" not in outcome.reason
 
 
 async def test_what_a_name_stands_for_is_not_told() -> None:
@@ -339,7 +339,7 @@ async def test_what_a_name_stands_for_is_not_told() -> None:
         port = gone.url.rpartition(":")[2].partition("/")[0]
     settings = WebhookSettings(allowed_networks=("127.0.0.0/8", "::1/128"))
     outcome = await Sender(settings, b"s").send(f"http://localhost:{port}/x", "DEFAULT", {}, 0)
-    assert outcome.words == "the receiver cannot be reached: connection refused"
+    assert outcome.reason == "the receiver cannot be reached: connection refused"
 
 
 async def test_a_redirection_is_not_followed(api: Api) -> None:

@@ -13,7 +13,7 @@ from tenax.runtime.docker.config import name_of
 from tenax.runtime.docker.engine import Engine, EngineRefused
 from tenax.runtime.docker.runtime import DockerRuntime, open_docker
 from tenax.runtime.port import Runtime, RuntimeAway, StartFailed
-from tenax.wire.agents import File
+from tenax.wire.agents import TaskFile
 from tests.kits.runtime_kit import PROGRAMS, RealRuntimeKit, output, placement, spec, until_exited
 
 pytestmark = pytest.mark.docker
@@ -41,8 +41,8 @@ class DockerBench:
         for runtime in self._runtimes:
             await runtime.close()
         last = await open_docker(self.directory, self.host, "host")
-        for found in await last.find():
-            await last.remove(found.container_id)
+        for status in await last.find():
+            await last.remove(status.container_id)
         await last.close()
 
 
@@ -69,20 +69,20 @@ class TestDocker(RealRuntimeKit):
         """uid and gid inside, and files of its own outside."""
         runtime = await bench.runtime()
         code = "import os; print(os.getuid(), os.getgid()); open('mine', 'w').close()"
-        wanted = spec(bench, "hello", argv=["{python}", "-c", code], uid=65534, gid=65534)
-        await runtime.start(wanted, placement())
-        await until_exited(runtime, wanted.container_id)
-        assert await output(runtime, wanted.container_id) == b"65534 65534\n"
-        assert (bench.run_directory(wanted.container_id) / "workdir/mine").stat().st_uid == 65534
+        task_spec = spec(bench, "hello", argv=["{python}", "-c", code], uid=65534, gid=65534)
+        await runtime.start(task_spec, placement())
+        await until_exited(runtime, task_spec.container_id)
+        assert await output(runtime, task_spec.container_id) == b"65534 65534\n"
+        assert (bench.run_directory(task_spec.container_id) / "workdir/mine").stat().st_uid == 65534
 
     async def test_our_library_is_there_in_any_image(self, bench: DockerBench) -> None:
         """An image that knows nothing of tenax imports it, from a mount that it cannot change."""
         runtime = await bench.runtime()
         code = "import os, tenax; print(tenax.__file__, os.access(os.path.dirname(tenax.__file__), os.W_OK))"
-        wanted = spec(bench, "hello", argv=["{python}", "-c", code])
-        await runtime.start(wanted, placement())
-        await until_exited(runtime, wanted.container_id)
-        assert await output(runtime, wanted.container_id) == b"/opt/tenax/tenax/__init__.py False\n"
+        task_spec = spec(bench, "hello", argv=["{python}", "-c", code])
+        await runtime.start(task_spec, placement())
+        await until_exited(runtime, task_spec.container_id)
+        assert await output(runtime, task_spec.container_id) == b"/opt/tenax/tenax/__init__.py False\n"
 
     async def test_files_and_code_outside_of_the_run_directory(self, bench: DockerBench, tmp_path: Path) -> None:
         """Both are put into the container itself."""
@@ -93,41 +93,41 @@ class TestDocker(RealRuntimeKit):
             tar.addfile(info, io.BytesIO(b"code"))
         runtime = await bench.runtime()
         code = "print(open('code.txt').read(), open('/etc/our/note').read())"
-        wanted = spec(
+        task_spec = spec(
             bench,
             "hello",
             argv=["{python}", "-c", code],
             env={"DET_WORKDIR": "/somewhere"},
-            files=[File("/etc/our/note", "noted")],
+            files=[TaskFile("/etc/our/note", "noted")],
         )
-        await runtime.start(wanted, placement(archive))
-        await until_exited(runtime, wanted.container_id)
-        assert await output(runtime, wanted.container_id) == b"code noted\n"
+        await runtime.start(task_spec, placement(archive))
+        await until_exited(runtime, task_spec.container_id)
+        assert await output(runtime, task_spec.container_id) == b"code noted\n"
 
     async def test_a_container_that_somebody_removed(self, bench: DockerBench) -> None:
         """It is lost by the platform's fault, and is not started again."""
         runtime = await bench.runtime()
-        wanted = spec(bench, "waits")
-        await runtime.start(wanted, placement())
+        task_spec = spec(bench, "waits")
+        await runtime.start(task_spec, placement())
         engine = Engine(bench.host)
         await engine.open()
-        await engine.delete(f"/containers/{name_of(wanted.container_id)}", force="1")
-        found = await until_exited(runtime, wanted.container_id)
-        assert found.exit is not None
-        assert found.exit.platform
-        await runtime.start(wanted, placement())
+        await engine.delete(f"/containers/{name_of(task_spec.container_id)}", force="1")
+        status = await until_exited(runtime, task_spec.container_id)
+        assert status.exit is not None
+        assert status.exit.platform
+        await runtime.start(task_spec, placement())
         with pytest.raises(EngineRefused, match="No such container"):
-            await engine.get(f"/containers/{name_of(wanted.container_id)}/json")
+            await engine.get(f"/containers/{name_of(task_spec.container_id)}/json")
         await engine.close()
 
     async def test_two_agents_on_one_engine(self, bench: DockerBench, tmp_path: Path) -> None:
         """Each finds its own."""
         other = DockerBench(tmp_path / "other", bench.host, bench.image)
         first, second = await bench.runtime(), await other.runtime()
-        wanted = spec(bench, "hello")
-        await first.start(wanted, placement())
+        task_spec = spec(bench, "hello")
+        await first.start(task_spec, placement())
         assert await second.find() == []
-        assert [found.container_id for found in await first.find()] == [wanted.container_id]
+        assert [status.container_id for status in await first.find()] == [task_spec.container_id]
         await other.clean()
 
     async def test_an_engine_that_is_away(self, tmp_path: Path) -> None:

@@ -51,8 +51,10 @@ def placement(kind: str = "cpu", *uuids: str) -> Placement:
     return Placement({"DET_MASTER": "http://m"}, uuids, kind, None, "cluster", 7)
 
 
-def asked(wanted: ContainerSpec, where: Placement, around: Surroundings = AROUND, **image_env: str) -> JsonObject:
-    return create_request(wanted, where, around, HOME, image_env)
+def request_for(
+    task_spec: ContainerSpec, where: Placement, around: Surroundings = AROUND, **image_env: str
+) -> JsonObject:
+    return create_request(task_spec, where, around, HOME, image_env)
 
 
 def env_of(request: JsonObject) -> dict[str, str]:
@@ -69,7 +71,7 @@ def host_of(request: JsonObject) -> JsonObject:
 
 def test_what_is_created() -> None:
     """The image's entry point is kept, our code and the run directory are mounted, labels say whose it is."""
-    request = asked(spec(), placement())
+    request = request_for(spec(), placement())
     assert "Entrypoint" not in request
     assert request["Cmd"] == ["python3", "-m", "train", "{python}"]
     assert (request["User"], request["WorkingDir"]) == ("0:0", "/run/determined/workdir")
@@ -91,38 +93,38 @@ def test_what_is_created() -> None:
 
 def test_the_environment() -> None:
     """Specification over image, of the agent only proxies; tenax comes after the image's own PYTHONPATH."""
-    env = env_of(asked(spec(), placement(), PYTHONPATH="/image"))
+    env = env_of(request_for(spec(), placement(), PYTHONPATH="/image"))
     assert env["PYTHONPATH"] == "/image:/opt/tenax"
     assert (env["A"], env["DET_MASTER"], env["HTTPS_PROXY"]) == ("b", "http://m", "http://proxy")
     assert "hush" not in env.values()
-    assert env_of(asked(spec(env={"PYTHONPATH": "/own"}), placement(), PYTHONPATH="/image"))["PYTHONPATH"] == (
+    assert env_of(request_for(spec(env={"PYTHONPATH": "/own"}), placement(), PYTHONPATH="/image"))["PYTHONPATH"] == (
         "/own:/opt/tenax"
     )
 
 
 def test_users() -> None:
     """uid:gid of the specification; a group of the same number where it names none."""
-    assert asked(spec(uid=5, gid=6), placement())["User"] == "5:6"
-    assert asked(spec(uid=5), placement())["User"] == "5:5"
+    assert request_for(spec(uid=5, gid=6), placement())["User"] == "5:6"
+    assert request_for(spec(uid=5), placement())["User"] == "5:5"
 
 
 def test_nvidia_gpus_by_uuid() -> None:
     """Only the container's own; a container without GPUs gets none, whatever its image asks for."""
-    request = asked(spec(), placement("cuda", "GPU-1", "MIG-2"))
+    request = request_for(spec(), placement("cuda", "GPU-1", "MIG-2"))
     devices = host_of(request)["DeviceRequests"]
     assert isinstance(devices, list)
     assert isinstance(devices[0], dict)
     assert devices[0]["DeviceIDs"] == ["GPU-1", "MIG-2"]
     assert request["Image"] == "cuda:1"
     assert "NVIDIA_VISIBLE_DEVICES" not in env_of(request)
-    without = asked(spec(), placement())
+    without = request_for(spec(), placement())
     assert "DeviceRequests" not in host_of(without)
     assert env_of(without)["NVIDIA_VISIBLE_DEVICES"] == "void"
 
 
 def test_amd_gpus() -> None:
     """Device files of the driver, narrowed by the vendor's variable."""
-    request = asked(spec(devices=["/dev/fuse"]), placement("rocm", "GPU-7"))
+    request = request_for(spec(devices=["/dev/fuse"]), placement("rocm", "GPU-7"))
     devices = host_of(request)["Devices"]
     assert isinstance(devices, list)
     assert [device["PathOnHost"] for device in devices if isinstance(device, dict)] == [
@@ -136,27 +138,29 @@ def test_amd_gpus() -> None:
 
 def test_networks_and_ports() -> None:
     """Served ports are published at their own numbers; a gang shares its hosts' network."""
-    alone = host_of(asked(spec(ports=[2900]), placement()))
+    alone = host_of(request_for(spec(ports=[2900]), placement()))
     assert alone["NetworkMode"] == "bridge"
     assert alone["PortBindings"] == {"2900/tcp": [{"HostPort": "2900"}]}
-    gang = host_of(asked(spec(ports=[2900], members=2), placement()))
+    gang = host_of(request_for(spec(ports=[2900], members=2), placement()))
     assert gang["NetworkMode"] == "host"
     assert "PortBindings" not in gang
-    assert host_of(asked(spec(), placement(), dataclasses.replace(AROUND, network="host")))["NetworkMode"] == "host"
-    assert host_of(asked(spec(network="host"), placement()))["NetworkMode"] == "host"
-    assert host_of(asked(spec(network="none", members=2), placement()))["NetworkMode"] == "host"
+    assert (
+        host_of(request_for(spec(), placement(), dataclasses.replace(AROUND, network="host")))["NetworkMode"] == "host"
+    )
+    assert host_of(request_for(spec(network="host"), placement()))["NetworkMode"] == "host"
+    assert host_of(request_for(spec(network="none", members=2), placement()))["NetworkMode"] == "host"
 
 
 def test_packages_of_a_user_go_into_the_container() -> None:
     """``pip install --user`` has a place that its user can write, unless the task names another."""
-    assert env_of(asked(spec(), placement()))["PYTHONUSERBASE"] == "/run/determined/pythonuserbase"
-    named = asked(spec(env={"PYTHONUSERBASE": "/mine"}), placement())
+    assert env_of(request_for(spec(), placement()))["PYTHONUSERBASE"] == "/run/determined/pythonuserbase"
+    named = request_for(spec(env={"PYTHONUSERBASE": "/mine"}), placement())
     assert env_of(named)["PYTHONUSERBASE"] == "/mine"
 
 
 def test_mounts_and_limits() -> None:
     """Relative targets lie below the work directory; memory, capabilities and devices as asked."""
-    wanted = spec(
+    task_spec = spec(
         mounts=[Mount("/data", "data", True, "rslave"), Mount("/ckpt", "/determined_shared_fs")],
         shm_bytes=7,
         add_capabilities=["SYS_PTRACE"],
@@ -164,7 +168,7 @@ def test_mounts_and_limits() -> None:
         devices=["/dev/a:/dev/b:r"],
         env={"DET_WORKDIR": "/work"},
     )
-    host = host_of(asked(wanted, placement()))
+    host = host_of(request_for(task_spec, placement()))
     mounts = host["Mounts"]
     assert isinstance(mounts, list)
     assert mounts[2:] == [
@@ -210,14 +214,14 @@ def test_an_image_by_kind_of_device() -> None:
 )
 def test_exits(state: JsonObject, expected: Exit) -> None:
     """Codes, signals and memory in words; a process that survived the memory killer ended well."""
-    assert ended(state, boot_id(), asked=False) == expected
+    assert ended(state, boot_id(), requested=False) == expected
 
 
 def test_an_engine_that_found_it_dead_after_a_restart() -> None:
     """What ended before the machine went down has its own exit; what ran is lost by the platform's fault."""
-    lost = ended({"ExitCode": 255, "FinishedAt": "2999-01-01T00:00:00.5Z"}, "another boot", asked=False)
+    lost = ended({"ExitCode": 255, "FinishedAt": "2999-01-01T00:00:00.5Z"}, "another boot", requested=False)
     assert lost.platform
-    early = ended({"ExitCode": 4, "FinishedAt": "2001-01-01T00:00:00Z"}, "another boot", asked=False)
+    early = ended({"ExitCode": 4, "FinishedAt": "2001-01-01T00:00:00Z"}, "another boot", requested=False)
     assert early == Exit(code=4, reason="exited with code 4")
 
 
@@ -241,8 +245,8 @@ async def test_a_login_of_this_machine_is_used(tmp_path: Path) -> None:
     environ = {"DOCKER_CONFIG": str(tmp_path)}
     assert await auth_header("ghcr.io/x", {}, environ) == ""
     (tmp_path / "config.json").write_text(json.dumps({"auths": {"ghcr.io": {"auth": "bWU6c2VjcmV0"}}}))
-    told = json.loads(urlsafe_b64decode(await auth_header("ghcr.io/x", {}, environ)))
-    assert told == {"serveraddress": "ghcr.io", "username": "me", "password": "secret"}
+    login = json.loads(urlsafe_b64decode(await auth_header("ghcr.io/x", {}, environ)))
+    assert login == {"serveraddress": "ghcr.io", "username": "me", "password": "secret"}
     assert await auth_header("python:3", {}, environ) == ""
     own = json.loads(urlsafe_b64decode(await auth_header("ghcr.io/x", {"username": "u", "password": "p"}, environ)))
     assert own["username"] == "u"

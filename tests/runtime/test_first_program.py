@@ -17,13 +17,13 @@ import pytest
 import tenax
 from tenax.runtime.planning import Machine
 from tenax.runtime.process import FIRST_PROGRAMS, ProcessRuntime
-from tenax.wire.agents import ContainerSpec, File, Mount
+from tenax.wire.agents import ContainerSpec, Mount, TaskFile
 from tests.kits.process_bench import ProcessBench
 from tests.kits.runtime_kit import output, placement, spec, until_exited
 
 FIRST = ["{python}", "-m", "tenax.exec.trial"]
 #: What a program can know of how it was started; SigQ counts the signals of all processes of this user.
-LOOKS = """
+LISTING = """
 import json, os, signal, sys
 status = open('/proc/self/status').read()
 print(json.dumps({
@@ -72,36 +72,36 @@ def trial(bench: ProcessBench, entrypoint: object, *, storage: str = "directory"
     return spec(bench, "hello", argv=FIRST, env=values)
 
 
-async def told(runtime: ProcessRuntime, wanted: ContainerSpec) -> tuple[int | None, bytes, bytes]:
+async def result_of(runtime: ProcessRuntime, task_spec: ContainerSpec) -> tuple[int | None, bytes, bytes]:
     """Exit code, output and errors of a container run to its end, which is removed."""
-    await runtime.start(wanted, placement())
-    found = await until_exited(runtime, wanted.container_id)
-    name = wanted.container_id
-    said = await output(runtime, name), await output(runtime, name, "stderr")
+    await runtime.start(task_spec, placement())
+    status = await until_exited(runtime, task_spec.container_id)
+    name = task_spec.container_id
+    outputs = await output(runtime, name), await output(runtime, name, "stderr")
     await runtime.remove(name)
-    assert found.exit is not None
-    return found.exit.code, *said
+    assert status.exit is not None
+    return status.exit.code, *outputs
 
 
-async def both(bench: ProcessBench, wanted: ContainerSpec) -> list[tuple[int | None, bytes, bytes]]:
+async def both(bench: ProcessBench, task_spec: ContainerSpec) -> list[tuple[int | None, bytes, bytes]]:
     """Run twice under one name: by the forked process, and by an interpreter."""
     results = []
     for programs in (FIRST_PROGRAMS, ()):
         runtime = ProcessRuntime(bench.directory, Machine(environ=tuple(os.environ.items())))
         runtime._forkserver._programs = programs
-        results.append(await told(runtime, wanted))
+        results.append(await result_of(runtime, task_spec))
         await runtime.close()
     return results
 
 
 async def test_the_script_cannot_tell(bench: ProcessBench) -> None:
     """Arguments, environment, open files, signals, flags and info files are the same either way."""
-    forked, started = await both(bench, trial(bench, ["python3", "-c", LOOKS]))
+    forked, started = await both(bench, trial(bench, ["python3", "-c", LISTING]))
     seen, expected = json.loads(forked[1]), json.loads(started[1])
-    for one in (seen, expected):
-        assert one["env"].pop("TMPDIR")  # a link of its own, where the directory's path is long
+    for line in (seen, expected):
+        assert line["env"].pop("TMPDIR")  # a link of its own, where the directory's path is long
         # Beside the first program, of which there is a copy; the same content.
-        assert one["env"].pop("PYTHONPATH") == one["path"].pop(1)
+        assert line["env"].pop("PYTHONPATH") == line["path"].pop(1)
     for name in ("env", *seen):
         assert seen[name] == expected[name]
     assert seen["orig"][0] == "python3"
@@ -125,9 +125,9 @@ async def test_a_startup_hook_runs_in_the_tasks_interpreter(bench: ProcessBench)
     hooked = trial(bench, ["python3", "-c", "import os; print(os.environ['HOOKED'], os.environ['VIRTUAL'])"])
     hook = "export HOOKED=yes VIRTUAL=$(python3 -c 'import sys; print(sys.executable)')\n"
     runtime = ProcessRuntime(bench.directory)
-    code, said, errors = await told(runtime, with_file(hooked, "workdir/startup-hook.sh", hook))
+    code, printed, errors = await result_of(runtime, with_file(hooked, "workdir/startup-hook.sh", hook))
     assert (code, errors) == (0, b"")
-    assert said.split()[0] == b"yes"
+    assert printed.split()[0] == b"yes"
     await runtime.close()
 
 
@@ -144,17 +144,17 @@ async def test_another_interpreter_runs_its_own_library(bench: ProcessBench) -> 
     venv.create(other, with_pip=False)
     packages = next(other.glob("lib/python*/site-packages"))
     (packages / "tenax.pth").write_text(str(Path(tenax.__file__).parents[1]))
-    wanted = trial(bench, ["true"], DET_PYTHON_EXECUTABLE=str(other / "bin" / "python"))
+    task_spec = trial(bench, ["true"], DET_PYTHON_EXECUTABLE=str(other / "bin" / "python"))
     runtime = ProcessRuntime(bench.directory)
-    await runtime.start(wanted, placement())
-    plan = (bench.directory / "containers" / wanted.container_id / "plan").read_bytes()
+    await runtime.start(task_spec, placement())
+    plan = (bench.directory / "containers" / task_spec.container_id / "plan").read_bytes()
     assert b"\0loaded=" not in plan
-    await until_exited(runtime, wanted.container_id)
+    await until_exited(runtime, task_spec.container_id)
     await runtime.close()
 
 
-def with_file(wanted: ContainerSpec, path: str, content: str) -> ContainerSpec:
-    return msgspec.structs.replace(wanted, files=[*wanted.files, File(path, content, 0o755)])
+def with_file(task_spec: ContainerSpec, path: str, content: str) -> ContainerSpec:
+    return msgspec.structs.replace(task_spec, files=[*task_spec.files, TaskFile(path, content, 0o755)])
 
 
 @pytest.fixture
@@ -174,15 +174,15 @@ async def test_another_user_has_a_private_view_too(public: Path) -> None:
     system = shutil.which("python3", path="/usr/bin:/usr/local/bin")
     if system is None:
         pytest.skip("this machine has no Python that everybody can reach")
-    looks = "import os; print(os.getuid(), sorted(os.listdir('/run/determined'))[:2])"
+    listing = "import os; print(os.getuid(), sorted(os.listdir('/run/determined'))[:2])"
     tries = "\ntry: open('/etc/shadow')\nexcept OSError as error: print(error.strerror)"
     bench = ProcessBench(public / "agent")
-    wanted = trial(bench, ["python3", "-c", looks + tries], DET_PRIVATE_VIEW="1", DET_PYTHON_EXECUTABLE=system)
+    task_spec = trial(bench, ["python3", "-c", listing + tries], DET_PRIVATE_VIEW="1", DET_PYTHON_EXECUTABLE=system)
     runtime = ProcessRuntime(bench.directory)
-    code, said, errors = await told(runtime, msgspec.structs.replace(wanted, uid=65534, gid=65534))
+    code, printed, errors = await result_of(runtime, msgspec.structs.replace(task_spec, uid=65534, gid=65534))
     await runtime.close()
     assert (code, errors) == (0, b"")
-    assert said == b"65534 ['info', 'pythonuserbase']\nPermission denied\n"
+    assert printed == b"65534 ['info', 'pythonuserbase']\nPermission denied\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as somebody else")
@@ -191,9 +191,9 @@ async def test_a_view_takes_no_interpreter(public: Path) -> None:
     (public / "data").mkdir()
     (public / "data" / "here").touch()
     bench = ProcessBench(public / "agent")
-    wanted = trial(bench, ["/bin/sh", "-c", "ls /mnt/data; touch /mnt/data/new 2>/dev/null || echo guarded"])
+    task_spec = trial(bench, ["/bin/sh", "-c", "ls /mnt/data; touch /mnt/data/new 2>/dev/null || echo guarded"])
     mounts = [Mount(str(public / "data"), "/mnt/data", read_only=True)]
     runtime = ProcessRuntime(bench.directory)
-    said = await told(runtime, msgspec.structs.replace(wanted, uid=65534, gid=65534, mounts=mounts))
+    printed = await result_of(runtime, msgspec.structs.replace(task_spec, uid=65534, gid=65534, mounts=mounts))
     await runtime.close()
-    assert said == (0, b"here\nguarded\n", b"")
+    assert printed == (0, b"here\nguarded\n", b"")

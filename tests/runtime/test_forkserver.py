@@ -15,7 +15,7 @@ from tenax.runtime.port import StartFailed
 from tenax.runtime.process import ProcessRuntime
 from tenax.runtime.processes import Identity, open_pidfd, start_ticks
 from tests.kits.process_bench import ProcessBench
-from tests.kits.runtime_kit import placement, spec, until_exited, until_said
+from tests.kits.runtime_kit import placement, spec, until_exited, until_printed
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
 def forkservers(directory: Path) -> list[int]:
     """Pids of those of this agent's directory, without the supervisors, whose command line is the same."""
     program = b"/tenax/runtime/forkserver.py"
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-            ours = any(word.startswith(bytes(directory)) and word.endswith(program) for word in words)
+            argv = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            ours = any(word.startswith(bytes(directory)) and word.endswith(program) for word in argv)
             if ours and (entry / "comm").read_text() != "supervisor\n":
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 async def ended(pid: int) -> None:
@@ -51,11 +51,11 @@ async def ended(pid: int) -> None:
 
 
 async def run_to_its_end(bench: ProcessBench, runtime: ProcessRuntime) -> None:
-    wanted = spec(bench, "hello")
-    await runtime.start(wanted, placement())
-    found = await until_exited(runtime, wanted.container_id)
-    assert found.exit is not None
-    assert found.exit.code == 3
+    task_spec = spec(bench, "hello")
+    await runtime.start(task_spec, placement())
+    status = await until_exited(runtime, task_spec.container_id)
+    assert status.exit is not None
+    assert status.exit.code == 3
 
 
 async def test_a_killed_forkserver_is_replaced(bench: ProcessBench) -> None:
@@ -63,13 +63,13 @@ async def test_a_killed_forkserver_is_replaced(bench: ProcessBench) -> None:
     runtime = ProcessRuntime(bench.directory)
     running = spec(bench, "waits")
     await runtime.start(running, placement())
-    await until_said(runtime, running.container_id, b"ready")
-    before = await runtime.look(running.container_id)
+    await until_printed(runtime, running.container_id, b"ready")
+    before = await runtime.inspect(running.container_id)
     for pid in forkservers(bench.directory):
         os.kill(pid, signal.SIGKILL)
         await ended(pid)
     await run_to_its_end(bench, runtime)
-    assert await runtime.look(running.container_id) == before
+    assert await runtime.inspect(running.container_id) == before
     await runtime.close()
 
 
@@ -78,8 +78,8 @@ async def test_it_ends_with_its_agent_and_containers_do_not(bench: ProcessBench)
     first = ProcessRuntime(bench.directory)
     running = spec(bench, "waits")
     await first.start(running, placement())
-    await until_said(first, running.container_id, b"ready")
-    before = await first.look(running.container_id)
+    await until_printed(first, running.container_id, b"ready")
+    before = await first.inspect(running.container_id)
     server = forkservers(bench.directory)
     # What the system does with the descriptors of a killed agent.
     door = first._forkserver._door
@@ -88,7 +88,7 @@ async def test_it_ends_with_its_agent_and_containers_do_not(bench: ProcessBench)
     for pid in server:
         await ended(pid)
     second = ProcessRuntime(bench.directory)
-    assert await second.look(running.container_id) == before
+    assert await second.inspect(running.container_id) == before
     await run_to_its_end(bench, second)
     await first.close()
     await second.close()
@@ -97,10 +97,10 @@ async def test_it_ends_with_its_agent_and_containers_do_not(bench: ProcessBench)
 async def test_what_goes_wrong_in_a_supervisor_is_told(bench: ProcessBench) -> None:
     """A supervisor that cannot work says so in its log, and the start fails by the platform's fault."""
     runtime = ProcessRuntime(bench.directory)
-    wanted = spec(bench, "hello")
-    home = runtime._homes.home(wanted.container_id)
+    task_spec = spec(bench, "hello")
+    home = runtime._homes.home(task_spec.container_id)
     home.path.mkdir(parents=True)
-    with pytest.raises(StartFailed, match=r"FileNotFoundError.*plan") as told:
-        await runtime.start(wanted, placement())
-    assert told.value.platform
+    with pytest.raises(StartFailed, match=r"FileNotFoundError.*plan") as refused:
+        await runtime.start(task_spec, placement())
+    assert refused.value.platform
     await runtime.close()

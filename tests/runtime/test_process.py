@@ -21,7 +21,7 @@ from tenax.runtime.port import StartFailed
 from tenax.runtime.processes import belonging_to
 from tenax.wire.agents import Exit
 from tests.kits.process_bench import ProcessBench
-from tests.kits.runtime_kit import LONG, RealRuntimeKit, output, placement, spec, until_exited, until_said
+from tests.kits.runtime_kit import LONG, RealRuntimeKit, output, placement, spec, until_exited, until_printed
 
 
 @pytest.fixture
@@ -49,33 +49,33 @@ class TestProcess(RealRuntimeKit):
     async def test_a_killed_supervisor_takes_its_task_along(self, bench: ProcessBench) -> None:
         """kill -9 of the supervisor: main process and daemons end; it is reported lost when nothing is left."""
         runtime = await bench.runtime()
-        wanted = spec(bench, "daemons")
-        await runtime.start(wanted, placement())
-        await until_said(runtime, wanted.container_id, b"ready")
-        os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
-        found = await until_exited(runtime, wanted.container_id)
-        assert found.exit is not None
-        assert found.exit.platform
-        assert "supervisor was killed" in found.exit.reason
-        assert belonging_to(wanted.container_id) == []
-        again = await (await bench.runtime()).look(wanted.container_id)
+        task_spec = spec(bench, "daemons")
+        await runtime.start(task_spec, placement())
+        await until_printed(runtime, task_spec.container_id, b"ready")
+        os.kill(bench.supervisor(task_spec.container_id), signal.SIGKILL)
+        status = await until_exited(runtime, task_spec.container_id)
+        assert status.exit is not None
+        assert status.exit.platform
+        assert "supervisor was killed" in status.exit.reason
+        assert belonging_to(task_spec.container_id) == []
+        again = await (await bench.runtime()).inspect(task_spec.container_id)
         assert again is not None
-        assert again.exit == found.exit
+        assert again.exit == status.exit
 
     async def test_it_is_news_when_a_supervisor_is_killed(self, bench: ProcessBench) -> None:
         """Nobody can send a message then; the container is named all the same."""
         first = await bench.runtime()
-        wanted = spec(bench, "waits")
-        await first.start(wanted, placement())
-        await until_said(first, wanted.container_id, b"ready")
+        task_spec = spec(bench, "waits")
+        await first.start(task_spec, placement())
+        await until_printed(first, task_spec.container_id, b"ready")
         await first.close()
         runtime = await bench.runtime()
         await runtime.find()
-        os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
+        os.kill(bench.supervisor(task_spec.container_id), signal.SIGKILL)
         async with asyncio.timeout(60):
             async for container_id in runtime.changed():
-                found = await runtime.look(container_id)
-                if found is not None and found.state == "exited":
+                status = await runtime.inspect(container_id)
+                if status is not None and status.state == "exited":
                     break
 
     async def test_a_start_cut_short_is_gone_on_with(
@@ -87,64 +87,64 @@ class TestProcess(RealRuntimeKit):
             raise KeyboardInterrupt
 
         first = await bench.runtime()
-        wanted = spec(bench, "hello")
+        task_spec = spec(bench, "hello")
         monkeypatch.setattr("tenax.runtime.process.launch", killed)
         with pytest.raises(KeyboardInterrupt):
-            await first.start(wanted, placement())
+            await first.start(task_spec, placement())
         monkeypatch.undo()
         second = await bench.runtime()
-        assert [found.state for found in await second.find()] == ["starting"]
-        await second.start(wanted, placement())
-        await until_exited(second, wanted.container_id)
-        assert await output(second, wanted.container_id) == b"hello\n"
+        assert [status.state for status in await second.find()] == ["starting"]
+        await second.start(task_spec, placement())
+        await until_exited(second, task_spec.container_id)
+        assert await output(second, task_spec.container_id) == b"hello\n"
 
     async def test_what_started_is_never_started_again(self, bench: ProcessBench) -> None:
         """Where ``started`` stands and nothing runs, the container is lost, not run a second time."""
         runtime = await bench.runtime()
-        wanted = spec(bench, "waits")
-        await runtime.start(wanted, placement())
-        os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
-        await until_exited(runtime, wanted.container_id)
+        task_spec = spec(bench, "waits")
+        await runtime.start(task_spec, placement())
+        os.kill(bench.supervisor(task_spec.container_id), signal.SIGKILL)
+        await until_exited(runtime, task_spec.container_id)
         again = await bench.runtime()
-        await again.start(wanted, placement())
-        found = await again.look(wanted.container_id)
-        assert found is not None
-        assert found.state == "exited"
+        await again.start(task_spec, placement())
+        status = await again.inspect(task_spec.container_id)
+        assert status is not None
+        assert status.state == "exited"
 
     async def test_a_machine_that_was_restarted(self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch) -> None:
         """What ran before the restart is lost by the platform's fault."""
         first = await bench.runtime()
-        wanted = spec(bench, "waits")
-        await first.start(wanted, placement())
-        os.kill(bench.supervisor(wanted.container_id), signal.SIGKILL)
+        task_spec = spec(bench, "waits")
+        await first.start(task_spec, placement())
+        os.kill(bench.supervisor(task_spec.container_id), signal.SIGKILL)
         monkeypatch.setattr("tenax.runtime.process.boot_id", lambda: "another boot")
-        found = await until_exited(await bench.runtime(), wanted.container_id)
-        assert found.exit is not None
-        assert found.exit.platform
-        assert "restarted" in found.exit.reason
+        status = await until_exited(await bench.runtime(), task_spec.container_id)
+        assert status.exit is not None
+        assert status.exit.platform
+        assert "restarted" in status.exit.reason
 
     async def test_output_beyond_the_cap_drops_the_oldest(self, bench: ProcessBench) -> None:
         """What is there keeps its raw offsets; what was dropped is skipped over."""
         runtime = await bench.runtime()
-        wanted = spec(bench, "long line", output_cap_bytes=1_000_000)
-        await runtime.start(wanted, placement())
-        await until_exited(runtime, wanted.container_id)
-        first, data = await runtime.read_output(wanted.container_id, "stdout", 0, 10)
+        task_spec = spec(bench, "long line", output_cap_bytes=1_000_000)
+        await runtime.start(task_spec, placement())
+        await until_exited(runtime, task_spec.container_id)
+        first, data = await runtime.read_output(task_spec.container_id, "stdout", 0, 10)
         size = LONG + 1 + 20001 + 4
         assert first >= size - 1_000_000 - 64 * 1024
         assert data == b"x" * 10
-        assert await output(runtime, wanted.container_id, offset=size - 6) == b"y\nend\n"
+        assert await output(runtime, task_spec.container_id, offset=size - 6) == b"y\nend\n"
 
     async def test_output_that_was_stored_is_dropped(self, bench: ProcessBench) -> None:
         """Whole segments before the offset go; offsets of the rest stay."""
         runtime = await bench.runtime()
-        wanted = spec(bench, "long line", output_cap_bytes=8_000_000)
-        await runtime.start(wanted, placement())
-        await until_exited(runtime, wanted.container_id)
-        await runtime.trim_output(wanted.container_id, "stdout", 2_000_000)
-        first, _ = await runtime.read_output(wanted.container_id, "stdout", 0, 10)
+        task_spec = spec(bench, "long line", output_cap_bytes=8_000_000)
+        await runtime.start(task_spec, placement())
+        await until_exited(runtime, task_spec.container_id)
+        await runtime.trim_output(task_spec.container_id, "stdout", 2_000_000)
+        first, _ = await runtime.read_output(task_spec.container_id, "stdout", 0, 10)
         assert 1_000_000 < first <= 2_000_000
-        assert await output(runtime, wanted.container_id, offset=LONG) == b"\n" + b"y" * 20000 + b"\nend\n"
+        assert await output(runtime, task_spec.container_id, offset=LONG) == b"\n" + b"y" * 20000 + b"\nend\n"
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run tasks as others")
     async def test_a_task_as_another_user(self) -> None:
@@ -153,13 +153,13 @@ class TestProcess(RealRuntimeKit):
             bench = ProcessBench(folder)
             runtime = await bench.runtime()
             script = 'id -u; id -g; cat "$DET_RUN_DIR/../spec.json" || echo no; echo x > mine; echo $HOME'
-            wanted = spec(bench, "hello", argv=["/bin/sh", "-c", script], uid=65534, gid=65534)
-            await runtime.start(wanted, placement())
-            found = await until_exited(runtime, wanted.container_id)
-            assert found.exit == Exit(code=0)
-            said = (await output(runtime, wanted.container_id)).decode().splitlines()
-            assert said[:3] == ["65534", "65534", "no"]
-            assert (bench.run_directory(wanted.container_id) / "workdir/mine").stat().st_uid == 65534
+            task_spec = spec(bench, "hello", argv=["/bin/sh", "-c", script], uid=65534, gid=65534)
+            await runtime.start(task_spec, placement())
+            status = await until_exited(runtime, task_spec.container_id)
+            assert status.exit == Exit(code=0)
+            printed = (await output(runtime, task_spec.container_id)).decode().splitlines()
+            assert printed[:3] == ["65534", "65534", "no"]
+            assert (bench.run_directory(task_spec.container_id) / "workdir/mine").stat().st_uid == 65534
             await bench.clean()
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run tasks as others")
@@ -174,19 +174,19 @@ class TestProcess(RealRuntimeKit):
     async def test_an_interpreter_that_is_not_there(self, bench: ProcessBench) -> None:
         """The message names it and the variable to change."""
         runtime = await bench.runtime()
-        wanted = spec(bench, "hello", env={"DET_PYTHON_EXECUTABLE": "/no/such/python"})
+        task_spec = spec(bench, "hello", env={"DET_PYTHON_EXECUTABLE": "/no/such/python"})
         with pytest.raises(StartFailed, match=r"/no/such/python.*DET_PYTHON_EXECUTABLE") as failed:
-            await runtime.start(wanted, placement())
+            await runtime.start(task_spec, placement())
         assert not failed.value.platform
 
     async def test_copies_of_our_library_are_kept_for_those_who_run_from_them(self, bench: ProcessBench) -> None:
         """A runtime that starts deletes the copies that no container was started from, and those alone."""
         first = await bench.runtime()
-        wanted = spec(bench, "waits")
-        await first.start(wanted, placement())
+        task_spec = spec(bench, "waits")
+        await first.start(task_spec, placement())
         lib = bench.directory / "lib"
         (current,) = lib.iterdir()
-        home = Home(bench.directory / "containers" / wanted.container_id)
+        home = Home(bench.directory / "containers" / task_spec.container_id)
         card = home.card()
         assert card is not None
         assert card.library == current.name
@@ -199,7 +199,7 @@ class TestProcess(RealRuntimeKit):
         (lib / "of-an-older-agent").mkdir()
         await bench.runtime()
         assert (lib / "of-an-older-agent").exists()
-        await second.remove(wanted.container_id)
+        await second.remove(task_spec.container_id)
         await bench.runtime()
         assert {path.name for path in lib.iterdir()} == {current.name}
 
@@ -209,12 +209,12 @@ class TestProcess(RealRuntimeKit):
         venv.create(bare, with_pip=False, symlinks=True)
         runtime = await bench.runtime()
         code = "import tenax, sys, importlib.util as u; print(sys.prefix, tenax.__file__, u.find_spec('aiohttp'))"
-        wanted = spec(
+        task_spec = spec(
             bench, "hello", argv=["{python}", "-c", code], env={"DET_PYTHON_EXECUTABLE": f"{bare}/bin/python"}
         )
-        await runtime.start(wanted, placement())
-        await until_exited(runtime, wanted.container_id)
-        prefix, file, spec_of_aiohttp = (await output(runtime, wanted.container_id)).decode().split()
+        await runtime.start(task_spec, placement())
+        await until_exited(runtime, task_spec.container_id)
+        prefix, file, spec_of_aiohttp = (await output(runtime, task_spec.container_id)).decode().split()
         assert prefix == str(bare)
         assert file.startswith(str(bench.directory / "lib"))
         assert spec_of_aiohttp == "None"
@@ -224,11 +224,11 @@ class TestProcess(RealRuntimeKit):
         runtime = await bench.runtime()
         seen = {}
         for kind, uuids in (("cuda", ("GPU-1", "GPU-2")), ("rocm", ("GPU-3",)), ("cpu", ())):
-            wanted = spec(bench, "environment")
+            task_spec = spec(bench, "environment")
             where = dataclasses.replace(placement(), device_kind=kind, device_uuids=uuids)
-            await runtime.start(wanted, where)
-            await until_exited(runtime, wanted.container_id)
-            lines = (await output(runtime, wanted.container_id)).decode().splitlines()
+            await runtime.start(task_spec, where)
+            await until_exited(runtime, task_spec.container_id)
+            lines = (await output(runtime, task_spec.container_id)).decode().splitlines()
             seen[kind] = sorted(line for line in lines if "VISIBLE_DEVICES" in line)
         assert seen == {
             "cuda": ["CUDA_VISIBLE_DEVICES='GPU-1,GPU-2'"],
@@ -244,11 +244,11 @@ class TestProcess(RealRuntimeKit):
             "socket.socket(socket.AF_UNIX).bind(folder + '/listener-12345678'); print('bound')"
         )
         runtime = await deep.runtime()
-        wanted = spec(deep, "hello", argv=["{python}", "-c", code])
-        await runtime.start(wanted, placement())
-        await until_exited(runtime, wanted.container_id)
-        assert await output(runtime, wanted.container_id) == b"bound\n"
-        card = Home(deep.directory / "containers" / wanted.container_id).card()
+        task_spec = spec(deep, "hello", argv=["{python}", "-c", code])
+        await runtime.start(task_spec, placement())
+        await until_exited(runtime, task_spec.container_id)
+        assert await output(runtime, task_spec.container_id) == b"bound\n"
+        card = Home(deep.directory / "containers" / task_spec.container_id).card()
         assert card is not None
         assert card.temporary in short_links()
         await deep.clean()

@@ -9,9 +9,9 @@ import pytest
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import fitting
-from tenax.scheduler.cluster import Cluster, Room, distance, place_on_ring
+from tenax.scheduler.cluster import FreeSlots, Room, distance, place_on_ring
 from tenax.scheduler.plan import queue
-from tenax.scheduler.snapshot import Fitting, Phase, PoolRules, Request
+from tenax.scheduler.snapshot import Fitting, Phase, PoolRules, SlotRequest
 from tests.kits import departures
 from tests.kits.builders.pool import Pool, agent, request
 from tests.kits.cases import collect
@@ -33,31 +33,31 @@ def an_agent(case: Any) -> Any:
     )
 
 
-def a_request(task: Any) -> Request:
+def a_request(task: Any) -> SlotRequest:
     """A task of a case file."""
     blocked = task.get("blocked_nodes", ())
     return request(task["id"], task["slots"], blocked=blocked, single_node=task.get("single_agent", False))
 
 
-def found(case: Any, asked: Request, agents: list[Any]) -> list[dict[str, Any]]:
+def fit_of(case: Any, slot_request: SlotRequest, agents: list[Any]) -> list[dict[str, Any]]:
     """What fitting answers, in the form of the case files."""
     uneven = case.get("allow_heterogeneous_fits", False)
     pool_rules = PoolRules(fitting=Fitting(case["fitting_policy"]), uneven_gangs=uneven)
-    fit = fitting.find(asked, Cluster(agents), pool_rules)
+    fit = fitting.find(slot_request, FreeSlots(agents), pool_rules)
     return [{"agent": name, "slots": slots} for name, slots in fit or ()]
 
 
 @of("fitting", "find_fits")
 def test_first_fit(case: Any) -> None:
     """A request goes to the agent that fits best."""
-    fit = found(case, a_request(case["task"]), [an_agent(one) for one in case["agents"]])
+    fit = fit_of(case, a_request(case["task"]), [an_agent(agent) for agent in case["agents"]])
     assert fit[0]["agent"] == case["expect_first_agent"]
 
 
 @of("fitting", "derived_find_fits")
 def test_fit(case: Any) -> None:
     """A request gets all its members, or none."""
-    fit = found(case, a_request(case["task"]), [an_agent(one) for one in case["agents"]])
+    fit = fit_of(case, a_request(case["task"]), [an_agent(agent) for agent in case["agents"]])
     assert fit == case["expect"]
 
 
@@ -65,32 +65,32 @@ def test_fit(case: Any) -> None:
 def test_gang(case: Any) -> None:
     """A gang is found on whole agents of one size, else of unequal sizes where that is allowed."""
     agents = [agent(f"agent{number}", slots) for number, slots in enumerate(case["agent_slots"])]
-    fit = found(case, request("task", case["slots"]), agents)
+    fit = fit_of(case, request("task", case["slots"]), agents)
     if "expect_num_agents" in case:
         assert len(fit) == case["expect_num_agents"]
     else:
-        assert sorted(one["agent"] for one in fit) == [f"agent{number}" for number in case["expect_agent_indexes"]]
-    assert sum(one["slots"] for one in fit) in (0, case["slots"])
+        assert sorted(part["agent"] for part in fit) == [f"agent{number}" for number in case["expect_agent_indexes"]]
+    assert sum(part["slots"] for part in fit) in (0, case["slots"])
 
 
 @of("fitting", "blocked_nodes")
 def test_blocked_agents(case: Any) -> None:
     """A request is never placed on an agent that it excludes."""
-    fit = found(case, a_request(case["task"]), [an_agent(one) for one in case["agents"]])
-    assert [one["agent"] for one in fit] == case["expect_agents"]
+    fit = fit_of(case, a_request(case["task"]), [an_agent(agent) for agent in case["agents"]])
+    assert [agent["agent"] for agent in fit] == case["expect_agents"]
 
 
 @of("fitting", "is_viable")
 def test_viable(case: Any) -> None:
     """An agent is viable when it has the free slots."""
-    cluster = Cluster([an_agent(case["agent"])])
+    cluster = FreeSlots([an_agent(case["agent"])])
     assert fitting.viable(case["slots_needed"], cluster.room(case["agent"]["id"])) is case["expect"]
 
 
 @of("fitting", "scores")
 def test_score(case: Any) -> None:
     """An agent's score under best and worst fit."""
-    room = Cluster([an_agent(case["agent"])]).room(case["agent"]["id"])
+    room = FreeSlots([an_agent(case["agent"])]).room(case["agent"]["id"])
     assert isinstance(room, Room)
     assert fitting.score(Fitting(case["fitting_policy"]), case["slots_needed"], room) == pytest.approx(
         case["expect_score"]
@@ -107,7 +107,9 @@ def test_distance(case: Any) -> None:
 
 def pool_of(case: Any) -> Pool:
     """The pool of a case of the priority policy."""
-    pool = Pool([an_agent(one) for one in case["agents"]], PoolRules(preemption=case["preemption"], uneven_gangs=False))
+    pool = Pool(
+        [an_agent(agent) for agent in case["agents"]], PoolRules(preemption=case["preemption"], uneven_gangs=False)
+    )
     for group in case["groups"]:
         pool.job(group["id"], group["priority"], 0.0, max_slots=group.get("max_slots"))
     add(pool, case["tasks"])
@@ -150,7 +152,7 @@ def test_priority(case: Any) -> None:
                 for name, position in step["positions"].items():
                     pool.jobs[JobId(name)] = replace(pool.jobs[JobId(name)], queue_position=position)
             case "expect_empty_slots_per_agent":
-                free = [len(one.slots) - len(one.in_use) for one in pool.agents.values()]
+                free = [len(agent.slots) - len(agent.in_use) for agent in pool.agents.values()]
                 assert free == [step["value"]] * len(free)
             case other:
                 raise AssertionError(f"unknown step {other}")
@@ -167,9 +169,9 @@ def test_order(case: Any) -> None:
 
     def names(slotted: bool, phase: Phase, priority: str) -> list[str]:
         return [
-            one.allocation_id
-            for one in queue(pool.snapshot)
-            if (one.slots > 0) == slotted and one.phase is phase and pool.jobs[one.job_id].priority == int(priority)
+            each.allocation_id
+            for each in queue(pool.snapshot)
+            if (each.slots > 0) == slotted and each.phase is phase and pool.jobs[each.job_id].priority == int(priority)
         ]
 
     for priority, expected in case["expect_pending_zero_slot"].items():

@@ -10,7 +10,7 @@ from tenax.ids import AgentId, AllocationId
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.plan import queue
 from tenax.scheduler.policy import jobs_ahead
-from tenax.scheduler.snapshot import AgentState, Fitting, Member, Phase, PoolRules
+from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PlacedMember, PoolRules
 from tests.kits.builders.pool import Pool, agent
 
 PREEMPT = PoolRules(preemption=True)
@@ -75,7 +75,7 @@ def test_best_and_worst_fit(fitting: Fitting, agent_id: str) -> None:
 def test_work_without_slots_leaves_idle_agents_whole() -> None:
     """A request of no slots takes an auxiliary place, where slots are in use already if there is such an agent."""
     pool = Pool([agent("idle", 4), agent("busy", 4, used=3)]).ask("r", 0)
-    assert pool.plan().placements[AllocationId("r")] == (Member(AgentId("busy")),)
+    assert pool.plan().placements[AllocationId("r")] == (PlacedMember(AgentId("busy")),)
 
 
 def test_agents_that_take_no_work_get_none() -> None:
@@ -185,7 +185,7 @@ def test_what_is_free_beside_a_reservation_is_used() -> None:
     pool.run("x", 2, "a", "low").ask("r", 2, "urgent", single_node=True, blocked=["b"]).ask("small", 2, "low")
     decided = pool.plan()
     assert list(decided.preempt) == ["x"]
-    assert decided.placements == {"small": (Member(AgentId("b"), pool.agents[AgentId("b")].slots),)}
+    assert decided.placements == {"small": (PlacedMember(AgentId("b"), pool.agents[AgentId("b")].slots),)}
 
 
 def test_a_cap_binds_and_blocks_nobody() -> None:
@@ -222,7 +222,7 @@ def test_requests_without_slots_compete_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "options", "told"),
+    ("slots", "options", "message"),
     [
         (9, {}, "9 slots can never run here: pool default has 8 slots on 2 agents. Ask for at most 8 slots"),
         (9, {"max_slots": 4}, "9 slots can never run under a max_slots of 4: ask for at most 4 slots per trial"),
@@ -237,12 +237,12 @@ def test_requests_without_slots_compete_apart() -> None:
     ],
 )
 def test_what_can_never_fit_is_told_with_the_arithmetic(
-    slots: int, options: dict[str, object], told: str | None
+    slots: int, options: dict[str, object], message: str | None
 ) -> None:
     """The refusal names what was asked, what there is, and what to do."""
     pool = Pool([agent("a", 4), agent("b", 4, state=AgentState.AWAY), agent("c", 8, state=AgentState.DISABLED)])
     refusal = can_never_fit(slots, pool.snapshot, **options)  # type: ignore[arg-type]
-    assert refusal is None if told is None else told in str(refusal)
+    assert refusal is None if message is None else message in str(refusal)
 
 
 def test_a_pool_without_agents_says_so() -> None:

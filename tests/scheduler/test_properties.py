@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tenax.ids import AgentId, JobId, SlotId
 from tenax.scheduler import fitting, victims
-from tenax.scheduler.cluster import Cluster
-from tenax.scheduler.snapshot import Agent, AgentState, Fitting, Job, Phase, PoolRules, Request
+from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PoolAgent, PoolJob, PoolRules, SlotRequest
 from tests.kits.builders.pool import Pool, agent, request
 
 pool_rules = st.builds(
@@ -44,16 +44,16 @@ def pools(draw: st.DrawFn) -> Pool:
             blocked=draw(st.sets(st.sampled_from([one.id for one in agents]), max_size=1)),
         )
         if draw(st.booleans()):
-            uncapped = {name: replace(one, max_slots=None) for name, one in pool.jobs.items()}
+            uncapped = {name: replace(job, max_slots=None) for name, job in pool.jobs.items()}
             capped, pool.jobs = pool.jobs, uncapped
             pool.apply(replace(pool.plan(), preempt={}))
             pool.jobs = capped
     for name, held in list(pool.requests.items()):
         if held.phase is Phase.PLACED and draw(st.integers(0, 4)) == 0:
             pool.requests[name] = replace(held, phase=Phase.RELEASING)
-    for name, one in list(pool.agents.items()):
+    for name, supplied in list(pool.agents.items()):
         if draw(st.integers(0, 7)) == 0:
-            pool.agents[name] = replace(one, state=draw(st.sampled_from(list(AgentState))))
+            pool.agents[name] = replace(supplied, state=draw(st.sampled_from(list(AgentState))))
     return pool
 
 
@@ -61,20 +61,20 @@ def pools(draw: st.DrawFn) -> Pool:
 @settings(deadline=None)
 def test_no_slot_is_given_twice_and_no_gang_in_part(pool: Pool) -> None:
     """Placements take free slots of agents that take work, each once, and a request gets exactly what it asked."""
-    free = {one.id: set(one.slots) - one.in_use for one in pool.agents.values()}
-    aux = {one.id: one.aux_places - one.aux_in_use for one in pool.agents.values()}
+    free = {agent.id: set(agent.slots) - agent.in_use for agent in pool.agents.values()}
+    aux = {agent.id: agent.aux_places - agent.aux_in_use for agent in pool.agents.values()}
     for name, members in pool.plan().placements.items():
-        asked = pool.requests[name]
-        assert asked.phase is Phase.PENDING
-        assert sum(len(member.slots) for member in members) == asked.slots
-        assert len({member.agent_id for member in members}) == len(members) == 1 or not asked.single_node
+        request = pool.requests[name]
+        assert request.phase is Phase.PENDING
+        assert sum(len(member.slots) for member in members) == request.slots
+        assert len({member.agent_id for member in members}) == len(members) == 1 or not request.single_node
         for member in members:
             assert pool.agents[member.agent_id].state is AgentState.ENABLED
-            assert member.agent_id not in asked.blocked_agents
+            assert member.agent_id not in request.blocked_agents
             assert set(member.slots) <= free[member.agent_id]
             free[member.agent_id] -= set(member.slots)
-            aux[member.agent_id] -= 0 if asked.slots else 1
-            assert aux[member.agent_id] >= 0 or asked.slots
+            aux[member.agent_id] -= 0 if request.slots else 1
+            assert aux[member.agent_id] >= 0 or request.slots
 
 
 @given(pools())
@@ -82,7 +82,7 @@ def test_no_slot_is_given_twice_and_no_gang_in_part(pool: Pool) -> None:
 def test_every_pending_request_is_placed_or_told_why_not(pool: Pool) -> None:
     """Placed and waiting together are all that was pending, and each reason has words."""
     decided = pool.plan()
-    pending = {name for name, one in pool.requests.items() if one.phase is Phase.PENDING}
+    pending = {name for name, request in pool.requests.items() if request.phase is Phase.PENDING}
     assert set(decided.placements) | set(decided.waiting) == pending
     assert not set(decided.placements) & set(decided.waiting)
     assert all(len(reason.split()) >= 4 for reason in decided.waiting.values())
@@ -94,9 +94,9 @@ def test_only_preemptible_running_requests_are_asked_to_leave(pool: Pool) -> Non
     """Nobody is asked who cannot be, who does not run, or who was asked; and without preemption only for a cap."""
     decided = pool.plan()
     for name, reason in decided.preempt.items():
-        asked = pool.requests[name]
-        assert asked.preemptible
-        assert asked.phase is Phase.PLACED
+        request = pool.requests[name]
+        assert request.preemptible
+        assert request.phase is Phase.PLACED
         assert pool.rules.preemption or "max_slots" in reason
 
 
@@ -130,7 +130,7 @@ def test_max_slots_binds(pool: Pool) -> None:
     """Nothing is started that would bring a job over its cap."""
     decided = pool.plan()
     for job in pool.jobs.values():
-        held = sum(one.slots for one in pool.requests.values() if one.job_id == job.id and one.members)
+        held = sum(request.slots for request in pool.requests.values() if request.job_id == job.id and request.members)
         new = sum(pool.requests[name].slots for name in decided.placements if pool.requests[name].job_id == job.id)
         assert new == 0 or job.max_slots is None or held + new <= job.max_slots
 
@@ -154,12 +154,12 @@ def test_no_one_overtakes_who_could_not_be_overtaken_back(pool: Pool) -> None:
 @settings(deadline=None)
 def test_there_is_no_preemption_loop(pool: Pool) -> None:
     """Those who were asked leave and ask again: soon nothing moves, and nobody pushed out a more urgent one."""
-    for one in list(pool.agents.values()):
-        pool.agents[one.id] = replace(one, state=AgentState.ENABLED)
+    for supplied in list(pool.agents.values()):
+        pool.agents[supplied.id] = replace(supplied, state=AgentState.ENABLED)
     for _ in range(3 * len(pool.requests) + 3):
         decided = pool.plan()
         pool.apply(decided)
-        leaving = [name for name, one in pool.requests.items() if one.phase is Phase.RELEASING]
+        leaving = [name for name, request in pool.requests.items() if request.phase is Phase.RELEASING]
         if not decided.placements and not leaving:
             return
         for name in leaving:
@@ -172,13 +172,13 @@ def test_there_is_no_preemption_loop(pool: Pool) -> None:
 @settings(deadline=None)
 def test_an_index_that_changed_is_one_built_anew(pool: Pool) -> None:
     """Taking and giving leaves the index as building it from the agents would."""
-    cluster = Cluster(pool.agents.values())
+    cluster = FreeSlots(pool.agents.values())
     before = cluster.values()
     placements = [member for members in pool.plan().placements.values() for member in members]
     for member in placements:
         cluster.take(member)
     pool.apply(replace(pool.plan(), preempt={}))
-    assert cluster.values() == Cluster(pool.agents.values()).values()
+    assert cluster.values() == FreeSlots(pool.agents.values()).values()
     for member in placements:
         cluster.give(member)
     assert cluster.values() == before
@@ -195,19 +195,19 @@ def test_what_can_never_fit_is_what_does_not_fit_an_empty_pool(
     """A request is refused exactly when it would not fit with nothing else running."""
     pool = Pool([agent(f"a{number}", count) for number, count in enumerate(slots)], PoolRules(uneven_gangs=uneven))
     names = frozenset(AgentId(f"a{number}") for number in blocked)
-    one = request("r", asked, single_node=single, blocked=names)
+    slot_request = request("r", asked, single_node=single, blocked=names)
     refusal = fitting.can_never_fit(asked, pool.snapshot, single_node=single, blocked_agents=names)
-    fits = fitting.find(one, Cluster(pool.agents.values()), pool.rules) is not None
+    fits = fitting.find(slot_request, FreeSlots(pool.agents.values()), pool.rules) is not None
     assert (refusal is None) == fits
 
 
 @st.composite
-def contests(draw: st.DrawFn) -> tuple[Cluster, list[victims.Candidate], Request, PoolRules]:
+def contests(draw: st.DrawFn) -> tuple[FreeSlots, list[victims.Candidate], SlotRequest, PoolRules]:
     """A full pool, those who may be asked to leave in order, and a request that does not fit."""
     counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     free = [(AgentId(f"a{number}"), slot) for number, count in enumerate(counts) for slot in range(count)]
-    agents = [Agent(AgentId(f"a{n}"), tuple(map(SlotId, range(count)))) for n, count in enumerate(counts)]
-    cluster = Cluster(agents)
+    agents = [PoolAgent(AgentId(f"a{n}"), tuple(map(SlotId, range(count)))) for n, count in enumerate(counts)]
+    cluster = FreeSlots(agents)
     pool = Pool(agents, PoolRules(uneven_gangs=draw(st.booleans())))
     candidates: list[victims.Candidate] = []
     for number in range(draw(st.integers(1, 6))):
@@ -222,13 +222,13 @@ def contests(draw: st.DrawFn) -> tuple[Cluster, list[victims.Candidate], Request
         if draw(st.integers(0, 5)) > 0:
             candidates.append(victims.Candidate(held, draw(st.sampled_from([50, 60, 70]))))
     candidates.sort(key=lambda candidate: -candidate.priority)
-    blocked = draw(st.sets(st.sampled_from([one.id for one in agents]), max_size=1))
+    blocked = draw(st.sets(st.sampled_from([agent.id for agent in agents]), max_size=1))
     asking = request("asking", draw(st.integers(1, len(free))), single_node=draw(st.booleans()), blocked=blocked)
     return cluster, candidates, asking, pool.rules
 
 
 def fits_without(
-    cluster: Cluster, leaving: tuple[victims.Candidate, ...], asking: Request, some_rules: PoolRules
+    cluster: FreeSlots, leaving: tuple[victims.Candidate, ...], asking: SlotRequest, some_rules: PoolRules
 ) -> bool:
     """Whether a request fits once these are gone."""
     after = cluster.fork()
@@ -241,7 +241,7 @@ def fits_without(
 @given(contests())
 @settings(deadline=None, max_examples=300)
 def test_victims_are_the_smallest_set_of_the_least_important(
-    contest: tuple[Cluster, list[victims.Candidate], Request, PoolRules],
+    contest: tuple[FreeSlots, list[victims.Candidate], SlotRequest, PoolRules],
 ) -> None:
     """Compared with all subsets: it helps, touches no priority it need not, and no smaller set would do.
 
@@ -275,7 +275,7 @@ def test_victims_are_the_smallest_set_of_the_least_important(
 def test_equal_requests_go_in_order_of_asking(priority: int, count: int) -> None:
     """Of requests that differ only in when they asked, the earlier ones start."""
     pool = Pool([agent("a", 3)])
-    pool.jobs[JobId("j")] = Job(JobId("j"), priority)
+    pool.jobs[JobId("j")] = PoolJob(JobId("j"), priority)
     for number in range(count):
         pool.ask(f"r{number}", 1, "j")
     assert list(pool.plan().placements) == [f"r{number}" for number in range(min(count, 3))]

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler.plan import POLICIES, queue
-from tenax.scheduler.queueing import Line, Standing, lines, moved
+from tenax.scheduler.queueing import JobStanding, QueueLine, lines, moved
 from tests.kits.builders.pool import Pool, agent, rules
 from tests.kits.cases import collect
 
 
-def by_job(pool: Pool) -> dict[str, Line]:
+def by_job(pool: Pool) -> dict[str, QueueLine]:
     return {line.job_id: line for line in lines(pool.snapshot)}
 
 
@@ -23,10 +23,10 @@ def test_a_job_stands_where_its_first_request_does() -> None:
     """It asks for the sum of its requests, and has what those have that were placed."""
     pool = Pool([agent("a", 2)]).job("late", 50).job("urgent", 40)
     pool.run("late.1", 1, "a", "late").ask("late.2", 2, "late").ask("urgent.1", 2, "urgent", preemptible=False)
-    told = by_job(pool)
-    assert [(line.job_id, line.ahead) for line in told.values()] == [("urgent", 0), ("late", 1)]
-    assert (told["late"].requested_slots, told["late"].allocated_slots) == (3, 1)
-    assert (told["urgent"].standing, told["urgent"].preemptible) == (Standing.QUEUED, False)
+    lines = by_job(pool)
+    assert [(line.job_id, line.ahead) for line in lines.values()] == [("urgent", 0), ("late", 1)]
+    assert (lines["late"].requested_slots, lines["late"].allocated_slots) == (3, 1)
+    assert (lines["urgent"].standing, lines["urgent"].preemptible) == (JobStanding.QUEUED, False)
 
 
 def test_what_runs_before_more_urgent_ones_was_backfilled() -> None:
@@ -34,9 +34,9 @@ def test_what_runs_before_more_urgent_ones_was_backfilled() -> None:
     pool = Pool([agent("a", 4)], rules(preemption=True)).job("big", 1).job("small", 90).job("fixed", 90).job("aux", 90)
     pool.run("small.1", 1, "a", "small").run("fixed.1", 1, "a", "fixed", preemptible=False)
     pool.run("aux.1", 0, "a", "aux").ask("big.1", 4, "big")
-    told = by_job(pool)
-    assert told["small"].standing is Standing.SCHEDULED_BACKFILLED
-    assert (told["fixed"].standing, told["aux"].standing) == (Standing.SCHEDULED, Standing.SCHEDULED)
+    lines = by_job(pool)
+    assert lines["small"].standing is JobStanding.SCHEDULED_BACKFILLED
+    assert (lines["fixed"].standing, lines["aux"].standing) == (JobStanding.SCHEDULED, JobStanding.SCHEDULED)
 
 
 #: Cases of the policies that there are.
@@ -46,22 +46,24 @@ CASES = [case for case in collect("job_queue", "queue") if case.values[0]["sched
 @pytest.mark.parametrize("case", CASES)
 def test_queues_as_the_cases_say(case: Any) -> None:
     """Counts, places and slots after one round of the scheduler."""
-    agents = [agent(one["id"], one["slots"], aux_places=one["max_zero_slot_containers"]) for one in case["agents"]]
+    agents = [
+        agent(entry["id"], entry["slots"], aux_places=entry["max_zero_slot_containers"]) for entry in case["agents"]
+    ]
     pool = Pool(agents)
     for group in case["groups"]:
         pool.job(group["id"], group["priority"])
     for task in case["tasks"]:
         pool.ask(task["id"], task["slots"], task["job"])
     pool.apply(pool.plan())
-    told = by_job(pool)
+    lines = by_job(pool)
     if "expect_stats" in case:
-        waiting = sum(1 for line in told.values() if line.standing is Standing.QUEUED)
-        wanted = case["expect_stats"]
-        assert (waiting, len(told) - waiting) == (wanted["queued_count"], wanted["scheduled_count"])
+        waiting = sum(1 for line in lines.values() if line.standing is JobStanding.QUEUED)
+        expected = case["expect_stats"]
+        assert (waiting, len(lines) - waiting) == (expected["queued_count"], expected["scheduled_count"])
     names = {"state": "standing", "jobs_ahead": "ahead"}
-    for job, wanted in case.get("expect_jobs", {}).items():
-        for field, value in wanted.items():
-            assert getattr(told[job], names.get(field, field)) == value, (job, field)
+    for job, expected in case.get("expect_jobs", {}).items():
+        for field, value in expected.items():
+            assert getattr(lines[job], names.get(field, field)) == value, (job, field)
 
 
 POSITIONS = st.lists(st.floats(0, 2e15, allow_nan=False), min_size=2, max_size=8)
@@ -70,7 +72,7 @@ POSITIONS = st.lists(st.floats(0, 2e15, allow_nan=False), min_size=2, max_size=8
 @given(POSITIONS, st.data())
 def test_a_moved_job_stands_beside_its_anchor(positions: list[float], data: st.DataObject) -> None:
     """Whatever the numbers: directly before or behind it; the order of the others stays as it was."""
-    order = sorted(((JobId(f"j{n}"), position) for n, position in enumerate(positions)), key=lambda one: one[1])
+    order = sorted(((JobId(f"j{n}"), position) for n, position in enumerate(positions)), key=lambda entry: entry[1])
     names = [name for name, _ in order]
     job = data.draw(st.sampled_from([*names, JobId("new")]))
     anchor = data.draw(st.sampled_from([name for name in names if name != job]))
@@ -80,9 +82,9 @@ def test_a_moved_job_stands_beside_its_anchor(positions: list[float], data: st.D
     assert len(set(after.values())) == len(after) or len(set(positions)) < len(positions)
     others = [name for name in names if name != job]
     place = others.index(anchor) + behind
-    wanted = [*others[:place], job, *others[place:]]
-    strictly = sorted(after, key=lambda name: (after[name], wanted.index(name)))
-    assert strictly == wanted
+    expected = [*others[:place], job, *others[place:]]
+    strictly = sorted(after, key=lambda name: (after[name], expected.index(name)))
+    assert strictly == expected
     neighbours = [after[name] for name in now]
     assert after[job] not in [value for name, value in after.items() if name != job] or len(neighbours) == 1
 

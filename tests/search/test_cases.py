@@ -114,8 +114,8 @@ def test_axis(case: Any) -> None:
     """An axis takes the values of its hyperparameter."""
     hyperparameter = build.hyperparameter(case["hyperparameter"])
     if "expect_axes" in case:
-        found = grid.axes(build.space({case["name"]: case["hyperparameter"]}))
-        got = [[{"route": list(axis.route), "value": value} for value in axis.values] for axis in found]
+        found_axes = grid.axes(build.space({case["name"]: case["hyperparameter"]}))
+        got = [[{"route": list(axis.route), "value": value} for value in axis.values] for axis in found_axes]
         assert got == case["expect_axes"]
         return
     values = grid.axis_values(hyperparameter)

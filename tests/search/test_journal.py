@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tenax.errors import Impossible, InvalidInput
 from tenax.ids import RequestId
 from tenax.search.config import Categorical, Double, Int, Map, Method, SearchConfig
-from tenax.search.journal import Create, Decision, Entry, Exited, Started, Stop, Validated, decode, encode
+from tenax.search.journal import Create, Decision, Exited, SearchEntry, Started, Stop, Validated, decode, encode
 from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
 from tenax.search.methods.grid import Grid
 from tenax.search.methods.random import Random
@@ -50,7 +50,7 @@ def lived(history: tuple[Method, bool, int, int]) -> Run:
     return run
 
 
-def through_json(journal: list[Entry]) -> list[Entry]:
+def through_json(journal: list[SearchEntry]) -> list[SearchEntry]:
     """The journal as it comes back from storage."""
     return [decode(json.loads(json.dumps(encode(entry), allow_nan=False))) for entry in journal]
 
@@ -127,7 +127,7 @@ def test_folding_reads_decisions_back_and_makes_none() -> None:
     """A journal whose decisions this version would not make is taken as it is written."""
     run = Run(asha(max_trials=4, concurrent=1))
     first = run.ids[0]
-    strange: list[Entry] = [*run.journal, Validated(first, 1, 0.1, 1.0), Stop(first, "by another rule")]
+    strange: list[SearchEntry] = [*run.journal, Validated(first, 1, 0.1, 1.0), Stop(first, "by another rule")]
     state = fold(run.config, strange)
     assert state.trials[first].stopped_at == 0
     assert len(state.trials) == 1
@@ -160,7 +160,7 @@ def test_golden_documents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "message"),
     [
         ({"v": 2, "type": "started", "seed": 1}, "version 2"),
         ({"v": 1, "type": "nothing"}, "unknown type 'nothing'"),
@@ -168,9 +168,9 @@ def test_golden_documents() -> None:
         ({"v": 1, "type": "started", "seed": "x"}, "not an integer"),
     ],
 )
-def test_what_cannot_be_read_is_refused(document: dict[str, str | int], told: str) -> None:
+def test_what_cannot_be_read_is_refused(document: dict[str, str | int], message: str) -> None:
     """A document of another version or shape is refused with what is wrong with it."""
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         decode(dict(document))
 
 

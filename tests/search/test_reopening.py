@@ -48,8 +48,8 @@ def test_what_goes_on_can_end_otherwise(method: Method, reasons: list[ExitReason
     assert run.state.shutdown is None
     assert run.state.closed == trials - len(again)
     decisions = [run.exit(number, ExitReason.FINISHED) for number in again]
-    assert [type(one) for one in decisions[-1]] == [Shutdown]
-    assert all(not one for one in decisions[:-1])
+    assert [type(made) for made in decisions[-1]] == [Shutdown]
+    assert all(not made for made in decisions[:-1])
     assert len(run.ids) == trials
     assert sum(run.state.exits.values()) == run.state.closed == trials
     stored = [decode(json.loads(json.dumps(encode(entry)))) for entry in run.journal]

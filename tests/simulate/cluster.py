@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tenax.ids import AllocationId
-from tenax.scheduler.snapshot import Agent, Phase, PoolRules
+from tenax.scheduler.snapshot import Phase, PoolAgent, PoolRules
 from tests.kits.builders.pool import Pool
 
 
@@ -31,7 +31,7 @@ class Work:
 class Cluster:
     """Events, a pool, and the work of each request."""
 
-    def __init__(self, agents: list[Agent], rules: PoolRules, saving: float = 1.0) -> None:
+    def __init__(self, agents: list[PoolAgent], rules: PoolRules, saving: float = 1.0) -> None:
         self.pool = Pool(agents, rules)
         self.now = 0.0
         self.saving = saving

@@ -47,7 +47,7 @@ def test_every_request_ends(seed: int, preemption: bool, fitting: Fitting, uneve
     cluster.run()
     assert all(work.ended_at is not None and work.left == 0 for work in cluster.work.values())
     assert not cluster.pool.requests
-    assert not any(one.in_use or one.aux_in_use for one in cluster.pool.agents.values())
+    assert not any(agent.in_use or agent.aux_in_use for agent in cluster.pool.agents.values())
     if not preemption:
         assert all(work.starts == 1 for work in cluster.work.values())
 

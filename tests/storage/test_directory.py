@@ -10,7 +10,7 @@ import pytest
 from tenax.errors import InvalidInput
 from tenax.storage import config, local_directory
 from tenax.storage.port import CheckpointMissing, Storage, StorageFailed
-from tests.kits.storage_kit import ONE, PATHS, StorageKit, put, source
+from tests.kits.storage_kit import PATHS, STORAGE_ID, StorageKit, put, source
 
 __all__ = ["source"]
 
@@ -28,37 +28,37 @@ class TestSharedFs(StorageKit):
     def test_place(self, storage: Storage, source: Path, tmp_path: Path) -> None:
         """A checkpoint is the directory ``<host_path>/<storage_path>/<id>``, and nothing else is left beside it."""
         put(storage, source)
-        assert os.listdir(tmp_path / "share/team/checkpoints") == [ONE]
-        assert storage.direct_path(ONE) == str(tmp_path / "share/team/checkpoints" / ONE)
+        assert os.listdir(tmp_path / "share/team/checkpoints") == [STORAGE_ID]
+        assert storage.direct_path(STORAGE_ID) == str(tmp_path / "share/team/checkpoints" / STORAGE_ID)
 
     def test_written_in_place(self, storage: Storage) -> None:
         """Files written into the staging directory are part of the checkpoint after the commit, and not before."""
-        directory = storage.stage_directory(ONE)
+        directory = storage.stage_directory(STORAGE_ID)
         assert directory is not None
         (Path(directory) / "model.bin").write_bytes(b"abc")
-        assert storage.staged(ONE) == {"model.bin": 3}
+        assert storage.staged(STORAGE_ID) == {"model.bin": 3}
         with pytest.raises(CheckpointMissing):
-            storage.list_files(ONE)
-        storage.commit(ONE)
-        assert storage.list_files(ONE) == {"model.bin": 3}
+            storage.list_files(STORAGE_ID)
+        storage.commit(STORAGE_ID)
+        assert storage.list_files(STORAGE_ID) == {"model.bin": 3}
 
     def test_links_are_followed(self, storage: Storage, source: Path, tmp_path: Path) -> None:
         """A link in a checkpoint is stored as what it points to; a link to a folder above itself is an error."""
         outside = tmp_path / "outside.bin"
         outside.write_bytes(b"linked")
-        directory = storage.stage_directory(ONE)
+        directory = storage.stage_directory(STORAGE_ID)
         assert directory is not None
         os.symlink(outside, Path(directory) / "link.bin")
-        assert storage.staged(ONE) == {"link.bin": 6}
+        assert storage.staged(STORAGE_ID) == {"link.bin": 6}
         os.symlink(directory, Path(directory) / "loop")
         with pytest.raises(StorageFailed, match="link to a directory above"):
-            storage.staged(ONE)
+            storage.staged(STORAGE_ID)
 
     def test_modes_are_kept(self, storage: Storage, source: Path, tmp_path: Path) -> None:
         """A file that may be executed comes back as one."""
         (source / "model.bin").chmod(0o755)
         put(storage, source)
-        storage.download(ONE, str(tmp_path / "back"))
+        storage.download(STORAGE_ID, str(tmp_path / "back"))
         assert (tmp_path / "back/model.bin").stat().st_mode & 0o777 == 0o755
 
 
@@ -75,9 +75,9 @@ def test_mount_wins(tmp_path: Path) -> None:
         {"type": "shared_fs", "host_path": "/data/ckpt", "storage_path": "/data/ckpt/a", "save_trial_best": 1},
         mount=str(tmp_path / "mount"),
     )
-    storage.stage_bytes(ONE, "x", b"1")
-    storage.commit(ONE)
-    assert (tmp_path / "mount/a" / ONE / "x").exists()
+    storage.stage_bytes(STORAGE_ID, "x", b"1")
+    storage.commit(STORAGE_ID)
+    assert (tmp_path / "mount/a" / STORAGE_ID / "x").exists()
     assert storage.identity() == {"type": "shared_fs", "host_path": "/data/ckpt", "storage_path": "a"}
 
 
@@ -120,9 +120,9 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Path
     monkeypatch.setattr(os, "write", full)
     monkeypatch.setattr(os, "copy_file_range", full)
     with pytest.raises(StorageFailed, match=r"No space left on device. Make room there"):
-        storage.stage(ONE, str(source), PATHS)
+        storage.stage(STORAGE_ID, str(source), PATHS)
     with pytest.raises(CheckpointMissing):
-        storage.list_files(ONE)
+        storage.list_files(STORAGE_ID)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """``python -m tenax.agent``: one agent process.
 
 Settings come from a file (``--config``), the environment (``TENAX_AGENT_...``) and flags. Exit status: 0 after it was
-asked to end (its containers run on), 2 when it cannot work as it was told to, 1 for anything else.
+asked to end (its containers run on), 2 when it cannot work with its settings, 1 for anything else.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> int:
         # What is loaded by now stays for good: the collector need not look through it again and again.
         gc.freeze()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_until_told(settings))
+            runner.run(_until_signalled(settings))
     except UserError as error:
         sys.stderr.write(f"tenax agent: {error}\n")
         return 2
@@ -59,7 +59,7 @@ def main() -> int:
     return 0
 
 
-async def _until_told(settings: AgentSettings) -> None:
+async def _until_signalled(settings: AgentSettings) -> None:
     """Work until SIGTERM or SIGINT."""
     work = asyncio.ensure_future(run(settings))
     loop = asyncio.get_running_loop()

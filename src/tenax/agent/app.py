@@ -1,6 +1,6 @@
 """An agent put together: directory, devices, runtime, connection, containers.
 
-It keeps no state of its own but its credential. When it is told to end it just leaves: containers run on, and the next
+It keeps no state of its own but its credential. On SIGTERM it just leaves: containers run on, and the next
 agent of this directory finds them. Whatever starts it must let them: under systemd that is ``KillMode=process``.
 """
 
@@ -24,7 +24,7 @@ from tenax.agent.detect import detect
 from tenax.agent.fleet import Fleet
 from tenax.agent.keeper import Tools
 from tenax.agent.link import Link, MasterRefused, address_towards
-from tenax.agent.session import Face, Session
+from tenax.agent.session import AgentSession, Face
 from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
 from tenax.runtime.opening import open_kind
@@ -40,7 +40,7 @@ _UPLOADS = 8
 
 
 async def run(settings: AgentSettings) -> None:
-    """Until cancelled. Raises UserError when the agent cannot work as it is told to."""
+    """Until cancelled. Raises UserError when the agent cannot work with these settings."""
     with directory_lock(settings.dir):
         slots = await asyncio.to_thread(detect, settings)
         log.info("devices", slots=[f"{slot.kind}:{slot.name}" for slot in slots])
@@ -89,7 +89,7 @@ async def make_runtime(settings: AgentSettings) -> Runtime:
 async def _serve(
     settings: AgentSettings, link: Link, runtime: Runtime, slots: tuple[SlotInfo, ...], cluster_id: str
 ) -> None:
-    """Tend containers and stay connected. Raises UserError, MasterRefused."""
+    """Keep containers and stay connected. Raises UserError, MasterRefused."""
     board = Board()
     master_url = settings.task_master_url or settings.master_url
     own = placing.Self(settings.agent_id, cluster_id, master_url, settings.tls.master_cert_name, slots)
@@ -109,7 +109,7 @@ async def _serve(
     )
     fleet = Fleet(tools)
     face = Face(socket.gethostname(), runtime.name, slots)
-    session = Session(link, fleet, board, face, cluster_id)
+    session = AgentSession(link, fleet, board, face, cluster_id)
 
     def connected(address: str) -> None:
         if settings.address is None:

@@ -1,7 +1,7 @@
-"""What the agent has to say of its containers: the newest report of each, and which changed since the last frame.
+"""What the agent reports of its containers: the newest report of each, and which changed since the last frame.
 
-One event loop. A report stands until the container is gone; a new connection says them all again. A state that is only
-passed through waits a moment for what follows it: most containers are past it by then, and the master is spared a
+One event loop. A report stands until the container is gone; a new connection sends them all again. A state that is
+only passed through waits a moment for what follows it: most containers are past it by then, and the master is spared a
 transaction for each.
 """
 
@@ -11,7 +11,7 @@ import asyncio
 
 import msgspec
 
-from tenax.wire.agents import ContainerReport, Report
+from tenax.wire.agents import AgentReport, ContainerReport
 
 #: Seconds that a state on the way to another may wait for company: a start on a machine with much to do takes so long.
 PASSING_S = 0.2
@@ -24,13 +24,13 @@ class Board:
         self._reports: dict[str, ContainerReport] = {}
         self._changed: set[str] = set()
         self._gone: set[str] = set()
-        #: Set while there is something to say.
+        #: Set while there is something to report.
         self.news = asyncio.Event()
 
     def put(self, report: ContainerReport, *, passing: bool = False) -> None:
         """The newest about a container; ``passing``: another is expected to follow at once.
 
-        That its process has ended says its exit: a pid alone is no news, and is told with the next full state.
+        That its process has ended says its exit: a pid alone is no news, and goes out with the next full state.
         """
         known = self._reports.get(report.container_id)
         self._reports[report.container_id] = report
@@ -53,15 +53,15 @@ class Board:
         self.news.set()
 
     def all(self) -> list[ContainerReport]:
-        """The full state, which says what was left to say; what is gone is said again when it is asked for."""
+        """The full state, with all that was still to report; what is gone is reported again when it is asked for."""
         self._changed.clear()
         self._gone.clear()
         self.news.clear()
         return list(self._reports.values())
 
-    def take(self) -> Report:
+    def take(self) -> AgentReport:
         """What changed since the last call."""
-        report = Report([self._reports[name] for name in sorted(self._changed)], sorted(self._gone))
+        report = AgentReport([self._reports[name] for name in sorted(self._changed)], sorted(self._gone))
         self._changed.clear()
         self._gone.clear()
         self.news.clear()

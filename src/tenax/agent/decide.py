@@ -1,12 +1,12 @@
-"""What to do next about one container: a function of what is wanted and what there is. Pure.
+"""What to do next about one container: a function of its desired state and what there is. Pure.
 
 Ordered cases, first match wins. Rules it keeps:
 
-- Absence never kills: without a want nothing is done; one of a foreign cluster is never touched.
+- Absence never kills: without a desired state nothing is done; one of a foreign cluster is never touched.
 - A container counts as exited only when its output and its spool were seen to (``settled``); nothing that ran is
   removed before: one that was given up as lost, and is back, delivers what it has.
-- A stop is SIGTERM once, then SIGKILL when its time is over, counted from the SIGTERM on this machine's monotonic
-clock.
+- A stop is SIGTERM once, then SIGKILL when its time is over, counted from the SIGTERM on this machine's
+  monotonic clock.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from tenax.runtime.port import Found
-from tenax.wire.agents import ContainerSpec, Exit, Want, WantGone, WantRun, WantStop
+from tenax.runtime.port import ContainerStatus
+from tenax.wire.agents import ContainerSpec, DesiredGone, DesiredRun, DesiredState, DesiredStop, Exit
 
 #: Seconds after which a SIGKILL that did not end it is sent again.
 KILL_AGAIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ContainerSituation:
     """All that the decision looks at; times are monotonic seconds."""
 
-    want: Want | None
-    found: Found | None
-    #: It is of the cluster whose wants are obeyed.
+    desired: DesiredState | None
+    container: ContainerStatus | None
+    #: It is of the cluster whose desired states are obeyed.
     ours: bool
-    #: How it ended, all told; also for one that never ran.
+    #: How it ended, once its output and spool were shipped; also for one that never ran.
     settled: Exit | None
     killed_at: float | None
     now: float
@@ -76,61 +76,63 @@ class Gone:
     """Nothing of it is left: say so and forget it."""
 
 
-Action = Rest | Start | Signal | Settle | NeverRan | Remove | Gone
+KeeperAction = Rest | Start | Signal | Settle | NeverRan | Remove | Gone
 
 
-def decide(now: Situation) -> Action:
+def decide(now: ContainerSituation) -> KeeperAction:
     """The next thing to do."""
-    found = now.found
-    if found is not None and not now.ours:
+    container = now.container
+    if container is not None and not now.ours:
         return Rest()
-    if isinstance(now.want, WantGone):
-        return _remove(now, found)
-    if found is not None and found.state == "exited":
-        return Rest() if now.settled is not None else _settle(found)
-    if isinstance(now.want, WantStop):
-        return _stop(now, now.want, found)
-    if isinstance(now.want, WantRun):
-        return _run(now, now.want, found)
+    if isinstance(now.desired, DesiredGone):
+        return _remove(now, container)
+    if container is not None and container.state == "exited":
+        return Rest() if now.settled is not None else _settle(container)
+    if isinstance(now.desired, DesiredStop):
+        return _stop(now, now.desired, container)
+    if isinstance(now.desired, DesiredRun):
+        return _run(now, now.desired, container)
     return Rest()
 
 
-def _settle(found: Found) -> Settle:
-    return Settle(found.exit or Exit(reason="it ended", platform=True))
+def _settle(container: ContainerStatus) -> Settle:
+    return Settle(container.exit or Exit(reason="it ended", platform=True))
 
 
-def _remove(now: Situation, found: Found | None) -> Action:
-    if found is None:
+def _remove(now: ContainerSituation, container: ContainerStatus | None) -> KeeperAction:
+    if container is None:
         return Gone()
-    if found.state == "starting" or now.settled is not None:
+    if container.state == "starting" or now.settled is not None:
         return Remove()
-    return _settle(found) if found.state == "exited" else _kill(now)
+    return _settle(container) if container.state == "exited" else _kill(now)
 
 
-def _kill(now: Situation) -> Action:
+def _kill(now: ContainerSituation) -> KeeperAction:
     again = None if now.killed_at is None else now.killed_at + KILL_AGAIN_S
     return Signal(signal.SIGKILL) if again is None or now.now >= again else Rest(again)
 
 
-def _stop(now: Situation, want: WantStop, found: Found | None) -> Action:
-    if found is None:
+def _stop(now: ContainerSituation, desired: DesiredStop, container: ContainerStatus | None) -> KeeperAction:
+    if container is None:
         return Rest() if now.settled is not None else NeverRan(Exit(reason="stopped before it was started"))
-    if found.state == "starting":
+    if container.state == "starting":
         return Remove()
-    deadline = now.now + want.within_s if found.stopping_since is None else found.stopping_since + want.within_s
+    deadline = (
+        now.now + desired.within_s if container.stopping_since is None else container.stopping_since + desired.within_s
+    )
     if now.now >= deadline:
         return _kill(now)
-    return Signal(signal.SIGTERM) if found.stopping_since is None else Rest(deadline)
+    return Signal(signal.SIGTERM) if container.stopping_since is None else Rest(deadline)
 
 
-def _run(now: Situation, want: WantRun, found: Found | None) -> Action:
-    if found is None:
+def _run(now: ContainerSituation, desired: DesiredRun, container: ContainerStatus | None) -> KeeperAction:
+    if container is None:
         if now.settled is not None:
             return Rest()
-        if want.spec is None:
+        if desired.spec is None:
             return NeverRan(Exit(reason="nothing is left of it on the agent's machine", platform=True))
-        return Start(want.spec)
-    if found.state == "starting":
-        spec = found.spec or want.spec
+        return Start(desired.spec)
+    if container.state == "starting":
+        spec = container.spec or desired.spec
         return Start(spec) if spec is not None else NeverRan(Exit(reason="its records are damaged", platform=True))
     return Rest()

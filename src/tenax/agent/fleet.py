@@ -1,4 +1,4 @@
-"""All containers of this agent: one keeper each, made by a want or by what the runtime still holds."""
+"""All containers of this agent: one keeper each, made by a desired state or by what the runtime still holds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import asyncio
 import structlog
 
 from tenax.agent.keeper import Keeper, Tools
-from tenax.wire.agents import Wants
+from tenax.wire.agents import DesiredStates
 
 log = structlog.get_logger("tenax.agent")
 
 
 class Fleet:
-    """Gives wants and news to keepers. ``close`` leaves all containers as they are."""
+    """Gives desired states and news to keepers. ``close`` leaves all containers as they are."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -22,20 +22,20 @@ class Fleet:
 
     async def adopt(self) -> None:
         """Take over what an earlier agent started here."""
-        found = await self._tools.runtime.find()
-        for container in found:
+        containers = await self._tools.runtime.find()
+        for container in containers:
             # Noted here and now: the first hello must name it.
             self._keeper(container.container_id).note(container)
-        if found:
-            log.info("found containers", count=len(found))
+        if containers:
+            log.info("found containers", count=len(containers))
 
-    def obey(self, wants: Wants) -> None:
-        """Wants of our own cluster and generation; what they do not name is left alone."""
-        for want in wants.containers:
-            self._keeper(want.container_id).want(want)
+    def obey(self, desired: DesiredStates) -> None:
+        """Desired states of our own cluster and generation; what they do not name is left alone."""
+        for container in desired.containers:
+            self._keeper(container.container_id).set_desired(container)
 
     def generation(self, generation: int) -> None:
-        """The cluster's generation, as the master just said."""
+        """The cluster's generation, as the master just sent it."""
         if self._tools.generation != generation:
             self._tools.generation = generation
             for keeper in self._keepers.values():

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from tenax.agent.link import Link, MasterAway, MasterRefused, pause, read_secret, retry
+from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, read_secret, retry
 from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
 from tenax.wire.agents import JoinReply, JoinRequest
@@ -16,7 +16,7 @@ from tenax.wire.agents import JoinReply, JoinRequest
 log = structlog.get_logger("tenax.agent")
 
 
-class Credential(msgspec.Struct, frozen=True):
+class AgentCredential(msgspec.Struct, frozen=True):
     """What the agent has from its master; bound to the agent's id."""
 
     v: int
@@ -25,16 +25,16 @@ class Credential(msgspec.Struct, frozen=True):
     credential: str
 
 
-def stored(directory: Path, agent_id: str) -> Credential | None:
+def stored(directory: Path, agent_id: str) -> AgentCredential | None:
     """The credential of this agent id, if it has joined before."""
     try:
-        found = msgspec.json.decode((directory / "credential").read_bytes(), type=Credential)
+        credential = msgspec.json.decode((directory / "credential").read_bytes(), type=AgentCredential)
     except (OSError, msgspec.MsgspecError):
         return None
-    return found if found.agent_id == agent_id else None
+    return credential if credential.agent_id == agent_id else None
 
 
-def store(directory: Path, credential: Credential) -> None:
+def store(directory: Path, credential: AgentCredential) -> None:
     """Replace the credential atomically; nobody else can read it at any moment."""
     staged = directory / "credential.new"
     staged.unlink(missing_ok=True)
@@ -57,7 +57,7 @@ def join_token(settings: AgentSettings) -> str:
     )
 
 
-async def join(link: Link, settings: AgentSettings) -> Credential:
+async def join(link: Link, settings: AgentSettings) -> AgentCredential:
     """Trade the token for a credential, trying for as long as the master is away. Raises UserError if it refuses."""
     request = JoinRequest(settings.agent_id, join_token(settings), settings.pool)
     attempts = retry()
@@ -66,14 +66,14 @@ async def join(link: Link, settings: AgentSettings) -> Credential:
             body = await link.post("/agents/join", msgspec.json.encode(request), content_type="application/json")
             reply = msgspec.json.decode(body, type=JoinReply)
             break
-        except MasterAway as away:
+        except MasterUnreachable as away:
             log.warning("waiting for the master", reason=away.message)
             await pause(attempts.pause(away.retry_after))
         except MasterRefused as refused:
             raise UserError(f"this machine cannot join: {refused.message}") from None
         except msgspec.MsgspecError as error:
             raise UserError(f"{link.url} does not answer like a Tenax master: {error}") from None
-    credential = Credential(1, settings.agent_id, reply.cluster_id, reply.credential)
+    credential = AgentCredential(1, settings.agent_id, reply.cluster_id, reply.credential)
     store(settings.dir, credential)
     log.info("joined", cluster=reply.cluster_id, agent=settings.agent_id, pool=settings.pool)
     return credential

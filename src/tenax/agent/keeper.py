@@ -1,4 +1,4 @@
-"""Keeps one container as it is wanted: load (look at it), decide, apply; one serial task per container.
+"""Keeps one container in its desired state: load (inspect it), decide, apply; one serial task per container.
 
 All decisions are in ``tenax.agent.decide``; here is what carries them out and what waits. An error of the machine is
 logged and tried again with growing pauses; it never ends the agent.
@@ -20,20 +20,40 @@ import structlog
 from tenax.agent import placing, spool
 from tenax.agent.board import Board
 from tenax.agent.contexts import Contexts, Damaged
-from tenax.agent.decide import Action, Gone, NeverRan, Remove, Rest, Settle, Signal, Situation, Start, decide
-from tenax.agent.link import Link, MasterAway, MasterRefused, pause, retry
+from tenax.agent.decide import (
+    ContainerSituation,
+    Gone,
+    KeeperAction,
+    NeverRan,
+    Remove,
+    Rest,
+    Settle,
+    Signal,
+    Start,
+    decide,
+)
+from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, retry
 from tenax.agent.output import OutputShipper
-from tenax.runtime.port import Found, Placement, Runtime, RuntimeAway, StartFailed
-from tenax.wire.agents import ContainerReport, ContainerSpec, ContainerState, Exit, File, Want, WantGone, WantRun
+from tenax.runtime.port import ContainerStatus, Placement, Runtime, RuntimeAway, StartFailed
+from tenax.wire.agents import (
+    ContainerReport,
+    ContainerSpec,
+    DesiredGone,
+    DesiredRun,
+    DesiredState,
+    Exit,
+    ReportedState,
+    TaskFile,
+)
 from tenax.wire.task_names import RUN_DIRECTORY
 
 log = structlog.get_logger("tenax.agent")
 
 Result = TypeVar("Result")
-#: A running container is looked at this often even if nothing is heard of it.
+#: A running container is inspected this often even if there is no news of it.
 _BACKSTOP_S = 1.0
 #: For the reports of a container that is to be removed.
-_REMOVAL_PATIENCE_S = 30.0
+_RETRY_BEFORE_REMOVAL_S = 30.0
 _CERTIFICATE = "etc/ssl/master.crt"
 
 
@@ -49,7 +69,7 @@ class Tools:
     spool_patience_s: float
     #: The master's certificate (PEM), for tasks; "" for none.
     master_certificate: str
-    #: Generation of the cluster, as the master last said; None before it did.
+    #: Generation of the cluster, as of the last message of the master; None before the first.
     generation: int | None
     #: Where the other members of an allocation reach this machine.
     address: str
@@ -61,35 +81,35 @@ class Tools:
 
 
 class Keeper:
-    """One container, from the first want (or from the runtime, after a restart of the agent) until it is gone."""
+    """One container, from its first desired state (after a restart, from the runtime) until it is gone."""
 
     def __init__(self, tools: Tools, container_id: str) -> None:
         self._tools = tools
         self.container_id = container_id
-        self._want: Want | None = None
+        self._desired: DesiredState | None = None
         self._wake = asyncio.Event()
         #: Set while a start is not wanted (any more), and once its removal is.
         self._unwanted = asyncio.Event()
         self._removal = asyncio.Event()
         self._settled: Exit | None = None
         self._killed_at: float | None = None
-        #: There was nothing of it at a look: it begins under this keeper.
+        #: There was nothing of it when it was inspected: it begins under this keeper.
         self._fresh = False
         self._shipper: OutputShipper | None = None
         self._shipping: asyncio.Task[None] | None = None
         self._gone = False
 
-    def want(self, want: Want) -> None:
-        """What the master wants, newest last; a specification once given is kept."""
-        known = self._want
-        if isinstance(want, WantRun) and want.spec is None and isinstance(known, WantRun):
-            want = known
-        self._want = want
-        if isinstance(want, WantRun):
+    def set_desired(self, desired: DesiredState) -> None:
+        """Take the state that the master desires; a specification once given is kept."""
+        known = self._desired
+        if isinstance(desired, DesiredRun) and desired.spec is None and isinstance(known, DesiredRun):
+            desired = known
+        self._desired = desired
+        if isinstance(desired, DesiredRun):
             self._unwanted.clear()
         else:
             self._unwanted.set()
-        if isinstance(want, WantGone):
+        if isinstance(desired, DesiredGone):
             self._removal.set()
         self._wake.set()
 
@@ -109,30 +129,30 @@ class Keeper:
                     await self._step()
                     attempts.reset()
                 except RuntimeAway as away:
-                    log.warning("cannot tend a container now", container=self.container_id, reason=away.message)
+                    log.warning("cannot reconcile a container now", container=self.container_id, reason=away.message)
                     await pause(attempts.pause())
                 except Exception:
-                    log.exception("could not tend a container", container=self.container_id)
+                    log.exception("could not reconcile a container", container=self.container_id)
                     await pause(attempts.pause())
         finally:
             if self._shipping is not None:
                 self._shipping.cancel()
 
     async def _step(self) -> None:
-        found = await self._tools.runtime.look(self.container_id)
-        ours = found is not None and self._is_ours(found)
-        self._fresh = self._fresh or found is None
-        if found is not None:
-            self.note(found)
+        container = await self._tools.runtime.inspect(self.container_id)
+        ours = container is not None and self._is_ours(container)
+        self._fresh = self._fresh or container is None
+        if container is not None:
+            self.note(container)
         elif self._settled is not None:
             self._report("exited", exit=self._settled)
-        situation = Situation(self._want, found, ours, self._settled, self._killed_at, time.monotonic())
-        await self._apply(decide(situation), found)
+        situation = ContainerSituation(self._desired, container, ours, self._settled, self._killed_at, time.monotonic())
+        await self._apply(decide(situation), container)
 
-    async def _apply(self, action: Action, found: Found | None) -> None:
+    async def _apply(self, action: KeeperAction, container: ContainerStatus | None) -> None:
         match action:
             case Rest(until):
-                await self._rest(until, found)
+                await self._rest(until, container)
             case Start(spec):
                 await self._start(spec)
             case Signal(number):
@@ -140,7 +160,7 @@ class Keeper:
                     self._killed_at = time.monotonic()
                 await self._tools.runtime.signal(self.container_id, number)
             case Settle(exit):
-                await self._settle(exit, found)
+                await self._settle(exit, container)
             case NeverRan(exit):
                 self._settled = exit
             case Remove():
@@ -151,8 +171,8 @@ class Keeper:
                 self._tools.board.gone(self.container_id)
                 self._gone = True
 
-    async def _rest(self, until: float | None, found: Found | None) -> None:
-        running = found is not None and found.state != "exited"
+    async def _rest(self, until: float | None, container: ContainerStatus | None) -> None:
+        running = container is not None and container.state != "exited"
         waits = [_BACKSTOP_S] if running else []
         if until is not None:
             waits.append(max(0.0, until - time.monotonic()))
@@ -161,29 +181,31 @@ class Keeper:
         else:
             await self._wake.wait()
 
-    # What is said of it
+    # Its reports
 
-    def _is_ours(self, found: Found) -> bool:
-        return found.cluster_id == self._tools.own.cluster_id
+    def _is_ours(self, container: ContainerStatus) -> bool:
+        return container.cluster_id == self._tools.own.cluster_id
 
-    def note(self, found: Found) -> None:
+    def note(self, container: ContainerStatus) -> None:
         """Report what was found, and have its output shipped."""
-        self._tools.ports.setdefault(self.container_id, placing.ports_of(found.placed))
-        if self._is_ours(found) and self._shipper is None and found.state != "starting":
+        self._tools.ports.setdefault(self.container_id, placing.ports_of(container.placed))
+        if self._is_ours(container) and self._shipper is None and container.state != "starting":
             self._ship_output()
-        if found.state == "exited" and (self._settled is not None or not self._is_ours(found)):
-            self._report("exited", exit=self._settled or found.exit, found=found)
+        if container.state == "exited" and (self._settled is not None or not self._is_ours(container)):
+            self._report("exited", exit=self._settled or container.exit, container=container)
         else:
-            self._report("starting" if found.state == "starting" else "running", found=found)
+            self._report("starting" if container.state == "starting" else "running", container=container)
 
-    def _report(self, state: ContainerState, *, exit: Exit | None = None, found: Found | None = None) -> None:
+    def _report(
+        self, state: ReportedState, *, exit: Exit | None = None, container: ContainerStatus | None = None
+    ) -> None:
         tools = self._tools
         report = ContainerReport(
             container_id=self.container_id,
-            cluster_id=found.cluster_id if found is not None else tools.own.cluster_id,
-            generation=found.generation if found is not None else tools.generation or 0,
+            cluster_id=container.cluster_id if container is not None else tools.own.cluster_id,
+            generation=container.generation if container is not None else tools.generation or 0,
             state=state,
-            pid=found.pid if found is not None else None,
+            pid=container.pid if container is not None else None,
             address=tools.address,
             exit=exit,
         )
@@ -222,7 +244,7 @@ class Keeper:
         while True:
             try:
                 return str(await self._tools.contexts.get(digest))
-            except (MasterAway, Damaged) as error:
+            except (MasterUnreachable, Damaged) as error:
                 log.warning("model code is not here yet", container=self.container_id, reason=error.message)
             except MasterRefused as refused:
                 if refused.status in (400, 404, 410):
@@ -234,7 +256,7 @@ class Keeper:
     def _with_certificate(self, spec: ContainerSpec) -> ContainerSpec:
         if not self._tools.master_certificate:
             return spec
-        file = File(_CERTIFICATE, self._tools.master_certificate, 0o644)
+        file = TaskFile(_CERTIFICATE, self._tools.master_certificate, 0o644)
         return msgspec.structs.replace(spec, files=[*spec.files, file])
 
     def _placement(self, spec: ContainerSpec, kind: str, uuids: tuple[str, ...], archive: str | None) -> Placement:
@@ -260,24 +282,24 @@ class Keeper:
         self._shipper = OutputShipper(tools.link, tools.runtime, self.container_id, tools.uploads, fresh=self._fresh)
         self._shipping = asyncio.create_task(self._shipper.run())
 
-    async def _settle(self, exit: Exit, found: Found | None) -> None:
+    async def _settle(self, exit: Exit, container: ContainerStatus | None) -> None:
         """Ship what is left, then let the exit be reported."""
         if self._shipper is not None:
             self._shipper.end()
-        self._settled = msgspec.structs.replace(exit, spool_lost=await self._ship_rest(found))
+        self._settled = msgspec.structs.replace(exit, spool_lost=await self._ship_rest(container))
 
-    async def _ship_rest(self, found: Found | None) -> str:
+    async def _ship_rest(self, container: ContainerStatus | None) -> str:
         if self._shipping is not None:
             await asyncio.gather(self._shipping, return_exceptions=True)
-        if found is None or found.spec is None:
+        if container is None or container.spec is None:
             return ""
-        directory = Path(found.spool_directory)
-        return await spool.ship(self._tools.link, directory, found.spec, self._patience_s)
+        directory = Path(container.spool_directory)
+        return await spool.ship(self._tools.link, directory, container.spec, self._retry_for_s)
 
-    def _patience_s(self) -> float:
-        """How long the master may refuse what is left: not for long once it wants the container gone."""
-        patience_s = self._tools.spool_patience_s
-        return min(_REMOVAL_PATIENCE_S, patience_s) if self._removal.is_set() else patience_s
+    def _retry_for_s(self) -> float:
+        """How long the master may refuse what is left: not for long once the container is to be gone."""
+        retry_for_s = self._tools.spool_patience_s
+        return min(_RETRY_BEFORE_REMOVAL_S, retry_for_s) if self._removal.is_set() else retry_for_s
 
     async def _stop_shipping(self) -> None:
         if self._shipping is not None:

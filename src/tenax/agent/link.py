@@ -29,7 +29,7 @@ _ANSWER_S = 60.0
 BACKOFF = Backoff(first=0.1, ceiling=5.0)
 
 
-class MasterAway(TenaxError):
+class MasterUnreachable(TenaxError):
     """The master cannot be reached."""
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
@@ -110,7 +110,7 @@ class Link:
         except aiohttp.WSServerHandshakeError as error:
             raise _failure(error.status, f"{self.url}{path}: {error.message}") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise MasterAway(_words(self.url, error)) from None
+            raise MasterUnreachable(_unreachable(self.url, error)) from None
 
     @property
     def _open_client(self) -> aiohttp.ClientSession:
@@ -147,10 +147,10 @@ class Link:
             ) as reply:
                 if reply.status >= 300:
                     text = (await reply.content.read(4096)).decode(errors="replace")
-                    raise _failure(reply.status, _told(text), _seconds(reply.headers.get("Retry-After")))
+                    raise _failure(reply.status, _message_in(text), _seconds(reply.headers.get("Retry-After")))
                 yield reply
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise MasterAway(_words(self.url, error)) from None
+            raise MasterUnreachable(_unreachable(self.url, error)) from None
 
 
 def decoded(body: bytes, kind: type[Answer]) -> Answer:
@@ -161,12 +161,12 @@ def decoded(body: bytes, kind: type[Answer]) -> Answer:
         raise MasterRefused(200, f"the answer is not what this version understands: {error}") from None
 
 
-def _failure(status: int, text: str, retry_after: float = 0.0) -> MasterAway | MasterRefused:
+def _failure(status: int, text: str, retry_after: float = 0.0) -> MasterUnreachable | MasterRefused:
     message = f"the master answered {status}: {text}" if text else f"the master answered {status}"
-    return MasterAway(message, retry_after=retry_after) if status in _AWAY else MasterRefused(status, message)
+    return MasterUnreachable(message, retry_after=retry_after) if status in _AWAY else MasterRefused(status, message)
 
 
-def _told(body: str) -> str:
+def _message_in(body: str) -> str:
     """The sentence in an error's body, whichever of our shapes it has."""
     try:
         document = msgspec.json.decode(body)
@@ -185,7 +185,7 @@ def _seconds(header: str | None) -> float:
         return 0.0
 
 
-def _words(url: str, error: BaseException) -> str:
+def _unreachable(url: str, error: BaseException) -> str:
     return f"cannot reach the master at {url}: {str(error) or type(error).__name__}"
 
 

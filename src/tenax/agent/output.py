@@ -17,8 +17,8 @@ from typing import cast
 import msgspec
 import structlog
 
-from tenax.agent.link import Link, MasterAway, MasterRefused, decoded, pause, retry
-from tenax.runtime.port import Runtime, RuntimeAway, Stream
+from tenax.agent.link import Link, MasterRefused, MasterUnreachable, decoded, pause, retry
+from tenax.runtime.port import OutputStream, Runtime, RuntimeAway
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
 log = structlog.get_logger("tenax.agent")
@@ -53,11 +53,11 @@ class OutputShipper:
         self._slots = slots
         self._wake = asyncio.Event()
         self._end = asyncio.Event()
-        self._offsets: dict[Stream, int] | None = _at_start() if fresh else None
+        self._offsets: dict[OutputStream, int] | None = _at_start() if fresh else None
         #: Whether what was shipped ends within a line; where that is not known, it may.
-        self._within_line: dict[Stream, bool] = {}
-        self._trimmed: dict[Stream, int] = {}
-        self._finished: set[Stream] = set()
+        self._within_line: dict[OutputStream, bool] = {}
+        self._trimmed: dict[OutputStream, int] = {}
+        self._finished: set[OutputStream] = set()
         #: Bytes that the master did not take.
         self.dropped = 0
 
@@ -79,7 +79,7 @@ class OutputShipper:
                 more = await self._pass()
                 attempts.reset()
                 refused_s = 0.0
-            except MasterAway as away:
+            except MasterUnreachable as away:
                 self._forget()
                 await pause(attempts.pause(away.retry_after))
                 continue
@@ -110,7 +110,7 @@ class OutputShipper:
         if self._offsets is None:
             self._offsets = await self._ask_offsets()
         more = False
-        for stream in cast("tuple[Stream, ...]", STREAMS):
+        for stream in cast("tuple[OutputStream, ...]", STREAMS):
             if stream in self._finished:
                 continue
             # Before the read: what comes between a read and the end is met by another pass.
@@ -133,11 +133,11 @@ class OutputShipper:
         self._offsets = None
         self._within_line.clear()
 
-    async def _ask_offsets(self) -> dict[Stream, int]:
+    async def _ask_offsets(self) -> dict[OutputStream, int]:
         body = await self._link.get("/agents/logs/offsets", {"container_id": self._container_id})
-        return {**_at_start(), **decoded(body, dict[Stream, int])}
+        return {**_at_start(), **decoded(body, dict[OutputStream, int])}
 
-    async def _ship(self, stream: Stream, asked: int, first: int, data: bytes, *, final: bool = False) -> int:
+    async def _ship(self, stream: OutputStream, requested: int, first: int, data: bytes, *, final: bool = False) -> int:
         """Where to go on."""
         end = first + len(data)
         try:
@@ -151,9 +151,9 @@ class OutputShipper:
             self.dropped += len(data)
             return end
         # The master may ask for what it lost; what is not here any more cannot be asked for again.
-        return following if following >= end or following > asked else end
+        return following if following >= end or following > requested else end
 
-    async def _post(self, stream: Stream, offset: int, data: bytes, *, final: bool) -> int:
+    async def _post(self, stream: OutputStream, offset: int, data: bytes, *, final: bool) -> int:
         if len(data) > _COMPRESS_IN_THREAD:
             body = await asyncio.to_thread(zlib.compress, data, 1)
         else:
@@ -164,11 +164,11 @@ class OutputShipper:
         reply = await self._link.post("/agents/logs", body, query=query)
         return decoded(reply, _Next).next
 
-    async def _trim(self, stream: Stream, offset: int) -> None:
+    async def _trim(self, stream: OutputStream, offset: int) -> None:
         if offset - self._trimmed.get(stream, 0) >= CHUNK_BYTES:
             await self._runtime.trim_output(self._container_id, stream, offset)
             self._trimmed[stream] = offset
 
 
-def _at_start() -> dict[Stream, int]:
-    return dict.fromkeys(cast("tuple[Stream, ...]", STREAMS), 0)
+def _at_start() -> dict[OutputStream, int]:
+    return dict.fromkeys(cast("tuple[OutputStream, ...]", STREAMS), 0)

@@ -73,14 +73,14 @@ def choose_ports(spec: ContainerSpec, taken: Collection[int]) -> dict[str, int]:
 
     All members of a gang must name the same ports, so theirs follow from the allocation's id.
     """
-    wanted = {name: base for name, base in PORT_BASES.items() if name not in spec.env}
+    bases = {name: base for name, base in PORT_BASES.items() if name not in spec.env}
     start = zlib.crc32(spec.allocation_id.encode()) % PORT_PLACES if spec.members > 1 else 0
     for step in range(PORT_PLACES):
         place = (start + step) % PORT_PLACES
-        ports = {name: base + PORT_STEP * place for name, base in wanted.items()}
+        ports = {name: base + PORT_STEP * place for name, base in bases.items()}
         if spec.members > 1 or all(number not in taken and is_free(number) for number in ports.values()):
             return ports
-    return {name: base + PORT_STEP * start for name, base in wanted.items()}
+    return {name: base + PORT_STEP * start for name, base in bases.items()}
 
 
 def ports_of(placed: Mapping[str, str]) -> set[int]:

@@ -1,12 +1,11 @@
-"""The agent's websocket to the master: connects for ever, says what changed, obeys what is wanted.
+"""The agent's websocket to the master: connects for ever, reports what changed, obeys the desired states.
 
 Rules it keeps:
 
-- Wants are obeyed of the cluster that the credential is of, of the generation that this connection was welcomed with,
-and
-  with a revision not below the last one obeyed.
+- Desired states are obeyed if they are of the credential's cluster and of the generation that this connection was
+  welcomed with, and if their revision is not below the last one obeyed.
 - The first frame of a connection is the full state; a frame lost with its connection is made good by the next hello.
-- Something is said at least twice in each heartbeat.
+- At least two frames are sent in each heartbeat.
 """
 
 from __future__ import annotations
@@ -22,10 +21,20 @@ import structlog
 import tenax
 from tenax.agent.board import Board
 from tenax.agent.fleet import Fleet
-from tenax.agent.link import Link, MasterAway, MasterRefused, pause, retry
+from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, retry
 from tenax.backoff import Retry
 from tenax.errors import UserError
-from tenax.wire.agents import PROTOCOL, FromMaster, Hello, Ping, Refused, Report, SlotInfo, Wants, Welcome
+from tenax.wire.agents import (
+    PROTOCOL,
+    AgentReport,
+    DesiredStates,
+    FromMaster,
+    Hello,
+    Ping,
+    SessionRefused,
+    SlotInfo,
+    Welcome,
+)
 
 log = structlog.get_logger("tenax.agent")
 
@@ -45,7 +54,7 @@ class Face:
     slots: tuple[SlotInfo, ...]
 
 
-class Session:
+class AgentSession:
     """`run` is the agent's life."""
 
     def __init__(self, link: Link, fleet: Fleet, board: Board, face: Face, cluster_id: str) -> None:
@@ -54,7 +63,7 @@ class Session:
         self._board = board
         self._face = face
         self._cluster_id = cluster_id
-        #: Of the last wants obeyed.
+        #: Of the desired states obeyed last.
         self._generation = 0
         self._revision = -1
 
@@ -69,7 +78,7 @@ class Session:
             try:
                 await self._once(connected, attempts)
                 log.warning("connection to the master ended")
-            except MasterAway as away:
+            except MasterUnreachable as away:
                 log.warning("not connected", reason=away.message)
                 await pause(away.retry_after)
             except MasterRefused as refused:
@@ -106,11 +115,11 @@ class Session:
             async with asyncio.timeout(_WELCOME_WITHIN_S):
                 frame = await self._hear(socket)
         except TimeoutError:
-            raise MasterAway("the master did not answer the hello") from None
+            raise MasterUnreachable("the master did not answer the hello") from None
         if not isinstance(frame, Welcome):
-            raise MasterAway("the master did not welcome this agent")
+            raise MasterUnreachable("the master did not welcome this agent")
         if frame.cluster_id != self._cluster_id:
-            raise MasterAway(
+            raise MasterUnreachable(
                 f"the master at {self._link.url} is of cluster {frame.cluster_id}, this agent of {self._cluster_id}: "
                 "point it at its own master, or remove its credential file to join the other"
             )
@@ -141,36 +150,38 @@ class Session:
     async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         while True:
             frame = await self._hear(socket)
-            if isinstance(frame, Wants):
+            if isinstance(frame, DesiredStates):
                 self._obey(frame)
 
-    def _obey(self, wants: Wants) -> None:
-        if wants.cluster_id != self._cluster_id or wants.generation != self._generation:
-            log.error("wants of another cluster or generation are not obeyed", cluster=wants.cluster_id)
-        elif wants.revision < self._revision:
-            log.warning("old wants are not obeyed", revision=wants.revision, obeyed=self._revision)
+    def _obey(self, desired: DesiredStates) -> None:
+        if desired.cluster_id != self._cluster_id or desired.generation != self._generation:
+            log.error("desired states of another cluster or generation are not obeyed", cluster=desired.cluster_id)
+        elif desired.revision < self._revision:
+            log.warning("outdated desired states are not obeyed", revision=desired.revision, obeyed=self._revision)
         else:
-            self._revision = wants.revision
-            self._fleet.obey(wants)
+            self._revision = desired.revision
+            self._fleet.obey(desired)
 
-    async def _say(self, socket: aiohttp.ClientWebSocketResponse, frame: Hello | Report | Ping) -> None:
+    async def _say(self, socket: aiohttp.ClientWebSocketResponse, frame: Hello | AgentReport | Ping) -> None:
         try:
             await socket.send_str(_encode(frame).decode())
         except (aiohttp.ClientError, ConnectionError, RuntimeError) as error:
-            raise MasterAway(f"the connection broke: {error}") from None
+            raise MasterUnreachable(f"the connection broke: {error}") from None
 
-    async def _hear(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome | Wants | Refused:
+    async def _hear(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome | DesiredStates | SessionRefused:
         """The next frame. Raises MasterAway at the end of the connection, UserError if it is refused for good."""
         message = await socket.receive()
         if message.type is not aiohttp.WSMsgType.TEXT:
-            raise MasterAway(f"the connection ended (code {socket.close_code})")
+            raise MasterUnreachable(f"the connection ended (code {socket.close_code})")
         try:
-            frame: Welcome | Wants | Refused = _decode(message.data)
+            frame: Welcome | DesiredStates | SessionRefused = _decode(message.data)
         except msgspec.MsgspecError as error:
-            raise MasterAway(f"the master said something that this version does not understand: {error}") from None
-        if isinstance(frame, Refused):
+            raise MasterUnreachable(
+                f"the master sent something that this version does not understand: {error}"
+            ) from None
+        if isinstance(frame, SessionRefused):
             if frame.retry:
-                raise MasterAway(f"the master refuses this agent for now: {frame.message}")
+                raise MasterUnreachable(f"the master refuses this agent for now: {frame.message}")
             raise UserError(f"the master refuses this agent: {frame.message}")
         return frame
 

@@ -3,7 +3,7 @@
 Rules it keeps:
 
 - A master that is away is waited for, for as long as it takes; one that refuses, for a stated time, then the rest is
-  declared lost in words.
+  declared lost, with the reason.
 - The files are a task's: no link is followed, nothing but a plain file is read.
 - A last line without newline was torn by a crash and does not count.
 """
@@ -21,13 +21,13 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from tenax.agent.link import Link, MasterAway, MasterRefused, decoded, pause, retry
+from tenax.agent.link import Link, MasterRefused, MasterUnreachable, decoded, pause, retry
 from tenax.wire.agents import ContainerSpec
 from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path
 
 log = structlog.get_logger("tenax.agent")
 
-#: Of the patience, for a master that does not know the task or its token (any more): it will hardly learn of it.
+#: Share of the budget for a master that does not know the task or its token (any more): it will hardly learn of it.
 _HOPELESS = 0.1
 _HOPELESS_STATUS = frozenset({401, 403, 404, 410})
 
@@ -47,7 +47,7 @@ class _Reply(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class _Patience:
+class _RetryBudget:
     """How long a reachable master may refuse, in seconds; it may become less."""
 
     seconds: Callable[[], float]
@@ -59,18 +59,18 @@ class _Patience:
         return self.spent < self.seconds()
 
 
-async def ship(link: Link, directory: Path, spec: ContainerSpec, patience_s: Callable[[], float]) -> str:
-    """Ship all streams to their ends; "" when all was acknowledged, else what was lost, in words."""
-    patience = _Patience(patience_s)
+async def ship(link: Link, directory: Path, spec: ContainerSpec, retry_for_s: Callable[[], float]) -> str:
+    """Ship all streams to their ends; "" when all was acknowledged, else a sentence about what was lost."""
+    budget = _RetryBudget(retry_for_s)
     lost = []
     for path in _streams(directory):
-        shipping = _Shipping(link, path, spec, patience)
+        shipping = _Shipping(link, path, spec, budget)
         try:
-            told = await shipping.run()
+            loss = await shipping.run()
         except OSError as error:
-            told = f"the reports in {path.name} cannot be read: {error.strerror}"
-        if told:
-            lost.append(told)
+            loss = f"the reports in {path.name} cannot be read: {error.strerror}"
+        if loss:
+            lost.append(loss)
     return "; ".join(lost)
 
 
@@ -84,11 +84,11 @@ def _streams(directory: Path) -> list[Path]:
 class _Shipping:
     """One stream."""
 
-    def __init__(self, link: Link, path: Path, spec: ContainerSpec, patience: _Patience) -> None:
+    def __init__(self, link: Link, path: Path, spec: ContainerSpec, budget: _RetryBudget) -> None:
         self._link = link
         self._path = path
         self._spec = spec
-        self._patience = patience
+        self._budget = budget
         self._ack = _read_ack(path)
 
     async def run(self) -> str:
@@ -96,20 +96,20 @@ class _Shipping:
         while batch := _lines(self._path, self._ack.offset):
             try:
                 acked = await self._post(batch)
-            except MasterAway as away:
+            except MasterUnreachable as away:
                 await pause(attempts.pause(away.retry_after))
                 continue
             except MasterRefused as refused:
                 started = time.monotonic()
                 await pause(attempts.pause())
-                if not self._patience.spend(time.monotonic() - started, refused.status):
+                if not self._budget.spend(time.monotonic() - started, refused.status):
                     return self._lost(refused.message)
                 continue
             if self._advance(batch, acked):
                 attempts.reset()
                 continue
             await pause(attempts.pause())
-            if not self._patience.spend(1.0, 200):
+            if not self._budget.spend(1.0, 200):
                 return self._lost("the master acknowledges nothing")
         return ""
 

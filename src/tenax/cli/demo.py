@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
     from tenax.client.trials import Trial
     from tenax.local.state_dir import StateDir
-    from tenax.local.supervise.cluster import Cluster
+    from tenax.local.supervise.cluster import LocalCluster
 
 #: Below the root of a checkout.
 _EXAMPLE = Path("examples") / "digits"
@@ -85,7 +85,7 @@ class _Demo:
                 return exits.NOT_COMPLETED
             return self._check(ended)
 
-    def _up(self) -> Cluster:
+    def _up(self) -> LocalCluster:
         from tenax.cli.up import start
         from tenax.local.supervise.control import prepare
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tenax.client.agents import Agent
     from tenax.client.connection.session import Session
     from tenax.local.state_dir import StateDir
-    from tenax.local.supervise.cluster import Cluster
+    from tenax.local.supervise.cluster import LocalCluster
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -88,7 +88,7 @@ def up(
     return _run_here(cluster, lock) if foreground else start(cluster, lock)
 
 
-def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
+def start(cluster: LocalCluster, lock: int, *, hints: bool = True) -> int:
     """Start a prepared cluster in the background, and tell how to use it; an exit code."""
     from tenax.local.supervise.cluster import short_of_room
     from tenax.local.supervise.control import launch, wait_until_up
@@ -118,7 +118,7 @@ def _shares_account(runtime: str) -> bool:
     return runtime in RUNTIMES and RUNTIMES[runtime].shares_account
 
 
-def _tell_what_is_next(cluster: Cluster) -> None:
+def _tell_what_is_next(cluster: LocalCluster) -> None:
     import getpass
 
     state = cluster.state
@@ -141,14 +141,14 @@ def _tell_what_is_next(cluster: Cluster) -> None:
     output.say("Next: tenax experiment create CONFIG DIRECTORY -f. To stop it: tenax down.")
 
 
-def _run_here(cluster: Cluster, lock: int) -> int:
+def _run_here(cluster: LocalCluster, lock: int) -> int:
     from tenax.local.supervise.control import supervise
 
     output.say(f"Starting in the foreground at {cluster.url}; Ctrl-C stops it.")
     return supervise(cluster.state, lock, to_terminal=sys.stderr.isatty())
 
 
-def _agents_of(cluster: Cluster) -> List[Agent]:
+def _agents_of(cluster: LocalCluster) -> List[Agent]:
     """The agents that the master sees, once it sees one that it can use."""
     from tenax.client.agents import list_agents
     from tenax.errors import TenaxError

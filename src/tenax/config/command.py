@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 from tenax.config import container_defaults
-from tenax.config.names import three_words
-from tenax.config.problems import ConfigError, Report
+from tenax.config.names import readable_name
+from tenax.config.problems import ConfigError, ProblemReport
 from tenax.config.resolve import Layers
-from tenax.config.schema.command import COMMAND, GENERIC, Command, Generic
+from tenax.config.schema.command import COMMAND, GENERIC, CommandConfig, GenericTaskConfig
 from tenax.config.structs import Struct
 from tenax.config.templates import for_struct
 from tenax.config.text import read_object
@@ -61,7 +61,7 @@ def parse_command(
     document = _object(known.fill(reduce(known.merge, stack)))
     _complete(document, layers, title, rng)
     known.finish(document, (), report)
-    problems = [problem for each in reports for problem in each.found]
+    problems = [problem for each in reports for problem in each.problems]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))
     notices = dict.fromkeys(notice for each in reports for notice in each.notices)
@@ -74,19 +74,21 @@ def command_wishes(config: str | JsonObject, *, template: JsonObject | None = No
     own, report = _own_layer(config, known)
     reports = [report]
     below = _template_layer(template, known, reports)
-    problems = [problem for each in reports for problem in each.found]
+    problems = [problem for each in reports for problem in each.problems]
     if problems:
         raise ConfigError(problems)
     return _wishes(known, known.merge(own, below))
 
 
-def _known(generic: bool) -> Struct[Command] | Struct[Generic]:
+def _known(generic: bool) -> Struct[CommandConfig] | Struct[GenericTaskConfig]:
     return GENERIC if generic else COMMAND
 
 
-def _own_layer(config: str | JsonObject, known: Struct[Command] | Struct[Generic]) -> tuple[JsonObject, Report]:
+def _own_layer(
+    config: str | JsonObject, known: Struct[CommandConfig] | Struct[GenericTaskConfig]
+) -> tuple[JsonObject, ProblemReport]:
     document, lines = read_object(config) if isinstance(config, str) else (config, {})
-    report = Report(lines)
+    report = ProblemReport(lines)
     resources = document.get("resources")
     if isinstance(resources, dict) and resources.get("slots_per_trial") is not None:
         report.add(("resources", "slots_per_trial"), "is for experiments: a task that is none has slots")
@@ -96,20 +98,22 @@ def _own_layer(config: str | JsonObject, known: Struct[Command] | Struct[Generic
 
 
 def _template_layer(
-    template: str | JsonObject | None, known: Struct[Command] | Struct[Generic], reports: list[Report]
+    template: str | JsonObject | None,
+    known: Struct[CommandConfig] | Struct[GenericTaskConfig],
+    reports: list[ProblemReport],
 ) -> JsonObject:
     if template is None:
         return {}
     document, lines = read_object(template) if isinstance(template, str) else (template, {})
-    report = Report(lines, origin="the template")
+    report = ProblemReport(lines, origin="the template")
     reports.append(report)
     return _object(known.check(for_struct(document, known), (), report))
 
 
 def _cluster_layers(
-    layers: Layers, known: Struct[Command] | Struct[Generic], slots: int, reports: list[Report]
+    layers: Layers, known: Struct[CommandConfig] | Struct[GenericTaskConfig], slots: int, reports: list[ProblemReport]
 ) -> list[Json]:
-    report = Report(origin="the cluster's defaults; tell its operator")
+    report = ProblemReport(origin="the cluster's defaults; tell its operator")
     reports.append(report)
     pool = layers.pool
     defaults = container_defaults.merged(
@@ -129,7 +133,7 @@ def _complete(document: JsonObject, layers: Layers, title: str, rng: random.Rand
     """Fill in what is drawn or decided here."""
     if not document.get("description"):
         named = document.get("name")
-        document["description"] = named if isinstance(named, str) and named else f"{title} ({three_words(rng)})"
+        document["description"] = named if isinstance(named, str) and named else f"{title} ({readable_name(rng)})"
     resources = {**_object(document.get("resources")), "is_single_node": True}
     if layers.pool is not None:
         resources["resource_pool"] = layers.pool.name
@@ -137,9 +141,9 @@ def _complete(document: JsonObject, layers: Layers, title: str, rng: random.Rand
 
 
 def _resolved(
-    known: Struct[Command] | Struct[Generic], document: JsonObject, notices: tuple[str, ...]
+    known: Struct[CommandConfig] | Struct[GenericTaskConfig], document: JsonObject, notices: tuple[str, ...]
 ) -> ResolvedCommand:
-    built: Command | Generic = known.build(document)
+    built: CommandConfig | GenericTaskConfig = known.build(document)
     return ResolvedCommand(
         document=document,
         description=built.description or "",
@@ -150,7 +154,7 @@ def _resolved(
     )
 
 
-def _wishes(known: Struct[Command] | Struct[Generic], document: Json) -> CommandWishes:
+def _wishes(known: Struct[CommandConfig] | Struct[GenericTaskConfig], document: Json) -> CommandWishes:
     filled = _object(known.fill(document))
     resources = _object(filled.get("resources"))
     slots = resources.get("slots")

@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.environment import REGISTRY_AUTH, VARIABLE, RegistryAuth, of_each, per_device
 from tenax.config.schema.logs import PLAIN_LOG_POLICIES, LogPolicy
 from tenax.config.schema.pod_spec import POD_SPEC
-from tenax.config.schema.resources import BIND_MOUNTS, DEVICES, SIZE, BindMount, Device
+from tenax.config.schema.resources import BIND_MOUNTS, DEVICES, SIZE, BindMount, DeviceConfig
 from tenax.config.shapes import (
     Flag,
-    Int,
+    IntShape,
     ListOf,
     Respelled,
-    Text,
+    TextShape,
     high_then_low,
     overridden_by,
     without_nulls,
@@ -36,31 +36,31 @@ def _name_of(variable: Json) -> object:
 
 
 _LIST = ListOf(VARIABLE, merge=overridden_by(_name_of))
-_CAPABILITIES = ListOf(Text(filled=True), merge=overridden_by(lambda capability: capability))
-_ARGUMENTS = ListOf(Text(), merge=high_then_low)
+_CAPABILITIES = ListOf(TextShape(filled=True), merge=overridden_by(lambda capability: capability))
+_ARGUMENTS = ListOf(TextShape(), merge=high_then_low)
 
 
 #: Without the built-in defaults, which are for whoever sets nothing at all.
-_IMAGES = Respelled(of_each(Text(filled=True), {}), per_device)
+_IMAGES = Respelled(of_each(TextShape(filled=True), {}), per_device)
 _VARIABLES = Respelled(of_each(_LIST, {}), per_device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slurm:
-    slots_per_node: Annotated[int | None, Int(minimum=1)] = None
-    gpu_type: Annotated[str | None, Text()] = None
+    slots_per_node: Annotated[int | None, IntShape(minimum=1)] = None
+    gpu_type: Annotated[str | None, TextShape()] = None
     sbatch_args: Annotated[tuple[str, ...] | None, _ARGUMENTS] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pbs:
-    slots_per_node: Annotated[int | None, Int(minimum=1)] = None
+    slots_per_node: Annotated[int | None, IntShape(minimum=1)] = None
     pbsbatch_args: Annotated[tuple[str, ...] | None, _ARGUMENTS] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kubernetes:
-    max_slots_per_pod: Annotated[int | None, Int(minimum=0)] = None
+    max_slots_per_pod: Annotated[int | None, IntShape(minimum=0)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +69,10 @@ class ContainerDefaults:
 
     #: Shared memory.
     shm_size_bytes: Annotated[int, SIZE] = 4 * GIB
-    network_mode: Annotated[str, Text(filled=True)] = "bridge"
-    dtrain_network_interface: Annotated[str | None, Text()] = None
-    nccl_port_range: Annotated[str | None, Text()] = None
-    gloo_port_range: Annotated[str | None, Text()] = None
+    network_mode: Annotated[str, TextShape(filled=True)] = "bridge"
+    dtrain_network_interface: Annotated[str | None, TextShape()] = None
+    nccl_port_range: Annotated[str | None, TextShape()] = None
+    gloo_port_range: Annotated[str | None, TextShape()] = None
     cpu_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
     gpu_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
     checkpoint_gc_pod_spec: Annotated[JsonObject | None, POD_SPEC] = None
@@ -82,16 +82,16 @@ class ContainerDefaults:
     environment_variables: Annotated[object | None, _VARIABLES] = None
     add_capabilities: Annotated[tuple[str, ...] | None, _CAPABILITIES] = None
     drop_capabilities: Annotated[tuple[str, ...] | None, _CAPABILITIES] = None
-    devices: Annotated[tuple[Device, ...] | None, DEVICES] = None
+    devices: Annotated[tuple[DeviceConfig, ...] | None, DEVICES] = None
     bind_mounts: Annotated[tuple[BindMount, ...] | None, BIND_MOUNTS] = None
-    work_dir: Annotated[str | None, Text()] = None
+    work_dir: Annotated[str | None, TextShape()] = None
     slurm: Annotated[_Slurm | None, Struct(_Slurm)] = None
     pbs: Annotated[_Pbs | None, Struct(_Pbs)] = None
     #: Shell lines sourced before the experiment's own ``startup-hook.sh``.
-    startup_hook: Annotated[str | None, Text()] = None
+    startup_hook: Annotated[str | None, TextShape()] = None
     log_policies: Annotated[tuple[LogPolicy, ...] | None, PLAIN_LOG_POLICIES] = None
     #: Seconds.
-    preemption_timeout: Annotated[int | None, Int(minimum=0)] = None
+    preemption_timeout: Annotated[int | None, IntShape(minimum=0)] = None
     kubernetes: Annotated[_Kubernetes | None, Struct(_Kubernetes)] = None
 
 
@@ -115,7 +115,7 @@ _PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def merged(master: JsonObject | None, pool: JsonObject | None, report: Report) -> JsonObject:
+def merged(master: JsonObject | None, pool: JsonObject | None, report: ProblemReport) -> JsonObject:
     """The pool's defaults over the master's, in today's spelling and not yet filled. Problems go to the report."""
     low = _checked(master, ("task_container_defaults",), report)
     high = _checked(pool, ("task_container_defaults",), report)
@@ -133,7 +133,7 @@ def as_layer(defaults: JsonObject, *, slots: int) -> JsonObject:
     return layer
 
 
-def _checked(document: JsonObject | None, at: Path, report: Report) -> JsonObject:
+def _checked(document: JsonObject | None, at: Path, report: ProblemReport) -> JsonObject:
     checked = CONTAINER_DEFAULTS.check(document or {}, at, report)
     return without_nulls(checked) if isinstance(checked, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Configurations written for Determined before 0.38, as they are read today; whatever was changed is told.
+"""Configurations written for Determined before 0.38, as they are read today; whatever was changed is in the notices.
 
 Before 0.38 every searcher had ``max_length``, and a trial asked how long to train. Since then ASHA measures time by a
 validation metric (``time_metric``, up to ``max_time``) and the script alone knows its length.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tenax.config.problems import Report
+from tenax.config.problems import ProblemReport
 from tenax.config.schema.lengths import unit_and_count
 from tenax.jsonvalue import JsonObject
 from tenax.search.methods.registry import names_of
@@ -18,7 +18,7 @@ _AT = ("searcher",)
 _TRIAL_CLASS = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
 
-def modernised(document: JsonObject, report: Report) -> JsonObject:
+def modernised(document: JsonObject, report: ProblemReport) -> JsonObject:
     """The merged document in today's terms; what was translated goes to the report's notices."""
     searcher = document.get("searcher")
     if isinstance(searcher, dict):
@@ -30,7 +30,7 @@ def modernised(document: JsonObject, report: Report) -> JsonObject:
     return document
 
 
-def _searcher(searcher: JsonObject, report: Report) -> JsonObject:
+def _searcher(searcher: JsonObject, report: ProblemReport) -> JsonObject:
     name, length = searcher.get("name"), unit_and_count(searcher.get("max_length"))
     if searcher.get("stop_once") is not None:
         message = "has no effect: a trial that falls behind is stopped for good, as with stop_once: true"

@@ -24,7 +24,7 @@ _SECRETS: tuple[tuple[str, ...], ...] = (
 )
 
 #: What a text that holds one of them has in it: the last key of its path that is not a star.
-_KEYS = re.compile(rf'"(?:{"|".join(sorted({[one for one in path if one != "*"][-1] for path in _SECRETS}))})"\s*:')
+_KEYS = re.compile(rf'"(?:{"|".join(sorted({[step for step in path if step != "*"][-1] for path in _SECRETS}))})"\s*:')
 
 
 def may_hold_secrets(text: str) -> bool:

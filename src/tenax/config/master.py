@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tenax.config.container_defaults import CONTAINER_DEFAULTS
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
@@ -151,11 +151,11 @@ class WebhookSettings(Settings):
     @field_validator("allowed_networks")
     @classmethod
     def _are_networks(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        for one in given:
+        for network in given:
             try:
-                ipaddress.ip_network(one)
+                ipaddress.ip_network(network)
             except ValueError:
-                raise ValueError(f"{one!r} is not a network: write it as in 127.0.0.0/8") from None
+                raise ValueError(f"{network!r} is not a network: write it as in 127.0.0.0/8") from None
         return given
 
     @field_validator("base_url")
@@ -260,8 +260,8 @@ def container_network(settings: MasterSettings, pool: PoolSettings) -> str:
 
 def task_variables(settings: MasterSettings, pool: PoolSettings) -> dict[str, str]:
     """The variables that every task of a pool has because of its defaults, the pool's own, else the master's."""
-    found = {name: _container_default(settings, pool, setting) for name, setting in _VARIABLES.items()}
-    return {name: value for name, value in found.items() if value}
+    values = {name: _container_default(settings, pool, setting) for name, setting in _VARIABLES.items()}
+    return {name: value for name, value in values.items() if value}
 
 
 def _container_default(settings: MasterSettings, pool: PoolSettings, name: str) -> str:
@@ -290,7 +290,7 @@ def load_master_settings(
     )
 
 
-def _check_documents(document: JsonObject, report: Report) -> None:
+def _check_documents(document: JsonObject, report: ProblemReport) -> None:
     """What would otherwise fail each experiment later: storage and defaults that no experiment could take."""
     storage = document.get("checkpoint_storage")
     if storage is not None:

@@ -29,7 +29,7 @@ _BEINGS = (
 )
 
 
-def three_words(rng: random.Random) -> str:
+def readable_name(rng: random.Random) -> str:
     """A name such as ``calm-cedar-otter``; the same generator state gives the same name."""
     return "-".join(rng.choice(words) for words in (_MANNERS, _MATERIALS, _BEINGS))
 

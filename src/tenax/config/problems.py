@@ -43,15 +43,15 @@ class ConfigError(InvalidInput):
 
 
 @dataclass(slots=True)
-class Report:
+class ProblemReport:
     """Collects problems of one document; owned by one check, not shared between threads."""
 
     #: Line of each known path.
     lines: Mapping[Path, int] = field(default_factory=dict)
-    found: list[Problem] = field(default_factory=list)
-    #: What was accepted and yet should be told: old spellings, settings without effect.
+    problems: list[Problem] = field(default_factory=list)
+    #: What was accepted and yet should be mentioned: old spellings, settings without effect.
     notices: list[str] = field(default_factory=list)
-    #: Where the document comes from when it is not the user's own text ("the template"); told with each problem.
+    #: Where the document comes from when it is not the user's own text ("the template"); named with each problem.
     origin: str | None = None
     #: Paths with a problem of their own: what stands there does not count as missing as well.
     refused: set[Path] = field(default_factory=set)
@@ -59,10 +59,10 @@ class Report:
     def add(self, path: Path, message: str) -> None:
         """Note a problem at ``path``. The same problem twice is one."""
         self.refused.add(path)
-        told = f"{message} (in {self.origin})" if self.origin is not None else message
-        problem = Problem(spell(path), self.line_of(path), told)
-        if problem not in self.found:
-            self.found.append(problem)
+        text = f"{message} (in {self.origin})" if self.origin is not None else message
+        problem = Problem(spell(path), self.line_of(path), text)
+        if problem not in self.problems:
+            self.problems.append(problem)
 
     def note(self, path: Path, message: str) -> None:
         """Tell the user about ``path`` without refusing it."""
@@ -90,8 +90,8 @@ class Report:
 
     def raise_if_any(self, *, what: str = "configuration") -> None:
         """Raises `ConfigError` with all that was found, if anything was."""
-        if self.found:
-            raise ConfigError(sorted(self.found, key=lambda problem: problem.line or 0), what=what)
+        if self.problems:
+            raise ConfigError(sorted(self.problems, key=lambda problem: problem.line or 0), what=what)
 
 
 def spell(path: Path) -> str:
@@ -121,7 +121,7 @@ def suggestion(word: str, legal: Iterable[str]) -> str:
     return f"legal here: {', '.join(names)}" if names else "nothing can be set here"
 
 
-def not_one_of(word: str, legal: Iterable[str]) -> str:
+def unknown_choice(word: str, legal: Iterable[str]) -> str:
     """What to say of a value that is none of ``legal`` (in their own order)."""
     names = list(legal)
     near = nearest(word, names)

@@ -13,9 +13,9 @@ from functools import reduce
 
 from tenax.config import container_defaults
 from tenax.config.dialect import modernised
-from tenax.config.names import three_words
-from tenax.config.problems import ConfigError, Report
-from tenax.config.schema.experiment import EXPERIMENT, Experiment
+from tenax.config.names import readable_name
+from tenax.config.problems import ConfigError, ProblemReport
+from tenax.config.schema.experiment import EXPERIMENT, ExperimentConfig
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.searcher import search_config
 from tenax.config.templates import for_struct
@@ -63,7 +63,7 @@ class Wishes:
 class ResolvedExperiment:
     """A complete configuration: as values for our code, as a document, and what to tell its owner."""
 
-    experiment: Experiment
+    experiment: ExperimentConfig
     search: SearchConfig
     #: Every key with its value, as ``DET_EXPERIMENT_CONFIG`` and API replies carry it. Holds secrets; to show it, use
     #: `without_secrets`.
@@ -108,7 +108,7 @@ def parse_experiment(
     if managed and document.get("entrypoint") is None:
         report.missing((), "entrypoint", "the command that runs the training, such as 'python3 train.py'")
     EXPERIMENT.finish(document, (), report)
-    problems = [problem for each in reports for problem in each.found]
+    problems = [problem for each in reports for problem in each.problems]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))
     notices = dict.fromkeys(notice for each in reports for notice in each.notices)
@@ -116,7 +116,7 @@ def parse_experiment(
 
 
 def stored_experiment(document: JsonObject) -> ResolvedExperiment:
-    """A configuration that was resolved before, from its document. Nothing is checked, drawn or told again."""
+    """A configuration that was resolved before, from its document. Nothing is checked, drawn or reported again."""
     return _built(document, ())
 
 
@@ -125,33 +125,33 @@ def wishes_of(config: str | JsonObject, *, template: str | JsonObject | None = N
     own, report = _own_layer(config)
     reports = [report]
     below = _template_layer(template, reports)
-    problems = [problem for each in reports for problem in each.found]
+    problems = [problem for each in reports for problem in each.problems]
     if problems:
         raise ConfigError(problems)
     return _wishes(EXPERIMENT.merge(own, below))
 
 
-def _own_layer(config: str | JsonObject) -> tuple[JsonObject, Report]:
+def _own_layer(config: str | JsonObject) -> tuple[JsonObject, ProblemReport]:
     document, lines = read_object(config) if isinstance(config, str) else (config, {})
-    report = Report(lines)
+    report = ProblemReport(lines)
     resources = document.get("resources")
     if isinstance(resources, dict) and resources.get("slots") is not None:
         report.add(("resources", "slots"), "is for notebooks, shells and commands: an experiment has slots_per_trial")
     return _object(EXPERIMENT.check(document, (), report)), report
 
 
-def _template_layer(template: str | JsonObject | None, reports: list[Report]) -> JsonObject:
+def _template_layer(template: str | JsonObject | None, reports: list[ProblemReport]) -> JsonObject:
     if template is None:
         return {}
     document, lines = read_object(template) if isinstance(template, str) else (template, {})
-    report = Report(lines, origin="the template")
+    report = ProblemReport(lines, origin="the template")
     reports.append(report)
     return _object(EXPERIMENT.check(for_struct(document, EXPERIMENT), (), report))
 
 
-def _cluster_layers(layers: Layers, slots: int, reports: list[Report]) -> list[Json]:
+def _cluster_layers(layers: Layers, slots: int, reports: list[ProblemReport]) -> list[Json]:
     """The layers of the cluster, the highest first."""
-    report = Report(origin="the cluster's defaults; tell its operator")
+    report = ProblemReport(origin="the cluster's defaults; tell its operator")
     reports.append(report)
     pool = layers.pool
     defaults = container_defaults.merged(
@@ -171,7 +171,7 @@ def _cluster_layers(layers: Layers, slots: int, reports: list[Report]) -> list[J
 def _completed(document: JsonObject, pool: PoolLayer | None, rng: random.Random) -> JsonObject:
     """A filled document with a name, a seed and the name of its pool."""
     name = document.get("name")
-    document = {**document, "name": name if name is not None else three_words(rng)}
+    document = {**document, "name": name if name is not None else readable_name(rng)}
     reproducibility = _object(document.get("reproducibility"))
     if reproducibility.get("experiment_seed") is None:
         document["reproducibility"] = {**reproducibility, "experiment_seed": rng.randrange(_DRAWN_SEEDS)}

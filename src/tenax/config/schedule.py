@@ -54,7 +54,7 @@ Schedule = Union[Every, Cron]
 
 
 def parse_duration(text: str) -> float:
-    """Seconds. Raises ValueError, in words."""
+    """Seconds. Raises ValueError, with a sentence for people."""
     given = text.strip()
     parts = _PART.findall(given)
     if not parts or "".join(number + unit for number, unit in parts) != given:
@@ -63,13 +63,13 @@ def parse_duration(text: str) -> float:
 
 
 def parse_schedule(text: str) -> Schedule:
-    """From what a person wrote. Raises ValueError, in words."""
+    """From what a person wrote. Raises ValueError, with a sentence for people."""
     given = _NICKNAMES.get(text.strip(), text.strip())
     fields = given.split()
     if len(fields) == 5:
-        found = [_field(part, *bounds) for part, bounds in zip(fields, _FIELDS)]
-        weekdays = frozenset(day % 7 for day in found[4])
-        return Cron(found[0], found[1], found[2], found[3], weekdays, not (fields[2] == "*" or fields[4] == "*"))
+        sets = [_field(part, *bounds) for part, bounds in zip(fields, _FIELDS)]
+        weekdays = frozenset(day % 7 for day in sets[4])
+        return Cron(sets[0], sets[1], sets[2], sets[3], weekdays, not (fields[2] == "*" or fields[4] == "*"))
     if len(fields) != 1:
         raise ValueError(f"{text!r} is no schedule: write a duration such as 24h, or the five fields of a cron line")
     seconds = parse_duration(given)
@@ -82,16 +82,16 @@ def next_after(schedule: Schedule, moment: datetime) -> datetime | None:
     """The first time after ``moment``; None for one that never comes."""
     if isinstance(schedule, Every):
         return moment + timedelta(seconds=schedule.seconds)
-    found = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    while found.year <= moment.year + _YEARS:
-        if found.month not in schedule.months or not _is_day(schedule, found):
-            found = found.replace(hour=0, minute=0) + timedelta(days=1)
-        elif found.hour not in schedule.hours:
-            found = found.replace(minute=0) + timedelta(hours=1)
-        elif found.minute not in schedule.minutes:
-            found += timedelta(minutes=1)
+    candidate = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    while candidate.year <= moment.year + _YEARS:
+        if candidate.month not in schedule.months or not _is_day(schedule, candidate):
+            candidate = candidate.replace(hour=0, minute=0) + timedelta(days=1)
+        elif candidate.hour not in schedule.hours:
+            candidate = candidate.replace(minute=0) + timedelta(hours=1)
+        elif candidate.minute not in schedule.minutes:
+            candidate += timedelta(minutes=1)
         else:
-            return found
+            return candidate
     return None
 
 
@@ -101,7 +101,7 @@ def _is_day(schedule: Cron, moment: datetime) -> bool:
 
 
 def _field(text: str, what: str, low: int, high: int) -> frozenset[int]:
-    found: set[int] = set()
+    values: set[int] = set()
     for part in text.split(","):
         span, _, step = part.partition("/")
         first, dash, last = span.partition("-")
@@ -115,5 +115,5 @@ def _field(text: str, what: str, low: int, high: int) -> frozenset[int]:
         begin, end, stride = (int(number) for number in numbers)
         if not low <= begin <= end <= high or stride < 1:
             raise ValueError(f"{part!r} is no {what}: it goes from {low} to {high}")
-        found.update(range(begin, end + 1, stride))
-    return frozenset(found)
+        values.update(range(begin, end + 1, stride))
+    return frozenset(values)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tenax.config.schema.searcher import Common
+from tenax.config.schema.searcher import CommonConfig
 from tenax.search import config as search
 
 
-def search_config(searcher: Common, hyperparameters: search.Map) -> search.SearchConfig:
+def search_config(searcher: CommonConfig, hyperparameters: search.Map) -> search.SearchConfig:
     """The search of a complete configuration. Raises `Impossible` for a searcher that cannot run."""
     return search.SearchConfig(
         hyperparameters=hyperparameters,

@@ -16,7 +16,7 @@ from typing import TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
-from tenax.config.problems import ConfigError, Path, Problem, Report
+from tenax.config.problems import ConfigError, Path, Problem, ProblemReport
 from tenax.config.text import read_object, read_scalar
 from tenax.jsonvalue import Json, JsonObject
 
@@ -38,7 +38,7 @@ def load(
     file: FilePath | None,
     environ: Mapping[str, str],
     flags: Mapping[str, Json],
-    also: Callable[[JsonObject, Report], None] | None = None,
+    also: Callable[[JsonObject, ProblemReport], None] | None = None,
 ) -> Model:
     """Settings of kind ``model`` from ``file``, ``environ`` (names with ``prefix``) and ``flags`` (later ones win).
 
@@ -58,7 +58,7 @@ def load(
             _put(document, tuple(key.split(".")), value)
             origins[tuple(key.split("."))] = f"option --{key.replace('.', '-').replace('_', '-')}"
     document = _without_nulls(document)
-    report = Report(lines)
+    report = ProblemReport(lines)
     if also is not None:
         also(document, report)
     try:
@@ -124,7 +124,7 @@ def _without_nulls(value: JsonObject) -> JsonObject:
     return kept
 
 
-def _tell(error: ValidationError, model: type[BaseModel], origins: dict[Path, str], report: Report) -> None:
+def _tell(error: ValidationError, model: type[BaseModel], origins: dict[Path, str], report: ProblemReport) -> None:
     for item in error.errors(include_url=False, include_context=False, include_input=False):
         path: Path = tuple(item["loc"])
         if item["type"] == "extra_forbidden":
@@ -141,10 +141,10 @@ def _names_at(model: type[BaseModel], path: Path) -> list[str]:
     for step in path:
         if isinstance(step, int):
             continue
-        found = next(iter(_models_of(inner, step)), None)
-        if found is None:
+        nested = next(iter(_models_of(inner, step)), None)
+        if nested is None:
             return []
-        inner = found
+        inner = nested
     return list(inner.model_fields)
 
 

@@ -17,16 +17,16 @@ import math
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from tenax.config.problems import Path, Report, not_one_of
+from tenax.config.problems import Path, ProblemReport, unknown_choice
 from tenax.config.text import kind
 from tenax.jsonvalue import Json
 
 #: ``(higher list, lower list) -> merged list``.
 ListMerge = Callable[[list[Json], list[Json]], list[Json]]
 #: Says more about a legal value, with the whole value at hand.
-Rule = Callable[[Json, Path, Report], None]
+ShapeRule = Callable[[Json, Path, ProblemReport], None]
 #: An older spelling to the present one; what it does not know it gives back untouched.
-Respell = Callable[[Json, Path, Report], Json]
+Respell = Callable[[Json, Path, ProblemReport], Json]
 
 
 class Shape:
@@ -35,7 +35,7 @@ class Shape:
     #: Whether null is a value here, and not the absence of one.
     keeps_null = False
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         """The value as it is spelled today; None where it is not legal (a problem was reported then)."""
         return value
 
@@ -47,7 +47,7 @@ class Shape:
         """``value`` with defaults where nothing is set; ``value`` may be None."""
         return value
 
-    def finish(self, value: Json, at: Path, report: Report) -> None:
+    def finish(self, value: Json, at: Path, report: ProblemReport) -> None:
         """Report what is missing or contradictory in a checked, filled value that is not null."""
 
     def build(self, value: Json) -> object:
@@ -71,14 +71,14 @@ class Free(Shape):
 class FreeMap(Free):
     """Any map."""
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         return _expect(isinstance(value, dict), value, "a map", at, report)
 
 
 class Flag(Shape):
     """true or false."""
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         return _expect(isinstance(value, bool), value, "true or false", at, report)
 
 
@@ -92,7 +92,7 @@ class Number(Shape):
         self._above = above
         self._maximum = maximum
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return _expect(False, value, "a number", at, report)
         if not _is_finite(value):
@@ -113,19 +113,19 @@ class Number(Shape):
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-#: Whole numbers have 32 bits where nothing else is said: what is stored and sent has room for that.
+#: Whole numbers have 32 bits unless it says otherwise: what is stored and sent has room for that.
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1
 
 
-class Int(Shape):
+class IntShape(Shape):
     """A whole number in a range, bounds included. ``3.0`` is 3, as JSON means it."""
 
     def __init__(self, *, minimum: int = -INT32 - 1, maximum: int = INT32) -> None:
         self._minimum = minimum
         self._maximum = maximum
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
@@ -139,14 +139,14 @@ class Int(Shape):
         return value
 
 
-class Text(Shape):
+class TextShape(Shape):
     """A string; never empty when ``filled`` is asked for."""
 
-    def __init__(self, *, filled: bool = False, rule: Rule | None = None) -> None:
+    def __init__(self, *, filled: bool = False, rule: ShapeRule | None = None) -> None:
         self._filled = filled
         self._rule = rule
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if not isinstance(value, str):
             return _expect(False, value, "a string", at, report)
         if "\0" in value:
@@ -166,12 +166,12 @@ class OneOf(Shape):
     def __init__(self, choices: type[Enum]) -> None:
         self._choices = choices
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         legal = [str(choice.value) for choice in self._choices]
         if not isinstance(value, str):
             return _expect(False, value, f"one of {', '.join(legal)}", at, report)
         if value not in legal:
-            report.add(at, not_one_of(value, legal))
+            report.add(at, unknown_choice(value, legal))
             return None
         return value
 
@@ -182,17 +182,17 @@ class OneOf(Shape):
 class ListOf(Shape):
     """A list of one kind of thing, built as a tuple. ``merge`` says how two layers unite; a higher list replaces."""
 
-    def __init__(self, item: Shape, *, merge: ListMerge | None = None, rule: Rule | None = None) -> None:
+    def __init__(self, item: Shape, *, merge: ListMerge | None = None, rule: ShapeRule | None = None) -> None:
         self._item = item
         self._merge = merge
         self._rule = rule
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if not isinstance(value, list):
             return _expect(False, value, "a list", at, report)
-        before = len(report.found)
+        before = len(report.problems)
         checked = [self._item.check(item, (*at, index), report) for index, item in enumerate(value)]
-        if len(report.found) > before:
+        if len(report.problems) > before:
             return None
         if self._rule is not None:
             self._rule(checked, at, report)
@@ -206,7 +206,7 @@ class ListOf(Shape):
     def fill(self, value: Json) -> Json:
         return [self._item.fill(item) for item in value] if isinstance(value, list) else value
 
-    def finish(self, value: Json, at: Path, report: Report) -> None:
+    def finish(self, value: Json, at: Path, report: ProblemReport) -> None:
         if isinstance(value, list):
             for index, item in enumerate(value):
                 self._item.finish(item, (*at, index), report)
@@ -221,7 +221,7 @@ class MapOf(Shape):
     def __init__(self, item: Shape) -> None:
         self._item = item
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if not isinstance(value, dict):
             return _expect(False, value, "a map", at, report)
         present = {key: item for key, item in value.items() if item is not None}
@@ -244,7 +244,7 @@ class AnyOf(Shape):
         #: By JSON type: string, list, map, number.
         self._choices = choices
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         shape = self._choices.get(_json_type(value))
         if shape is None:
             return _expect(False, value, " or ".join(f"a {name}" for name in self._choices), at, report)
@@ -262,10 +262,10 @@ class Respelled(Shape):
         self._shape = shape
         self._respell = respell
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
-        before = len(report.found)
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
+        before = len(report.problems)
         spelled = self._respell(value, at, report)
-        return None if len(report.found) > before else self._shape.check(spelled, at, report)
+        return None if len(report.problems) > before else self._shape.check(spelled, at, report)
 
     def merge(self, high: Json, low: Json) -> Json:
         return self._shape.merge(high, low)
@@ -273,7 +273,7 @@ class Respelled(Shape):
     def fill(self, value: Json) -> Json:
         return self._shape.fill(value)
 
-    def finish(self, value: Json, at: Path, report: Report) -> None:
+    def finish(self, value: Json, at: Path, report: ProblemReport) -> None:
         self._shape.finish(value, at, report)
 
     def build(self, value: Json) -> object:
@@ -343,8 +343,8 @@ def _json_type(value: Json) -> str:
     return "string" if isinstance(value, str) else "list" if isinstance(value, list) else "map"
 
 
-def _expect(fits: bool, value: Json, wanted: str, at: Path, report: Report) -> Json:
+def _expect(fits: bool, value: Json, expected: str, at: Path, report: ProblemReport) -> Json:
     if fits:
         return value
-    report.add(at, f"{wanted} is expected, and this is {kind(value)}")
+    report.add(at, f"{expected} is expected, and this is {kind(value)}")
     return None

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Generic, TypeVar, get_type_hints
 
-from tenax.config.problems import Path, Report, not_one_of
-from tenax.config.shapes import Rule, Shape, without_nulls
+from tenax.config.problems import Path, ProblemReport, unknown_choice
+from tenax.config.shapes import Shape, ShapeRule, without_nulls
 from tenax.config.text import kind
 from tenax.jsonvalue import Json, JsonObject
 
@@ -37,8 +37,8 @@ class Struct(Shape, Generic[Value]):
         *,
         atomic: bool = False,
         ignored: Mapping[str, Shape] | None = None,
-        rule: Rule | None = None,
-        complete: Rule | None = None,
+        rule: ShapeRule | None = None,
+        complete: ShapeRule | None = None,
     ) -> None:
         """``atomic``: a higher layer replaces it whole, and it must be complete where it stands.
 
@@ -57,15 +57,15 @@ class Struct(Shape, Generic[Value]):
         """All legal keys."""
         return [*self.shapes, *self._ignored]
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if not isinstance(value, dict):
             report.add(at, f"a map is expected, and this is {kind(value)}")
             return None
-        before = len(report.found)
+        before = len(report.problems)
         checked: JsonObject = {}
         for key, item in value.items():
             self._check_key(key, item, checked, at, report)
-        clean = len(report.found) == before
+        clean = len(report.problems) == before
         if self._atomic:
             self._report_missing(value, at, report)
         if clean and self._rule is not None:
@@ -87,7 +87,7 @@ class Struct(Shape, Generic[Value]):
             filled[name] = item if item is None else shape.fill(item)
         return filled
 
-    def finish(self, value: Json, at: Path, report: Report) -> None:
+    def finish(self, value: Json, at: Path, report: ProblemReport) -> None:
         if not isinstance(value, dict):
             return
         self._report_missing(value, at, report)
@@ -104,7 +104,7 @@ class Struct(Shape, Generic[Value]):
         built = {name: _built(shape, given.get(name)) for name, shape in self.shapes.items()}
         return self._cls(**built)
 
-    def _check_key(self, key: str, item: Json, checked: JsonObject, at: Path, report: Report) -> None:
+    def _check_key(self, key: str, item: Json, checked: JsonObject, at: Path, report: ProblemReport) -> None:
         shape = self.shapes.get(key)
         if shape is not None:
             if item is not None or shape.keeps_null:
@@ -116,7 +116,7 @@ class Struct(Shape, Generic[Value]):
         else:
             report.unknown_key(at, key, self.names())
 
-    def _report_missing(self, value: JsonObject, at: Path, report: Report) -> None:
+    def _report_missing(self, value: JsonObject, at: Path, report: ProblemReport) -> None:
         for name, shape in self.shapes.items():
             missing = name not in value if shape.keeps_null else value.get(name) is None
             if missing and name not in self.defaults:
@@ -140,7 +140,7 @@ class Tagged(Shape):
         shapes = [set(variant.shapes) for variant in self.variants.values()]
         self._common = set.intersection(*shapes)
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if not isinstance(value, dict):
             report.add(at, f"a map is expected, and this is {kind(value)}")
             return None
@@ -173,7 +173,7 @@ class Tagged(Shape):
         assert isinstance(filled, dict)
         return {self.tag: value[self.tag], **filled}
 
-    def finish(self, value: Json, at: Path, report: Report) -> None:
+    def finish(self, value: Json, at: Path, report: ProblemReport) -> None:
         if not isinstance(value, dict):
             return
         tag = value.get(self.tag)
@@ -187,7 +187,7 @@ class Tagged(Shape):
             return None
         return self.variants[str(value[self.tag])].build(_less(value, self.tag))
 
-    def _check_untagged(self, value: JsonObject, at: Path, report: Report) -> Json:
+    def _check_untagged(self, value: JsonObject, at: Path, report: ProblemReport) -> Json:
         shapes = self._shapes(None)
         checked: JsonObject = {}
         for key, item in without_nulls(value).items():
@@ -197,12 +197,12 @@ class Tagged(Shape):
                 report.unknown_key(at, key, [self.tag, *shapes])
         return checked
 
-    def _report_tag(self, tag: Json, at: Path, report: Report) -> None:
+    def _report_tag(self, tag: Json, at: Path, report: ProblemReport) -> None:
         legal = ", ".join(self.variants)
         if isinstance(tag, str) and tag in self._gone:
             report.add(at, self._gone[tag])
         elif isinstance(tag, str):
-            report.add(at, not_one_of(tag, self.variants))
+            report.add(at, unknown_choice(tag, self.variants))
         else:
             report.add(at, f"one of {legal} is expected, and this is {kind(tag)}")
 
@@ -226,12 +226,12 @@ def merge_fields(shapes: Mapping[str, Shape], high: JsonObject, low: JsonObject)
 
 
 def _shapes_of(cls: type[object]) -> dict[str, Shape]:
-    found: dict[str, Shape] = {}
+    shapes: dict[str, Shape] = {}
     for name, hint in get_type_hints(cls, include_extras=True).items():
         marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Shape)]
         assert len(marks) == 1, f"{cls.__name__}.{name} needs one shape in its annotation"
-        found[name] = marks[0]
-    return found
+        shapes[name] = marks[0]
+    return shapes
 
 
 def _defaults_of(cls: type[object], shapes: Mapping[str, Shape]) -> dict[str, Json]:

@@ -6,7 +6,7 @@ takes what it knows and leaves the rest.
 
 from __future__ import annotations
 
-from tenax.config.problems import Report
+from tenax.config.problems import ProblemReport
 from tenax.config.schema.command import COMMAND, GENERIC
 from tenax.config.schema.experiment import EXPERIMENT
 from tenax.config.structs import Struct
@@ -18,7 +18,7 @@ _NESTED = "resources"
 
 def check_template(document: JsonObject) -> None:
     """Raises `ConfigError` with every problem: an unknown key, a value that none of its users could take."""
-    report = Report()
+    report = ProblemReport()
     seen: set[str] = set()
     for struct in _ALL:
         part = {key: value for key, value in for_struct(document, struct).items() if key not in seen}
@@ -29,11 +29,11 @@ def check_template(document: JsonObject) -> None:
 
 def for_struct(document: JsonObject, struct: Struct[object]) -> JsonObject:
     """``document`` without what only configurations of other kinds have; what none has is left, to be refused."""
-    others = {name for one in _ALL for name in one.names()} - set(struct.names())
+    others = {name for schema in _ALL for name in schema.names()} - set(struct.names())
     own = {key: value for key, value in document.items() if key not in others}
     resources = own.get(_NESTED)
     if isinstance(resources, dict):
-        others = {name for one in _ALL for name in _names(one)} - set(_names(struct))
+        others = {name for schema in _ALL for name in _names(schema)} - set(_names(struct))
         own[_NESTED] = {key: value for key, value in resources.items() if key not in others}
     return own
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from tenax.config.problems import ConfigError, Path, Problem, Report
+from tenax.config.problems import ConfigError, Path, Problem, ProblemReport
 from tenax.config.yaml_nodes import MAX_DEPTH, MAX_NODES, Mapping, Node, Scalar, Sequence, TooMuch, compose
 from tenax.jsonvalue import Json, JsonObject
 
@@ -21,14 +21,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SourceText:
     """A document and where its parts stand."""
 
     value: Json
     lines: dict[Path, int] = field(default_factory=dict)
 
 
-def read(source: str) -> Text:
+def read(source: str) -> SourceText:
     """The value of YAML or JSON text. Raises `ConfigError` naming the line where it breaks."""
     try:
         return _read(source)
@@ -43,21 +43,21 @@ def read(source: str) -> Text:
         raise ConfigError([Problem("", None, f"this is not YAML: {error}")]) from None
 
 
-def _read(source: str) -> Text:
+def _read(source: str) -> SourceText:
     node = compose(source)
     if node is None:
-        return Text({})
+        return SourceText({})
     reader = _Reader()
     value = reader.value(node, ())
     reader.report.raise_if_any()
-    return Text(value, reader.lines)
+    return SourceText(value, reader.lines)
 
 
-def _from_json(source: str) -> Text | None:
+def _from_json(source: str) -> SourceText | None:
     """JSON that is no YAML (indented by tabs), without lines."""
     try:
         plain = json.dumps(json.loads(source), ensure_ascii=False)
-        return Text(_read(plain).value)
+        return SourceText(_read(plain).value)
     except (ValueError, RecursionError, TooMuch, yaml.YAMLError):
         return None
 
@@ -100,7 +100,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.lines: dict[Path, int] = {}
-        self.report = Report(self.lines)
+        self.report = ProblemReport(self.lines)
         self._open: set[int] = set()
         self._count = 0
 

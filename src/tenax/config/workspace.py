@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenax.config.display import HIDDEN, without_secrets
-from tenax.config.problems import Report
+from tenax.config.problems import ProblemReport
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.jsonvalue import Json, JsonObject
 
@@ -17,7 +17,7 @@ def workspace_storage(given: JsonObject) -> JsonObject | None:
     """
     if not given:
         return None
-    report = Report()
+    report = ProblemReport()
     checked = CHECKPOINT_STORAGE.check(given, (_SECTION,), report)
     for name, value in given.items():
         if value == HIDDEN:

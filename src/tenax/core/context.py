@@ -49,7 +49,7 @@ def init(
     """
     info = get_cluster_info()
     if info is not None and distributed is None:
-        _require_one_process(info)
+        _require_single_process(info)
     if distributed is None:
         from tenax.core.distributed import DummyDistributedContext
 
@@ -224,7 +224,7 @@ class Context:
                 self._client.close()
 
 
-def _require_one_process(info: ClusterInfo) -> None:
+def _require_single_process(info: ClusterInfo) -> None:
     containers = len(info.container_addrs) if info.is_trial else 1
     if containers > 1 or len(info.slot_ids) > 1:
         raise InvalidInput(

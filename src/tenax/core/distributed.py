@@ -156,12 +156,12 @@ class DistributedContext:
                 star.close()
 
     def _connect(self, chief_ip: str, ports: tuple[int, int], force_tcp: bool) -> None:
-        one_machine = self.cross_size == 1
-        everyone: Address = (chief_ip if not one_machine else "127.0.0.1", ports[0])
-        if one_machine and not force_tcp:
+        on_single_machine = self.cross_size == 1
+        everyone: Address = (chief_ip if not on_single_machine else "127.0.0.1", ports[0])
+        if on_single_machine and not force_tcp:
             everyone = _socket_path(f"{ports[0]}")
         self._all = _star(everyone, self.rank, self.size, "rank")
-        if one_machine:
+        if on_single_machine:
             self._local = self._all
         elif self.local_size > 1:
             here: Address = _socket_path(f"{ports[0]}-machine-{self.cross_rank}")

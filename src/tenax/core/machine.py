@@ -87,15 +87,15 @@ class Gpus:
         """UUID -> values now."""
         import pynvml
 
-        found: dict[str, Values] = {}
+        by_gpu: dict[str, Values] = {}
         for uuid, handle in self._handles.items():
             try:
                 free = float(pynvml.nvmlDeviceGetMemoryInfo(handle).free)
-                found[uuid] = {"gpu_free_memory": free}
-                found[uuid]["gpu_util"] = float(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+                by_gpu[uuid] = {"gpu_free_memory": free}
+                by_gpu[uuid]["gpu_util"] = float(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
             except pynvml.NVMLError:  # a MIG instance has no rate of its own
                 continue
-        return found
+        return by_gpu
 
     def __bool__(self) -> bool:
         return bool(self._handles)
@@ -116,15 +116,15 @@ def _disks(text: str, read: Callable[[str], str]) -> Optional[Tuple[float, float
     totals = [0.0, 0.0, 0.0]
     seen = False
     for line in text.splitlines():
-        words = line.split()
-        if len(words) < 10 or words[2].startswith(("loop", "ram", "dm-", "md", "zram")):
+        columns = line.split()
+        if len(columns) < 10 or columns[2].startswith(("loop", "ram", "dm-", "md", "zram")):
             continue
-        if not read(f"/sys/block/{words[2]}/size"):
+        if not read(f"/sys/block/{columns[2]}/size"):
             continue
         seen = True
-        totals[0] += float(words[3]) + float(words[7])
-        totals[1] += float(words[5]) * _SECTOR
-        totals[2] += float(words[9]) * _SECTOR
+        totals[0] += float(columns[3]) + float(columns[7])
+        totals[1] += float(columns[5]) * _SECTOR
+        totals[2] += float(columns[9]) * _SECTOR
     return (totals[0], totals[1], totals[2]) if seen else None
 
 
@@ -134,12 +134,12 @@ def _network(text: str) -> Optional[Tuple[float, float]]:
     seen = False
     for line in text.splitlines():
         name, colon, rest = line.partition(":")
-        words = rest.split()
-        if not colon or name.strip() == "lo" or len(words) < 9:
+        columns = rest.split()
+        if not colon or name.strip() == "lo" or len(columns) < 9:
             continue
         seen = True
-        received += float(words[0])
-        sent += float(words[8])
+        received += float(columns[0])
+        sent += float(columns[8])
     return (received, sent) if seen else None
 
 

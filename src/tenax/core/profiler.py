@@ -97,10 +97,10 @@ class ProfilerContext:
     def _report(self, samples: list[dict[str, dict[str, Values]]]) -> None:
         now = time()
         at = strftime("%Y-%m-%dT%H:%M:%S", gmtime(now)) + f".{int(now % 1 * 1e6):06d}Z"
-        for group, things in mean(samples).items():
+        for group, devices in mean(samples).items():
             values: dict[str, object] = {}
-            for thing, measured in things.items():
-                values.update(measured if not thing else {thing: measured})
+            for device, measured in devices.items():
+                values.update(measured if not device else {device: measured})
             body = {
                 "group": group,
                 "stepsCompleted": None,
@@ -115,12 +115,12 @@ def mean(samples: list[dict[str, dict[str, Values]]]) -> dict[str, dict[str, Val
     """The mean of each value over the samples that have it."""
     sums: dict[tuple[str, str, str], tuple[float, int]] = {}
     for sample in samples:
-        for group, things in sample.items():
-            for thing, values in things.items():
+        for group, devices in sample.items():
+            for device, values in devices.items():
                 for name, value in values.items():
-                    total, count = sums.get((group, thing, name), (0.0, 0))
-                    sums[group, thing, name] = (total + value, count + 1)
+                    total, count = sums.get((group, device, name), (0.0, 0))
+                    sums[group, device, name] = (total + value, count + 1)
     result: dict[str, dict[str, Values]] = {}
-    for (group, thing, name), (total, count) in sums.items():
-        result.setdefault(group, {}).setdefault(thing, {})[name] = total / count
+    for (group, device, name), (total, count) in sums.items():
+        result.setdefault(group, {}).setdefault(device, {})[name] = total / count
     return result

@@ -40,8 +40,8 @@ def together(distributed: DistributedContext, step: Callable[[], T]) -> list[T]:
         mine = step()
     except Exception as failure:
         error = failure
-    words = None if error is None else f"{type(error).__name__}: {error}"
-    outcomes = distributed.allgather((mine, words))
+    description = None if error is None else f"{type(error).__name__}: {error}"
+    outcomes = distributed.allgather((mine, description))
     if error is not None:
         raise error
     results: list[T] = []

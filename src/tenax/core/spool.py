@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 GROUP_SECONDS = 0.2
 #: Seconds that a script which is failing waits for its reports; the agent ships the rest.
 FAILING_WAIT = 5.0
-#: Seconds of waiting after which a person is told what is waited for.
+#: Seconds of waiting after which a line says what is waited for.
 _SAY_AFTER = 5.0
 
 

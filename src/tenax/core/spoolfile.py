@@ -110,11 +110,11 @@ class SpoolFile:
         """The lines that the master does not have yet, from the first, up to ``BATCH_BYTES`` (but one at least)."""
         size = BATCH_BYTES
         while True:
-            wanted = min(size, self.written_offset - self.acked_offset)
-            data = self._read(wanted)
+            length = min(size, self.written_offset - self.acked_offset)
+            data = self._read(length)
             # A line that is longer than a batch goes alone.
             end = (data.rfind(b"\n") if size == BATCH_BYTES else data.find(b"\n")) + 1
-            if end or wanted < size:
+            if end or length < size:
                 return Batch(self.acked_n + 1, data[:end])
             size *= 2
 

@@ -100,7 +100,7 @@ class Tensorboard:
         if self._thread is not None:
             self._thread.join()
         if self._writes and (self._begun or self._thread is not None):
-            self._look()
+            self._write_new()
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="tenax-tensorboard", daemon=True)
@@ -110,10 +110,10 @@ class Tensorboard:
         begun = time.monotonic()
         pause = INTERVAL_S
         while not self._ended.wait(pause):
-            self._look()
+            self._write_new()
             pause = min(LONGEST_INTERVAL_S, max(INTERVAL_S, (time.monotonic() - begun) / 20))
 
-    def _look(self) -> None:
+    def _write_new(self) -> None:
         try:
             with self._lock:
                 self._write()
@@ -195,20 +195,20 @@ def scalars_of(body: Json) -> tuple[int, dict[str, float]]:
     if not isinstance(body, dict):
         return 0, {}
     group, step, metrics = body.get("group"), body.get("stepsCompleted"), body.get("metrics")
-    found: dict[str, float] = {}
+    scalars: dict[str, float] = {}
     prefix = {"training": "Determined/", "validation": "Determined/val_"}.get(str(group), f"Determined/{group}_")
     if isinstance(metrics, dict):
-        _gather(prefix, metrics, found)
-    return step if isinstance(step, int) else 0, found
+        _gather(prefix, metrics, scalars)
+    return step if isinstance(step, int) else 0, scalars
 
 
-def _gather(prefix: str, metrics: dict[str, Json], found: dict[str, float]) -> None:
+def _gather(prefix: str, metrics: dict[str, Json], scalars: dict[str, float]) -> None:
     for name, value in metrics.items():
         # A validation's metrics bear that in their names, once.
         tag = f"{prefix[:-4] if prefix.endswith('/val_') and name.startswith('val') else prefix}{name}"
         if isinstance(value, dict):
-            _gather(f"{tag}/", value, found)
+            _gather(f"{tag}/", value, scalars)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            found[tag[:_LONGEST_TAG]] = float(value)
+            scalars[tag[:_LONGEST_TAG]] = float(value)
         elif value in ("NaN", "Infinity", "-Infinity"):
-            found[tag[:_LONGEST_TAG]] = float(str(value))
+            scalars[tag[:_LONGEST_TAG]] = float(str(value))

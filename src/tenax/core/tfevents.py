@@ -65,8 +65,8 @@ def masked_crc(data: Iterable[int]) -> int:
 
 
 def _event(wall_time: float, step: int | None, rest: bytes) -> bytes:
-    told = bytes((_STEP,)) + _number(step) if step else b""
-    return struct.pack("<Bd", _WALL_TIME, wall_time) + told + rest
+    step_field = bytes((_STEP,)) + _number(step) if step else b""
+    return struct.pack("<Bd", _WALL_TIME, wall_time) + step_field + rest
 
 
 def _value(tag: str, value: float) -> bytes:
@@ -81,9 +81,9 @@ def _counted(data: bytes) -> bytes:
 def _number(value: int) -> bytes:
     """As protobuf writes whole numbers: seven bits a byte; a negative one in 64 bits."""
     value &= 0xFFFF_FFFF_FFFF_FFFF
-    found = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)

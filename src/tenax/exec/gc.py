@@ -1,8 +1,8 @@
 """Deletes files of checkpoints where an agent reaches them: ``python -m tenax.exec.gc``. Standard library, Python 3.9.
 
 What is to go stands in ``$DET_RUN_DIR/removals.json``: ``{"storage": {...}, "removals": [{"uuid", "globs"}],
-"tensorboards": [path below the storage]}``. What became of each removal is told to the master as it is done. The exit
-code is 0 if all of it worked.
+"tensorboards": [path below the storage]}``. The outcome of each removal is reported to the master as it is done.
+The exit code is 0 if all of it worked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[list[Json]], None]
 
-#: Told of at once.
+#: Removals in one report.
 _TOGETHER = 50
 #: Seconds for which a master that is away is waited for.
 _PATIENCE = 600.0
@@ -57,17 +57,17 @@ def main() -> int:
 
 def carry_out(document: JsonObject, tell: Tell) -> int:
     """Delete what ``document`` names; the exit code. Raises InvalidInput, UserError (the master does not take it)."""
-    place, wanted = document.get("storage"), document.get("removals")
-    if not isinstance(place, dict) or not isinstance(wanted, list):
+    place, removals = document.get("storage"), document.get("removals")
+    if not isinstance(place, dict) or not isinstance(removals, list):
         raise InvalidInput(f"{REMOVALS_FILE} must hold storage and removals")
     storage = from_config(place)
-    # First: when the last checkpoint is told of, the experiment that they belong to may be forgotten.
+    # First: when the last checkpoint is reported, the experiment that they belong to may be forgotten.
     failures = _remove_tensorboards(storage, document.get("tensorboards"))
     reports: list[Json] = []
-    for one in wanted:
-        if not isinstance(one, dict):
+    for removal in removals:
+        if not isinstance(removal, dict):
             raise InvalidInput("removals must be objects")
-        report = _removed(storage, str(one.get("uuid")), one.get("globs"))
+        report = _removed(storage, str(removal.get("uuid")), removal.get("globs"))
         failures += "failure" in report
         reports.append(report)
         if len(reports) == _TOGETHER:

@@ -43,9 +43,9 @@ def argv_of(entrypoint: Json, path: str) -> list[str]:
             f"install determined=={DETERMINED_VERSION} in the task's environment, where it works unchanged, or write a "
             "script that uses tenax.core, and give its command (for example `python3 train.py`)"
         )
-    words = text.split()
-    if _PLAIN.issuperset(text) and "=" not in words[0] and find_program(words[0], path):
-        return words
+    argv = text.split()
+    if _PLAIN.issuperset(text) and "=" not in argv[0] and find_program(argv[0], path):
+        return argv
     return ["/bin/sh", "-c", text]
 
 
@@ -63,9 +63,9 @@ def starting_a_class(entrypoint: Json) -> list[str]:
 
 def check_reaches_others(entrypoint: Json) -> None:
     """Refuse what would start ranks on the other members by itself, and cannot. Raises InvalidInput."""
-    words = " ".join(map(str, entrypoint)) if isinstance(entrypoint, list) else str(entrypoint or "")
+    command = " ".join(map(str, entrypoint)) if isinstance(entrypoint, list) else str(entrypoint or "")
     for launcher in _OVER_SSH:
-        if launcher in words:
+        if launcher in command:
             raise InvalidInput(
                 f"{launcher} starts ranks on other machines over ssh, and tasks have no keys for that here: ask for no "
                 "more slots than one machine has (resources.is_single_node: true), or start the script with "

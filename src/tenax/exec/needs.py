@@ -27,8 +27,8 @@ _QUOTES = "'\"();&"
 
 def host_paths(env: Mapping[str, str]) -> dict[str, str]:
     """Path as the experiment has it -> path on this machine, for everything that it mounts."""
-    told = fast_json.loads(env.get(HOST_PATHS) or "{}")
-    return {path: str(source) for path, source in told.items()} if isinstance(told, dict) else {}
+    paths = fast_json.loads(env.get(HOST_PATHS) or "{}")
+    return {path: str(source) for path, source in paths.items()} if isinstance(paths, dict) else {}
 
 
 def read_only_paths(env: Mapping[str, str]) -> list[str]:

@@ -34,7 +34,7 @@ TRIAL_REQUIRED = (
 RENDEZVOUS_TIMEOUT = 600.0
 
 
-class Trial:
+class TrialEnvironment:
     """What the environment says about this container of a trial. Raises InvalidInput when it does not say it."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
@@ -55,7 +55,7 @@ class Trial:
         return isinstance(slots, int) and slots > len(self.slot_ids) > 0
 
 
-def write_info(trial: Trial) -> None:
+def write_info(trial: TrialEnvironment) -> None:
     """The info files that need no other member."""
     env = trial.env
     debug = "true" if trial.config.get("debug") is True else "false"
@@ -80,7 +80,7 @@ def write_cluster(env: Mapping[str, str], run_dir: str) -> None:
     _write(run_dir, "resources", fast_json.dumps({"gpu_uuids": visible_uuids(env)}))
 
 
-def meet(trial: Trial) -> list[str]:
+def meet(trial: TrialEnvironment) -> list[str]:
     """Wait for the other members, if there are any; write ``rendezvous.json``; the addresses in the order of rank."""
     if trial.members_expected():
         from tenax.exec.rendezvous import rendezvous
@@ -94,7 +94,7 @@ def meet(trial: Trial) -> list[str]:
     return addresses
 
 
-def needs_standard_library_only(trial: Trial) -> bool:
+def needs_standard_library_only(trial: TrialEnvironment) -> bool:
     """Whether trying the checkpoint storage imports no other package."""
     section = trial.config.get("checkpoint_storage")
     if not isinstance(section, dict):
@@ -105,7 +105,7 @@ def needs_standard_library_only(trial: Trial) -> bool:
     return kind is not None and kind.standard_library_only
 
 
-def validate_storage(trial: Trial) -> None:
+def validate_storage(trial: TrialEnvironment) -> None:
     """See whether checkpoints can be stored, before hours are spent on them. Raises StorageFailed or InvalidInput."""
     section = trial.config.get("checkpoint_storage")
     if isinstance(section, dict):

@@ -1,7 +1,7 @@
 """Meeting the other containers of an allocation. Standard library only, Python 3.9.
 
 The master answers when all members have asked and run: addresses in the order of rank, the chief's first. It knows who
-is missing, so it is told how long we wait and then answers with an error that names them; a master that is away
+is missing, so we send how long we wait, and it answers then with an error that names them; a master that is away
 meanwhile is asked again (asking is idempotent) until the same time has passed here.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tenax.jsonvalue import Json
 
-#: What the master may take longer than the members' patience before we stop listening.
+#: What the master may take longer than the members wait before we stop listening.
 _GRACE = 15.0
 
 
@@ -36,7 +36,7 @@ class Met:
 
 
 def rendezvous(env: Mapping[str, str], seconds: float) -> Met:
-    """Wait up to ``seconds`` for the other members. Raises RendezvousFailed with who is missing, in words."""
+    """Wait up to ``seconds`` for the other members. Raises RendezvousFailed naming who is missing."""
     client = TaskClient(
         env["DET_MASTER"],
         env["DET_SESSION_TOKEN"],

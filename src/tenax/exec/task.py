@@ -32,20 +32,20 @@ def main() -> int:
             raise InvalidInput(f"the environment lacks {', '.join(missing)}: this program is started by an agent")
         launch.settle_account(os.environ)
         run_dir = os.environ.get("DET_RUN_DIR") or RUN_DIRECTORY
-        words = words_of(os.environ[ENTRYPOINT])
+        command = command_of(os.environ[ENTRYPOINT])
         if launch.AFTER_HOOKS not in sys.argv:
             prepare.write_cluster(os.environ, run_dir)
-            view.give_if_needed(os.environ, run_dir, words)
+            view.give_if_needed(os.environ, run_dir, command)
             hooks = launch.hooks(run_dir)
             if hooks:
                 again = [sys.executable, "-m", "tenax.exec.task", launch.AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
         else:
             # The hooks may have installed what needs one, or chosen another environment.
-            view.give_if_needed(os.environ, run_dir, words)
+            view.give_if_needed(os.environ, run_dir, command)
         env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), needs.imports())
         del env[ENTRYPOINT]
-        argv = argv_of(words, env)
+        argv = argv_of(command, env)
         launch.replace_process(argv, env)
     except launch.CannotLaunch as error:
         print(f"tenax: {error}", file=sys.stderr)
@@ -55,20 +55,20 @@ def main() -> int:
         return 1
 
 
-def words_of(encoded: str) -> list[Json]:
+def command_of(encoded: str) -> list[Json]:
     """The words of the command line. Raises InvalidInput."""
     try:
-        words = fast_json.loads(encoded)
+        command = fast_json.loads(encoded)
     except ValueError as error:
         raise InvalidInput(f"{ENTRYPOINT} is not JSON: {error}") from None
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         raise InvalidInput("entrypoint is missing: give a command, as a list of strings")
-    return [sys.executable if word == PYTHON and not n else word for n, word in enumerate(words)]
+    return [sys.executable if word == PYTHON and not n else word for n, word in enumerate(command)]
 
 
-def argv_of(words: list[Json], env: Mapping[str, str]) -> list[str]:
+def argv_of(command: list[Json], env: Mapping[str, str]) -> list[str]:
     """What is executed for these words."""
-    argv = [str(word) for word in words]
+    argv = [str(word) for word in command]
     if len(argv) > 1:
         return argv
     # Words without a colon: what looks like the name of a class is nothing special here.

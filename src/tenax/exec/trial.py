@@ -20,7 +20,7 @@ from tenax.exec import launch, needs, prepare, view
 
 def main() -> int:
     try:
-        trial = prepare.Trial(os.environ)
+        trial = prepare.TrialEnvironment(os.environ)
         launch.settle_account(os.environ)
         entrypoint = trial.config.get("entrypoint")
         if sys.flags.no_site and not prepare.needs_standard_library_only(trial):

@@ -13,8 +13,8 @@ Rules it keeps:
 - No process ids change and nothing stands between supervisor and program: the task itself moves, before it becomes the
   user's program, and so do all that it starts. A program that finds the package only later moves when it imports it.
 - Where the machine forbids it, the task is told what is not where it looks, and runs; importing that package is refused
-  in words (`tenax.exec.imports.determined`): it would take itself to be off the cluster. A task that asked for a view
-  does not start.
+  with a message (`tenax.exec.imports.determined`): it would take itself to be off the cluster. A task that asked
+  for a view does not start.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 SWITCH = "DET_PRIVATE_VIEW"
 _REFUSED = "refused: "
 _HERE = "here"
-_ASKED = ("1", "true")
-_NONE = ("0", "false", _HERE)
+_ON = ("1", "true")
+_OFF = ("0", "false", _HERE)
 
 
 class NoPrivateView(TenaxError):
@@ -52,7 +52,7 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
     """
     if not is_needed(env, entrypoint):
         return
-    if env.get(SWITCH) in _ASKED or needs.has_package(env, entrypoint):
+    if env.get(SWITCH) in _ON or needs.has_package(env, entrypoint):
         _keep_code(run_dir)
     if run_dir == RUN_DIRECTORY or not sys.platform.startswith("linux"):
         return
@@ -63,23 +63,23 @@ def give_if_needed(env: MutableMapping[str, str], run_dir: str, entrypoint: Json
             f"the installed package 'determined' reads {RUN_DIRECTORY}, which takes a private view of the file "
             f"system; {_forbidden(error)}, or uninstall it"
         )
-        if env.get(SWITCH) in _ASKED:
+        if env.get(SWITCH) in _ON:
             raise NoPrivateView(why) from error
         env[SWITCH] = _REFUSED + why
         elsewhere = needs.misplaced(env) or needs.fixed_paths(entrypoint)
         if elsewhere:
             paths = ", ".join(elsewhere)
-            told = (
+            message = (
                 f"this task does not have {paths} as in a container; {_forbidden(error)}, or name paths that are here"
             )
-            print(f"tenax: {told}", file=sys.stderr, flush=True)
+            print(f"tenax: {message}", file=sys.stderr, flush=True)
         return
     env[SWITCH] = _HERE
 
 
 def give_late(env: MutableMapping[str, str]) -> None:
     """Give this process, which is the user's program already, what it was not seen to need. Raises NoPrivateView."""
-    if env.get(SWITCH, "") in _NONE:
+    if env.get(SWITCH, "") in _OFF:
         raise NoPrivateView(f"{SWITCH} is {env[SWITCH]}: leave it out for a private view of the file system")
     run_dir = env.get("DET_RUN_DIR") or RUN_DIRECTORY
     if run_dir == RUN_DIRECTORY or not sys.platform.startswith("linux"):
@@ -97,10 +97,10 @@ def give_late(env: MutableMapping[str, str]) -> None:
 
 def is_needed(env: Mapping[str, str], entrypoint: Json) -> bool:
     """Whether it was asked for, or this task will look for what only a view has; False once that is settled."""
-    asked = env.get(SWITCH, "")
-    if asked in _NONE or asked.startswith(_REFUSED):
+    setting = env.get(SWITCH, "")
+    if setting in _OFF or setting.startswith(_REFUSED):
         return False
-    if asked in _ASKED or needs.has_package(env, entrypoint):
+    if setting in _ON or needs.has_package(env, entrypoint):
         return True
     if (env.get("DET_RUN_DIR") or RUN_DIRECTORY) == RUN_DIRECTORY:
         return False  # in a container of an image all is where it belongs

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tenax.lifecycle.container import ORDER, Container, ContainerState, Ending, Want, raise_want
+from tenax.lifecycle.container import ORDER, Container, ContainerState, Desired, Ending, raise_desired
 
 
 class AllocationState(str, Enum):
@@ -63,11 +63,11 @@ def after_members(containers: tuple[Container, ...]) -> Members:
     done = all(member.state is ContainerState.TERMINATED for member in workers)
     if broken or done:
         containers = tuple(
-            member if member.state is ContainerState.TERMINATED else raise_want(member, Want.KILL)
+            member if member.state is ContainerState.TERMINATED else raise_desired(member, Desired.KILL)
             for member in containers
         )
     live = [member for member in containers if member.state is not ContainerState.TERMINATED]
-    if any(member.want is not Want.RUN for member in live):
+    if any(member.desired is not Desired.RUN for member in live):
         return Members(AllocationState.TERMINATING, containers, None)
     least = min((member.state for member in live), key=ORDER.__getitem__)
     return Members(_BY_MEMBER[least], containers, None)
@@ -83,6 +83,6 @@ def gang_ending(containers: tuple[Container, ...]) -> Ending:
         if ending.platform:
             return ending
     for ending in endings:
-        if ending.asked:
+        if ending.requested:
             return ending
     return endings[0]

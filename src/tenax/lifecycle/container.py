@@ -21,7 +21,7 @@ class ContainerState(str, Enum):
     TERMINATED = "TERMINATED"
 
 
-class Want(str, Enum):
+class Desired(str, Enum):
     """What the agent is to make of a container; only ever raised."""
 
     RUN = "RUN"
@@ -31,21 +31,21 @@ class Want(str, Enum):
 
 #: Progress of a container, for "the least advanced member".
 ORDER = {state: place for place, state in enumerate(ContainerState)}
-WANT_ORDER = {want: place for place, want in enumerate(Want)}
+DESIRED_ORDER = {desired: place for place, desired in enumerate(Desired)}
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a container ended, as its agent (or the silence of its agent) tells."""
+    """How a container ended, as its agent (or the silence of its agent) reports."""
 
     code: int | None = None
     signal: int | None = None
-    #: In words.
+    #: A sentence for people.
     reason: str = ""
     #: The platform's failure, never the script's: not counted against ``max_restarts``.
     platform: bool = False
     #: We asked for it.
-    asked: bool = False
+    requested: bool = False
 
     @property
     def clean(self) -> bool:
@@ -55,7 +55,7 @@ class Ending:
     @property
     def failed(self) -> bool:
         """The script's own failure."""
-        return not (self.clean or self.platform or self.asked)
+        return not (self.clean or self.platform or self.requested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Container:
 
     container_id: str
     state: ContainerState
-    want: Want
+    desired: Desired
     ending: Ending | None
     #: Does not keep the allocation alive: ends when all others have.
     daemon: bool = False
@@ -76,14 +76,14 @@ def report(container: Container, state: ContainerState, ending: Ending | None) -
         return container
     if state is ContainerState.TERMINATED:
         final = ending or Ending(reason="its agent did not say how it ended", platform=True)
-        if container.want is not Want.RUN and not final.platform and not final.clean:
-            final = Ending(final.code, final.signal, final.reason, platform=False, asked=True)
-        return Container(container.container_id, state, container.want, final, container.daemon)
-    return Container(container.container_id, state, container.want, None, container.daemon)
+        if container.desired is not Desired.RUN and not final.platform and not final.clean:
+            final = Ending(final.code, final.signal, final.reason, platform=False, requested=True)
+        return Container(container.container_id, state, container.desired, final, container.daemon)
+    return Container(container.container_id, state, container.desired, None, container.daemon)
 
 
-def raise_want(container: Container, want: Want) -> Container:
-    """The container with at least this want; the same object where that is so already, or where it has ended."""
-    if WANT_ORDER[want] <= WANT_ORDER[container.want]:
+def raise_desired(container: Container, desired: Desired) -> Container:
+    """The container with at least this desired state; the same object where nothing changes, or where it has ended."""
+    if DESIRED_ORDER[desired] <= DESIRED_ORDER[container.desired]:
         return container
-    return Container(container.container_id, container.state, want, container.ending, container.daemon)
+    return Container(container.container_id, container.state, desired, container.ending, container.daemon)

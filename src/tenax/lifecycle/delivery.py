@@ -29,38 +29,38 @@ class DeliveryState(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """How an attempt ended."""
 
     #: Of the answer; None: there was none.
     status: int | None
-    words: str
+    reason: str
     #: The same attempt would end the same way.
     final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeliveryVerdict:
     """What the message is now, and in how many seconds it is tried again if it waits."""
 
     state: DeliveryState
     wait_s: float = 0.0
-    words: str = ""
+    reason: str = ""
 
 
-def decide(outcome: Outcome, attempts: int, age_s: float, give_up_after_s: float) -> Verdict:
+def decide(outcome: DeliveryOutcome, attempts: int, age_s: float, give_up_after_s: float) -> DeliveryVerdict:
     """After the attempt number ``attempts`` (from 1) of a message that is ``age_s`` old."""
     status = outcome.status
     if status is not None and 200 <= status < 300:
-        return Verdict(DeliveryState.DELIVERED, words=outcome.words)
+        return DeliveryVerdict(DeliveryState.DELIVERED, reason=outcome.reason)
     if outcome.final or (status is not None and 300 <= status < 500 and status not in PASSING):
-        return Verdict(DeliveryState.FAILED, words=outcome.words)
+        return DeliveryVerdict(DeliveryState.FAILED, reason=outcome.reason)
     if age_s >= give_up_after_s:
-        return _given_up(attempts, outcome.words)
-    return Verdict(DeliveryState.WAITING, pause(attempts), outcome.words)
+        return _given_up(attempts, outcome.reason)
+    return DeliveryVerdict(DeliveryState.WAITING, pause(attempts), outcome.reason)
 
 
-def before(attempts: int, age_s: float, give_up_after_s: float) -> Verdict | None:
+def before(attempts: int, age_s: float, give_up_after_s: float) -> DeliveryVerdict | None:
     """Whether to give up a message before another attempt is made, after so many; None: make it.
 
     One that was never tried is, however old it has become while nobody could send it.
@@ -75,5 +75,5 @@ def pause(attempts: int) -> float:
     return BACKOFF.after(attempts)
 
 
-def _given_up(attempts: int, words: str) -> Verdict:
-    return Verdict(DeliveryState.FAILED, words=f"given up after {attempts} attempts: {words}")
+def _given_up(attempts: int, reason: str) -> DeliveryVerdict:
+    return DeliveryVerdict(DeliveryState.FAILED, reason=f"given up after {attempts} attempts: {reason}")

@@ -1,4 +1,4 @@
-"""Which checkpoints of an experiment stay and which go, each with the reason in words. Pure.
+"""Which checkpoints of an experiment stay and which go, each with its reasons. Pure.
 
 Rules it keeps:
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RetentionPolicy:
     """How many checkpoints are kept; each at least 0."""
 
     experiment_best: int
@@ -36,7 +36,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedCheckpoint:
     """A checkpoint whose files are there."""
 
     uuid: str
@@ -50,14 +50,14 @@ class Saved:
     whole: bool = True
     #: Reported by a run that a newer one had replaced.
     superseded: bool = False
-    #: Where it is registered, in words; None: nowhere.
+    #: Where it is registered, for people; None: nowhere.
     registered: str | None = None
-    #: Who of another experiment started from it, in words; None: nobody.
+    #: Who of another experiment started from it, for people; None: nobody.
     source_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class OwningTrial:
     """A trial, as far as its checkpoints go."""
 
     live: bool
@@ -66,12 +66,12 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class Judgement:
     """What becomes of one checkpoint."""
 
     uuid: str
     keep: bool
-    #: In words, at least one: every reason to keep it, or the one why it goes.
+    #: At least one: every reason to keep it, or the one why it goes.
     reasons: tuple[str, ...]
 
 
@@ -85,60 +85,66 @@ class _Ranks:
 
 
 def judge(
-    policy: Policy,
-    checkpoints: Iterable[Saved],
-    trials: Mapping[int, Owner],
+    policy: RetentionPolicy,
+    checkpoints: Iterable[SavedCheckpoint],
+    trials: Mapping[int, OwningTrial],
     *,
     metric: str = "the metric",
     smaller_is_better: bool = True,
-) -> tuple[Fate, ...]:
+) -> tuple[Judgement, ...]:
     """The fate of each checkpoint of one experiment, in the order given. ``trials``: one that is missing has ended."""
     listed = tuple(checkpoints)
     ranks = _ranks(listed, smaller_is_better)
     fates = []
-    for one in listed:
-        owner = trials.get(one.trial_id, Owner(live=False))
-        kept = _reasons_to_keep(policy, one, ranks[one.uuid], owner, metric)
-        fates.append(Fate(one.uuid, bool(kept), kept or (_why_it_goes(policy, one, ranks[one.uuid], metric),)))
+    for checkpoint in listed:
+        owner = trials.get(checkpoint.trial_id, OwningTrial(live=False))
+        kept = _reasons_to_keep(policy, checkpoint, ranks[checkpoint.uuid], owner, metric)
+        fates.append(
+            Judgement(
+                checkpoint.uuid, bool(kept), kept or (_why_it_goes(policy, checkpoint, ranks[checkpoint.uuid], metric),)
+            )
+        )
     return tuple(fates)
 
 
-def _reasons_to_keep(policy: Policy, one: Saved, ranks: _Ranks, owner: Owner, metric: str) -> tuple[str, ...]:
+def _reasons_to_keep(
+    policy: RetentionPolicy, checkpoint: SavedCheckpoint, ranks: _Ranks, owner: OwningTrial, metric: str
+) -> tuple[str, ...]:
     """Every rule that holds."""
-    found = []
-    if one.registered is not None:
-        found.append(f"it is {one.registered}")
-    if one.source_of is not None:
-        found.append(f"{one.source_of} started from it")
-    if not one.whole:
-        found.append("some of its files were deleted by hand: the rest is left to whoever did")
+    reasons = []
+    if checkpoint.registered is not None:
+        reasons.append(f"it is {checkpoint.registered}")
+    if checkpoint.source_of is not None:
+        reasons.append(f"{checkpoint.source_of} started from it")
+    if not checkpoint.whole:
+        reasons.append("some of its files were deleted by hand: the rest is left to whoever did")
     if ranks.experiment is not None and ranks.experiment <= policy.experiment_best:
-        found.append(f"{_th(ranks.experiment)} of the experiment by {metric} (of {policy.experiment_best} to keep)")
+        reasons.append(f"{_th(ranks.experiment)} of the experiment by {metric} (of {policy.experiment_best} to keep)")
     if ranks.trial is not None and ranks.trial <= policy.trial_best:
-        found.append(f"{_th(ranks.trial)} of its trial by {metric} (of {policy.trial_best} to keep)")
+        reasons.append(f"{_th(ranks.trial)} of its trial by {metric} (of {policy.trial_best} to keep)")
     if ranks.latest is not None and ranks.latest <= policy.trial_latest:
-        found.append(f"{_th(ranks.latest)} latest of its trial (of {policy.trial_latest} to keep)")
+        reasons.append(f"{_th(ranks.latest)} latest of its trial (of {policy.trial_latest} to keep)")
     if owner.live and ranks.latest == 1:
-        found.append(f"trial {one.trial_id} would resume from it")
-    if owner.live and _may_be_validated(policy, one, ranks, owner):
-        found.append(f"trial {one.trial_id} may still report {metric} at its step {one.steps}")
-    return tuple(found)
+        reasons.append(f"trial {checkpoint.trial_id} would resume from it")
+    if owner.live and _may_be_validated(policy, checkpoint, ranks, owner):
+        reasons.append(f"trial {checkpoint.trial_id} may still report {metric} at its step {checkpoint.steps}")
+    return tuple(reasons)
 
 
-def _may_be_validated(policy: Policy, one: Saved, ranks: _Ranks, owner: Owner) -> bool:
+def _may_be_validated(policy: RetentionPolicy, checkpoint: SavedCheckpoint, ranks: _Ranks, owner: OwningTrial) -> bool:
     """Whether its value may come later than the checkpoint did: until the trial has validated beyond its step.
 
     A trial that has not validated yet may never do so: there only the next one to go is spared.
     """
-    if one.metric is not None or ranks.latest is None or not (policy.experiment_best or policy.trial_best):
+    if checkpoint.metric is not None or ranks.latest is None or not (policy.experiment_best or policy.trial_best):
         return False
     if owner.validated_to is None:
         return ranks.latest == policy.trial_latest + 1
-    return one.steps > owner.validated_to
+    return checkpoint.steps > owner.validated_to
 
 
-def _why_it_goes(policy: Policy, one: Saved, ranks: _Ranks, metric: str) -> str:
-    if one.superseded:
+def _why_it_goes(policy: RetentionPolicy, checkpoint: SavedCheckpoint, ranks: _Ranks, metric: str) -> str:
+    if checkpoint.superseded:
         return "it was reported by a run that a newer one had replaced: nothing goes on from it"
     latest = f"{_th(ranks.latest or 0)} latest of its trial"
     if ranks.trial is None:
@@ -147,44 +153,47 @@ def _why_it_goes(policy: Policy, one: Saved, ranks: _Ranks, metric: str) -> str:
     return f"{best}, {latest}; kept are {policy}"
 
 
-def _ranks(checkpoints: tuple[Saved, ...], smaller_is_better: bool) -> dict[str, _Ranks]:
-    counting = [one for one in checkpoints if _counts(one)]
+def _ranks(checkpoints: tuple[SavedCheckpoint, ...], smaller_is_better: bool) -> dict[str, _Ranks]:
+    counting = [checkpoint for checkpoint in checkpoints if _counts(checkpoint)]
     worst_last = _best_first(smaller_is_better)
-    best = sorted((one for one in counting if one.metric is not None), key=worst_last)
+    best = sorted((checkpoint for checkpoint in counting if checkpoint.metric is not None), key=worst_last)
     newest = sorted(counting, key=_newest_first)
-    experiment = {one.uuid: place for place, one in enumerate(best, 1)}
+    experiment = {checkpoint.uuid: place for place, checkpoint in enumerate(best, 1)}
     trial, latest = _places_in_trial(best), _places_in_trial(newest)
     return {
-        one.uuid: _Ranks(experiment.get(one.uuid), trial.get(one.uuid), latest.get(one.uuid)) for one in checkpoints
+        checkpoint.uuid: _Ranks(
+            experiment.get(checkpoint.uuid), trial.get(checkpoint.uuid), latest.get(checkpoint.uuid)
+        )
+        for checkpoint in checkpoints
     }
 
 
-def _places_in_trial(ordered: Iterable[Saved]) -> dict[str, int]:
+def _places_in_trial(ordered: Iterable[SavedCheckpoint]) -> dict[str, int]:
     places: dict[str, int] = {}
     count: dict[int, int] = {}
-    for one in ordered:
-        count[one.trial_id] = count.get(one.trial_id, 0) + 1
-        places[one.uuid] = count[one.trial_id]
+    for checkpoint in ordered:
+        count[checkpoint.trial_id] = count.get(checkpoint.trial_id, 0) + 1
+        places[checkpoint.uuid] = count[checkpoint.trial_id]
     return places
 
 
-def _counts(one: Saved) -> bool:
-    return one.whole and not one.superseded
+def _counts(checkpoint: SavedCheckpoint) -> bool:
+    return checkpoint.whole and not checkpoint.superseded
 
 
-def _best_first(smaller_is_better: bool) -> Callable[[Saved], tuple[bool, float, float, str]]:
+def _best_first(smaller_is_better: bool) -> Callable[[SavedCheckpoint], tuple[bool, float, float, str]]:
     sign = 1.0 if smaller_is_better else -1.0
 
-    def key(one: Saved) -> tuple[bool, float, float, str]:
-        value = one.metric
+    def key(checkpoint: SavedCheckpoint) -> tuple[bool, float, float, str]:
+        value = checkpoint.metric
         finite = value is not None and math.isfinite(value)
-        return not finite, sign * value if finite and value is not None else 0.0, one.reported, one.uuid
+        return not finite, sign * value if finite and value is not None else 0.0, checkpoint.reported, checkpoint.uuid
 
     return key
 
 
-def _newest_first(one: Saved) -> tuple[int, float, str]:
-    return -one.steps, -one.reported, one.uuid
+def _newest_first(checkpoint: SavedCheckpoint) -> tuple[int, float, str]:
+    return -checkpoint.steps, -checkpoint.reported, checkpoint.uuid
 
 
 def _th(place: int) -> str:

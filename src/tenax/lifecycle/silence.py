@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Looks are seconds apart; when as much as this lies between two, nobody listened meanwhile.
+#: Observations are seconds apart; when as much as this lies between two, nobody listened meanwhile.
 GAP_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Listening:
     """Seconds on the database's clock."""
 
     since: float
-    #: The newest look.
+    #: The newest observation.
     last: float
 
     @property
@@ -26,8 +26,8 @@ class Watch:
         return self.last - self.since
 
 
-def look(watch: Watch | None, now: float, *, anew: bool = False) -> Watch:
-    """The watch after a look at ``now``; ``anew``: what was said before may not have been heard."""
+def observe(watch: Listening | None, now: float, *, anew: bool = False) -> Listening:
+    """Since when somebody listens, observed at ``now``; ``anew``: messages before may have been missed."""
     if watch is None or anew or not 0.0 <= now - watch.last <= GAP_S:
-        return Watch(now, now)
-    return Watch(watch.since, now)
+        return Listening(now, now)
+    return Listening(watch.since, now)

@@ -18,7 +18,7 @@ from typing import Union
 from tenax.errors import NotNow
 from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.container import Ending
-from tenax.lifecycle.tending import AskToLeave, Kill, OpenAllocation
+from tenax.lifecycle.reconcile import AskToLeave, Kill, OpenAllocation
 
 
 class TaskKind(str, Enum):
@@ -93,7 +93,7 @@ class TaskAttempt:
     preemption: Preemption
     #: It may be asked to leave, and goes on later.
     pausable: bool
-    #: In words, why it was asked to leave.
+    #: Why it was asked to leave.
     leave_reason: str = ""
 
 
@@ -102,7 +102,7 @@ class TaskVerdict:
     """What a task becomes after an attempt, or without one."""
 
     state: TaskState
-    #: In words, for people.
+    #: For people.
     reason: str
 
 
@@ -127,8 +127,8 @@ def _left(attempt: TaskAttempt) -> TaskVerdict:
 
 
 def _ended_late(attempt: TaskAttempt) -> TaskVerdict:
-    asked = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
-    return _goes_on(attempt, f"{asked} did not leave in time and was ended")
+    cause = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
+    return _goes_on(attempt, f"{cause} did not leave in time and was ended")
 
 
 def _ended(attempt: TaskAttempt) -> TaskVerdict:
@@ -150,8 +150,8 @@ RULES: tuple[tuple[str, Callable[[TaskAttempt], bool], Callable[[TaskAttempt], T
     ("the platform failed, and it is not started again", lambda a: a.ending.platform, _failed),
     ("failed", lambda a: a.ending.failed, _failed),
     ("saved and left", lambda a: a.pausable and a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
-    ("asked to leave, and ended by us", lambda a: a.pausable and a.ending.asked, _ended_late),
-    ("ended by us, and it is not started again", lambda a: a.ending.asked, _ended),
+    ("asked to leave, and ended by us", lambda a: a.pausable and a.ending.requested, _ended_late),
+    ("ended by us, and it is not started again", lambda a: a.ending.requested, _ended),
     ("finished", lambda a: True, _finished),
 )
 
@@ -194,7 +194,7 @@ _PAUSED = TaskVerdict(_S.PAUSED, "paused")
 _KILLED = TaskVerdict(_S.CANCELED, "killed")
 
 
-def tend_task(task: LiveTask) -> tuple[TaskAction, ...]:
+def reconcile_task(task: LiveTask) -> tuple[TaskAction, ...]:
     """The actions that bring a task to what it should be; none where it is so."""
     allocation = task.allocation
     if allocation is None:

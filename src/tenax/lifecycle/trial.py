@@ -58,7 +58,7 @@ def effective_wish(own: Wish, experiment: ExperimentState) -> Wish:
     return max(own, _WISH_OF_EXPERIMENT.get(experiment, Wish.KILL), key=WISH_ORDER.__getitem__)
 
 
-class ExitReason(str, Enum):
+class TrialExit(str, Enum):
     """Why a trial ended, as the search needs to know it."""
 
     COMPLETED = "COMPLETED"
@@ -68,7 +68,7 @@ class ExitReason(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class TrialAttempt:
     """An allocation of a trial that has ended, and all that decides what comes of it."""
 
     wish: Wish
@@ -80,13 +80,13 @@ class Attempt:
     invalid_hp: bool = False
     #: A report that ends the trial with this error.
     fatal: str | None = None
-    #: In words, why its own wish was raised; empty where the wish says it.
+    #: Why its own wish was raised; empty where the wish says it.
     wish_reason: str = ""
-    #: In words, why it was asked to leave.
+    #: Why it was asked to leave.
     leave_reason: str = ""
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
-    #: In words, why log policies leave no machine for another try.
+    #: Why log policies leave no machine for another try.
     nowhere: str | None = None
     #: It came as far as running.
     ran: bool = True
@@ -95,15 +95,15 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TrialVerdict:
     """What a trial becomes after an attempt."""
 
     state: TrialState
     restarts: int
-    #: In words, for people.
+    #: For people.
     reason: str
     #: For the search; None while the trial goes on.
-    exit: ExitReason | None
+    exit: TrialExit | None
     #: Attempts in a row, this one included, that the platform ended before they ran.
     setbacks: int = 0
 
@@ -113,7 +113,7 @@ class Verdict:
         return _SETBACKS.after(self.setbacks - 1)
 
 
-def decide_exit(attempt: Attempt) -> Verdict:
+def decide_exit(attempt: TrialAttempt) -> TrialVerdict:
     """The first rule of :data:`RULES` that matches."""
     for _, matches, verdict in RULES:
         if matches(attempt):
@@ -121,87 +121,87 @@ def decide_exit(attempt: Attempt) -> Verdict:
     raise AssertionError("the last rule matches everything")
 
 
-def end_without_attempt(wish: Wish, invalid_hp: bool, fatal: str | None, wish_reason: str = "") -> Verdict | None:
+def end_without_attempt(wish: Wish, invalid_hp: bool, fatal: str | None, wish_reason: str = "") -> TrialVerdict | None:
     """What a trial becomes that holds no allocation; None while it should have one, or waits (paused)."""
     if fatal is not None:
-        return Verdict(TrialState.ERROR, 0, fatal, ExitReason.ERRORED)
+        return TrialVerdict(TrialState.ERROR, 0, fatal, TrialExit.ERRORED)
     if wish in _TERMINAL_OF_WISH:
         state, reason, exit_reason = _TERMINAL_OF_WISH[wish]
-        return Verdict(state, 0, wish_reason or reason, exit_reason)
+        return TrialVerdict(state, 0, wish_reason or reason, exit_reason)
     if invalid_hp:
-        return Verdict(TrialState.COMPLETED, 0, _INVALID, ExitReason.INVALID_HP)
+        return TrialVerdict(TrialState.COMPLETED, 0, _INVALID, TrialExit.INVALID_HP)
     return None
 
 
 _INVALID = "the script reported that these hyperparameters are invalid"
 _TERMINAL_OF_WISH = {
-    Wish.STOP: (TrialState.COMPLETED, "stopped early by the search", ExitReason.COMPLETED),
-    Wish.CANCEL: (TrialState.CANCELED, "canceled", ExitReason.USER_CANCELED),
-    Wish.KILL: (TrialState.CANCELED, "killed", ExitReason.USER_CANCELED),
+    Wish.STOP: (TrialState.COMPLETED, "stopped early by the search", TrialExit.COMPLETED),
+    Wish.CANCEL: (TrialState.CANCELED, "canceled", TrialExit.USER_CANCELED),
+    Wish.KILL: (TrialState.CANCELED, "killed", TrialExit.USER_CANCELED),
 }
 
 
-def _error(attempt: Attempt) -> Verdict:
-    return Verdict(TrialState.ERROR, attempt.restarts, attempt.ending.reason, ExitReason.ERRORED)
+def _error(attempt: TrialAttempt) -> TrialVerdict:
+    return TrialVerdict(TrialState.ERROR, attempt.restarts, attempt.ending.reason, TrialExit.ERRORED)
 
 
-def _fatal(attempt: Attempt) -> Verdict:
-    return Verdict(TrialState.ERROR, attempt.restarts, attempt.fatal or "", ExitReason.ERRORED)
+def _fatal(attempt: TrialAttempt) -> TrialVerdict:
+    return TrialVerdict(TrialState.ERROR, attempt.restarts, attempt.fatal or "", TrialExit.ERRORED)
 
 
-def _as_wished(attempt: Attempt) -> Verdict:
+def _as_wished(attempt: TrialAttempt) -> TrialVerdict:
     state, reason, exit_reason = _TERMINAL_OF_WISH[attempt.wish]
-    return Verdict(state, attempt.restarts, attempt.wish_reason or reason, exit_reason)
+    return TrialVerdict(state, attempt.restarts, attempt.wish_reason or reason, exit_reason)
 
 
-def _invalid(attempt: Attempt) -> Verdict:
-    return Verdict(TrialState.COMPLETED, attempt.restarts, _INVALID, ExitReason.INVALID_HP)
+def _invalid(attempt: TrialAttempt) -> TrialVerdict:
+    return TrialVerdict(TrialState.COMPLETED, attempt.restarts, _INVALID, TrialExit.INVALID_HP)
 
 
-def _again_uncounted(attempt: Attempt) -> Verdict:
+def _again_uncounted(attempt: TrialAttempt) -> TrialVerdict:
     setbacks = 0 if attempt.ran else attempt.setbacks + 1
-    return Verdict(TrialState.ACTIVE, attempt.restarts, attempt.ending.reason, None, setbacks)
+    return TrialVerdict(TrialState.ACTIVE, attempt.restarts, attempt.ending.reason, None, setbacks)
 
 
-def _no_retry(attempt: Attempt) -> Verdict:
+def _no_retry(attempt: TrialAttempt) -> TrialVerdict:
     reason = f"{attempt.ending.reason}; the log policy {attempt.no_retry!r} forbids another try"
-    return Verdict(TrialState.ERROR, attempt.restarts + 1, reason, ExitReason.ERRORED)
+    return TrialVerdict(TrialState.ERROR, attempt.restarts + 1, reason, TrialExit.ERRORED)
 
 
-def _too_often(attempt: Attempt) -> Verdict:
+def _too_often(attempt: TrialAttempt) -> TrialVerdict:
     tries = attempt.restarts + 1
     often = "once" if tries == 1 else f"{tries} times"
     reason = f"{attempt.ending.reason}; it failed {often}, and max_restarts is {attempt.max_restarts}"
-    return Verdict(TrialState.ERROR, tries, reason, ExitReason.ERRORED)
+    return TrialVerdict(TrialState.ERROR, tries, reason, TrialExit.ERRORED)
 
 
-def _nowhere(attempt: Attempt) -> Verdict:
+def _nowhere(attempt: TrialAttempt) -> TrialVerdict:
     reason = f"{attempt.ending.reason}; {attempt.nowhere}"
-    return Verdict(TrialState.ERROR, attempt.restarts + 1, reason, ExitReason.ERRORED)
+    return TrialVerdict(TrialState.ERROR, attempt.restarts + 1, reason, TrialExit.ERRORED)
 
 
-def _again_counted(attempt: Attempt) -> Verdict:
-    return Verdict(TrialState.ACTIVE, attempt.restarts + 1, attempt.ending.reason, None)
+def _again_counted(attempt: TrialAttempt) -> TrialVerdict:
+    return TrialVerdict(TrialState.ACTIVE, attempt.restarts + 1, attempt.ending.reason, None)
 
 
-def _left(attempt: Attempt) -> Verdict:
-    return Verdict(TrialState.ACTIVE, attempt.restarts, "it saved and left when asked to", None)
+def _left(attempt: TrialAttempt) -> TrialVerdict:
+    return TrialVerdict(TrialState.ACTIVE, attempt.restarts, "it saved and left when asked to", None)
 
 
-def _killed_late(attempt: Attempt) -> Verdict:
+def _killed_late(attempt: TrialAttempt) -> TrialVerdict:
     if attempt.leave_reason and not attempt.ran:
         reason = f"it was ended before it began: {attempt.leave_reason}"
-        return Verdict(TrialState.ACTIVE, attempt.restarts, reason, None)
-    asked = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
-    return Verdict(TrialState.ACTIVE, attempt.restarts, f"{asked} did not leave in time and was ended", None)
+        return TrialVerdict(TrialState.ACTIVE, attempt.restarts, reason, None)
+    cause = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
+    return TrialVerdict(TrialState.ACTIVE, attempt.restarts, f"{cause} did not leave in time and was ended", None)
 
 
-def _finished(attempt: Attempt) -> Verdict:
-    return Verdict(TrialState.COMPLETED, attempt.restarts, "the script finished", ExitReason.COMPLETED)
+def _finished(attempt: TrialAttempt) -> TrialVerdict:
+    return TrialVerdict(TrialState.COMPLETED, attempt.restarts, "the script finished", TrialExit.COMPLETED)
 
 
 #: (what it says, when it holds, what follows): the first that holds decides.
-RULES: tuple[tuple[str, Callable[[Attempt], bool], Callable[[Attempt], Verdict]], ...] = (
+RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt], TrialVerdict]], ...] = (
     ("a report ended it", lambda a: a.fatal is not None, _fatal),
     ("asked to stop, and it failed by itself", lambda a: a.wish in _TERMINAL_OF_WISH and a.ending.failed, _error),
     ("asked to stop", lambda a: a.wish in _TERMINAL_OF_WISH, _as_wished),
@@ -212,6 +212,6 @@ RULES: tuple[tuple[str, Callable[[Attempt], bool], Callable[[Attempt], Verdict]]
     ("failed, and may run nowhere", lambda a: a.ending.failed and a.nowhere is not None, _nowhere),
     ("failed", lambda a: a.ending.failed, _again_counted),
     ("saved and left", lambda a: a.ending.clean and a.preemption is Preemption.ACKNOWLEDGED, _left),
-    ("ended by us, not asked to stop", lambda a: a.ending.asked, _killed_late),
+    ("ended by us, not asked to stop", lambda a: a.ending.requested, _killed_late),
     ("finished", lambda a: True, _finished),
 )

@@ -3,7 +3,7 @@
 Rules it keeps:
 
 - Only what lives can end; the same end twice is one. A new start brings back what has ended.
-- One that fell silent is an ERROR, and lives again when it is heard of; one that said how it ended does not.
+- One that fell silent is an ERROR, and lives again when it reports; one that reported how it ended does not.
 - The experiment is what its trials are together: ACTIVE while one lives or none was made, then the worst end.
 """
 
@@ -17,8 +17,8 @@ from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialState
 
 
-class Word(str, Enum):
-    """What is said of a trial."""
+class TrialReport(str, Enum):
+    """What is reported of a trial."""
 
     #: It begins, or begins again.
     START = "start"
@@ -27,26 +27,26 @@ class Word(str, Enum):
     COMPLETED = "completed"
     CANCELED = "canceled"
     ERROR = "error"
-    #: Nothing was heard for too long.
+    #: It reported nothing for too long.
     SILENT = "silent"
 
 
 _T = TrialState
 _ENDS = {
-    Word.COMPLETED: _T.COMPLETED,
-    Word.CANCELED: _T.CANCELED,
-    Word.ERROR: _T.ERROR,
-    Word.SILENT: _T.ERROR,
+    TrialReport.COMPLETED: _T.COMPLETED,
+    TrialReport.CANCELED: _T.CANCELED,
+    TrialReport.ERROR: _T.ERROR,
+    TrialReport.SILENT: _T.ERROR,
 }
 
 
-def step(state: TrialState, lost: bool, word: Word) -> TrialState:
-    """The state after ``word``; ``lost``: it ended by silence. Raises NotNow with what to do."""
-    if word is Word.START:
+def step(state: TrialState, lost: bool, report: TrialReport) -> TrialState:
+    """The state after ``report``; ``lost``: it ended by silence. Raises NotNow with what to do."""
+    if report is TrialReport.START:
         return _T.ACTIVE
     if state is _T.ACTIVE or lost:
-        return _ENDS.get(word, _T.ACTIVE)
-    if word is Word.SILENT or _ENDS.get(word) is state:
+        return _ENDS.get(report, _T.ACTIVE)
+    if report is TrialReport.SILENT or _ENDS.get(report) is state:
         return state
     raise NotNow(f"the trial has ended ({state.value.lower()}): start it again before it reports anything new")
 

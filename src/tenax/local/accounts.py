@@ -42,12 +42,12 @@ def account_for(data: Path, name: str | None = None) -> Account | None:
     owner = _owner(data)
     if name is None:
         return owner or _first()
-    wanted = _named(name)
-    if wanted is None or wanted.uid == 0:
+    account = _named(name)
+    if account is None or account.uid == 0:
         raise NoAccount(f"PostgreSQL cannot run as {name!r}: name an existing account other than root.")
-    if owner is not None and owner.uid != wanted.uid:
+    if owner is not None and owner.uid != account.uid:
         raise NoAccount(f"{data} belongs to {owner.name!r}: PostgreSQL must run as that account, not as {name!r}.")
-    return wanted
+    return account
 
 
 def unreachable(account: Account, path: Path) -> Path | None:
@@ -57,7 +57,7 @@ def unreachable(account: Account, path: Path) -> Path | None:
     """
     way = [*reversed(path.absolute().parents), path.absolute()]
     script = 'for place in "$@"; do test -x "$place" || { printf %s "$place"; exit 1; }; done'
-    told = subprocess.run(
+    result = subprocess.run(
         ["/bin/sh", "-c", script, "sh", *map(str, way)],
         capture_output=True,
         text=True,
@@ -67,7 +67,7 @@ def unreachable(account: Account, path: Path) -> Path | None:
         group=account.gid,
         extra_groups=[],
     )
-    return Path(told.stdout) if told.returncode != 0 else None
+    return Path(result.stdout) if result.returncode != 0 else None
 
 
 def _owner(data: Path) -> Account | None:

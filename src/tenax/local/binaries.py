@@ -46,8 +46,8 @@ def installed() -> list[Installation]:
     places = spec.submodule_search_locations if spec is not None else None
     if not places:
         return []
-    found = [_look(program.parent.parent) for program in sorted(Path(places[0]).glob("*/bin/postgres"))]
-    return [installation for installation in found if installation is not None]
+    installations = [_version_of(program.parent.parent) for program in sorted(Path(places[0]).glob("*/bin/postgres"))]
+    return [installation for installation in installations if installation is not None]
 
 
 def choose(major: int, among: list[Installation] | None = None) -> Installation:
@@ -85,7 +85,7 @@ def within_reach(installation: Installation, account: Account | None, copies: Pa
     return Installation(installation.major, installation.version, target / package.name / installation.root.name)
 
 
-def _look(root: Path) -> Installation | None:
-    told = subprocess.run([root / "bin" / "postgres", "--version"], capture_output=True, text=True, check=False)
-    match = re.search(r"\b(\d+)(?:\.\d+)?\b", told.stdout)
+def _version_of(root: Path) -> Installation | None:
+    result = subprocess.run([root / "bin" / "postgres", "--version"], capture_output=True, text=True, check=False)
+    match = re.search(r"\b(\d+)(?:\.\d+)?\b", result.stdout)
     return Installation(int(match[1]), match[0], root) if match else None

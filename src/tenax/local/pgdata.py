@@ -32,12 +32,12 @@ class AlreadyRunning(UserError):
     """Another process already runs the database of this directory."""
 
 
-class CannotServe(UserError):
+class DatabaseFailed(UserError):
     """The database cannot be started."""
 
 
 def create(directory: Path, installation: Installation, account: Account | None, password: str, lock: int) -> None:
-    """Make ``directory/data`` with the database and its role NAME. Raises CannotServe with what the programs said.
+    """Make ``directory/data`` with the database and its role NAME. Raises DatabaseFailed with what they printed.
 
     The programs inherit ``lock``, so that one that outlives us keeps the next launcher out.
     """
@@ -77,7 +77,7 @@ def major_of(data: Path) -> int:
     """The major version of the PostgreSQL that made ``data``. Raises CannotServe."""
     text = (data / "PG_VERSION").read_text().strip()
     if not text.isdigit():
-        raise CannotServe(f"{data / 'PG_VERSION'} says {text!r}, which is no version: is {data} a database?")
+        raise DatabaseFailed(f"{data / 'PG_VERSION'} says {text!r}, which is no version: is {data} a database?")
     return int(text)
 
 
@@ -107,9 +107,9 @@ def socket_directory(directory: Path, account: Account | None) -> Path:
     with contextlib.suppress(FileExistsError):
         place.mkdir(mode=0o700)
         _give(place, account)
-    found = place.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or stat.S_IMODE(found.st_mode) & 0o077:
-        raise CannotServe(
+    status = place.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != uid or stat.S_IMODE(status.st_mode) & 0o077:
+        raise DatabaseFailed(
             f"{place} is there already and is not a private directory of user number {uid}, so PostgreSQL will not "
             "put its socket there: find out whose it is, and remove it."
         )
@@ -132,7 +132,7 @@ def forget_dead_server(data: Path) -> None:
     our lock, is at work in ``data`` (found on Linux only).
     """
     if (pid := _pid_in(data)) is not None and pid in _processes_in(data):
-        raise CannotServe(
+        raise DatabaseFailed(
             f"Process {pid} is a PostgreSQL server on {data} that was not started by Tenax: stop it with 'pg_ctl stop'."
         )
     (data / "postmaster.pid").unlink(missing_ok=True)
@@ -180,12 +180,12 @@ def _pid_in(data: Path) -> int | None:
 
 def _processes_in(data: Path) -> set[int]:
     """Processes that work in ``data``, as every process of a server does; empty where there is no /proc."""
-    found = set()
+    pids = set()
     for entry in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
             if os.readlink(entry) == str(data):
-                found.add(int(entry.parent.name))
-    return found
+                pids.add(int(entry.parent.name))
+    return pids
 
 
 def _short_enough(place: Path) -> bool:
@@ -212,7 +212,7 @@ def _give(path: Path, account: Account | None) -> None:
 
 
 def _call(command: Sequence[str], account: Account | None, lock: int, stdin: str = "") -> None:
-    told = subprocess.run(
+    result = subprocess.run(
         command,
         input=stdin,
         capture_output=True,
@@ -225,8 +225,8 @@ def _call(command: Sequence[str], account: Account | None, lock: int, stdin: str
         group=account.gid if account else None,
         extra_groups=[] if account else None,
     )
-    if told.returncode != 0:
-        raise CannotServe(
-            f"The database could not be made: {Path(command[0]).name} ended with {told.returncode}:\n"
-            + told.stderr.strip()
+    if result.returncode != 0:
+        raise DatabaseFailed(
+            f"The database could not be made: {Path(command[0]).name} ended with {result.returncode}:\n"
+            + result.stderr.strip()
         )

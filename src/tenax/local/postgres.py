@@ -34,7 +34,7 @@ from tenax.local.binaries import CURRENT_MAJOR, Installation, choose, within_rea
 from tenax.local.pgdata import (
     NAME,
     AlreadyRunning,
-    CannotServe,
+    DatabaseFailed,
     create,
     end_orphans,
     environment,
@@ -146,14 +146,14 @@ class EmbeddedPostgres:
         """The exit status of the server (negative: the signal), or None while it runs."""
         return self._process.poll() if self._process is not None else None
 
-    def stop(self, patience: float = 60.0) -> None:
-        """End the server, let go of the directory. After ``patience`` seconds it is cut off, and recovers later."""
+    def stop(self, timeout_s: float = 60.0) -> None:
+        """End the server, let go of the directory. After ``timeout_s`` seconds it is cut off, and recovers later."""
         process = self._process
         if process is not None and process.poll() is None:
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
                 process.send_signal(number)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(patience)
+                    process.wait(timeout_s)
                     break
         self._process = None
         if self._sockets is not None and self._directory not in self._sockets.parents:
@@ -179,7 +179,7 @@ class EmbeddedPostgres:
         present = missing[-1].parent if missing else self._directory
         blocked = unreachable(account, present) if account is not None else None
         if account is not None and blocked is not None:
-            raise CannotServe(
+            raise DatabaseFailed(
                 f"PostgreSQL runs as {account.name!r} and may not enter {blocked}, so it cannot keep its data in "
                 f"{self._directory}: choose a directory that everybody may enter (such as /var/lib/tenax), or start "
                 "Tenax as an ordinary user. Nothing was changed."
@@ -271,7 +271,7 @@ class EmbeddedPostgres:
         waiting = _Waiting(self._progress)
         while not is_ready(self.data, self._process.pid):
             if self._process.poll() is not None:
-                raise CannotServe(f"PostgreSQL did not start. The end of {self.log}:\n{tail(self.log)}")
+                raise DatabaseFailed(f"PostgreSQL did not start. The end of {self.log}:\n{tail(self.log)}")
             waiting.tick(
                 "the database is recovering from an unclean end; nothing is lost, it takes as long as it takes"
             )
@@ -282,14 +282,14 @@ class _Waiting:
 
     def __init__(self, progress: Callable[[str], None]) -> None:
         self._progress = progress
-        self._started = self._said = time.monotonic()
+        self._started = self._reported_at = time.monotonic()
 
     def tick(self, why: str) -> bool:
-        """Whether it has just said so."""
+        """Whether it has just reported progress."""
         time.sleep(_POLL_S)
         now = time.monotonic()
-        if now - self._said >= _PROGRESS_EVERY_S:
-            self._said = now
+        if now - self._reported_at >= _PROGRESS_EVERY_S:
+            self._reported_at = now
             self._progress(f"{why} ({now - self._started:.0f} s)")
             return True
         return False

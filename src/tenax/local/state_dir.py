@@ -2,7 +2,7 @@
 
     credentials.json    {"username", "password"}: written by the master at its first start, 0600
     join-token          what agents join with, 0600
-    options.json        what ``tenax up`` was last told: a later ``up`` without options goes on with them
+    options.json        what ``tenax up`` was last given: a later ``up`` without options goes on with them
     supervisor.json     what the supervising process says about itself and its servers, 0600
     session.json        the local CLI's login, 0600
     master.log agent.log supervisor.log    capped, 0600
@@ -37,7 +37,7 @@ _OURS = frozenset(("lock", "supervisor.json", "postgres", "agent", "checkpoints"
 _GLANCE_S = 0.2
 
 
-class CannotServe(UserError):
+class DirectoryUnusable(UserError):
     """This directory cannot hold a cluster."""
 
 
@@ -102,26 +102,30 @@ class StateDir:
         try:
             self.root.mkdir(mode=mode, parents=True, exist_ok=True)
         except FileExistsError:
-            raise CannotServe(f"{self.root} is a file: name a directory with --dir.") from None
+            raise DirectoryUnusable(f"{self.root} is a file: name a directory with --dir.") from None
         except OSError as error:
-            raise CannotServe(f"{self.root} cannot be made: {error.strerror}. Name another place with --dir.") from None
+            raise DirectoryUnusable(
+                f"{self.root} cannot be made: {error.strerror}. Name another place with --dir."
+            ) from None
         self._refuse_what_cannot_serve()
 
     def _refuse_what_cannot_serve(self) -> None:
-        found = self.root.stat()
-        if found.st_uid != os.geteuid():
-            raise CannotServe(
-                f"{self.root} belongs to user number {found.st_uid}, not to you: secrets are kept there. "
+        status = self.root.stat()
+        if status.st_uid != os.geteuid():
+            raise DirectoryUnusable(
+                f"{self.root} belongs to user number {status.st_uid}, not to you: secrets are kept there. "
                 "Name a directory of yours with --dir."
             )
-        if stat.S_IMODE(found.st_mode) & 0o022:
-            raise CannotServe(
+        if stat.S_IMODE(status.st_mode) & 0o022:
+            raise DirectoryUnusable(
                 f"Others may write to {self.root}, where secrets are kept: close it (chmod go-w {self.root}), "
                 "or name another directory with --dir."
             )
-        foreign = [] if self.options.exists() else [one.name for one in self.root.iterdir() if one.name not in _OURS]
+        foreign = (
+            [] if self.options.exists() else [entry.name for entry in self.root.iterdir() if entry.name not in _OURS]
+        )
         if foreign:
-            raise CannotServe(
+            raise DirectoryUnusable(
                 f"{self.root} holds {foreign[0]} and is not a directory of Tenax: "
                 "name a new or an empty one with --dir."
             )
@@ -129,7 +133,7 @@ class StateDir:
             with tempfile.TemporaryFile(dir=self.root) as probe:
                 fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise CannotServe(
+            raise DirectoryUnusable(
                 f"Files cannot be written and locked in {self.root}: {error.strerror}. "
                 "Name another directory with --dir."
             ) from None
@@ -189,11 +193,11 @@ def write_json(path: Path, value: JsonObject) -> None:
 
 def text_of(value: JsonObject, key: str) -> str:
     """A text from one of our files; empty when it is not there."""
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
+    item = value.get(key)
+    return item if isinstance(item, str) else ""
 
 
 def number_of(value: JsonObject, key: str) -> int:
     """A number from one of our files; 0 when it is not there."""
-    found = value.get(key)
-    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+    item = value.get(key)
+    return item if isinstance(item, int) and not isinstance(item, bool) else 0

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from tenax.runtime.directory import Home, write_private
 from tenax.runtime.port import StartFailed
-from tenax.wire.agents import File
+from tenax.wire.agents import TaskFile
 from tenax.wire.task_names import RUN_DIRECTORY
 
 _FOLDERS = ("spool", "workdir", "tmp", "info", "pythonuserbase")
 
 
-def fill(home: Home, archive: str | None, files: list[File]) -> None:
+def fill(home: Home, archive: str | None, files: list[TaskFile]) -> None:
     """Raises StartFailed for what the request got wrong, OSError for what the machine could not do."""
     home.run.mkdir(mode=0o700)
     for name in _FOLDERS:
@@ -47,8 +47,8 @@ def unpack(archive: str, target: Path) -> None:
             tar.extractall(target, filter="data")
     except (tarfile.TarError, EOFError, zlib.error) as error:
         if isinstance(error, tarfile.FilterError):
-            told = f"the model code cannot be unpacked: {error}; leave that entry out"
-            raise StartFailed(told, platform=False) from None
+            message = f"the model code cannot be unpacked: {error}; leave that entry out"
+            raise StartFailed(message, platform=False) from None
         raise StartFailed(f"the archive of the model code is damaged: {error}", platform=True) from None
 
 

@@ -1,4 +1,4 @@
-"""How a container ended, in words for people. Pure."""
+"""How a container ended, as a sentence for people. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.wire.agents import Exit
 SWITCHED_OFF = "it was ended together with the cluster on its machine"
 
 
-def told(record: ExitRecord) -> Exit:
+def exit_of(record: ExitRecord) -> Exit:
     """The exit of a supervised process."""
     if record.lost:
         return Exit(reason=record.lost, platform=True)
@@ -22,12 +22,12 @@ def told(record: ExitRecord) -> Exit:
         return Exit(code=record.code, reason=reason)
     if record.signal == signal.SIGKILL and not record.killed and record.oom_kills:
         return Exit(signal=record.signal, reason="out of memory: the kernel killed it", out_of_memory=True)
-    return Exit(signal=record.signal, reason=killed_by(record.signal, asked=record.killed or record.terminated))
+    return Exit(signal=record.signal, reason=killed_by(record.signal, requested=record.killed or record.terminated))
 
 
-def killed_by(number: int, *, asked: bool) -> str:
+def killed_by(number: int, *, requested: bool) -> str:
     try:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    return f"stopped by {name}, as asked" if asked else f"killed by {name} ({number}), not by the platform"
+    return f"stopped by {name}, as asked" if requested else f"killed by {name} ({number}), not by the platform"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tenax.runtime.endings import SWITCHED_OFF, killed_by
-from tenax.runtime.port import Found, Placement, StartFailed, Stream
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.wakes import News
 from tenax.wire.agents import ContainerSpec, Exit
 
@@ -43,11 +43,11 @@ class Stage:
         self._output = {"stdout": bytearray(), "stderr": bytearray()}
         self._news = news
 
-    def write(self, stream: Stream, data: bytes) -> None:
+    def write(self, stream: OutputStream, data: bytes) -> None:
         self._output[stream] += data
         self._news()
 
-    def written(self, stream: Stream) -> bytes:
+    def written(self, stream: OutputStream) -> bytes:
         return bytes(self._output[stream])
 
 
@@ -113,12 +113,12 @@ class FakeRuntime:
         container = self._machine.containers[name] = _Container(spec, placement, stage)
         container.task = asyncio.create_task(self._run(container))
 
-    async def find(self) -> list[Found]:
-        return [_found(container) for container in self._machine.containers.values()]
+    async def find(self) -> list[ContainerStatus]:
+        return [_status(container) for container in self._machine.containers.values()]
 
-    async def look(self, container_id: str) -> Found | None:
+    async def inspect(self, container_id: str) -> ContainerStatus | None:
         container = self._machine.containers.get(container_id)
-        return _found(container) if container is not None else None
+        return _status(container) if container is not None else None
 
     def changed(self) -> AsyncIterator[str]:
         return self._news.changed()
@@ -130,7 +130,7 @@ class FakeRuntime:
         if number == signal.SIGKILL:
             container.task.cancel()
             await asyncio.gather(container.task, return_exceptions=True)
-            self._end(container, Exit(signal=number, reason=killed_by(number, asked=True)))
+            self._end(container, Exit(signal=number, reason=killed_by(number, requested=True)))
         elif number == signal.SIGTERM:
             container.stopping_since = container.stopping_since or self._clock()
             container.stage.terminated.set()
@@ -142,12 +142,12 @@ class FakeRuntime:
             await asyncio.gather(container.task, return_exceptions=True)
             self._end(container, Exit(reason=SWITCHED_OFF, platform=True))
 
-    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+    async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         container = self._machine.containers.get(container_id)
         written = container.stage.written(stream) if container is not None else b""
         return offset, written[offset : offset + limit]
 
-    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+    async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         """Nothing: it is in memory."""
 
     async def remove(self, container_id: str) -> None:
@@ -163,8 +163,8 @@ class FakeRuntime:
             code = await self._machine.play(container.stage)
             exit = Exit(code=code, reason="" if code == 0 else f"exited with code {code}")
         except Died as died:
-            asked = container.stopping_since is not None
-            exit = Exit(signal=died.number, reason=killed_by(died.number, asked=asked))
+            requested = container.stopping_since is not None
+            exit = Exit(signal=died.number, reason=killed_by(died.number, requested=requested))
         self._end(container, exit)
 
     def _end(self, container: _Container, exit: Exit) -> None:
@@ -173,8 +173,8 @@ class FakeRuntime:
             self._machine.news(container.spec.container_id)
 
 
-def _found(container: _Container) -> Found:
-    return Found(
+def _status(container: _Container) -> ContainerStatus:
+    return ContainerStatus(
         container_id=container.spec.container_id,
         cluster_id=container.placement.cluster_id,
         generation=container.placement.generation,

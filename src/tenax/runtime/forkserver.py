@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenax.runtime.main_process import Execute, Plan
+    from tenax.runtime.main_process import ExecPlan, Execute
 
     Program = Callable[[], int]
 
@@ -90,7 +90,7 @@ def become(request: bytes, descriptors: list[int], supervise: Callable[[list[str
 
 def programs_of(modules: list[str]) -> dict[bytes, Program]:
     """The ``main`` of each module that has one; what does not load here starts in an interpreter."""
-    found: dict[bytes, Program] = {}
+    programs: dict[bytes, Program] = {}
     for name in modules:
         try:
             module = __import__(name, fromlist=["main"])
@@ -98,18 +98,18 @@ def programs_of(modules: list[str]) -> dict[bytes, Program]:
             sys.excepthook(*sys.exc_info())
             continue
         if hasattr(module, "main"):
-            found[name.encode()] = module.main
-    return found
+            programs[name.encode()] = module.main
+    return programs
 
 
 def executing(programs: dict[bytes, Program], execute: Execute) -> Execute:
     """``execute``, but for programs that are loaded here."""
 
-    def run(plan: Plan, told: int) -> None:
+    def run(plan: ExecPlan, report_fd: int) -> None:
         named = len(plan.argv) == 3 and plan.argv[1] == b"-m" and "loaded" in plan.single
         program = programs.get(plan.argv[2]) if named else None
         if program is None:
-            execute(plan, told)
+            execute(plan, report_fd)
             return
         # The pipe for errors among them: from here on the program tells by itself what goes wrong.
         os.closerange(3, 65536)

@@ -31,7 +31,7 @@ class Interpreter:
 
 
 class Interpreters:
-    """Remembers what it was told, until the interpreter's file changes."""
+    """Remembers each answer until the interpreter's file changes."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Interpreter] = {}
@@ -67,13 +67,13 @@ async def _ask(path: str) -> Interpreter:
             process.kill()
         await process.wait()
         raise StartFailed(f"{path} did not answer within {_ANSWER_WITHIN_S:.0f} s", platform=True) from None
-    words = output.decode(errors="replace").split()
-    if process.returncode != 0 or len(words) != 3:
-        told = errors.decode(errors="replace").strip().rpartition("\n")[2]
-        raise StartFailed(f"{path} is not a Python that runs: {told or 'it gave no answer'}", platform=False)
-    version = (int(words[0]), int(words[1]))
+    fields = output.decode(errors="replace").split()
+    if process.returncode != 0 or len(fields) != 3:
+        last_line = errors.decode(errors="replace").strip().rpartition("\n")[2]
+        raise StartFailed(f"{path} is not a Python that runs: {last_line or 'it gave no answer'}", platform=False)
+    version = (int(fields[0]), int(fields[1]))
     if version < OLDEST:
         raise StartFailed(
             f"{path} is Python {version[0]}.{version[1]}: tasks need {OLDEST[0]}.{OLDEST[1]} or newer", platform=False
         )
-    return Interpreter(Path(path), version, words[2] == "1")
+    return Interpreter(Path(path), version, fields[2] == "1")

@@ -24,7 +24,7 @@ from tenax.runtime.port import StartFailed
 _READY_WITHIN_S = 60.0
 #: A request waits no longer for room in the socket.
 _TAKEN_WITHIN_S = 1.0
-_LOOK_S = 0.005
+_POLL_S = 0.005
 #: Errors of exec that are the request's: wrong program, wrong permissions, too many arguments.
 _REQUESTS = frozenset(
     {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP, errno.E2BIG, errno.EISDIR}
@@ -123,11 +123,11 @@ async def launch(home: Home, server: Forkserver) -> bool:
     if answer.startswith(b"running "):
         return True
     while is_locked(home):  # noqa: ASYNC110 - nobody tells of the end of a lock
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)
     if answer.startswith(b"failed "):
         _, number, text = answer.decode(errors="replace").split(" ", 2)
         raise StartFailed(f"could not start: {text}", platform=int(number) not in _REQUESTS)
-    raise StartFailed(f"could not start: its supervisor failed: {_last_words(home)}", platform=True)
+    raise StartFailed(f"could not start: its supervisor failed: {_end_of_log(home)}", platform=True)
 
 
 async def _read_all(fd: int) -> bytes:
@@ -158,7 +158,7 @@ async def _read_all(fd: int) -> bytes:
     return b"".join(parts)
 
 
-def _last_words(home: Home) -> str:
+def _end_of_log(home: Home) -> str:
     try:
         lines = (home.path / "supervisor.log").read_text(errors="replace").strip().splitlines()
     except OSError:

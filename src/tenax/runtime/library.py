@@ -62,13 +62,13 @@ def prune(agent_directory: Path, current: Path) -> None:
 
 
 def _files(source: Path) -> list[tuple[str, Path]]:
-    found = [(str(name), source / name) for name in _OF_SERVERS]
+    files = [(str(name), source / name) for name in _OF_SERVERS]
     for folder, folders, names in os.walk(source):
         place = Path(folder)
         if place == source:
             folders[:] = [name for name in folders if name not in SERVERS]
         folders[:] = [name for name in folders if name != "__pycache__"]
-        found += [
+        files += [
             (str((place / name).relative_to(source)), place / name) for name in names if not name.endswith(".pyc")
         ]
-    return found
+    return files

@@ -17,15 +17,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    #: Becomes the program of a plan. Raises OSError, of which the pipe ``told`` tells; closes it where none can come.
-    Execute = Callable[["Plan", int], None]
+    #: Becomes the program of a plan. An OSError is raised, and written to the pipe ``report_fd``, which is closed where
+    #: none can come.
+    Execute = Callable[["ExecPlan", int], None]
 
 PR_SET_PDEATHSIG = 1
 CLONE3 = 435
 CLONE_INTO_CGROUP = 0x2_0000_0000
 
 
-class Plan:
+class ExecPlan:
     """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; and where they apply ``uid``, ``gid``,
     ``cgroup``, ``loaded`` (see `tenax.runtime.forkserver`)."""
 
@@ -55,7 +56,7 @@ class Plan:
 class Main:
     """The main process and all that comes from it."""
 
-    def __init__(self, plan: Plan, execute: Execute) -> None:
+    def __init__(self, plan: ExecPlan, execute: Execute) -> None:
         self.plan = plan
         self.execute = execute
         self.pid = 0
@@ -125,7 +126,9 @@ def fork(cgroup: str) -> tuple[int, bool]:
     return os.fork(), False
 
 
-def become(plan: Plan, outputs: list[int], cgroup: str, supervisor: int, error_write: int, execute: Execute) -> None:
+def become(
+    plan: ExecPlan, outputs: list[int], cgroup: str, supervisor: int, error_write: int, execute: Execute
+) -> None:
     """In the forked child: turn into the main process. ``cgroup``: to move to. Never returns."""
     doing = ""
     try:
@@ -160,7 +163,7 @@ def become(plan: Plan, outputs: list[int], cgroup: str, supervisor: int, error_w
     os._exit(127)
 
 
-def execute(plan: Plan, told: int) -> None:
+def execute(plan: ExecPlan, report_fd: int) -> None:
     """Become the program, looked up in the PATH of its own environment unless it is a path. Raises OSError."""
     argv, env = plan.argv, plan.env
     if b"/" in argv[0]:

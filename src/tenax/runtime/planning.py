@@ -36,7 +36,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class TaskUser:
     """Whom a task runs as, where that is not the agent's own user."""
 
     uid: int
@@ -44,7 +44,7 @@ class User:
     groups: tuple[int, ...]
 
 
-def user(spec: ContainerSpec) -> User | None:
+def user(spec: ContainerSpec) -> TaskUser | None:
     """None for the agent's own; 0 too means that, where the agent is not root. Raises StartFailed."""
     if spec.uid is None or spec.uid == os.geteuid() or (spec.uid == 0 and os.geteuid() != 0):
         return None
@@ -58,10 +58,10 @@ def user(spec: ContainerSpec) -> User | None:
         entry = pwd.getpwuid(spec.uid)
     except KeyError:
         gid = spec.gid if spec.gid is not None else spec.uid
-        return User(spec.uid, gid, (gid,))
+        return TaskUser(spec.uid, gid, (gid,))
     gid = spec.gid if spec.gid is not None else entry.pw_gid
     # Its other groups too: devices are often open to ``video`` or ``render`` only.
-    return User(spec.uid, gid, tuple(os.getgrouplist(entry.pw_name, gid)))
+    return TaskUser(spec.uid, gid, tuple(os.getgrouplist(entry.pw_name, gid)))
 
 
 def plan(
@@ -73,7 +73,7 @@ def plan(
     card: Card,
     interpreter: Interpreter,
     library: Path,
-    who: User | None,
+    who: TaskUser | None,
 ) -> bytes:
     """The content of the supervisor's ``plan``; ``home`` is the directory's final place."""
     environment = task_environment(
@@ -112,7 +112,7 @@ def plan(
 
 
 def link_mounts(home: Home, spec: ContainerSpec) -> None:
-    """Mounts at relative paths become links below the work directory; the others are told in DET_HOST_PATHS."""
+    """Mounts at relative paths become links below the work directory; the others are listed in DET_HOST_PATHS."""
     for mount in spec.mounts:
         if not _is_elsewhere(mount.container_path):
             place = contents.inside(home.run, f"workdir/{mount.container_path}")

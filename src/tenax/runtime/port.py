@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 from tenax.errors import TenaxError
 from tenax.wire.agents import ContainerSpec, Exit
 
-Stream = Literal["stdout", "stderr"]
+OutputStream = Literal["stdout", "stderr"]
 
 
 class StartFailed(TenaxError):
@@ -49,7 +49,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ContainerStatus:
     """A container as the runtime finds it.
 
     ``starting``: prepared and not (yet) running; where nobody is starting it any more, ``start`` goes on with it.
@@ -83,10 +83,10 @@ class Runtime(Protocol):
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         """Start it, or do nothing if it was started before (idempotent by container id). Raises StartFailed."""
 
-    async def find(self) -> list[Found]:
+    async def find(self) -> list[ContainerStatus]:
         """All containers of this runtime on this machine, of whatever cluster, running or ended, not removed."""
 
-    async def look(self, container_id: str) -> Found | None:
+    async def inspect(self, container_id: str) -> ContainerStatus | None:
         """One container as it is now; None if there is none of that id."""
 
     def changed(self) -> AsyncIterator[str]:
@@ -99,13 +99,13 @@ class Runtime(Protocol):
     async def switch_off(self, container_id: str) -> None:
         """End it as a machine that loses its power would: at once, by the platform's fault; output and spool stay."""
 
-    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+    async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         """Up to ``limit`` raw bytes from ``offset``; returns (offset of the first byte returned, bytes).
 
         The first may lie beyond ``offset`` where older output was dropped at the cap. Empty: nothing more yet.
         """
 
-    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+    async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         """Output before ``offset`` is stored by the master and may be dropped here."""
 
     async def remove(self, container_id: str) -> None:

@@ -21,12 +21,12 @@ from tenax.backoff import Backoff, Retry
 from tenax.config.agent import AgentSettings
 from tenax.runtime import contents, library, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, Stopping, write_private
-from tenax.runtime.endings import told
+from tenax.runtime.endings import exit_of
 from tenax.runtime.environment import kept
 from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.launching import Forkserver, is_locked, launch
-from tenax.runtime.planning import Machine, User
-from tenax.runtime.port import Found, Placement, StartFailed, Stream
+from tenax.runtime.planning import Machine, TaskUser
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
 from tenax.runtime.wakes import Wakes
 from tenax.runtimes import PROCESS
@@ -67,7 +67,7 @@ class ProcessRuntime:
         #: What is written once, so that a look costs little.
         self._written: dict[str, tuple[Card, ContainerSpec | None]] = {}
         #: What has ended does not change any more.
-        self._ended: dict[str, Found] = {}
+        self._ended: dict[str, ContainerStatus] = {}
 
     async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
         """Nothing: the machine has what it has."""
@@ -90,12 +90,12 @@ class ProcessRuntime:
         if started:
             self._watch(home)
 
-    async def find(self) -> list[Found]:
+    async def find(self) -> list[ContainerStatus]:
         homes = await asyncio.to_thread(self._homes.all)
-        found = [await self.look(home.container_id) for home in homes]
-        return [one for one in found if one is not None]
+        statuses = [await self.inspect(home.container_id) for home in homes]
+        return [status for status in statuses if status is not None]
 
-    async def look(self, container_id: str) -> Found | None:
+    async def inspect(self, container_id: str) -> ContainerStatus | None:
         if container_id in self._ended:
             return self._ended[container_id]
         home = self._homes.home(container_id)
@@ -106,14 +106,14 @@ class ProcessRuntime:
         if home.exit() is None and is_locked(home):
             self._watch(home)
             supervision = home.supervision()
-            return _found(home, card, spec, pid=supervision.main_pid if supervision else None)
+            return _status(home, card, spec, pid=supervision.main_pid if supervision else None)
         # The record may have been written just before the lock was let go.
         exit = home.exit()
         if exit is None and not home.started:
-            return _found(home, card, spec)
+            return _status(home, card, spec)
         if exit is None:
             exit = await self._lost(home, card)
-        self._ended[container_id] = _found(home, card, spec, exit=told(exit))
+        self._ended[container_id] = _status(home, card, spec, exit=exit_of(exit))
         return self._ended[container_id]
 
     def changed(self) -> AsyncIterator[str]:
@@ -133,7 +133,7 @@ class ProcessRuntime:
 
     async def switch_off(self, container_id: str) -> None:
         home = self._homes.home(container_id)
-        while (found := await self.look(container_id)) is not None and found.state != "exited":
+        while (container := await self.inspect(container_id)) is not None and container.state != "exited":
             supervision = home.supervision()
             if supervision is not None:
                 # Whoever looks next sweeps what it watched, and says that it was lost.
@@ -142,10 +142,10 @@ class ProcessRuntime:
                 return
             await asyncio.sleep(0.01)
 
-    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+    async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         return segments.read(self._homes.home(container_id).output, stream, offset, limit)
 
-    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+    async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         segments.trim(self._homes.home(container_id).output, stream, offset)
 
     async def remove(self, container_id: str) -> None:
@@ -185,7 +185,7 @@ class ProcessRuntime:
             place = error.filename or self._homes.root
             raise StartFailed(f"could not prepare its directory: {error.strerror} ({place})", platform=True) from error
 
-    def _stage(self, spec: ContainerSpec, placement: Placement, interpreter: Interpreter, who: User | None) -> None:
+    def _stage(self, spec: ContainerSpec, placement: Placement, interpreter: Interpreter, who: TaskUser | None) -> None:
         staged = self._homes.stage(spec.container_id, mode=0o700 if who is None else 0o711)
         home = self._homes.home(spec.container_id)
         card = self._card(spec, placement, home)
@@ -261,10 +261,10 @@ class ProcessRuntime:
             await asyncio.sleep(retry.pause())
 
 
-def _found(
+def _status(
     home: Home, card: Card, spec: ContainerSpec | None, *, pid: int | None = None, exit: Exit | None = None
-) -> Found:
-    return Found(
+) -> ContainerStatus:
+    return ContainerStatus(
         container_id=home.container_id,
         cluster_id=card.cluster_id,
         generation=card.generation,

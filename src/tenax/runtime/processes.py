@@ -90,25 +90,25 @@ def belonging_to(container_id: str) -> list[int]:
     mark = b"DET_CONTAINER_ID=" + container_id.encode()
     if not LINUX:
         return _belonging_by_psutil(container_id)
-    found = []
+    pids = []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
             with contextlib.suppress(OSError):
                 with open(f"/proc/{name}/environ", "rb") as file:
                     if mark in file.read().split(b"\0"):
-                        found.append(int(name))
-    return found
+                        pids.append(int(name))
+    return pids
 
 
 def _belonging_by_psutil(container_id: str) -> list[int]:
     import psutil
 
-    found = []
+    pids = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get("DET_CONTAINER_ID") == container_id:
-                found.append(process.pid)
-    return found
+                pids.append(process.pid)
+    return pids
 
 
 def kill_belonging(container_id: str, cgroup: str) -> bool:

@@ -33,13 +33,13 @@ def descendants(root: int) -> list[int]:
         fields = stat_fields(name) if name.isdigit() else []
         if fields:
             children.setdefault(int(fields[1]), []).append(int(name))
-    found: list[int] = []
+    pids: list[int] = []
     ahead = [root]
     while ahead:
         below = children.get(ahead.pop(), [])
-        found += below
+        pids += below
         ahead += below
-    return found
+    return pids
 
 
 def start_ticks(pid: int) -> int:
@@ -64,8 +64,8 @@ def oom_kills() -> int:
             content = file.read(1024 * 1024)
     except OSError:
         return 0
-    _, found, rest = content.partition(b"\noom_kill ")
-    return int(rest.split(b"\n", 1)[0]) if found else 0
+    _, label, rest = content.partition(b"\noom_kill ")
+    return int(rest.split(b"\n", 1)[0]) if label else 0
 
 
 def put(path: str, content: bytes) -> None:

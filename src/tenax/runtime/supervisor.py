@@ -33,7 +33,7 @@ import select
 import time
 
 from tenax.backoff import Backoff
-from tenax.runtime.main_process import Main, Plan
+from tenax.runtime.main_process import ExecPlan, Main
 from tenax.runtime.procfs import oom_kills, prctl, put, quietly, start_ticks
 
 TYPE_CHECKING = False
@@ -148,12 +148,12 @@ class Wake:
         quietly(self._socket.sendto, self._message, WAKE)
 
 
-class Supervisor:
+class ProcessSupervisor:
     """One container from its start to the record of its end."""
 
     def __init__(self, container_id: str, ready: int, execute: Execute) -> None:
         with open("plan", "rb") as file:
-            self.plan = Plan(file.read())
+            self.plan = ExecPlan(file.read())
         self.ready = ready
         self.wake = Wake(container_id)
         self.main = Main(self.plan, execute)
@@ -303,5 +303,5 @@ def main(arguments: list[str], execute: Execute) -> int:
     os.set_inheritable(lock, False)
     os.set_inheritable(ready, False)
     os.close(os.open("started", os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    Supervisor(container_id, ready, execute).run()
+    ProcessSupervisor(container_id, ready, execute).run()
     return 0

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tenax.ids import AgentId, SlotId
-from tenax.scheduler.snapshot import Agent, AgentState, Member
+from tenax.scheduler.snapshot import AgentState, PlacedMember, PoolAgent
 
 _RING = 1 << 64
 
@@ -41,14 +41,14 @@ def distance(allocation: str, agent: str) -> int:
     return (place_on_ring(allocation) - place_on_ring(agent)) % _RING
 
 
-class Cluster:
+class FreeSlots:
     """Free slots and auxiliary places of the agents that take new work."""
 
     __slots__ = ("_aux_free", "_free", "_groups", "_total_free", "agents")
 
-    def __init__(self, agents: Iterable[Agent]) -> None:
+    def __init__(self, agents: Iterable[PoolAgent]) -> None:
         #: Agents in the index.
-        self.agents: dict[AgentId, Agent] = {a.id: a for a in agents if a.state is AgentState.ENABLED}
+        self.agents: dict[AgentId, PoolAgent] = {a.id: a for a in agents if a.state is AgentState.ENABLED}
         self._free: dict[AgentId, set[SlotId]] = {}
         self._aux_free: dict[AgentId, int] = {}
         self._groups: dict[Room, list[tuple[int, AgentId]]] = {}
@@ -60,9 +60,9 @@ class Cluster:
             ring.sort()
         self._total_free = sum(map(len, self._free.values()))
 
-    def fork(self) -> Cluster:
+    def fork(self) -> FreeSlots:
         """A copy that changes on its own."""
-        other = Cluster(())
+        other = FreeSlots(())
         other.agents = self.agents
         other._free = {agent: set(free) for agent, free in self._free.items()}
         other._aux_free = dict(self._aux_free)
@@ -100,18 +100,18 @@ class Cluster:
         """The free slots of one agent."""
         return frozenset(self._free[agent_id])
 
-    def pick(self, agent_id: AgentId, count: int, rather_not: Cluster | None = None) -> Member:
+    def pick(self, agent_id: AgentId, count: int, rather_not: FreeSlots | None = None) -> PlacedMember:
         """Name ``count`` free slots of an agent, lowest first; those free in ``rather_not`` only when it must be."""
         spared = rather_not._free[agent_id] if rather_not is not None else set()
         ordered = sorted(self._free[agent_id], key=lambda slot: (slot in spared, slot))
-        return Member(agent_id, tuple(sorted(ordered[:count])))
+        return PlacedMember(agent_id, tuple(sorted(ordered[:count])))
 
-    def take(self, member: Member) -> None:
+    def take(self, member: PlacedMember) -> None:
         """Occupy what a member holds; slots that are not free, and agents that are not here, are passed over."""
         if member.agent_id in self.agents:
             self._change(member, taken=True)
 
-    def give(self, member: Member) -> None:
+    def give(self, member: PlacedMember) -> None:
         """Free what a member holds; slots that the agent does not have any more stay away."""
         if member.agent_id in self.agents:
             self._change(member, taken=False)
@@ -125,7 +125,7 @@ class Cluster:
             {room: tuple(ring) for room, ring in self._groups.items()},
         )
 
-    def _change(self, member: Member, *, taken: bool) -> None:
+    def _change(self, member: PlacedMember, *, taken: bool) -> None:
         agent_id = member.agent_id
         entry = (place_on_ring(agent_id), agent_id)
         ring = self._groups[self.room(agent_id)]

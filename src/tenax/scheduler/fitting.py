@@ -15,14 +15,14 @@ from heapq import merge
 from itertools import islice
 
 from tenax.ids import AgentId
-from tenax.scheduler.cluster import Cluster, Room, distance
-from tenax.scheduler.snapshot import Agent, AgentState, Fitting, PoolRules, Request, Snapshot
+from tenax.scheduler.cluster import FreeSlots, Room, distance
+from tenax.scheduler.snapshot import AgentState, Fitting, PoolAgent, PoolRules, PoolSnapshot, SlotRequest
 
 #: The agents of a fit with the slots taken on each, largest first.
 Fit = tuple[tuple[AgentId, int], ...]
 
 
-def find(request: Request, cluster: Cluster, rules: PoolRules) -> Fit | None:
+def find(request: SlotRequest, cluster: FreeSlots, rules: PoolRules) -> Fit | None:
     """Where the request would go; None where it does not fit. Changes nothing."""
     alone = on_one_agent(request, cluster, rules.fitting)
     if alone is not None:
@@ -35,7 +35,7 @@ def find(request: Request, cluster: Cluster, rules: PoolRules) -> Fit | None:
     return _whole_agents(request, cluster) or _free_blocks(request, cluster)
 
 
-def may_be_gang(request: Request) -> bool:
+def may_be_gang(request: SlotRequest) -> bool:
     """Whether several agents may share the request."""
     return request.slots > 1 and not request.single_node
 
@@ -58,26 +58,26 @@ def score(fitting: Fitting, slots: int, room: Room) -> float:
     return 1 / (1 + free) if fitting is Fitting.BEST else free / places
 
 
-def on_one_agent(request: Request, cluster: Cluster, fitting: Fitting) -> AgentId | None:
+def on_one_agent(request: SlotRequest, cluster: FreeSlots, fitting: Fitting) -> AgentId | None:
     """The agent that takes the whole request best."""
     ranked = sorted(
         ((score(fitting, request.slots, room), room) for room in cluster.rooms() if viable(request.slots, room)),
         reverse=True,
     )
-    found: AgentId | None = None
+    nearest: AgentId | None = None
     best = -1.0
     for value, room in ranked:
-        if found is not None and value < best:
+        if nearest is not None and value < best:
             break
         agent = next(cluster.nearest(room, request.allocation_id, request.blocked_agents), None)
-        if agent is not None and (found is None or _nearer(request, agent, found)):
-            found, best = agent, value
-    return found
+        if agent is not None and (nearest is None or _nearer(request, agent, nearest)):
+            nearest, best = agent, value
+    return nearest
 
 
 def can_never_fit(
     slots: int,
-    snapshot: Snapshot,
+    snapshot: PoolSnapshot,
     *,
     single_node: bool = False,
     blocked_agents: frozenset[AgentId] = frozenset(),
@@ -107,7 +107,7 @@ def can_never_fit(
 
 
 def _too_many_slots(
-    slots: int, snapshot: Snapshot, single_node: bool, agents: list[Agent], usable: list[Agent]
+    slots: int, snapshot: PoolSnapshot, single_node: bool, agents: list[PoolAgent], usable: list[PoolAgent]
 ) -> str | None:
     sizes = sorted((len(agent.slots) for agent in usable), reverse=True)
     total, largest = sum(sizes), sizes[0]
@@ -131,7 +131,7 @@ def _too_many_slots(
     )
 
 
-def _even_gang(request: Request, cluster: Cluster) -> Fit | None:
+def _even_gang(request: SlotRequest, cluster: FreeSlots) -> Fit | None:
     """Whole agents of one size, none of whose slots is used."""
     sizes = {room.slots for room in cluster.rooms() if room.free == room.slots > 0 and request.slots % room.slots == 0}
     for size in sorted(sizes, reverse=True):
@@ -145,41 +145,41 @@ def _even_gang(request: Request, cluster: Cluster) -> Fit | None:
     return None
 
 
-def _whole_agents(request: Request, cluster: Cluster) -> Fit | None:
+def _whole_agents(request: SlotRequest, cluster: FreeSlots) -> Fit | None:
     """Unused agents, each used whole, largest first, that meet the request exactly."""
     rooms = [room for room in cluster.rooms() if room.free == room.slots > 0]
-    found: list[tuple[AgentId, int]] = []
+    parts: list[tuple[AgentId, int]] = []
     missing = request.slots
     for size in sorted({room.slots for room in rooms}, reverse=True):
         if size > missing:
             continue
         ring = _by_nearness(request, cluster, [room for room in rooms if room.slots == size])
         agents = list(islice(ring, missing // size))
-        found += [(agent, size) for agent in agents]
+        parts += [(agent, size) for agent in agents]
         missing -= size * len(agents)
-    return tuple(found) if missing == 0 else None
+    return tuple(parts) if missing == 0 else None
 
 
-def _free_blocks(request: Request, cluster: Cluster) -> Fit | None:
+def _free_blocks(request: SlotRequest, cluster: FreeSlots) -> Fit | None:
     """Free slots from the largest blocks down until the request is met; the last block is used in part."""
-    found: list[tuple[AgentId, int]] = []
+    parts: list[tuple[AgentId, int]] = []
     missing = request.slots
     for free in sorted({room.free for room in cluster.rooms()} - {0}, reverse=True):
         for agent in _by_nearness(request, cluster, [room for room in cluster.rooms() if room.free == free]):
-            found.append((agent, min(free, missing)))
-            missing -= found[-1][1]
+            parts.append((agent, min(free, missing)))
+            missing -= parts[-1][1]
             if missing == 0:
-                return tuple(found)
+                return tuple(parts)
     return None
 
 
-def _by_nearness(request: Request, cluster: Cluster, rooms: Iterable[Room]) -> Iterator[AgentId]:
+def _by_nearness(request: SlotRequest, cluster: FreeSlots, rooms: Iterable[Room]) -> Iterator[AgentId]:
     """The agents of several groups, nearest first, without the blocked ones."""
     rings = [cluster.nearest(room, request.allocation_id, request.blocked_agents) for room in rooms]
     return merge(*rings, key=lambda agent: (distance(request.allocation_id, agent), agent))
 
 
-def _nearer(request: Request, agent: AgentId, other: AgentId) -> bool:
+def _nearer(request: SlotRequest, agent: AgentId, other: AgentId) -> bool:
     return (distance(request.allocation_id, agent), agent) < (distance(request.allocation_id, other), other)
 
 
@@ -191,6 +191,6 @@ def _agents(count: int) -> str:
     return "1 agent" if count == 1 else f"{count} agents"
 
 
-def _excluded(agents: list[Agent], usable: list[Agent]) -> str:
+def _excluded(agents: list[PoolAgent], usable: list[PoolAgent]) -> str:
     excluded = len(agents) - len(usable)
     return f", not counting {_agents(excluded)} that this request must not run on" if excluded else ""

@@ -9,8 +9,8 @@ Rules:
 from __future__ import annotations
 
 from tenax.scheduler import fitting
-from tenax.scheduler.cluster import Cluster
-from tenax.scheduler.snapshot import Member, Phase, Request, Snapshot
+from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.snapshot import Phase, PlacedMember, PoolSnapshot, SlotRequest
 
 
 class Places:
@@ -18,9 +18,9 @@ class Places:
 
     __slots__ = ("_full", "_rules", "later", "now")
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: PoolSnapshot) -> None:
         self._rules = snapshot.rules
-        self.now = Cluster(snapshot.agents)
+        self.now = FreeSlots(snapshot.agents)
         self.later = self.now.fork()
         #: Kinds of request that did not fit now: places only go during a pass, so their like will not either.
         self._full: set[tuple[int, bool]] = set()
@@ -28,7 +28,7 @@ class Places:
             if request.phase is Phase.RELEASING:
                 self.give_later(request)
 
-    def take_now(self, request: Request) -> tuple[Member, ...] | None:
+    def take_now(self, request: SlotRequest) -> tuple[PlacedMember, ...] | None:
         """Take places that are free now; None where the request does not fit."""
         kind = (request.slots, request.single_node)
         if kind in self._full:
@@ -44,7 +44,7 @@ class Places:
             self.later.take(member)
         return members
 
-    def keep_later(self, request: Request) -> bool:
+    def keep_later(self, request: SlotRequest) -> bool:
         """Keep places that will be free for a request; False where it does not fit even then."""
         fit = fitting.find(request, self.later, self._rules)
         if fit is None:
@@ -53,12 +53,12 @@ class Places:
             self._keep(self.later.pick(agent, count, rather_not=self.now))
         return True
 
-    def give_later(self, request: Request) -> None:
+    def give_later(self, request: SlotRequest) -> None:
         """Count on what a request holds: it is being released."""
         for member in request.members:
             self.later.give(member)
 
-    def _keep(self, member: Member) -> None:
+    def _keep(self, member: PlacedMember) -> None:
         held = self.now.free_slots(member.agent_id)
         self.later.take(member)
         if not member.slots:
@@ -67,4 +67,4 @@ class Places:
             return
         taken = tuple(slot for slot in member.slots if slot in held)
         if taken:
-            self.now.take(Member(member.agent_id, taken))
+            self.now.take(PlacedMember(member.agent_id, taken))

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tenax.scheduler.policy import Policy
+from tenax.scheduler.policy import SchedulingPolicy
 from tenax.scheduler.priority import Priority
-from tenax.scheduler.snapshot import Plan, Request, Snapshot
+from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest
 
 #: By the name that the settings of a pool give them, the usual one first.
-POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (Priority(),)}
+POLICIES: Mapping[str, SchedulingPolicy] = {policy.name: policy for policy in (Priority(),)}
 USUAL = next(iter(POLICIES))
 
 
-def plan(snapshot: Snapshot) -> Plan:
+def plan(snapshot: PoolSnapshot) -> PoolPlan:
     """What to do with this pool now. Deterministic; the same snapshot gives the same plan."""
     return _policy(snapshot).plan(snapshot)
 
 
-def queue(snapshot: Snapshot) -> tuple[Request, ...]:
+def queue(snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
     """All requests of the pool, in the order in which they come to their turn."""
     return _policy(snapshot).order(snapshot)
 
 
-def _policy(snapshot: Snapshot) -> Policy:
+def _policy(snapshot: PoolSnapshot) -> SchedulingPolicy:
     return POLICIES[snapshot.rules.policy or USUAL]

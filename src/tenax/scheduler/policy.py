@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 from tenax.ids import JobId
-from tenax.scheduler.snapshot import Plan, Request, Snapshot
+from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest
 
 
-class Policy(Protocol):
+class SchedulingPolicy(Protocol):
     """One way to share a pool."""
 
     #: As the settings of a pool spell it.
@@ -23,20 +23,20 @@ class Policy(Protocol):
     #: Whether the priority of a job counts: its pools have a usual one, and may take slots from less urgent jobs.
     has_priorities: ClassVar[bool]
 
-    def plan(self, snapshot: Snapshot) -> Plan:
+    def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """What to place, whom to ask to leave, and why the rest waits."""
 
-    def order(self, snapshot: Snapshot) -> tuple[Request, ...]:
+    def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """All requests in the order in which they come to their turn; for the queue that people see."""
 
 
-def queue_key(snapshot: Snapshot, request: Request) -> tuple[int, float, float, str]:
+def queue_key(snapshot: PoolSnapshot, request: SlotRequest) -> tuple[int, float, float, str]:
     """The place of a request: priority, position of its job, time of asking, and its name to settle ties."""
     job = snapshot.jobs[request.job_id]
     return (job.priority, job.queue_position, request.requested_at, request.allocation_id)
 
 
-def jobs_ahead(order: tuple[Request, ...]) -> dict[JobId, int]:
+def jobs_ahead(order: tuple[SlotRequest, ...]) -> dict[JobId, int]:
     """For each job, how many others have a request before its first one."""
     ahead: dict[JobId, int] = {}
     for request in order:

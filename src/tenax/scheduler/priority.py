@@ -21,7 +21,7 @@ from tenax.ids import AllocationId, JobId
 from tenax.scheduler import reasons, victims
 from tenax.scheduler.places import Places
 from tenax.scheduler.policy import queue_key
-from tenax.scheduler.snapshot import Member, Phase, Plan, Request, Snapshot
+from tenax.scheduler.snapshot import Phase, PlacedMember, PoolPlan, PoolSnapshot, SlotRequest
 
 
 class Priority:
@@ -30,7 +30,7 @@ class Priority:
     name: ClassVar[str] = "priority"
     has_priorities: ClassVar[bool] = True
 
-    def plan(self, snapshot: Snapshot) -> Plan:
+    def plan(self, snapshot: PoolSnapshot) -> PoolPlan:
         """One pass over the pool."""
         turn = _Pass(snapshot)
         turn.keep_to_caps()
@@ -39,7 +39,7 @@ class Priority:
         turn.serve([request for request in pending if request.slots == 0])
         return turn.plan(pending)
 
-    def order(self, snapshot: Snapshot) -> tuple[Request, ...]:
+    def order(self, snapshot: PoolSnapshot) -> tuple[SlotRequest, ...]:
         """By priority, queue position and time of asking."""
         return tuple(sorted(snapshot.requests, key=lambda request: queue_key(snapshot, request)))
 
@@ -47,10 +47,10 @@ class Priority:
 class _Pass:
     """What one pass has decided so far."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: PoolSnapshot) -> None:
         self.snapshot = snapshot
         self.places = Places(snapshot)
-        self.placements: dict[AllocationId, tuple[Member, ...]] = {}
+        self.placements: dict[AllocationId, tuple[PlacedMember, ...]] = {}
         self.preempt: dict[AllocationId, str] = {}
         self.causes: dict[AllocationId, reasons.Cause] = {}
         self.slots_of_job: dict[JobId, int] = {}
@@ -85,25 +85,25 @@ class _Pass:
                 cap = self.snapshot.jobs[request.job_id].max_slots
                 self._ask_to_leave(request, f"its job holds more slots than its max_slots of {cap}")
 
-    def serve(self, pending: list[Request]) -> None:
+    def serve(self, pending: list[SlotRequest]) -> None:
         """Serve requests in order, priority by priority."""
-        blocker: Request | None = None
+        blocker: SlotRequest | None = None
         for _, group in groupby(pending, key=lambda request: self.snapshot.jobs[request.job_id].priority):
-            unplaced = [request for request in group if not self._serve_one(request, blocker)]
+            unplaced = [request for request in group if not self._place_or_wait(request, blocker)]
             if unplaced and blocker is None:
                 blocker = unplaced[0]
 
-    def plan(self, pending: Iterable[Request]) -> Plan:
+    def plan(self, pending: Iterable[SlotRequest]) -> PoolPlan:
         """What was decided, with a reason for each that waits."""
-        words = reasons.Words(self.snapshot, self.places.now)
+        writer = reasons.ReasonWriter(self.snapshot, self.places.now)
         waiting = {
-            request.allocation_id: words.of(request, self.causes[request.allocation_id])
+            request.allocation_id: writer.of(request, self.causes[request.allocation_id])
             for request in pending
             if request.allocation_id not in self.placements
         }
-        return Plan(self.placements, self.preempt, waiting)
+        return PoolPlan(self.placements, self.preempt, waiting)
 
-    def _serve_one(self, request: Request, blocker: Request | None) -> bool:
+    def _place_or_wait(self, request: SlotRequest, blocker: SlotRequest | None) -> bool:
         """Place a request or note why it waits; whether those behind it may go on as if it were not there."""
         name = request.allocation_id
         cap = self.snapshot.jobs[request.job_id].max_slots
@@ -122,10 +122,10 @@ class _Pass:
             self.causes[name] = reasons.Releasing()
             self._count(request)
             return False
-        self.causes[name] = self._make_room(request) or reasons.NoRoom()
+        self.causes[name] = self._make_room(request) or reasons.DoesNotFit()
         return False
 
-    def _make_room(self, request: Request) -> reasons.Cause | None:
+    def _make_room(self, request: SlotRequest) -> reasons.Cause | None:
         """Ask others to leave for a request; None where nobody's leaving would help."""
         need = (request.slots, request.single_node)
         if not self.snapshot.rules.preemption or need in self._helpless:
@@ -145,19 +145,19 @@ class _Pass:
     def _who_may_leave(self, slotted: bool) -> victims.Leavers:
         """Those who may be asked, made when first needed: most passes ask nobody."""
         if slotted not in self._leavers:
-            found: list[victims.Candidate] = []
+            candidates: list[victims.Candidate] = []
             for request in self.candidates:
                 if (request.slots > 0) == slotted and request.allocation_id not in self.preempt:
                     job = self.snapshot.jobs[request.job_id]
-                    found.append(victims.Candidate(request, job.priority, job.queue_position))
-            self._leavers[slotted] = victims.Leavers(self.places.later, found, self.snapshot.rules)
+                    candidates.append(victims.Candidate(request, job.priority, job.queue_position))
+            self._leavers[slotted] = victims.Leavers(self.places.later, candidates, self.snapshot.rules)
         return self._leavers[slotted]
 
-    def _ask_to_leave(self, request: Request, reason: str) -> None:
+    def _ask_to_leave(self, request: SlotRequest, reason: str) -> None:
         self.preempt[request.allocation_id] = reason
         for leavers in self._leavers.values():
             leavers.remove(request)
         self.places.give_later(request)
 
-    def _count(self, request: Request) -> None:
+    def _count(self, request: SlotRequest) -> None:
         self.slots_of_job[request.job_id] = self.slots_of_job.get(request.job_id, 0) + request.slots

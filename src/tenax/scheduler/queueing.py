@@ -15,13 +15,13 @@ from enum import Enum
 from tenax.ids import JobId
 from tenax.scheduler.plan import queue
 from tenax.scheduler.policy import jobs_ahead
-from tenax.scheduler.snapshot import Phase, Request, Snapshot
+from tenax.scheduler.snapshot import Phase, PoolSnapshot, SlotRequest
 
 #: Between neighbours that are numbered anew: a second, in the microseconds of submissions.
 SPACE = 1_000_000.0
 
 
-class Standing(str, Enum):
+class JobStanding(str, Enum):
     """What has become of a job's requests."""
 
     QUEUED = "QUEUED"
@@ -30,11 +30,11 @@ class Standing(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class QueueLine:
     """A job in the queue."""
 
     job_id: JobId
-    standing: Standing
+    standing: JobStanding
     #: How many jobs come to their turn before it.
     ahead: int
     requested_slots: int
@@ -42,15 +42,15 @@ class Line:
     preemptible: bool
 
 
-def lines(snapshot: Snapshot) -> tuple[Line, ...]:
+def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
     """The jobs of a pool in the order in which they come to their turn."""
     ordered = queue(snapshot)
-    of_job: dict[JobId, list[Request]] = {}
+    of_job: dict[JobId, list[SlotRequest]] = {}
     for request in ordered:
         of_job.setdefault(request.job_id, []).append(request)
     urgent = _most_urgent_waiting(snapshot)
     return tuple(
-        Line(
+        QueueLine(
             job,
             _standing(of_job[job], snapshot.jobs[job].priority, urgent),
             ahead,
@@ -62,24 +62,24 @@ def lines(snapshot: Snapshot) -> tuple[Line, ...]:
     )
 
 
-def _most_urgent_waiting(snapshot: Snapshot) -> dict[bool, int]:
+def _most_urgent_waiting(snapshot: PoolSnapshot) -> dict[bool, int]:
     """The priority of the most urgent request that waits, of those with slots and of those without."""
-    found: dict[bool, int] = {}
+    urgent: dict[bool, int] = {}
     for request in snapshot.requests:
         if request.phase is Phase.PENDING:
             priority = snapshot.jobs[request.job_id].priority
             kind = request.slots > 0
-            found[kind] = min(priority, found.get(kind, priority))
-    return found
+            urgent[kind] = min(priority, urgent.get(kind, priority))
+    return urgent
 
 
-def _standing(requests: Sequence[Request], priority: int, urgent: Mapping[bool, int]) -> Standing:
+def _standing(requests: Sequence[SlotRequest], priority: int, urgent: Mapping[bool, int]) -> JobStanding:
     placed = [request for request in requests if request.phase is not Phase.PENDING]
     if not placed:
-        return Standing.QUEUED
+        return JobStanding.QUEUED
     if all(request.preemptible and urgent.get(request.slots > 0, priority) < priority for request in placed):
-        return Standing.SCHEDULED_BACKFILLED
-    return Standing.SCHEDULED
+        return JobStanding.SCHEDULED_BACKFILLED
+    return JobStanding.SCHEDULED
 
 
 def moved(order: Sequence[tuple[JobId, float]], job: JobId, anchor: JobId, *, behind: bool) -> dict[JobId, float]:
@@ -94,13 +94,13 @@ def moved(order: Sequence[tuple[JobId, float]], job: JobId, anchor: JobId, *, be
     after = others[place][1] if place < len(others) else None
     if before is None:
         assert after is not None, "the anchor is on one side"
-        wanted = after - SPACE
+        between = after - SPACE
     elif after is None:
-        wanted = before + SPACE
+        between = before + SPACE
     else:
-        wanted = (before + after) / 2
-    if (before is None or before < wanted) and (after is None or wanted < after):
-        return {job: wanted}
+        between = (before + after) / 2
+    if (before is None or before < between) and (after is None or between < after):
+        return {job: between}
     names = [*(name for name, _ in others[:place]), job, *(name for name, _ in others[place:])]
     last = max(position for _, position in others)
     numbered = {name: last - SPACE * (len(names) - 1 - index) for index, name in enumerate(names)}

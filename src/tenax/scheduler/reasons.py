@@ -1,8 +1,8 @@
-"""Why a request waits, and why a running one is asked to leave, in words.
+"""Why a request waits, and why a running one is asked to leave: sentences for people.
 
 Rules:
 - A reason says what is missing, what there is, and who is ahead; it names numbers that the reader can check.
-- The same state gives the same words: what did not change need not be written again.
+- The same state gives the same sentence: what did not change need not be written again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Union
 
 from tenax.ids import AgentId
-from tenax.scheduler.cluster import Cluster
+from tenax.scheduler.cluster import FreeSlots
 from tenax.scheduler.fitting import can_never_fit
-from tenax.scheduler.snapshot import AgentState, Request, Snapshot
+from tenax.scheduler.snapshot import AgentState, PoolSnapshot, SlotRequest
 
 
 @dataclass(frozen=True, slots=True)
-class NoRoom:
+class DoesNotFit:
     """It does not fit, and nobody can be asked to leave."""
 
 
@@ -33,7 +33,7 @@ class Capped:
 class Behind:
     """A more urgent request does not fit, and could not take back the place that this one would take."""
 
-    blocker: Request
+    blocker: SlotRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,16 @@ class Releasing:
 class MakingRoom:
     """Others were asked to leave for it."""
 
-    asked: int
+    leaving: int
 
 
-Cause = Union[NoRoom, Capped, Behind, Releasing, MakingRoom]
+Cause = Union[DoesNotFit, Capped, Behind, Releasing, MakingRoom]
 
 
-class Words:
-    """Finds the words for one plan; asks in the order of the queue, since it counts who was ahead."""
+class ReasonWriter:
+    """Writes the reasons of one plan; asks in the order of the queue, since it counts who was ahead."""
 
-    def __init__(self, snapshot: Snapshot, now: Cluster) -> None:
+    def __init__(self, snapshot: PoolSnapshot, now: FreeSlots) -> None:
         self._snapshot = snapshot
         self._now = now
         self._more_urgent: dict[bool, int] = {True: 0, False: 0}
@@ -62,7 +62,7 @@ class Words:
         self._never: dict[tuple[int, bool, frozenset[AgentId], int | None], str | None] = {}
         self._supply = {True: self._slots_there_are(), False: self._places_there_are()}
 
-    def of(self, request: Request, cause: Cause) -> str:
+    def of(self, request: SlotRequest, cause: Cause) -> str:
         """The reason of one waiting request."""
         ahead = self._count(request)
         what = _count(request.slots, "free slot") if request.slots else "a free place for a task without slots"
@@ -77,15 +77,15 @@ class Words:
                 return self._behind(request, blocker)
             case Releasing():
                 return f"waits for {what} in pool {pool}: they are being released"
-            case MakingRoom(asked):
+            case MakingRoom(leaving):
                 return (
-                    f"waits for {what} in pool {pool}: {_count(asked, 'running request')} of less urgency "
-                    f"{'was' if asked == 1 else 'were'} asked to save and leave"
+                    f"waits for {what} in pool {pool}: {_count(leaving, 'running request')} of less urgency "
+                    f"{'was' if leaving == 1 else 'were'} asked to save and leave"
                 )
-            case NoRoom():
+            case DoesNotFit():
                 return self._no_room(request, what, ahead)
 
-    def _no_room(self, request: Request, what: str, ahead: str) -> str:
+    def _no_room(self, request: SlotRequest, what: str, ahead: str) -> str:
         never = self._why_never(request)
         if never is not None:
             return f"cannot run as things are: {never}"
@@ -96,7 +96,7 @@ class Words:
             limits += f"; {_count(len(request.blocked_agents), 'agent')} excluded for it"
         return f"waits for {what} in pool {self._snapshot.pool}: {self._supply[request.slots > 0]}{limits}{ahead}"
 
-    def _why_never(self, request: Request) -> str | None:
+    def _why_never(self, request: SlotRequest) -> str | None:
         """Why it could not run even alone; asked once for all requests of a kind."""
         cap = self._snapshot.jobs[request.job_id].max_slots
         kind = (request.slots, request.single_node, request.blocked_agents, cap)
@@ -107,7 +107,7 @@ class Words:
             )
         return self._never[kind]
 
-    def _behind(self, request: Request, blocker: Request) -> str:
+    def _behind(self, request: SlotRequest, blocker: SlotRequest) -> str:
         need = _count(blocker.slots, "slot") if blocker.slots else "a place"
         job = self._snapshot.jobs[blocker.job_id]
         why = "it cannot be preempted" if self._snapshot.rules.preemption else "this pool does not preempt"
@@ -116,8 +116,8 @@ class Words:
             f"less urgent requests do not start before it, since {why}"
         )
 
-    def _count(self, request: Request) -> str:
-        """Who waits ahead of it, in words; and count it in for those behind."""
+    def _count(self, request: SlotRequest) -> str:
+        """Who waits ahead of it, for people; and count it in for those behind."""
         kind = request.slots > 0
         priority = self._snapshot.jobs[request.job_id].priority
         last, same = self._same[kind]
@@ -125,13 +125,13 @@ class Words:
             self._more_urgent[kind] += same
             same = 0
         self._same[kind] = (priority, same + 1)
-        told = []
+        ahead = []
         if self._more_urgent[kind]:
-            told.append(f"{_count(self._more_urgent[kind], 'request')} of higher priority")
+            ahead.append(f"{_count(self._more_urgent[kind], 'request')} of higher priority")
         if same:
-            told.append(f"{_count(same, 'request')} of the same priority")
+            ahead.append(f"{_count(same, 'request')} of the same priority")
         waiting = self._more_urgent[kind] + same
-        return f"; {' and '.join(told)} {'is' if waiting == 1 else 'are'} ahead" if told else ""
+        return f"; {' and '.join(ahead)} {'is' if waiting == 1 else 'are'} ahead" if ahead else ""
 
     def _slots_there_are(self) -> str:
         free = [len(self._now.free_slots(agent)) for agent in self._now.agents]
@@ -146,14 +146,14 @@ class Words:
         return f"all {sum(places)} on {_count(len(places), 'agent')} are taken{self._closed()}"
 
     def _closed(self) -> str:
-        """The agents that take no work, in words."""
-        words = {AgentState.AWAY: "not connected", AgentState.DRAINING: "draining", AgentState.DISABLED: "disabled"}
-        counts = {state: sum(1 for agent in self._snapshot.agents if agent.state is state) for state in words}
-        told = [f"{count} {words[state]}" for state, count in counts.items() if count]
-        return f" ({', '.join(told)})" if told else ""
+        """The agents that take no work, for people."""
+        names = {AgentState.AWAY: "not connected", AgentState.DRAINING: "draining", AgentState.DISABLED: "disabled"}
+        counts = {state: sum(1 for agent in self._snapshot.agents if agent.state is state) for state in names}
+        parts = [f"{count} {names[state]}" for state, count in counts.items() if count]
+        return f" ({', '.join(parts)})" if parts else ""
 
 
-def why_preempted(snapshot: Snapshot, victim: Request, request: Request) -> str:
+def why_preempted(snapshot: PoolSnapshot, victim: SlotRequest, request: SlotRequest) -> str:
     """The reason for a request that is asked to leave for another."""
     mine, theirs = snapshot.jobs[victim.job_id].priority, snapshot.jobs[request.job_id].priority
     need = _count(request.slots, "slot") if request.slots else "a place"

@@ -29,7 +29,7 @@ class AgentState(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class PoolAgent:
     """One agent of the pool."""
 
     id: AgentId
@@ -45,7 +45,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PoolJob:
     """A line of the queue: what its requests have in common."""
 
     id: JobId
@@ -69,7 +69,7 @@ class Phase(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PlacedMember:
     """The part of an allocation on one agent; without slots it takes one auxiliary place."""
 
     agent_id: AgentId
@@ -77,7 +77,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SlotRequest:
     """An open allocation: it asks for slots, or holds them."""
 
     allocation_id: AllocationId
@@ -91,7 +91,7 @@ class Request:
     blocked_agents: frozenset[AgentId] = frozenset()
     phase: Phase = Phase.PENDING
     #: Where it is, rank by rank; empty while it is PENDING.
-    members: tuple[Member, ...] = ()
+    members: tuple[PlacedMember, ...] = ()
 
 
 class Fitting(str, Enum):
@@ -117,22 +117,22 @@ class PoolRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class PoolSnapshot:
     """One pool at one instant. Every request's job is in ``jobs``."""
 
     pool: PoolName
-    agents: tuple[Agent, ...]
-    jobs: Mapping[JobId, Job]
-    requests: tuple[Request, ...]
+    agents: tuple[PoolAgent, ...]
+    jobs: Mapping[JobId, PoolJob]
+    requests: tuple[SlotRequest, ...]
     rules: PoolRules = field(default_factory=PoolRules)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PoolPlan:
     """What to do now, and why the rest waits."""
 
     #: Start these; members in order of rank, the chief first. In the order they were decided.
-    placements: Mapping[AllocationId, tuple[Member, ...]] = field(default_factory=dict)
+    placements: Mapping[AllocationId, tuple[PlacedMember, ...]] = field(default_factory=dict)
     #: Ask these to save and leave; the reason is for people.
     preempt: Mapping[AllocationId, str] = field(default_factory=dict)
     #: Every other pending request, with its reason for people.

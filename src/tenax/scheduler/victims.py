@@ -18,15 +18,15 @@ from itertools import chain
 
 from tenax.ids import AgentId, AllocationId
 from tenax.scheduler import fitting
-from tenax.scheduler.cluster import Cluster
-from tenax.scheduler.snapshot import PoolRules, Request
+from tenax.scheduler.cluster import FreeSlots
+from tenax.scheduler.snapshot import PoolRules, SlotRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A running request that may be asked to leave, with the rank of its job."""
 
-    request: Request
+    request: SlotRequest
     priority: int
     queue_position: float = 0.0
 
@@ -67,7 +67,7 @@ class _Level:
 class Leavers:
     """Those who may be asked to leave, least important first. Mutable; one pass owns one."""
 
-    def __init__(self, cluster: Cluster, candidates: Sequence[Candidate], rules: PoolRules) -> None:
+    def __init__(self, cluster: FreeSlots, candidates: Sequence[Candidate], rules: PoolRules) -> None:
         """``candidates`` in the order of leaving; ``cluster`` is the pool as it will be when releases are done.
 
         The cluster is read at each choice: what is kept for others in the meantime is not counted twice.
@@ -83,13 +83,13 @@ class Leavers:
                 self._orders[candidate.request.allocation_id] = (candidate.priority, order)
         self._levels = {priority: _Level(by_priority[priority]) for priority in sorted(by_priority, reverse=True)}
 
-    def remove(self, request: Request) -> None:
+    def remove(self, request: SlotRequest) -> None:
         """A candidate was asked to leave: it is none any more."""
         if request.allocation_id in self._orders:
             priority, order = self._orders.pop(request.allocation_id)
             self._levels[priority].remove(order)
 
-    def choose(self, request: Request, priority: int, queue_position: float) -> tuple[Request, ...]:
+    def choose(self, request: SlotRequest, priority: int, queue_position: float) -> tuple[SlotRequest, ...]:
         """Whom to ask for a request of that rank, in the order of leaving; empty where nobody's leaving would help.
 
         Candidates of the same priority are only those whose jobs stand behind in the queue.
@@ -112,7 +112,7 @@ class Leavers:
                 )
         return ()
 
-    def _fewest(self, request: Request, levels: Sequence[_Level]) -> list[int] | None:
+    def _fewest(self, request: SlotRequest, levels: Sequence[_Level]) -> list[int] | None:
         """The smallest set of these levels that makes room; it holds one of the last level."""
         if not levels[-1].gains:
             return None
@@ -127,7 +127,7 @@ class Leavers:
         options = [alone] if alone is not None else []
         return min([*options, *self._on_even_agents(request, levels)], key=_rank, default=None)
 
-    def _on_one_agent(self, request: Request, levels: Sequence[_Level]) -> list[int] | None:
+    def _on_one_agent(self, request: SlotRequest, levels: Sequence[_Level]) -> list[int] | None:
         """The smallest set that makes room on one agent."""
         need, last = max(request.slots, 1), levels[-1]
         for order, gain in last.gains.items():
@@ -143,7 +143,7 @@ class Leavers:
                 covers += [cover] if cover is not None else []
         return min(covers, key=_rank, default=None)
 
-    def _on_even_agents(self, request: Request, levels: Sequence[_Level]) -> Iterator[list[int]]:
+    def _on_even_agents(self, request: SlotRequest, levels: Sequence[_Level]) -> Iterator[list[int]]:
         """For each size that divides the request, few candidates whose leaving empties enough agents of that size."""
         usable = [agent for agent in self._cluster.agents.values() if agent.id not in request.blocked_agents]
         for size in sorted({len(agent.slots) for agent in usable} - {0}, reverse=True):
@@ -163,7 +163,7 @@ class Leavers:
             if chosen and self._makes_even_room(request, size, levels, chosen):
                 yield sorted(chosen)
 
-    def _makes_even_room(self, request: Request, size: int, levels: Sequence[_Level], chosen: set[int]) -> bool:
+    def _makes_even_room(self, request: SlotRequest, size: int, levels: Sequence[_Level], chosen: set[int]) -> bool:
         """Whether enough agents of a size are empty once the chosen have left."""
         count = 0
         for agent in self._cluster.agents.values():
@@ -172,25 +172,25 @@ class Leavers:
                 count += self._free(request, agent.id) + freed == size
         return count >= request.slots // size
 
-    def _free(self, request: Request, agent: AgentId) -> int:
+    def _free(self, request: SlotRequest, agent: AgentId) -> int:
         room = self._cluster.room(agent)
         return room.free if request.slots else room.aux_free
 
 
-def _freed(candidate: Request, cluster: Cluster) -> dict[AgentId, int]:
+def _freed(candidate: SlotRequest, cluster: FreeSlots) -> dict[AgentId, int]:
     """What a candidate's leaving would free on each agent that takes work: slots, or auxiliary places."""
-    found: dict[AgentId, int] = {}
+    places: dict[AgentId, int] = {}
     for member in candidate.members:
         if member.agent_id not in cluster.agents:
             continue
         held = set(member.slots) & set(cluster.agents[member.agent_id].slots)
         freed = len(held - cluster.free_slots(member.agent_id)) if member.slots else 1
         if freed:
-            found[member.agent_id] = found.get(member.agent_id, 0) + freed
-    return found
+            places[member.agent_id] = places.get(member.agent_id, 0) + freed
+    return places
 
 
-def _allowed(level: _Level, request: Request, behind: float | None) -> Iterator[tuple[int, _Gain]]:
+def _allowed(level: _Level, request: SlotRequest, behind: float | None) -> Iterator[tuple[int, _Gain]]:
     """The candidates of a level behind a place in the queue, with what they free where the request may go."""
     for order, gain in level.gains.items():
         if behind is not None and gain.candidate.queue_position <= behind:

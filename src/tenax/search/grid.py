@@ -41,15 +41,15 @@ def point(all_axes: tuple[Axis, ...], number: int) -> JsonObject:
     for axis in reversed(all_axes):
         number, index = divmod(number, len(axis.values))
         chosen.append(axis.values[index])
-    found: JsonObject = {}
+    hparams: JsonObject = {}
     for axis, value in zip(all_axes, reversed(chosen), strict=True):
-        place = found
+        place = hparams
         for name in axis.route[:-1]:
             inner = place.setdefault(name, {})
             assert isinstance(inner, dict)
             place = inner
         place[axis.route[-1]] = {} if value == {} else value
-    return found
+    return hparams
 
 
 def holds(all_axes: tuple[Axis, ...], hparams: JsonObject) -> bool:
@@ -65,8 +65,8 @@ def axis_values(hyperparameter: Hyperparameter, name: str = "") -> tuple[Json, .
         case Categorical(values):
             return values
         case Int(minimum, maximum, count):
-            wanted = min(_count(count, name), maximum - minimum + 1)
-            return tuple(_round(value) for value in _spread(minimum, maximum, wanted))
+            points = min(_count(count, name), maximum - minimum + 1)
+            return tuple(_round(value) for value in _spread(minimum, maximum, points))
         case Double(minimum, maximum, count):
             return tuple(_spread(minimum, maximum, _count(count, name)))
         case Log(minimum, maximum, base, count):

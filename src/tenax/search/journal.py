@@ -126,12 +126,12 @@ class Unrank:
     request_id: RequestId
 
 
-Fact = Union[Started, Validated, Exited, Reopened]
+SearchFact = Union[Started, Validated, Exited, Reopened]
 Decision = Union[Create, Stop, Shutdown, Rank, Unrank]
-Entry = Union[Fact, Decision]
+SearchEntry = Union[SearchFact, Decision]
 
 
-def encode(entry: Entry) -> JsonObject:
+def encode(entry: SearchEntry) -> JsonObject:
     """The document of an entry: plain JSON, ``{"v": 1, "type": ..., ...}``."""
     match entry:
         case Started(seed):
@@ -155,7 +155,7 @@ def encode(entry: Entry) -> JsonObject:
             return _document("unrank", request_id=request_id)
 
 
-def decode(document: JsonObject) -> Entry:
+def decode(document: JsonObject) -> SearchEntry:
     """The entry that ``encode`` wrote; raises InvalidInput on a version or a type it does not know."""
     if document.get("v") != VERSION:
         raise InvalidInput(
@@ -168,7 +168,7 @@ def decode(document: JsonObject) -> Entry:
         raise InvalidInput(f"A journal entry cannot be read ({type(error).__name__}: {error}): {document!r}") from error
 
 
-def _read(row: dict[str, object]) -> Entry:
+def _read(row: dict[str, object]) -> SearchEntry:
     trial = RequestId(str(row.get("request_id", "")))
     match row["type"]:
         case "started":

@@ -29,16 +29,16 @@ from tenax.search.journal import (
     Decision,
     Exited,
     ExitReason,
-    Fact,
     Rank,
     Reopened,
+    SearchFact,
     Shutdown,
     Started,
     Stop,
     Unrank,
     Validated,
 )
-from tenax.search.state import Bracket, State, Trial
+from tenax.search.state import Bracket, SearchTrial, State
 
 #: Draws for a sample that is not on the grid, before the space counts as holding none.
 _DRAWS_OFF_GRID = 32
@@ -54,7 +54,7 @@ def start(config: SearchConfig, seed: int) -> tuple[State, list[Decision]]:
     return state, decisions
 
 
-def step(state: State, fact: Fact) -> list[Decision]:
+def step(state: State, fact: SearchFact) -> list[Decision]:
     """Take a fact in and decide. ``state`` has changed when this returns; the caller records fact and decisions.
 
     A fact that was seen already, or comes too late to matter, decides nothing. Raises Impossible, with nothing
@@ -73,7 +73,7 @@ def step(state: State, fact: Fact) -> list[Decision]:
     return decisions
 
 
-def is_news(state: State, fact: Fact) -> bool:
+def is_news(state: State, fact: SearchFact) -> bool:
     """Whether a fact can change the state: not a repeated validation or exit, not a report after the end or a Stop."""
     if isinstance(fact, Started):
         raise Impossible("A search starts once, and this one has.")
@@ -103,7 +103,7 @@ def _emit(state: State, decisions: list[Decision], decision: Decision) -> None:
     decisions.append(decision)
 
 
-def _climb(state: State, decisions: list[Decision], trial: Trial, report: Validated) -> None:
+def _climb(state: State, decisions: list[Decision], trial: SearchTrial, report: Validated) -> None:
     """Enter every rung that the report reaches, until one stops the trial."""
     bracket = state.brackets[trial.bracket]
     value = ranked_value(state.config, report.metric)
@@ -119,7 +119,7 @@ def _climb(state: State, decisions: list[Decision], trial: Trial, report: Valida
 
 
 def _reason_to_stop(state: State, bracket: Bracket, number: int, place: int) -> str | None:
-    """Why a trial that stands at ``place`` (from 0) of a rung does not go on, in words; None when it does."""
+    """Why a trial that stands at ``place`` (from 0) of a rung does not go on, for people; None when it does."""
     rung = bracket.rungs[number]
     where = f"rung {number + 1} of {len(bracket.rungs)} ({rung.units} {state.config.method.unit() or ''})"
     count = len(rung.values)
@@ -131,7 +131,7 @@ def _reason_to_stop(state: State, bracket: Bracket, number: int, place: int) -> 
     return f"stopped early: it ranks {place + 1} of {count} at {where}, where the best {keep} went on"
 
 
-def _leave(state: State, decisions: list[Decision], trial: Trial, reason: ExitReason) -> None:
+def _leave(state: State, decisions: list[Decision], trial: SearchTrial, reason: ExitReason) -> None:
     """Decide on a trial that is over: what it counts for in the rungs, and what takes its place."""
     if trial.stopped_at is not None:
         return
@@ -167,7 +167,7 @@ def _next_sample(state: State, bracket: Bracket) -> JsonObject:
     return space.sample(state.config.hyperparameters, state.stream)
 
 
-def _replace(state: State, decisions: list[Decision], trial: Trial) -> bool:
+def _replace(state: State, decisions: list[Decision], trial: SearchTrial) -> bool:
     """Make a trial in the place of an invalid one, where a sample can be had."""
     if state.replaced >= replacement_limit(state.config, state.max_trials):
         return False
@@ -201,11 +201,11 @@ def _shutdown(state: State) -> Shutdown:
     failed = state.exits[ExitReason.ERRORED] + state.exits[ExitReason.INVALID_HP] - state.replaced
     canceled = state.exits[ExitReason.USER_CANCELED]
     counts = [(finished, "finished"), (failed, "failed"), (canceled, "canceled"), (state.replaced, "replaced")]
-    told = ", ".join(f"{count} {word}" for count, word in counts if count)
+    endings = ", ".join(f"{count} {word}" for count, word in counts if count)
     if len(state.trials) == 1:
         reason = f"its only trial {'was canceled' if canceled else 'failed' if failed else 'finished'}"
     else:
-        reason = f"all {len(state.trials)} trials are over: {told}"
+        reason = f"all {len(state.trials)} trials are over: {endings}"
     return Shutdown(cancel=finished == 0 and failed == 0, failure=finished == 0 and failed > 0, reason=reason)
 
 

@@ -21,10 +21,10 @@ _SEEDS = 1 << 31
 
 def sample(space: Map, stream: RandomStream) -> JsonObject:
     """Hyperparameters of one trial, drawn in sorted order."""
-    return {name: sample_one(child, stream) for name, child in space.children.items()}
+    return {name: draw(child, stream) for name, child in space.children.items()}
 
 
-def sample_one(hyperparameter: Hyperparameter, stream: RandomStream) -> Json:
+def draw(hyperparameter: Hyperparameter, stream: RandomStream) -> Json:
     """One value of one hyperparameter (a nested object for a ``Map``)."""
     match hyperparameter:
         case Const(value):

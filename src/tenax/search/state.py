@@ -22,11 +22,11 @@ from tenax.search.config import SearchConfig
 from tenax.search.grid import Axis, axes
 from tenax.search.journal import (
     Create,
-    Entry,
     Exited,
     ExitReason,
     Rank,
     Reopened,
+    SearchEntry,
     Shutdown,
     Started,
     Stop,
@@ -79,7 +79,7 @@ class Bracket:
         self.skipped = 0
 
 
-class Trial:
+class SearchTrial:
     """What the search knows of one trial."""
 
     __slots__ = ("bracket", "entered", "exit", "replaced_by", "request_id", "steps", "stopped_at")
@@ -135,7 +135,7 @@ class State:
         #: The axes of a grid search; empty under other methods.
         self.axes: tuple[Axis, ...] = axes(config.hyperparameters) if config.method.on_grid else ()
         #: In order of creation.
-        self.trials: dict[RequestId, Trial] = {}
+        self.trials: dict[RequestId, SearchTrial] = {}
         #: Trials that are over, by reason.
         self.exits: dict[ExitReason, int] = dict.fromkeys(ExitReason, 0)
         #: Trials that are over.
@@ -153,14 +153,14 @@ class State:
         """Trials that the search ends with, those replaced not counted."""
         return sum(bracket.plan.max_trials for bracket in self.brackets)
 
-    def trial(self, request_id: RequestId) -> Trial:
+    def trial(self, request_id: RequestId) -> SearchTrial:
         """The trial of that id; raises Impossible where the search never made it."""
         try:
             return self.trials[request_id]
         except KeyError:
             raise Impossible(f"The search knows no trial {request_id}; it made {len(self.trials)} trials.") from None
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: SearchEntry) -> None:
         """Take a recorded fact or decision in. What was taken in already changes nothing."""
         if isinstance(entry, Rank):
             self._rank(self.trial(entry.request_id), entry.rung, entry.value)
@@ -203,7 +203,7 @@ class State:
         if create.request_id in self.trials:
             raise Impossible(f"The trial {create.request_id} was made twice.")
         self.stream.seek(create.position)
-        self.trials[create.request_id] = Trial(create.request_id, create.bracket)
+        self.trials[create.request_id] = SearchTrial(create.request_id, create.bracket)
         if create.replaces is None:
             self.brackets[create.bracket].created += 1
             return
@@ -212,23 +212,23 @@ class State:
         if self.axes:
             self.replacements.append(create.hparams)
 
-    def _rank(self, trial: Trial, number: int, value: float) -> None:
+    def _rank(self, trial: SearchTrial, number: int, value: float) -> None:
         if number != trial.entered:
             raise Impossible(f"The trial {trial.request_id} is to enter rung {number} after {trial.entered} rungs.")
         self.brackets[trial.bracket].rungs[number].insert(trial.request_id, value)
         trial.entered += 1
 
-    def _stop(self, trial: Trial) -> None:
+    def _stop(self, trial: SearchTrial) -> None:
         trial.stopped_at = max(trial.entered - 1, 0)
         trial.steps = _NONE
         self.stopped += 1
 
-    def _unrank(self, trial: Trial) -> None:
+    def _unrank(self, trial: SearchTrial) -> None:
         for rung in self.brackets[trial.bracket].rungs[: trial.entered]:
             rung.remove(trial.request_id)
         trial.entered = 0
 
-    def _exit(self, trial: Trial, reason: ExitReason) -> None:
+    def _exit(self, trial: SearchTrial, reason: ExitReason) -> None:
         if trial.exit is not None:
             return
         trial.exit = reason
@@ -238,7 +238,7 @@ class State:
         if trial.entered == 0 and reason is ExitReason.FINISHED:
             self.brackets[trial.bracket].skipped += 1
 
-    def _reopen(self, trial: Trial) -> None:
+    def _reopen(self, trial: SearchTrial) -> None:
         """Undo an exit, and the end of the search with it."""
         if trial.stopped_at is not None or trial.entered:
             raise Impossible(f"The trial {trial.request_id} stands on rungs: what was decided on them stays.")
@@ -252,7 +252,7 @@ class State:
         self.shutdown = None
 
 
-def fold(config: SearchConfig, entries: Iterable[Entry]) -> State:
+def fold(config: SearchConfig, entries: Iterable[SearchEntry]) -> State:
     """The state that a journal amounts to. Raises Impossible on a journal that no search can have written.
 
     ``entries`` begins with ``Started``; facts and decisions follow in recorded order.

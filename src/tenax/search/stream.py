@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from tenax.errors import Impossible, InvalidInput
 
-_WORDS = 624
+_STATE_WORDS = 624
 _MASK32 = 0xFFFFFFFF
 #: Words thrown away at a time when a position is sought: bounds the memory of the jump.
 _SKIP = 1 << 16
@@ -32,7 +32,7 @@ class RandomStream:
         """Start at position 0 of the stream of ``seed`` (0 <= seed < 2**32, else InvalidInput)."""
         if not 0 <= seed <= _MASK32:
             raise InvalidInput(f"A random seed lies in 0 .. {_MASK32}; {seed} does not.")
-        self._engine = _engine(_key(seed), _WORDS)
+        self._engine = _engine(_key(seed), _STATE_WORDS)
         self._drawn = 0
         #: Words drawn so far. It may be set forward by ``seek``.
         self.position = 0
@@ -40,8 +40,8 @@ class RandomStream:
     @classmethod
     def from_state(cls, key: Sequence[int], index: int) -> RandomStream:
         """A stream in the state that numpy calls ``("MT19937", key, index)``; its position counts from there."""
-        if len(key) != _WORDS or not 0 <= index <= _WORDS:
-            raise InvalidInput(f"The state of MT19937 is {_WORDS} words and an index of at most {_WORDS}.")
+        if len(key) != _STATE_WORDS or not 0 <= index <= _STATE_WORDS:
+            raise InvalidInput(f"The state of MT19937 is {_STATE_WORDS} words and an index of at most {_STATE_WORDS}.")
         stream = cls(0)
         stream._engine = _engine(key, index)
         return stream
@@ -98,7 +98,7 @@ class RandomStream:
 def _key(seed: int) -> list[int]:
     """The initial words for ``seed``: Knuth's recurrence, as in the authors' ``init_genrand``."""
     words = [seed]
-    for i in range(1, _WORDS):
+    for i in range(1, _STATE_WORDS):
         previous = words[-1]
         words.append((1812433253 * (previous ^ (previous >> 30)) + i) & _MASK32)
     return words

@@ -124,9 +124,9 @@ class DirectoryStorage(Storage):
 
     def download(self, storage_id: str, target: str, selector: Optional[Selector] = None) -> None:
         files = self.list_files(storage_id)
-        wanted = select(files, selector) if selector is not None else files
+        paths = select(files, selector) if selector is not None else files
         os.makedirs(target, exist_ok=True)
-        for path in wanted:
+        for path in paths:
             place = os.path.join(target, path)
             if path.endswith("/"):
                 os.makedirs(place, exist_ok=True)
@@ -158,7 +158,7 @@ class DirectoryStorage(Storage):
                 _remove_tree(final)
                 return {}
             for path in sorted(doomed, reverse=True):  # what lies in a directory before the directory
-                _remove_one(os.path.join(final, path))
+                _remove(os.path.join(final, path))
             return left
 
     def _final(self, storage_id: str) -> str:
@@ -211,7 +211,7 @@ def _remove_tree(path: str) -> None:
         shutil.rmtree(path)
 
 
-def _remove_one(path: str) -> None:
+def _remove(path: str) -> None:
     with suppress(FileNotFoundError):
         if os.path.isdir(path) and not os.path.islink(path.rstrip("/")):
             os.rmdir(path)

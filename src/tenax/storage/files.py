@@ -16,12 +16,12 @@ _PIECE = 8 * 1024 * 1024
 
 def walk_files(root: str) -> Files:
     """Everything under ``root``: files with their bytes, directories as ``name/`` with 0. Links are followed."""
-    found: Files = {}
-    _walk(root, "", found, ())
-    return found
+    files: Files = {}
+    _walk(root, "", files, ())
+    return files
 
 
-def _walk(root: str, prefix: str, found: Files, above: tuple[tuple[int, int], ...]) -> None:
+def _walk(root: str, prefix: str, files: Files, above: tuple[tuple[int, int], ...]) -> None:
     here = os.stat(os.path.join(root, prefix))
     key = (here.st_dev, here.st_ino)
     if key in above:
@@ -35,10 +35,10 @@ def _walk(root: str, prefix: str, found: Files, above: tuple[tuple[int, int], ..
         except FileNotFoundError:  # a temporary file of somebody else that is gone meanwhile
             continue
         if stat.S_ISDIR(status.st_mode):
-            found[path + "/"] = 0
-            _walk(root, path + "/", found, (*above, key))
+            files[path + "/"] = 0
+            _walk(root, path + "/", files, (*above, key))
         elif stat.S_ISREG(status.st_mode):
-            found[path] = status.st_size
+            files[path] = status.st_size
 
 
 def select(files: Files, selector: Selector) -> Files:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Place = Tuple[str, Tuple[str, ...]]
 
 
-class Kind:
+class StorageKind:
     """One kind. What is said here holds for one that says nothing else: an object store."""
 
     #: The ``type`` of its sections.

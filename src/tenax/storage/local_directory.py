@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tenax.storage.directory import DirectoryStorage
-from tenax.storage.kind import Kind, absolute, text
+from tenax.storage.kind import StorageKind, absolute, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tenax.storage.port import Storage
 
 
-class Directory(Kind):
+class DirectoryKind(StorageKind):
     """See `tenax.storage.kind.Kind`."""
 
     name = "directory"
@@ -38,4 +38,4 @@ class Directory(Kind):
 def from_directory(path: str) -> Storage:
     """Checkpoints in a directory of this machine's file system (or of one mounted on it), made if need be."""
     path = os.path.abspath(path)
-    return DirectoryStorage(path, identity={"type": Directory.name, "container_path": path}, label=path)
+    return DirectoryStorage(path, identity={"type": DirectoryKind.name, "container_path": path}, label=path)

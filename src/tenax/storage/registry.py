@@ -6,8 +6,8 @@ A kind is one module with a subclass of `tenax.storage.kind.Kind` and one line i
 
 from __future__ import annotations
 
-from tenax.storage.local_directory import Directory
-from tenax.storage.shared_fs import SharedFs
+from tenax.storage.local_directory import DirectoryKind
+from tenax.storage.shared_fs import SharedFsKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from typing import Optional
 
     from tenax.jsonvalue import Json
-    from tenax.storage.kind import Kind
+    from tenax.storage.kind import StorageKind
 
 #: By the ``type`` of a section.
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (SharedFs(), Directory())}
+KINDS: Mapping[str, StorageKind] = {kind.name: kind for kind in (SharedFsKind(), DirectoryKind())}
 
 
 def is_reachable_by_agents(section: Optional[Mapping[str, Json]]) -> bool:
@@ -33,7 +33,7 @@ def is_bound_to_machine(section: Optional[Mapping[str, Json]]) -> bool:
     return kind is not None and kind.bound_to_machine
 
 
-def kind_of(section: Optional[Mapping[str, Json]]) -> Optional[Kind]:
+def kind_of(section: Optional[Mapping[str, Json]]) -> Optional[StorageKind]:
     """The kind of a ``checkpoint_storage`` section; None for one that is not served, and for none."""
     name = None if section is None else section.get("type")
     return KINDS.get(name) if isinstance(name, str) else None

@@ -6,7 +6,7 @@ import os
 
 from tenax.errors import InvalidInput
 from tenax.storage.directory import DirectoryStorage
-from tenax.storage.kind import Kind, absolute, text
+from tenax.storage.kind import StorageKind, absolute, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tenax.storage.port import Storage
 
 
-class SharedFs(Kind):
+class SharedFsKind(StorageKind):
     """See `tenax.storage.kind.Kind`."""
 
     name = "shared_fs"

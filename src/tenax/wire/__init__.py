@@ -1,1 +1,1 @@
-"""What is said over HTTP and to agents: shapes only, no behaviour."""
+"""Messages over HTTP and to agents: shapes only, no behaviour."""

@@ -1,15 +1,16 @@
 """What master and agent say to each other over one websocket, as JSON text frames.
 
 The agent dials ``GET /agents/session`` with ``Authorization: Bearer <credential>`` and says :class:`Hello` with its
-full state; the master answers :class:`Welcome`, then :class:`Wants` now and whenever they change. After that the agent
-sends :class:`Report` for what changed. Nothing is a command: wants are read from the database and repeated in full, so
-a lost message repairs itself, and **absence never kills**: a container ends only by a want that names it.
+full state; the master answers :class:`Welcome`, then :class:`DesiredStates` now and whenever they change. After that
+the agent sends :class:`AgentReport` for what changed. Nothing is a command: desired states are read from the database
+and repeated in full, so a lost message repairs itself, and **absence never kills**: a container ends only by a desired
+state that names it. (On the wire they are ``wants``, each with its ``want``.)
 
-Rules an agent keeps: it obeys wants of its own cluster id and of the generation that it was welcomed with, with a
-revision not below the last one obeyed; a container of another cluster is kept and reported. Rules a master keeps:
-reports of a session that is not the newest of that agent change nothing. An agent that has obeyed a revision which the
-database does not have yet proves that the database was restored from a copy: the generation is raised, and containers
-of earlier generations that the copy does not know are kept and shown.
+Rules an agent keeps: it obeys desired states of its own cluster id and of the generation that it was welcomed with,
+with a revision not below the last one obeyed; a container of another cluster is kept and reported. Rules a master
+keeps: reports of a session that is not the newest of that agent change nothing. An agent that has obeyed a revision
+which the database does not have yet proves that the database was restored from a copy: the generation is raised, and
+containers of earlier generations that the copy does not know are kept and shown.
 
 The credential comes from ``POST /agents/join`` (:class:`JoinRequest`, :class:`JoinReply`), once, for the join token.
 Output travels beside the websocket: ``POST /agents/logs`` (see ``tenax.wire.logs``).
@@ -23,13 +24,13 @@ import msgspec
 
 PROTOCOL = 1
 
-ContainerState = Literal["pulling", "starting", "running", "exited"]
+ReportedState = Literal["pulling", "starting", "running", "exited"]
 
 
 class JoinRequest(msgspec.Struct, forbid_unknown_fields=False):
     agent_id: str
     token: str
-    #: Name of the pool it wants to be in; the master refuses one it does not have.
+    #: Name of the pool it asks to be in; the master refuses one it does not have.
     pool: str = "default"
 
 
@@ -57,7 +58,7 @@ class Exit(msgspec.Struct, frozen=True):
     #: The platform caused it (machine rebooted, container lost, image missing...): never counted against max_restarts.
     platform: bool = False
     out_of_memory: bool = False
-    #: Empty when every record of the spool was acknowledged; else what was declared lost, in words.
+    #: Empty when every record of the spool was acknowledged; else a sentence about what was declared lost.
     spool_lost: str = ""
 
 
@@ -65,7 +66,7 @@ class ContainerReport(msgspec.Struct, frozen=True):
     container_id: str
     cluster_id: str
     generation: int
-    state: ContainerState
+    state: ReportedState
     pid: int | None = None
     #: Address at which the other members of its allocation reach it.
     address: str = ""
@@ -82,12 +83,12 @@ class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     runtime: str
     slots: list[SlotInfo]
     containers: list[ContainerReport]
-    #: Generation and revision of the last wants obeyed; -1 for none since the agent started.
+    #: Generation and revision of the desired states obeyed last; -1 for none since the agent started.
     generation: int = -1
     revision: int = -1
 
 
-class Report(msgspec.Struct, tag="report", tag_field="type"):
+class AgentReport(msgspec.Struct, tag="report", tag_field="type"):
     """What changed since the last frame."""
 
     containers: list[ContainerReport] = []
@@ -96,10 +97,10 @@ class Report(msgspec.Struct, tag="report", tag_field="type"):
 
 
 class Ping(msgspec.Struct, tag="ping", tag_field="type"):
-    """Sent when nothing else was said for a while."""
+    """Sent when nothing else was sent for a while."""
 
 
-FromAgent = Union[Hello, Report, Ping]
+FromAgent = Union[Hello, AgentReport, Ping]
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -109,7 +110,7 @@ class Mount(msgspec.Struct, frozen=True):
     propagation: str = "rprivate"
 
 
-class File(msgspec.Struct, frozen=True):
+class TaskFile(msgspec.Struct, frozen=True):
     """A small file placed before the start; relative paths are under the run directory (``DET_RUN_DIR``)."""
 
     path: str
@@ -137,7 +138,7 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     images: dict[str, str] = {}
     force_pull: bool = False
     mounts: list[Mount] = []
-    files: list[File] = []
+    files: list[TaskFile] = []
     shm_bytes: int = 0
     #: uid:gid, None for the agent's own.
     uid: int | None = None
@@ -155,26 +156,26 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     output_cap_bytes: int = 256 * 1024 * 1024
 
 
-class WantRun(msgspec.Struct, tag="run", tag_field="want", frozen=True):
+class DesiredRun(msgspec.Struct, tag="run", tag_field="want", frozen=True):
     container_id: str
     #: None once the agent has reported this container: it has the spec.
     spec: ContainerSpec | None = None
 
 
-class WantStop(msgspec.Struct, tag="stop", tag_field="want", frozen=True):
+class DesiredStop(msgspec.Struct, tag="stop", tag_field="want", frozen=True):
     """End it: SIGTERM to the main process, SIGKILL to all of it after ``within_s`` (0: at once)."""
 
     container_id: str
     within_s: float
 
 
-class WantGone(msgspec.Struct, tag="gone", tag_field="want", frozen=True):
+class DesiredGone(msgspec.Struct, tag="gone", tag_field="want", frozen=True):
     """Its exit is recorded: remove what is left (kill what runs) and report it gone."""
 
     container_id: str
 
 
-Want = Union[WantRun, WantStop, WantGone]
+DesiredState = Union[DesiredRun, DesiredStop, DesiredGone]
 
 
 class Welcome(msgspec.Struct, tag="welcome", tag_field="type"):
@@ -185,15 +186,15 @@ class Welcome(msgspec.Struct, tag="welcome", tag_field="type"):
     heartbeat_s: float
 
 
-class Wants(msgspec.Struct, tag="wants", tag_field="type"):
+class DesiredStates(msgspec.Struct, tag="wants", tag_field="type"):
     cluster_id: str
     generation: int
     revision: int
     #: Every container of this agent that is not gone.
-    containers: list[Want]
+    containers: list[DesiredState]
 
 
-class Refused(msgspec.Struct, tag="refused", tag_field="type"):
+class SessionRefused(msgspec.Struct, tag="refused", tag_field="type"):
     """Last frame before the master closes: what is wrong and what to do."""
 
     message: str
@@ -201,4 +202,4 @@ class Refused(msgspec.Struct, tag="refused", tag_field="type"):
     retry: bool
 
 
-FromMaster = Union[Welcome, Wants, Refused]
+FromMaster = Union[Welcome, DesiredStates, SessionRefused]

@@ -70,7 +70,7 @@ class OrderBy(str, Enum):
     DESC = "ORDER_BY_DESC"
 
 
-Member = TypeVar("Member", bound=Enum)
+EnumMember = TypeVar("EnumMember", bound=Enum)
 
 
 def rfc3339(moment: datetime | None) -> str | None:

@@ -9,28 +9,28 @@ from typing import Any
 from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
 from tenax.scheduler.plan import plan
 from tenax.scheduler.snapshot import (
-    Agent,
     AgentState,
-    Job,
-    Member,
     Phase,
-    Plan,
+    PlacedMember,
+    PoolAgent,
+    PoolJob,
+    PoolPlan,
     PoolRules,
-    Request,
-    Snapshot,
+    PoolSnapshot,
+    SlotRequest,
 )
 
 
-def agent(name: str, slots: int, used: int = 0, **changes: Any) -> Agent:
+def agent(name: str, slots: int, used: int = 0, **changes: Any) -> PoolAgent:
     """An agent whose first ``used`` slots are in use."""
     ids = tuple(SlotId(number) for number in range(slots))
-    return Agent(AgentId(name), ids, frozenset(ids[:used]), **changes)
+    return PoolAgent(AgentId(name), ids, frozenset(ids[:used]), **changes)
 
 
-def request(name: str, slots: int, job: str | None = None, **changes: Any) -> Request:
+def request(name: str, slots: int, job: str | None = None, **changes: Any) -> SlotRequest:
     """A pending request, of its own job unless told otherwise."""
     blocked = frozenset(map(AgentId, changes.pop("blocked", ())))
-    return Request(AllocationId(name), JobId(job or name), slots, blocked_agents=blocked, **changes)
+    return SlotRequest(AllocationId(name), JobId(job or name), slots, blocked_agents=blocked, **changes)
 
 
 def rules(**changes: Any) -> PoolRules:
@@ -41,17 +41,17 @@ def rules(**changes: Any) -> PoolRules:
 class Pool:
     """A pool that lives from plan to plan. Holds values; each plan is applied to them."""
 
-    def __init__(self, agents: Iterable[Agent], rules: PoolRules | None = None) -> None:
+    def __init__(self, agents: Iterable[PoolAgent], rules: PoolRules | None = None) -> None:
         self.agents = {agent.id: agent for agent in agents}
-        self.jobs: dict[JobId, Job] = {}
-        self.requests: dict[AllocationId, Request] = {}
+        self.jobs: dict[JobId, PoolJob] = {}
+        self.requests: dict[AllocationId, SlotRequest] = {}
         self.rules = rules or PoolRules()
         self.clock = 0.0
 
     def job(self, name: str, priority: int = 42, position: float | None = None, **changes: Any) -> Pool:
         """Add a job; its position is the order of adding unless told otherwise."""
         place = float(len(self.jobs)) if position is None else position
-        self.jobs[JobId(name)] = Job(JobId(name), priority, place, **changes)
+        self.jobs[JobId(name)] = PoolJob(JobId(name), priority, place, **changes)
         return self
 
     def ask(self, name: str, slots: int, job: str | None = None, **changes: Any) -> Pool:
@@ -68,27 +68,27 @@ class Pool:
         self.ask(name, slots, job, **changes)
         free = sorted(set(self.agents[AgentId(on)].slots) - self.agents[AgentId(on)].in_use)
         assert len(free) >= slots
-        self.place(AllocationId(name), (Member(AgentId(on), tuple(free[:slots])),))
+        self.place(AllocationId(name), (PlacedMember(AgentId(on), tuple(free[:slots])),))
         return self
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PoolSnapshot:
         """The pool as it stands."""
         agents, requests = tuple(self.agents.values()), tuple(self.requests.values())
-        return Snapshot(PoolName("default"), agents, dict(self.jobs), requests, self.rules)
+        return PoolSnapshot(PoolName("default"), agents, dict(self.jobs), requests, self.rules)
 
-    def plan(self) -> Plan:
+    def plan(self) -> PoolPlan:
         """A plan on the pool as it stands; nothing is applied."""
         return plan(self.snapshot)
 
-    def apply(self, decided: Plan) -> None:
+    def apply(self, decided: PoolPlan) -> None:
         """Make a plan true: what is placed holds its slots, what is asked to leave is being released."""
         for name, members in decided.placements.items():
             self.place(name, members)
         for name in decided.preempt:
             self.requests[name] = replace(self.requests[name], phase=Phase.RELEASING)
 
-    def place(self, name: AllocationId, members: tuple[Member, ...]) -> None:
+    def place(self, name: AllocationId, members: tuple[PlacedMember, ...]) -> None:
         """Give a request its slots; each must be free on an agent that takes work."""
         for member in members:
             there = self.agents[member.agent_id]
@@ -100,7 +100,7 @@ class Pool:
             self.agents[there.id] = replace(there, in_use=there.in_use | set(member.slots), aux_in_use=aux)
         self.requests[name] = replace(self.requests[name], phase=Phase.PLACED, members=members)
 
-    def end(self, name: str) -> Request:
+    def end(self, name: str) -> SlotRequest:
         """A request is over: what it held is free."""
         ended = self.requests.pop(AllocationId(name))
         for member in ended.members:

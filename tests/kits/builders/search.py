@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenax.search.config import Categorical, Const, Double, Hyperparameter, Int, Log, Map, Method, SearchConfig
-from tenax.search.journal import Create, Decision, Entry, Exited, ExitReason, Fact, Shutdown, Started, Stop, Validated
+from tenax.search.journal import (
+    Create,
+    Decision,
+    Exited,
+    ExitReason,
+    SearchEntry,
+    SearchFact,
+    Shutdown,
+    Started,
+    Stop,
+    Validated,
+)
 from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
 from tenax.search.methods.async_halving import AsyncHalving
 from tenax.search.methods.grid import Grid
@@ -87,9 +98,9 @@ class Run:
         self.config = config
         self.state: State
         self.state, self.first = start(config, seed)
-        self.journal: list[Entry] = [Started(seed), *self.first]
+        self.journal: list[SearchEntry] = [Started(seed), *self.first]
 
-    def tell(self, fact: Fact) -> list[Decision]:
+    def tell(self, fact: SearchFact) -> list[Decision]:
         """Record a fact and what is decided on it."""
         decisions = step(self.state, fact)
         self.journal += [fact, *decisions]

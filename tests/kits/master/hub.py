@@ -16,15 +16,15 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.wire.agents import (
     PROTOCOL,
+    AgentReport,
     ContainerReport,
-    ContainerState,
+    DesiredStates,
     Exit,
     FromMaster,
     Hello,
     Ping,
-    Report,
+    ReportedState,
     SlotInfo,
-    Wants,
 )
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
@@ -46,13 +46,13 @@ class Talk:
     async def receive(self) -> str:
         return await self.to_master.get()
 
-    def report(self, container_id: str, state: ContainerState, code: int | None = None) -> ContainerReport:
+    def report(self, container_id: str, state: ReportedState, code: int | None = None) -> ContainerReport:
         exit_report = None if code is None else Exit(code=code)
         return ContainerReport(
             container_id, self.cluster.cluster_id, self.cluster.generation, state, address="127.0.0.1", exit=exit_report
         )
 
-    def say(self, message: Hello | Report | Ping) -> None:
+    def say(self, message: Hello | AgentReport | Ping) -> None:
         self.to_master.put_nowait(_encode(message).decode())
 
     def hello(self, *containers: ContainerReport, obeyed: tuple[int, int] = (-1, -1)) -> None:
@@ -64,7 +64,7 @@ class Talk:
         """The next wants, by container."""
         while True:
             message = _decode(await self.to_agent.get())
-            if isinstance(message, Wants):
+            if isinstance(message, DesiredStates):
                 return {want.container_id: want for want in message.containers}
 
 

@@ -112,7 +112,7 @@ async def test_a_command_whose_machine_is_turned_off_says_so(api: Api) -> None:
     active = {"commands": 1, "notebooks": 0, "shells": 0, "tensorboards": 0}
     assert (await api.user.get("/api/v1/tasks/count")).json() == active
     assert (await api.admin.post("/api/v1/agents/a1/disable")).status_code == 200
-    await ended(api, container, Ending(None, 9, "stopped by SIGKILL, as asked", asked=True))
+    await ended(api, container, Ending(None, 9, "stopped by SIGKILL, as asked", requested=True))
     assert (await shown(api, task_id))["exitStatus"] == "ended: agent a1 was disabled"
     assert (await api.user.get("/api/v1/tasks/count")).json() == {**active, "commands": 0}
 

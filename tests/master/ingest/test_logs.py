@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.experiment import ExperimentState
-from tenax.lifecycle.trial import ExitReason, TrialState, Verdict
+from tenax.lifecycle.trial import TrialExit, TrialState, TrialVerdict
 from tenax.master.reading.log_search import Filters, Pattern, rendered, search
 from tenax.master.reading.log_stream import LogReads, Wanted, read
 from tenax.master.store.database.wakeups import Listener
@@ -301,7 +301,7 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     await asyncio.wait({end}, timeout=0.05)
     assert not end.done()
     async with book.database.transaction() as conn:
-        killed = Verdict(TrialState.CANCELED, 0, "killed", ExitReason.USER_CANCELED)
+        killed = TrialVerdict(TrialState.CANCELED, 0, "killed", TrialExit.USER_CANCELED)
         await trials.conclude(conn, await trials.lock(conn, trial), killed, ExperimentState.ACTIVE)
     async with asyncio.timeout(60):
         assert await end is None

@@ -1,1 +1,1 @@
-"""The parts of a configuration, one file each: what may be said, and what it means when nothing is."""
+"""The parts of a configuration, one file each: what may be set, and what it means when nothing is."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.environment import ENVIRONMENT, Environment
 from tenax.config.schema.resources import (
     BIND_MOUNTS,
@@ -17,11 +17,11 @@ from tenax.config.schema.resources import (
     SIZE,
     SLURM,
     BindMount,
-    Device,
+    DeviceConfig,
     Pbs,
     Slurm,
 )
-from tenax.config.shapes import Flag, Int, ListOf, Number, OneOf, Respelled, Text
+from tenax.config.shapes import Flag, IntShape, ListOf, Number, OneOf, Respelled, TextShape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
@@ -39,7 +39,7 @@ _DURATION = re.compile(r"^(?:\d+(?:\.\d+)?(?:h|ms|m|s))+$")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 
 
-def _seconds(value: Json, at: Path, report: Report) -> Json:
+def _seconds(value: Json, at: Path, report: ProblemReport) -> Json:
     """``"1h30m"`` as 5400."""
     if not isinstance(value, str):
         return value
@@ -49,73 +49,73 @@ def _seconds(value: Json, at: Path, report: Report) -> Json:
     return sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(value))
 
 
-def _line(value: Json, at: Path, report: Report) -> Json:
+def _line(value: Json, at: Path, report: ProblemReport) -> Json:
     """A line for the shell as a list of one."""
     return [value] if isinstance(value, str) else value
 
 
-def _some(value: Json, at: Path, report: Report) -> None:
+def _some(value: Json, at: Path, report: ProblemReport) -> None:
     if value == [] or value == [""]:
         report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
 
 
 #: One word is a line for the shell, several are a program and its arguments.
-WORDS = Respelled(ListOf(Text(), rule=_some), _line)
+ENTRYPOINT = Respelled(ListOf(TextShape(), rule=_some), _line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResources:
     """What the task gets."""
 
-    slots: Annotated[int, Int(minimum=0)] = 1
+    slots: Annotated[int, IntShape(minimum=0)] = 1
     priority: Annotated[int | None, PRIORITY] = None
-    resource_pool: Annotated[str, Text()] = ""
+    resource_pool: Annotated[str, TextShape()] = ""
     #: Bytes.
     shm_size: Annotated[int | None, SIZE] = None
-    devices: Annotated[tuple[Device, ...], DEVICES] = ()
+    devices: Annotated[tuple[DeviceConfig, ...], DEVICES] = ()
     weight: Annotated[float, Number(minimum=0)] = 1
     is_single_node: Annotated[bool | None, Flag()] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class CommandConfig:
     """A task that is no experiment."""
 
-    description: Annotated[str | None, Text()] = None
+    description: Annotated[str | None, TextShape()] = None
     bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
     environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
     resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
     #: A program and its arguments.
-    entrypoint: Annotated[tuple[str, ...], WORDS]
-    tensorboard_args: Annotated[tuple[str, ...], ListOf(Text())] = ()
+    entrypoint: Annotated[tuple[str, ...], ENTRYPOINT]
+    tensorboard_args: Annotated[tuple[str, ...], ListOf(TextShape())] = ()
     #: Seconds without use after which the task is stopped; None: never.
     idle_timeout: Annotated[float | None, Respelled(Number(minimum=0), _seconds)] = None
     notebook_idle_type: Annotated[NotebookIdleType, OneOf(NotebookIdleType)] = NotebookIdleType.KERNELS_OR_TERMINALS
     #: May hold ``$AGENT_USER`` and ``$DET_USER``.
-    work_dir: Annotated[str | None, Text()] = None
+    work_dir: Annotated[str | None, TextShape()] = None
     debug: Annotated[bool, Flag()] = False
     slurm: Annotated[Slurm, SLURM] = field(default_factory=Slurm)
     pbs: Annotated[Pbs, PBS] = field(default_factory=Pbs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generic:
+class GenericTaskConfig:
     """A task that may have children, and may be paused."""
 
-    name: Annotated[str | None, Text()] = None
-    description: Annotated[str | None, Text()] = None
-    workspace: Annotated[str, Text()] = ""
-    project: Annotated[str, Text()] = ""
+    name: Annotated[str | None, TextShape()] = None
+    description: Annotated[str | None, TextShape()] = None
+    workspace: Annotated[str, TextShape()] = ""
+    project: Annotated[str, TextShape()] = ""
     bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
     environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
     resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
-    entrypoint: Annotated[tuple[str, ...], WORDS]
+    entrypoint: Annotated[tuple[str, ...], ENTRYPOINT]
     #: May hold ``$AGENT_USER`` and ``$DET_USER``.
-    work_dir: Annotated[str | None, Text()] = None
+    work_dir: Annotated[str | None, TextShape()] = None
     debug: Annotated[bool, Flag()] = False
     #: Seconds that it may take to save and leave when it is paused; None: a minute.
-    preemption_timeout: Annotated[int | None, Int(minimum=0)] = None
+    preemption_timeout: Annotated[int | None, IntShape(minimum=0)] = None
 
 
-COMMAND = Struct(Command)
-GENERIC = Struct(Generic)
+COMMAND = Struct(CommandConfig)
+GENERIC = Struct(GenericTaskConfig)

@@ -9,9 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.pod_spec import POD_SPEC
-from tenax.config.shapes import Flag, Int, ListOf, MapOf, Respelled, Shape, Text, frozen, key, low_then_high, united_by
+from tenax.config.shapes import (
+    Flag,
+    IntShape,
+    ListOf,
+    MapOf,
+    Respelled,
+    Shape,
+    TextShape,
+    frozen,
+    key,
+    low_then_high,
+    united_by,
+)
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json, JsonObject
 from tenax.resources import DeviceKind
@@ -21,7 +33,7 @@ IMAGE = "determinedai/pytorch-ngc-dev:0736b6d"
 ROCM_IMAGE = "determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"
 
 _DEVICES = tuple(kind.value for kind in DeviceKind)
-PORT = Int(minimum=0, maximum=65535)
+PORT = IntShape(minimum=0, maximum=65535)
 
 
 def of_each(item: Shape, defaults: Mapping[DeviceKind, Json], default: Json = None) -> Struct[object]:
@@ -32,16 +44,16 @@ def of_each(item: Shape, defaults: Mapping[DeviceKind, Json], default: Json = No
     return Struct(make_dataclass("OfEachDevice", fields, frozen=True, slots=True, kw_only=True))
 
 
-def _has_name(value: Json, at: Path, report: Report) -> None:
+def _has_name(value: Json, at: Path, report: ProblemReport) -> None:
     if not str(value).partition("=")[0].strip():
         report.add(at, f"{value!r} names no variable: write NAME=value")
 
 
-VARIABLE = Text(filled=True, rule=_has_name)
+VARIABLE = TextShape(filled=True, rule=_has_name)
 _LIST = ListOf(VARIABLE, merge=low_then_high)
 
 
-def per_device(value: Json, at: Path, report: Report) -> Json:
+def per_device(value: Json, at: Path, report: ProblemReport) -> Json:
     """One value for all kinds of devices as one for each; ``gpu`` as ``cuda``."""
     if isinstance(value, (str, list)):
         return dict.fromkeys(_DEVICES, value)
@@ -56,7 +68,7 @@ def per_device(value: Json, at: Path, report: Report) -> Json:
     return value
 
 
-_IMAGES = of_each(Text(filled=True), {DeviceKind.ROCM: ROCM_IMAGE}, IMAGE)
+_IMAGES = of_each(TextShape(filled=True), {DeviceKind.ROCM: ROCM_IMAGE}, IMAGE)
 #: ``NAME=value``, in the order in which they are set: a later one overrides.
 _VARIABLES = of_each(_LIST, {}, [])
 IMAGES = Respelled(_IMAGES, per_device)
@@ -67,13 +79,13 @@ VARIABLES = Respelled(_VARIABLES, per_device)
 class RegistryAuth:
     """How to log in to the registry that holds the image."""
 
-    username: Annotated[str | None, Text()] = None
-    password: Annotated[str | None, Text()] = field(default=None, repr=False)
-    auth: Annotated[str | None, Text()] = field(default=None, repr=False)
-    email: Annotated[str | None, Text()] = None
-    serveraddress: Annotated[str | None, Text()] = None
-    identitytoken: Annotated[str | None, Text()] = field(default=None, repr=False)
-    registrytoken: Annotated[str | None, Text()] = field(default=None, repr=False)
+    username: Annotated[str | None, TextShape()] = None
+    password: Annotated[str | None, TextShape()] = field(default=None, repr=False)
+    auth: Annotated[str | None, TextShape()] = field(default=None, repr=False)
+    email: Annotated[str | None, TextShape()] = None
+    serveraddress: Annotated[str | None, TextShape()] = None
+    identitytoken: Annotated[str | None, TextShape()] = field(default=None, repr=False)
+    registrytoken: Annotated[str | None, TextShape()] = field(default=None, repr=False)
 
 
 #: Replaced whole: one account's name with another's password would be a login that nobody wrote.
@@ -102,8 +114,8 @@ class Environment:
     environment_variables: Annotated[object, VARIABLES] = field(default_factory=lambda: _VARIABLES.build({}))
     force_pull_image: Annotated[bool, Flag()] = False
     registry_auth: Annotated[RegistryAuth | None, REGISTRY_AUTH] = None
-    add_capabilities: Annotated[tuple[str, ...], ListOf(Text(filled=True))] = ()
-    drop_capabilities: Annotated[tuple[str, ...], ListOf(Text(filled=True))] = ()
+    add_capabilities: Annotated[tuple[str, ...], ListOf(TextShape(filled=True))] = ()
+    drop_capabilities: Annotated[tuple[str, ...], ListOf(TextShape(filled=True))] = ()
     ports: Annotated[dict[str, int], MapOf(PORT)] = field(default_factory=dict)
     proxy_ports: Annotated[tuple[ProxyPort, ...], PROXY_PORTS] = ()
     #: A Kubernetes pod, laid under the one that we make.

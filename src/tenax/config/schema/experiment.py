@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.environment import ENVIRONMENT, Environment
 from tenax.config.schema.hyperparameters import HYPERPARAMETERS, MAX_POINTS, check_grid, grid_points
 from tenax.config.schema.integrations import INTEGRATIONS, Integrations
@@ -14,19 +14,19 @@ from tenax.config.schema.legacy import IGNORED_SECTIONS, OPTIMIZATIONS, PROFILIN
 from tenax.config.schema.lengths import LENGTH, Length
 from tenax.config.schema.logs import LOG_POLICIES, LogPolicy
 from tenax.config.schema.resources import BIND_MOUNTS, PBS, RESOURCES, SLURM, BindMount, Pbs, Resources, Slurm
-from tenax.config.schema.searcher import END_OF_LIFE, SEARCHER, Common
+from tenax.config.schema.searcher import END_OF_LIFE, SEARCHER, CommonConfig
 from tenax.config.schema.storage import CHECKPOINT_STORAGE, CheckpointStorage
-from tenax.config.shapes import AnyOf, Flag, FreeMap, Int, ListOf, OneOf, Respelled, Text
+from tenax.config.shapes import AnyOf, Flag, FreeMap, IntShape, ListOf, OneOf, Respelled, TextShape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json, JsonObject
 from tenax.search.config import Map
 from tenax.search.methods.registry import is_on_grid
 
 #: What one seed of an experiment may be: 32 bits, as the generator takes them.
-SEED = Int(minimum=0, maximum=(1 << 32) - 1)
+SEED = IntShape(minimum=0, maximum=(1 << 32) - 1)
 
 
-class CheckpointPolicy(str, Enum):
+class CheckpointPolicyConfig(str, Enum):
     """Which validations of a trial class also save a checkpoint."""
 
     BEST = "best"
@@ -43,50 +43,50 @@ class Reproducibility:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionPolicy:
+class RetentionConfig:
     """How long logs are kept."""
 
     #: -1: for ever.
-    log_retention_days: Annotated[int | None, Int(minimum=-1, maximum=32767)] = None
+    log_retention_days: Annotated[int | None, IntShape(minimum=-1, maximum=32767)] = None
 
 
-def _each_once(value: Json, at: Path, report: Report) -> Json:
+def _each_once(value: Json, at: Path, report: ProblemReport) -> Json:
     """Labels are a set: one that stands twice is one."""
     if isinstance(value, list) and all(isinstance(label, str) for label in value):
         return list(dict.fromkeys(value))
     return value
 
 
-def _command(value: Json, at: Path, report: Report) -> None:
+def _command(value: Json, at: Path, report: ProblemReport) -> None:
     if value == []:
         report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
 
 
-_LABELS = Respelled(ListOf(Text(filled=True)), _each_once)
-_ENTRYPOINT = AnyOf(string=Text(filled=True), list=ListOf(Text(), rule=_command))
+_LABELS = Respelled(ListOf(TextShape(filled=True)), _each_once)
+_ENTRYPOINT = AnyOf(string=TextShape(filled=True), list=ListOf(TextShape(), rule=_command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+class ExperimentConfig:
     """An experiment as its owner wants it, with defaults filled in."""
 
     #: None only before a configuration is resolved: three random words then.
-    name: Annotated[str | None, Text(filled=True)] = None
-    description: Annotated[str | None, Text()] = None
+    name: Annotated[str | None, TextShape(filled=True)] = None
+    description: Annotated[str | None, TextShape()] = None
     labels: Annotated[tuple[str, ...], _LABELS] = ()
-    workspace: Annotated[str, Text()] = ""
-    project: Annotated[str, Text()] = ""
+    workspace: Annotated[str, TextShape()] = ""
+    project: Annotated[str, TextShape()] = ""
     #: A line for the shell, or a program and its arguments.
     entrypoint: Annotated[str | tuple[str, ...] | None, _ENTRYPOINT] = None
     hyperparameters: Annotated[Map, HYPERPARAMETERS] = field(default_factory=Map)
-    searcher: Annotated[Common, SEARCHER]
+    searcher: Annotated[CommonConfig, SEARCHER]
     resources: Annotated[Resources, RESOURCES] = field(default_factory=Resources)
     environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
     #: None only before a configuration is resolved.
     checkpoint_storage: Annotated[CheckpointStorage | None, CHECKPOINT_STORAGE] = None
-    checkpoint_policy: Annotated[CheckpointPolicy, OneOf(CheckpointPolicy)] = CheckpointPolicy.BEST
+    checkpoint_policy: Annotated[CheckpointPolicyConfig, OneOf(CheckpointPolicyConfig)] = CheckpointPolicyConfig.BEST
     #: Failures of a trial's own doing after which it is not started again.
-    max_restarts: Annotated[int, Int(minimum=0)] = 5
+    max_restarts: Annotated[int, IntShape(minimum=0)] = 5
     bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
     data: Annotated[JsonObject, FreeMap()] = field(default_factory=dict)
     debug: Annotated[bool, Flag()] = False
@@ -94,20 +94,20 @@ class Experiment:
     profiling: Annotated[Profiling, PROFILING] = field(default_factory=Profiling)
     perform_initial_validation: Annotated[bool, Flag()] = False
     #: Seconds; None: the cluster's.
-    preemption_timeout: Annotated[int | None, Int(minimum=0)] = None
+    preemption_timeout: Annotated[int | None, IntShape(minimum=0)] = None
     log_policies: Annotated[tuple[LogPolicy, ...], LOG_POLICIES] = ()
-    retention_policy: Annotated[RetentionPolicy | None, Struct(RetentionPolicy)] = None
+    retention_policy: Annotated[RetentionConfig | None, Struct(RetentionConfig)] = None
     integrations: Annotated[Integrations | None, INTEGRATIONS] = None
     slurm: Annotated[Slurm, SLURM] = field(default_factory=Slurm)
     pbs: Annotated[Pbs, PBS] = field(default_factory=Pbs)
     min_validation_period: Annotated[Length, LENGTH] = field(default_factory=lambda: Length(batches=0))
     min_checkpoint_period: Annotated[Length, LENGTH] = field(default_factory=lambda: Length(batches=0))
-    scheduling_unit: Annotated[int, Int(minimum=1)] = 100
-    records_per_epoch: Annotated[int, Int(minimum=0)] = 0
+    scheduling_unit: Annotated[int, IntShape(minimum=1)] = 100
+    records_per_epoch: Annotated[int, IntShape(minimum=0)] = 0
     optimizations: Annotated[Optimizations, OPTIMIZATIONS] = field(default_factory=Optimizations)
 
 
-def _grid_has_counts(value: Json, at: Path, report: Report) -> None:
+def _grid_has_counts(value: Json, at: Path, report: ProblemReport) -> None:
     """Also on a single layer, so that a file that cannot work is refused where it stands."""
     assert isinstance(value, dict)
     searcher = value.get("searcher")
@@ -115,7 +115,7 @@ def _grid_has_counts(value: Json, at: Path, report: Report) -> None:
         check_grid(value.get("hyperparameters") or {}, (*at, "hyperparameters"), report)
 
 
-def _whole(value: Json, at: Path, report: Report) -> None:
+def _whole(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     if bool(value.get("workspace")) != bool(value.get("project")):
         given, other = ("workspace", "project") if value.get("workspace") else ("project", "workspace")
@@ -132,4 +132,4 @@ def _whole(value: Json, at: Path, report: Report) -> None:
         report.missing(at, "checkpoint_storage", "here, or as a default of the workspace or of the master")
 
 
-EXPERIMENT = Struct(Experiment, ignored=IGNORED_SECTIONS, rule=_grid_has_counts, complete=_whole)
+EXPERIMENT = Struct(ExperimentConfig, ignored=IGNORED_SECTIONS, rule=_grid_has_counts, complete=_whole)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tenax.config.problems import Path, Report, nearest
-from tenax.config.shapes import INT64, Int, ListOf, Number, Shape
+from tenax.config.problems import Path, ProblemReport, nearest
+from tenax.config.shapes import INT64, IntShape, ListOf, Number, Shape
 from tenax.config.structs import Struct
 from tenax.config.text import kind
 from tenax.jsonvalue import Json, JsonObject
@@ -30,8 +30,8 @@ class _Value(Shape):
 #: More points than any grid is meant to have: it is made as a whole.
 MAX_POINTS = 1_000_000
 
-_COUNT = Int(minimum=1, maximum=MAX_POINTS)
-_INTEGER = Int(minimum=-INT64 - 1, maximum=INT64)
+_COUNT = IntShape(minimum=1, maximum=MAX_POINTS)
+_INTEGER = IntShape(minimum=-INT64 - 1, maximum=INT64)
 _NUMBER = Number()
 
 
@@ -67,14 +67,14 @@ class _Categorical:
     vals: Annotated[tuple[object, ...], ListOf(_Value())]
 
 
-def _ordered(value: Json, at: Path, report: Report) -> None:
+def _ordered(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     low, high = value.get("minval"), value.get("maxval")
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low >= high:
         report.add(at, f"minval ({low}) must be below maxval ({high})")
 
 
-def _not_empty(value: Json, at: Path, report: Report) -> None:
+def _not_empty(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     if value.get("vals") == []:
         report.add((*at, "vals"), "there is nothing to choose from: give at least one value")
@@ -97,12 +97,12 @@ _RANGES = ("int", "double", "log")
 _TELLTALES = frozenset({"minval", "maxval", "vals", "val", "base", "count"})
 
 
-class Hyperparameter(Shape):
+class HyperparameterConfig(Shape):
     """One value of the tree: a hyperparameter or a level of nesting."""
 
     keeps_null = True
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if not isinstance(value, dict):
             _check_list(value, at, report)
             return {"type": "const", "val": value}
@@ -134,12 +134,12 @@ class Hyperparameter(Shape):
         return _BUILDERS[str(value["type"])](value)
 
 
-class Hyperparameters(Hyperparameter):
+class HyperparametersConfig(HyperparameterConfig):
     """The outermost level: always a map of names."""
 
     keeps_null = False
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         if not isinstance(value, dict):
             report.add(at, f"a map of names is expected, and this is {kind(value)}")
             return None
@@ -157,11 +157,11 @@ class Hyperparameters(Hyperparameter):
         return search.Map({name: HYPERPARAMETER.build(item) for name, item in value.items()})
 
 
-HYPERPARAMETER = Hyperparameter()
-HYPERPARAMETERS = Hyperparameters()
+HYPERPARAMETER = HyperparameterConfig()
+HYPERPARAMETERS = HyperparametersConfig()
 
 
-def check_grid(value: Json, at: Path, report: Report) -> None:
+def check_grid(value: Json, at: Path, report: ProblemReport) -> None:
     """Report each range that has no ``count``: a grid needs to know how many points to take."""
     for path, _hyperparameter in _ranges_without_count(value, at):
         report.add(path, "a grid search needs to know how many points to take here: set count")
@@ -196,7 +196,7 @@ def _ranges_without_count(value: Json, at: Path) -> Iterator[tuple[Path, JsonObj
             yield from _ranges_without_count(item, (*at, name))
 
 
-def _check_list(value: Json, at: Path, report: Report) -> None:
+def _check_list(value: Json, at: Path, report: ProblemReport) -> None:
     """A list is one constant, also where its items look like hyperparameters; those must be legal all the same."""
     if not isinstance(value, list):
         return

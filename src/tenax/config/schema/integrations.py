@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tenax.config.schema.environment import PORT
-from tenax.config.shapes import Flag, Int, ListOf, Text
+from tenax.config.shapes import Flag, IntShape, ListOf, TextShape
 from tenax.config.structs import Struct
 
 
@@ -14,8 +14,8 @@ from tenax.config.structs import Struct
 class Webhooks:
     """Which webhooks hear of this experiment, beside those that hear of all."""
 
-    webhook_id: Annotated[tuple[int, ...] | None, ListOf(Int(minimum=1))] = None
-    webhook_name: Annotated[tuple[str, ...] | None, ListOf(Text(filled=True))] = None
+    webhook_id: Annotated[tuple[int, ...] | None, ListOf(IntShape(minimum=1))] = None
+    webhook_name: Annotated[tuple[str, ...] | None, ListOf(TextShape(filled=True))] = None
     #: Keeps this experiment from all of them.
     exclude: Annotated[bool, Flag()] = False
 
@@ -24,7 +24,7 @@ class Webhooks:
 class Pachd:
     """Address of Pachyderm's service."""
 
-    host: Annotated[str, Text(filled=True)]
+    host: Annotated[str, TextShape(filled=True)]
     port: Annotated[int, PORT]
 
 
@@ -32,8 +32,8 @@ class Pachd:
 class PachydermProxy:
     """Address of Pachyderm's proxy."""
 
-    scheme: Annotated[str, Text(filled=True)]
-    host: Annotated[str, Text(filled=True)]
+    scheme: Annotated[str, TextShape(filled=True)]
+    host: Annotated[str, TextShape(filled=True)]
     port: Annotated[int, PORT]
 
 
@@ -41,11 +41,11 @@ class PachydermProxy:
 class PachydermDataset:
     """A commit of a repository."""
 
-    project: Annotated[str, Text(filled=True)]
-    repo: Annotated[str, Text(filled=True)]
-    commit: Annotated[str, Text(filled=True)]
-    branch: Annotated[str, Text(filled=True)]
-    token: Annotated[str, Text()]
+    project: Annotated[str, TextShape(filled=True)]
+    repo: Annotated[str, TextShape(filled=True)]
+    commit: Annotated[str, TextShape(filled=True)]
+    branch: Annotated[str, TextShape(filled=True)]
+    token: Annotated[str, TextShape()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
-from tenax.config.shapes import Flag, Free, FreeMap, Int, OneOf, Text
+from tenax.config.problems import Path, ProblemReport
+from tenax.config.shapes import Flag, Free, FreeMap, IntShape, OneOf, TextShape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
@@ -25,17 +25,17 @@ class MixedPrecision(str, Enum):
 class Optimizations:
     """Of trials under Horovod and Apex; read by their training loops."""
 
-    aggregation_frequency: Annotated[int, Int(minimum=1)] = 1
+    aggregation_frequency: Annotated[int, IntShape(minimum=1)] = 1
     average_aggregated_gradients: Annotated[bool, Flag()] = True
     average_training_metrics: Annotated[bool, Flag()] = True
     gradient_compression: Annotated[bool, Flag()] = False
-    grad_updates_size_file: Annotated[str | None, Text()] = None
+    grad_updates_size_file: Annotated[str | None, TextShape()] = None
     mixed_precision: Annotated[MixedPrecision, OneOf(MixedPrecision)] = MixedPrecision.O0
     auto_tune_tensor_fusion: Annotated[bool, Flag()] = False
     #: MB.
-    tensor_fusion_threshold: Annotated[int, Int(minimum=0)] = 64
+    tensor_fusion_threshold: Annotated[int, IntShape(minimum=0)] = 64
     #: Milliseconds.
-    tensor_fusion_cycle_time: Annotated[int, Int(minimum=0)] = 1
+    tensor_fusion_cycle_time: Annotated[int, IntShape(minimum=0)] = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +43,12 @@ class Profiling:
     """Whether system metrics of a trial are recorded. The window is accepted and has no effect."""
 
     enabled: Annotated[bool, Flag()] = False
-    begin_on_batch: Annotated[int, Int(minimum=0)] = 0
-    end_after_batch: Annotated[int | None, Int(minimum=0)] = None
+    begin_on_batch: Annotated[int, IntShape(minimum=0)] = 0
+    end_after_batch: Annotated[int | None, IntShape(minimum=0)] = None
     sync_timings: Annotated[bool, Flag()] = True
 
 
-def _window(value: Json, at: Path, report: Report) -> None:
+def _window(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     begin, end = value.get("begin_on_batch"), value.get("end_after_batch")
     if isinstance(begin, int) and isinstance(end, int) and begin > end:
@@ -59,7 +59,7 @@ def _window(value: Json, at: Path, report: Report) -> None:
 class Kerberos:
     """Accepted and ignored."""
 
-    config_file: Annotated[str | None, Text()] = None
+    config_file: Annotated[str | None, TextShape()] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
-from tenax.config.shapes import AnyOf, Int
+from tenax.config.problems import Path, ProblemReport
+from tenax.config.shapes import AnyOf, IntShape
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
@@ -21,18 +21,18 @@ DEFAULT_UNIT = "batches"
 class Length:
     """Exactly one of the three is set."""
 
-    batches: Annotated[int | None, Int(minimum=0, maximum=_LONGEST)] = None
-    records: Annotated[int | None, Int(minimum=0, maximum=_LONGEST)] = None
-    epochs: Annotated[int | None, Int(minimum=0, maximum=_LONGEST)] = None
+    batches: Annotated[int | None, IntShape(minimum=0, maximum=_LONGEST)] = None
+    records: Annotated[int | None, IntShape(minimum=0, maximum=_LONGEST)] = None
+    epochs: Annotated[int | None, IntShape(minimum=0, maximum=_LONGEST)] = None
 
 
-def _one_unit(value: Json, at: Path, report: Report) -> None:
+def _has_single_unit(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     if len(value) != 1:
         report.add(at, f"a length has exactly one unit: one of {', '.join(UNITS)}")
 
 
-def _positive(value: Json, at: Path, report: Report) -> None:
+def _positive(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     for unit, count in value.items():
         if isinstance(count, int) and count <= 0:
@@ -46,9 +46,9 @@ class _Length(Struct[Length]):
         return value or {DEFAULT_UNIT: 0}
 
 
-LENGTH = _Length(Length, atomic=True, rule=_one_unit)
+LENGTH = _Length(Length, atomic=True, rule=_has_single_unit)
 POSITIVE_LENGTH = _Length(Length, atomic=True, rule=_positive)
-MAX_LENGTH = AnyOf(number=Int(minimum=0, maximum=_LONGEST), map=LENGTH)
+MAX_LENGTH = AnyOf(number=IntShape(minimum=0, maximum=_LONGEST), map=LENGTH)
 
 
 def unit_and_count(value: Json) -> tuple[str, int] | None:

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Annotated
 
 from tenax.config.names import check_pattern
-from tenax.config.problems import Path, Report
-from tenax.config.shapes import ListMerge, ListOf, OneOf, Respelled, Text, united_by
+from tenax.config.problems import Path, ProblemReport
+from tenax.config.shapes import ListMerge, ListOf, OneOf, Respelled, TextShape, united_by
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
@@ -25,7 +25,7 @@ class LogAction(str, Enum):
     EXCLUDE_NODE = "exclude_node"
 
 
-def _action(value: Json, at: Path, report: Report) -> Json:
+def _action(value: Json, at: Path, report: ProblemReport) -> Json:
     """``{type: cancel_retries}``, the older spelling, as ``cancel_retries``."""
     if isinstance(value, dict):
         unknown = sorted(set(value) - {"type"})
@@ -35,7 +35,7 @@ def _action(value: Json, at: Path, report: Report) -> Json:
     return value
 
 
-def _pattern(value: Json, at: Path, report: Report) -> None:
+def _pattern(value: Json, at: Path, report: ProblemReport) -> None:
     problem = check_pattern(str(value))
     if problem is not None:
         report.add(at, f"this is not a regular expression: {problem}")
@@ -49,13 +49,13 @@ class LogPolicy:
     """One pattern and what follows from a match."""
 
     #: The label that a match puts on the run.
-    name: Annotated[str | None, Text(filled=True)] = None
+    name: Annotated[str | None, TextShape(filled=True)] = None
     #: RE2 syntax; None turns the built-in policy of that name off.
-    pattern: Annotated[str | None, Text(filled=True, rule=_pattern)] = None
+    pattern: Annotated[str | None, TextShape(filled=True, rule=_pattern)] = None
     action: Annotated[LogAction | None, LOG_ACTION] = None
 
 
-def _named(value: Json, at: Path, report: Report) -> None:
+def _named(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     if value.get("name") is None and (value.get("pattern") is None or value.get("action") is None):
         report.add(at, "'name' must be set (a policy without one needs both a pattern and an action)")
@@ -79,7 +79,7 @@ def _identity(policy: Json) -> object:
     return name if name is not None else (policy.get("pattern"), policy.get("action"))
 
 
-def _distinct(value: Json, at: Path, report: Report) -> None:
+def _distinct(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, list)
     names = [policy["name"] for policy in value if isinstance(policy, dict) and policy.get("name") is not None]
     for name in dict.fromkeys(names):
@@ -90,7 +90,7 @@ def _distinct(value: Json, at: Path, report: Report) -> None:
 _MERGE: ListMerge = united_by(_identity)
 
 
-class LogPolicies(ListOf):
+class LogPoliciesConfig(ListOf):
     """Policies, with the built-in ones added below what was set."""
 
     def fill(self, value: Json) -> Json:
@@ -100,4 +100,4 @@ class LogPolicies(ListOf):
 
 #: Of the cluster or a pool: laid under an experiment's own.
 PLAIN_LOG_POLICIES = ListOf(LOG_POLICY, merge=_MERGE, rule=_distinct)
-LOG_POLICIES = LogPolicies(LOG_POLICY, merge=_MERGE, rule=_distinct)
+LOG_POLICIES = LogPoliciesConfig(LOG_POLICY, merge=_MERGE, rule=_distinct)

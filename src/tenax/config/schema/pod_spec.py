@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.shapes import FreeMap
 from tenax.jsonvalue import Json, JsonObject
 
@@ -35,7 +35,7 @@ _KEYS = {
 class PodSpec(FreeMap):
     """Any map, but for what belongs to us in the task's own container."""
 
-    def check(self, value: Json, at: Path, report: Report) -> Json:
+    def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
         checked = super().check(value, at, report)
         spec = checked.get("spec") if isinstance(checked, dict) else None
         containers = spec.get("containers") if isinstance(spec, dict) else None
@@ -80,8 +80,8 @@ def _merge_lists(high: list[Json], low: list[Json], key: str) -> list[Json]:
     return merged
 
 
-def _find(items: list[Json], wanted: Json, key: str) -> int | None:
-    name = wanted.get(key) if isinstance(wanted, dict) else None
+def _find(items: list[Json], like: Json, key: str) -> int | None:
+    name = like.get(key) if isinstance(like, dict) else None
     if name is None:
         return None
     return next((n for n, item in enumerate(items) if isinstance(item, dict) and item.get(key) == name), None)

@@ -7,17 +7,28 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
-from tenax.config.shapes import INT64, Flag, Int, ListOf, Number, Respelled, Text, key, low_then_high, united_by
+from tenax.config.problems import Path, ProblemReport
+from tenax.config.shapes import (
+    INT64,
+    Flag,
+    IntShape,
+    ListOf,
+    Number,
+    Respelled,
+    TextShape,
+    key,
+    low_then_high,
+    united_by,
+)
 from tenax.config.structs import Struct
 from tenax.jsonvalue import Json
 
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?) ?(?:b|([kmgtp])(?:i?b)?)?$", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-PRIORITY = Int(minimum=1, maximum=99)
+PRIORITY = IntShape(minimum=1, maximum=99)
 
 
-def _bytes(value: Json, at: Path, report: Report) -> Json:
+def _bytes(value: Json, at: Path, report: ProblemReport) -> Json:
     """``"1.5 gb"`` as 1610612736: units are powers of 1024."""
     if not isinstance(value, str):
         return value
@@ -29,19 +40,19 @@ def _bytes(value: Json, at: Path, report: Report) -> Json:
     return int(size) if math.isfinite(size) else INT64 + 1
 
 
-SIZE = Respelled(Int(minimum=0, maximum=INT64), _bytes)
+SIZE = Respelled(IntShape(minimum=0, maximum=INT64), _bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class DeviceConfig:
     """A device file of the host, shown to the container."""
 
-    host_path: Annotated[str, Text(filled=True)]
-    container_path: Annotated[str, Text(filled=True)]
-    mode: Annotated[str, Text(filled=True)] = "mrw"
+    host_path: Annotated[str, TextShape(filled=True)]
+    container_path: Annotated[str, TextShape(filled=True)]
+    mode: Annotated[str, TextShape(filled=True)] = "mrw"
 
 
-def _device(value: Json, at: Path, report: Report) -> Json:
+def _device(value: Json, at: Path, report: ProblemReport) -> Json:
     """``/host:/container[:mode]`` as a map."""
     if not isinstance(value, str):
         return value
@@ -52,7 +63,7 @@ def _device(value: Json, at: Path, report: Report) -> Json:
     return dict(zip(("host_path", "container_path", "mode"), parts))
 
 
-DEVICE = Respelled(Struct(Device, atomic=True), _device)
+DEVICE = Respelled(Struct(DeviceConfig, atomic=True), _device)
 DEVICES = ListOf(DEVICE, merge=united_by(key("container_path")))
 
 
@@ -60,14 +71,14 @@ DEVICES = ListOf(DEVICE, merge=united_by(key("container_path")))
 class BindMount:
     """A directory of the host, shown to the container."""
 
-    host_path: Annotated[str, Text(filled=True)]
+    host_path: Annotated[str, TextShape(filled=True)]
     #: Relative ones are below the working directory.
-    container_path: Annotated[str, Text(filled=True)]
+    container_path: Annotated[str, TextShape(filled=True)]
     read_only: Annotated[bool, Flag()] = False
-    propagation: Annotated[str, Text()] = "rprivate"
+    propagation: Annotated[str, TextShape()] = "rprivate"
 
 
-def _mountable(value: Json, at: Path, report: Report) -> None:
+def _mountable(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     host, inside = value.get("host_path"), value.get("container_path")
     if isinstance(host, str) and not host.startswith("/"):
@@ -87,24 +98,24 @@ class Resources:
     """What one trial gets, and what the experiment may take."""
 
     #: 0: no device, a place among the auxiliary containers.
-    slots_per_trial: Annotated[int, Int(minimum=0)] = 1
+    slots_per_trial: Annotated[int, IntShape(minimum=0)] = 1
     #: Most slots that all running trials together may hold.
-    max_slots: Annotated[int | None, Int(minimum=0)] = None
+    max_slots: Annotated[int | None, IntShape(minimum=0)] = None
     #: Share under fair share scheduling.
     weight: Annotated[float, Number(minimum=0)] = 1
     #: 1 (most urgent) to 99.
     priority: Annotated[int | None, PRIORITY] = None
     #: Empty: the default pool of the workspace or the cluster.
-    resource_pool: Annotated[str, Text()] = ""
+    resource_pool: Annotated[str, TextShape()] = ""
     #: Shared memory, bytes.
     shm_size: Annotated[int | None, SIZE] = None
     #: Whether all slots of a trial must be on one machine.
     is_single_node: Annotated[bool | None, Flag()] = None
-    devices: Annotated[tuple[Device, ...], DEVICES] = ()
+    devices: Annotated[tuple[DeviceConfig, ...], DEVICES] = ()
     native_parallel: Annotated[bool, Flag()] = False
 
 
-def _can_start(value: Json, at: Path, report: Report) -> None:
+def _can_start(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     cap, slots = value.get("max_slots"), value.get("slots_per_trial")
     if isinstance(cap, int) and isinstance(slots, int) and cap < slots:
@@ -117,7 +128,7 @@ def _can_start(value: Json, at: Path, report: Report) -> None:
 #: ``slots`` is the name that notebooks and commands use; an experiment has ``slots_per_trial``.
 RESOURCES = Struct(
     Resources,
-    ignored={"agent_label": Text(), "slots": Int(minimum=0)},
+    ignored={"agent_label": TextShape(), "slots": IntShape(minimum=0)},
     complete=_can_start,
 )
 
@@ -126,17 +137,17 @@ RESOURCES = Struct(
 class Slurm:
     """How jobs are handed to Slurm."""
 
-    slots_per_node: Annotated[int | None, Int(minimum=1)] = None
-    gpu_type: Annotated[str | None, Text()] = None
-    sbatch_args: Annotated[tuple[str, ...] | None, ListOf(Text(), merge=low_then_high)] = None
+    slots_per_node: Annotated[int | None, IntShape(minimum=1)] = None
+    gpu_type: Annotated[str | None, TextShape()] = None
+    sbatch_args: Annotated[tuple[str, ...] | None, ListOf(TextShape(), merge=low_then_high)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pbs:
     """How jobs are handed to PBS."""
 
-    slots_per_node: Annotated[int | None, Int(minimum=1)] = None
-    pbsbatch_args: Annotated[tuple[str, ...] | None, ListOf(Text(), merge=low_then_high)] = None
+    slots_per_node: Annotated[int | None, IntShape(minimum=1)] = None
+    pbsbatch_args: Annotated[tuple[str, ...] | None, ListOf(TextShape(), merge=low_then_high)] = None
 
 
 SLURM = Struct(Slurm)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from tenax.config.problems import Path, Report
+from tenax.config.problems import Path, ProblemReport
 from tenax.config.schema.lengths import MAX_LENGTH
-from tenax.config.shapes import Flag, Free, Int, ListOf, Number, OneOf, Text
+from tenax.config.shapes import Flag, Free, IntShape, ListOf, Number, OneOf, TextShape
 from tenax.config.structs import Struct, Tagged
 from tenax.errors import Impossible
 from tenax.jsonvalue import Json
@@ -18,36 +18,36 @@ from tenax.search.config import Method
 from tenax.search.methods import adaptive_asha, async_halving, grid, random, single
 from tenax.search.methods.adaptive_asha import Mode
 
-_NAME = Text(filled=True)
+_NAME = TextShape(filled=True)
 #: More than any search needs, and few enough that making them all at once does not take a master down.
 MAX_TRIALS = 1_000_000
 #: ``divisor ** rungs`` must stay a float.
 _MAX_RUNGS = 100
 _MAX_DIVISOR = 1000
 
-_TRIALS = Int(minimum=1, maximum=MAX_TRIALS)
-_CONCURRENT = Int(minimum=0, maximum=MAX_TRIALS)
-_RUNGS = Int(minimum=1, maximum=_MAX_RUNGS)
-_TIME = Int(minimum=1, maximum=1 << 53)
+_TRIALS = IntShape(minimum=1, maximum=MAX_TRIALS)
+_CONCURRENT = IntShape(minimum=0, maximum=MAX_TRIALS)
+_RUNGS = IntShape(minimum=1, maximum=_MAX_RUNGS)
+_TIME = IntShape(minimum=1, maximum=1 << 53)
 _DIVISOR = Number(above=1, maximum=_MAX_DIVISOR)
 
 
-def _few(value: Json, at: Path, report: Report) -> None:
+def _few(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, list)
     if len(value) > _MAX_RUNGS:
         report.add(at, f"{len(value)} brackets are too many: at most {_MAX_RUNGS}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Common:
+class CommonConfig:
     """What every searcher has."""
 
     #: Validation metric that ranks the trials.
     metric: Annotated[str, _NAME]
     smaller_is_better: Annotated[bool, Flag()] = True
     #: Warm start of every trial, from a trial's latest checkpoint or from a checkpoint.
-    source_trial_id: Annotated[int | None, Int()] = None
-    source_checkpoint_uuid: Annotated[str | None, Text()] = None
+    source_trial_id: Annotated[int | None, IntShape()] = None
+    source_checkpoint_uuid: Annotated[str | None, TextShape()] = None
     #: How long a trial trains, in the spelling of before 0.38; the script may read it.
     max_length: Annotated[object | None, MAX_LENGTH] = None
 
@@ -57,7 +57,7 @@ class Common:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Single(Common):
+class SingleConfig(CommonConfig):
     """One trial."""
 
     def method(self) -> Method:
@@ -65,7 +65,7 @@ class Single(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Random(Common):
+class RandomConfig(CommonConfig):
     """Independent samples."""
 
     max_trials: Annotated[int, _TRIALS]
@@ -77,7 +77,7 @@ class Random(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grid(Common):
+class GridConfig(CommonConfig):
     """Every point of a grid."""
 
     max_concurrent_trials: Annotated[int, _CONCURRENT] = 16
@@ -87,7 +87,7 @@ class Grid(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asha(Common):
+class _Asha(CommonConfig):
     """What both forms of successive halving have."""
 
     max_trials: Annotated[int, _TRIALS]
@@ -107,7 +107,7 @@ class _Asha(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsyncHalving(_Asha):
+class AsyncHalvingConfig(_Asha):
     """One bracket of ASHA."""
 
     num_rungs: Annotated[int, _RUNGS]
@@ -125,7 +125,7 @@ class AsyncHalving(_Asha):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptiveAsha(_Asha):
+class AdaptiveAshaConfig(_Asha):
     """Several brackets of ASHA."""
 
     mode: Annotated[Mode, OneOf(Mode)] = Mode.STANDARD
@@ -147,7 +147,7 @@ class AdaptiveAsha(_Asha):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncHalving(Common):
+class SyncHalvingConfig(CommonConfig):
     """Of the past."""
 
     num_rungs: Annotated[int, _RUNGS]
@@ -157,7 +157,7 @@ class SyncHalving(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adaptive(Common):
+class AdaptiveConfig(CommonConfig):
     """Of the past."""
 
     budget: Annotated[object, MAX_LENGTH]
@@ -169,7 +169,7 @@ class Adaptive(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptiveSimple(Common):
+class AdaptiveSimpleConfig(CommonConfig):
     """Of the past."""
 
     max_trials: Annotated[int, _TRIALS]
@@ -179,7 +179,7 @@ class AdaptiveSimple(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Custom(Common):
+class CustomConfig(CommonConfig):
     """Of the past: a search that a program outside of the cluster steered."""
 
     unit: Annotated[object | None, Free()] = None
@@ -197,15 +197,15 @@ END_OF_LIFE = {
 _GONE = {"pbt": "pbt (population-based training) is not supported: use adaptive_asha or random"}
 
 
-def _one_source(value: Json, at: Path, report: Report) -> None:
+def _has_single_source(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     if value.get("source_trial_id") is not None and value.get("source_checkpoint_uuid") is not None:
         report.add(at, "a warm start has one source: set source_trial_id or source_checkpoint_uuid, not both")
 
 
-def _told_time(value: Json, at: Path, report: Report) -> None:
+def _has_time(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
-    _one_source(value, at, report)
+    _has_single_source(value, at, report)
     missing = [name for name in ("time_metric", "max_time") if value.get(name) is None]
     if missing:
         names = " and ".join(missing)
@@ -217,18 +217,18 @@ def _told_time(value: Json, at: Path, report: Report) -> None:
 
 
 #: The settings of each method of `tenax.search.methods.registry`.
-SCHEMAS: dict[str, Struct[Common]] = {
-    single.Single.name: Struct(Single, complete=_one_source),
-    random.Random.name: Struct(Random, complete=_one_source),
-    grid.Grid.name: Struct(Grid, complete=_one_source),
-    async_halving.AsyncHalving.name: Struct(AsyncHalving, complete=_told_time),
-    adaptive_asha.AdaptiveAsha.name: Struct(AdaptiveAsha, complete=_told_time),
+SCHEMAS: dict[str, Struct[CommonConfig]] = {
+    single.Single.name: Struct(SingleConfig, complete=_has_single_source),
+    random.Random.name: Struct(RandomConfig, complete=_has_single_source),
+    grid.Grid.name: Struct(GridConfig, complete=_has_single_source),
+    async_halving.AsyncHalving.name: Struct(AsyncHalvingConfig, complete=_has_time),
+    adaptive_asha.AdaptiveAsha.name: Struct(AdaptiveAshaConfig, complete=_has_time),
 }
-_OF_THE_PAST: dict[str, Struct[Common]] = {
-    "sync_halving": Struct(SyncHalving),
-    "adaptive": Struct(Adaptive),
-    "adaptive_simple": Struct(AdaptiveSimple),
-    "custom": Struct(Custom),
+_OF_THE_PAST: dict[str, Struct[CommonConfig]] = {
+    "sync_halving": Struct(SyncHalvingConfig),
+    "adaptive": Struct(AdaptiveConfig),
+    "adaptive_simple": Struct(AdaptiveSimpleConfig),
+    "custom": Struct(CustomConfig),
 }
 
 SEARCHER = Tagged(

@@ -9,31 +9,31 @@ import posixpath
 from dataclasses import dataclass
 from typing import Annotated, Union
 
-from tenax.config.problems import Path, Report
-from tenax.config.shapes import Int, Text
+from tenax.config.problems import Path, ProblemReport
+from tenax.config.shapes import IntShape, TextShape
 from tenax.config.structs import Struct, Tagged
 from tenax.jsonvalue import Json
 
 
-def _safe_prefix(value: Json, at: Path, report: Report) -> None:
+def _safe_prefix(value: Json, at: Path, report: ProblemReport) -> None:
     if ".." in str(value).split("/"):
         report.add(at, f"the prefix {value!r} climbs out of its bucket: leave '..' out of it")
 
 
-_KEEP = Int(minimum=0)
-_NAME = Text(filled=True)
-_PREFIX = Text(rule=_safe_prefix)
+_KEEP = IntShape(minimum=0)
+_NAME = TextShape(filled=True)
+_PREFIX = TextShape(rule=_safe_prefix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedFs:
+class SharedFsConfig:
     """A directory that is mounted at the same place of every agent; containers see it at a fixed path."""
 
-    host_path: Annotated[str, Text(filled=True)]
+    host_path: Annotated[str, TextShape(filled=True)]
     #: Below ``host_path``; relative to it, or absolute.
-    storage_path: Annotated[str | None, Text()] = None
-    container_path: Annotated[str | None, Text()] = None
-    propagation: Annotated[str, Text()] = "rprivate"
+    storage_path: Annotated[str | None, TextShape()] = None
+    container_path: Annotated[str | None, TextShape()] = None
+    propagation: Annotated[str, TextShape()] = "rprivate"
     #: Best checkpoints of the experiment and of each trial, and latest of each trial, that garbage collection keeps.
     save_experiment_best: Annotated[int, _KEEP] = 0
     save_trial_best: Annotated[int, _KEEP] = 1
@@ -45,23 +45,23 @@ class SharedFs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Directory:
+class DirectoryConfig:
     """A path inside the task; that it is shared and durable is the user's promise."""
 
-    container_path: Annotated[str, Text(filled=True)]
+    container_path: Annotated[str, TextShape(filled=True)]
     save_experiment_best: Annotated[int, _KEEP] = 0
     save_trial_best: Annotated[int, _KEEP] = 1
     save_trial_latest: Annotated[int, _KEEP] = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class S3:
+class S3Config:
     """A bucket of S3 or of a service that speaks its protocol; without keys the task's own credentials are used."""
 
     bucket: Annotated[str, _NAME]
-    access_key: Annotated[str | None, Text()] = None
-    secret_key: Annotated[str | None, Text()] = None
-    endpoint_url: Annotated[str | None, Text()] = None
+    access_key: Annotated[str | None, TextShape()] = None
+    secret_key: Annotated[str | None, TextShape()] = None
+    endpoint_url: Annotated[str | None, TextShape()] = None
     prefix: Annotated[str | None, _PREFIX] = None
     save_experiment_best: Annotated[int, _KEEP] = 0
     save_trial_best: Annotated[int, _KEEP] = 1
@@ -69,7 +69,7 @@ class S3:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gcs:
+class GcsConfig:
     """A bucket of Google Cloud Storage, with application default credentials."""
 
     bucket: Annotated[str, _NAME]
@@ -80,22 +80,22 @@ class Gcs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Azure:
+class AzureConfig:
     """A container of Azure Blob Storage."""
 
     container: Annotated[str, _NAME]
-    connection_string: Annotated[str | None, Text()] = None
-    account_url: Annotated[str | None, Text()] = None
-    credential: Annotated[str | None, Text()] = None
+    connection_string: Annotated[str | None, TextShape()] = None
+    account_url: Annotated[str | None, TextShape()] = None
+    credential: Annotated[str | None, TextShape()] = None
     save_experiment_best: Annotated[int, _KEEP] = 0
     save_trial_best: Annotated[int, _KEEP] = 1
     save_trial_latest: Annotated[int, _KEEP] = 1
 
 
-CheckpointStorage = Union[SharedFs, Directory, S3, Gcs, Azure]
+CheckpointStorage = Union[SharedFsConfig, DirectoryConfig, S3Config, GcsConfig, AzureConfig]
 
 
-def _inside_host_path(value: Json, at: Path, report: Report) -> None:
+def _inside_host_path(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     host, below = value.get("host_path"), value.get("storage_path")
     if not isinstance(host, str) or not isinstance(below, str):
@@ -107,26 +107,26 @@ def _inside_host_path(value: Json, at: Path, report: Report) -> None:
         report.add((*at, "storage_path"), message)
 
 
-def _one_secret(value: Json, at: Path, report: Report) -> None:
+def _has_single_secret(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     if value.get("connection_string") is not None and value.get("credential") is not None:
         report.add(at, "credential goes with account_url, not with connection_string: remove one of the two")
 
 
-def _one_address(value: Json, at: Path, report: Report) -> None:
+def _has_single_address(value: Json, at: Path, report: ProblemReport) -> None:
     assert isinstance(value, dict)
     if (value.get("connection_string") is None) == (value.get("account_url") is None):
         report.add(at, "set exactly one of connection_string and account_url")
 
 
 #: Once there to place files inside of containers; nothing reads them.
-_LEGACY = {"checkpoint_path": Text(), "tensorboard_path": Text()}
+_LEGACY = {"checkpoint_path": TextShape(), "tensorboard_path": TextShape()}
 
-SHARED_FS = Struct(SharedFs, ignored=_LEGACY, rule=_inside_host_path)
-DIRECTORY = Struct(Directory)
-S3_STORAGE = Struct(S3)
-GCS = Struct(Gcs)
-AZURE = Struct(Azure, rule=_one_secret, complete=_one_address)
+SHARED_FS = Struct(SharedFsConfig, ignored=_LEGACY, rule=_inside_host_path)
+DIRECTORY = Struct(DirectoryConfig)
+S3_STORAGE = Struct(S3Config)
+GCS = Struct(GcsConfig)
+AZURE = Struct(AzureConfig, rule=_has_single_secret, complete=_has_single_address)
 
 #: By name: the settings of each kind of `tenax.storage.registry`, and of those that are known and not served yet.
 SCHEMAS = {"shared_fs": SHARED_FS, "directory": DIRECTORY, "s3": S3_STORAGE, "gcs": GCS, "azure": AZURE}

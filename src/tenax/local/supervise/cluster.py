@@ -23,8 +23,8 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.local.state_dir import StateDir
 from tenax.local.supervise.options import Options
-from tenax.local.supervise.services import Database, ServerProcess, Service
-from tenax.local.supervise.supervisor import Supervisor
+from tenax.local.supervise.services import DatabaseService, ServerProcess, Service
+from tenax.local.supervise.supervisor import ClusterSupervisor
 
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 _ASK_S = 2.0
@@ -35,12 +35,12 @@ _HINTS = {
 }
 
 
-class PortTaken(UserError):
+class PortInUse(UserError):
     """Nothing can listen on that port."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class LocalCluster:
     """A local cluster as it is to be."""
 
     state: StateDir
@@ -64,22 +64,22 @@ class Cluster:
 
     def about(self) -> JsonObject:
         """What others want to know of it: the part of ``supervisor.json`` that does not change."""
-        found: JsonObject = {"url": self.url, "host": self.settings.host, "port": self.settings.port}
-        found["database"] = "your own" if self.settings.db.url is not None else "embedded"
+        document: JsonObject = {"url": self.url, "host": self.settings.host, "port": self.settings.port}
+        document["database"] = "your own" if self.settings.db.url is not None else "embedded"
         if self.certificate is not None:
-            found["certificate"] = str(self.certificate)
-        return found
+            document["certificate"] = str(self.certificate)
+        return document
 
 
-def plan(state: StateDir, options: Options) -> Cluster:
+def plan(state: StateDir, options: Options) -> LocalCluster:
     """The cluster that these options make; reads the master's settings file. Raises ConfigError."""
     flags: dict[str, Json] = {"dir": str(state.root), "host": options.host, "port": options.port}
     flags["security.agent_join_token_file"] = str(state.join_token)
     settings = load_master_settings(Path(options.config) if options.config else None, flags=flags)
-    return Cluster(state, options, settings)
+    return LocalCluster(state, options, settings)
 
 
-def short_of_room(cluster: Cluster) -> str:
+def short_of_room(cluster: LocalCluster) -> str:
     """What is refused because the disk under an embedded database is nearly full; empty while nothing is."""
     needed = cluster.settings.budgets.min_free_bytes
     if cluster.settings.db.url is not None:
@@ -108,7 +108,7 @@ def refuse_taken_port(host: str, port: int) -> None:
         except OSError as error:
             reason = os.strerror(error.errno or 0).lower()
             hint = _HINTS.get(error.errno or 0, "Choose another address with --host and --port.")
-            raise PortTaken(f"Nothing can listen on port {port} of {host}: {reason}. {hint}") from None
+            raise PortInUse(f"Nothing can listen on port {port} of {host}: {reason}. {hint}") from None
 
 
 def free_port(host: str) -> int:
@@ -118,23 +118,23 @@ def free_port(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
-def supervisor_of(cluster: Cluster) -> Supervisor:
+def supervisor_of(cluster: LocalCluster) -> ClusterSupervisor:
     """The supervisor of that cluster, with nothing started yet."""
     state, settings = cluster.state, cluster.settings
     database: EmbeddedPostgres | None = None
     services: list[Service] = []
     if settings.db.url is None:
         database = EmbeddedPostgres(state.postgres, progress=lambda message: supervisor.say(message))
-        services.append(Database(database))
+        services.append(DatabaseService(database))
     services.append(_master(cluster, database))
     if cluster.options.agent:
         services.append(_agent(cluster))
     logs = [state.log("master"), state.log("agent"), state.log("supervisor"), state.postgres / "postgres.log"]
-    supervisor = Supervisor(state, services, cluster.about(), logs)
+    supervisor = ClusterSupervisor(state, services, cluster.about(), logs)
     return supervisor
 
 
-def _master(cluster: Cluster, database: EmbeddedPostgres | None) -> ServerProcess:
+def _master(cluster: LocalCluster, database: EmbeddedPostgres | None) -> ServerProcess:
     def environment() -> Mapping[str, str]:
         return _master_environment(cluster, database.dsn if database is not None else None)
 
@@ -152,7 +152,7 @@ def _master(cluster: Cluster, database: EmbeddedPostgres | None) -> ServerProces
     )
 
 
-def _master_environment(cluster: Cluster, dsn: str | None) -> dict[str, str]:
+def _master_environment(cluster: LocalCluster, dsn: str | None) -> dict[str, str]:
     """The settings that ``tenax up`` makes, over those of the file."""
     settings, state = cluster.settings, cluster.state
     env = {
@@ -170,7 +170,7 @@ def _master_environment(cluster: Cluster, dsn: str | None) -> dict[str, str]:
     return env
 
 
-def _agent(cluster: Cluster) -> ServerProcess:
+def _agent(cluster: LocalCluster) -> ServerProcess:
     def environment() -> Mapping[str, str]:
         env = {
             **os.environ,
@@ -195,7 +195,7 @@ def _agent(cluster: Cluster) -> ServerProcess:
     )
 
 
-def answers(cluster: Cluster) -> bool:
+def answers(cluster: LocalCluster) -> bool:
     """Whether the master serves: its health page says so."""
     connection: http.client.HTTPConnection
     if cluster.certificate is not None:

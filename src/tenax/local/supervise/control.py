@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from tenax.errors import AlreadyExists, TenaxError, UserError
 from tenax.jsonvalue import JsonObject
 from tenax.local.state_dir import StateDir, number_of, read_json, text_of, write_json
-from tenax.local.supervise.cluster import Cluster, free_port, plan, refuse_taken_port, supervisor_of
+from tenax.local.supervise.cluster import LocalCluster, free_port, plan, refuse_taken_port, supervisor_of
 from tenax.local.supervise.logs import open_log, tail
 from tenax.local.supervise.options import load_options, save_options
 
 #: What the servers import; named when they are not installed.
 _NEEDED = ("uvicorn", "fastapi", "asyncpg", "aiohttp", "psutil")
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _LEFTOVER_S = 20.0
 
 
@@ -50,10 +50,10 @@ class Glance:
     @property
     def phase(self) -> str:
         """``starting``, ``up``, ``stopping``, ``failed`` or ``down``."""
-        said = text_of(self.document, "state")
+        state = text_of(self.document, "state")
         if self.alive:
-            return said if said in ("starting", "up", "stopping") else "starting"
-        return "failed" if said == "failed" else "down"
+            return state if state in ("starting", "up", "stopping") else "starting"
+        return "failed" if state == "failed" else "down"
 
     @property
     def url(self) -> str:
@@ -69,8 +69,8 @@ class Glance:
 
     def services(self) -> dict[str, JsonObject]:
         """What is known about each server."""
-        found = self.document.get("services")
-        pairs = found.items() if isinstance(found, dict) else ()
+        services = self.document.get("services")
+        pairs = services.items() if isinstance(services, dict) else ()
         return {name: value for name, value in pairs if isinstance(value, dict)}
 
 
@@ -95,7 +95,7 @@ def _lives(pid: int) -> bool:
     return pid > 0
 
 
-def prepare(state: StateDir, given: dict[str, object]) -> tuple[Cluster, int]:
+def prepare(state: StateDir, given: dict[str, object]) -> tuple[LocalCluster, int]:
     """The cluster to start, checked, and the descriptor of its lock; the caller closes it or hands it on.
 
     ``given``: options of this call (None: not given). Nothing has been started. Raises UserError.
@@ -116,7 +116,7 @@ def prepare(state: StateDir, given: dict[str, object]) -> tuple[Cluster, int]:
         raise
 
 
-def launch(cluster: Cluster, lock: int) -> int:
+def launch(cluster: LocalCluster, lock: int) -> int:
     """Start the supervising process, detached; returns its process id. It inherits the lock, which is closed here."""
     state = cluster.state
     output = open_log(state.log("supervisor"))
@@ -138,41 +138,41 @@ def launch(cluster: Cluster, lock: int) -> int:
 
 def wait_until_up(state: StateDir, say: Callable[[str], None]) -> Glance:
     """Until the cluster is up; ``say`` hears what it is waiting for. Raises NotStarted with the reason."""
-    said = ""
+    last_message = ""
     while True:
         seen = glance(state)
         if seen.phase == "up":
             return seen
         if not seen.alive:
-            words = seen.message or tail(state.log("supervisor"))
-            raise NotStarted(f"The cluster in {state.root} did not start, and nothing of it is left running.\n{words}")
-        if seen.message and seen.message != said:
-            said = seen.message
-            say(said)
-        time.sleep(_LOOK_S)
+            reason = seen.message or tail(state.log("supervisor"))
+            raise NotStarted(f"The cluster in {state.root} did not start, and nothing of it is left running.\n{reason}")
+        if seen.message and seen.message != last_message:
+            last_message = seen.message
+            say(last_message)
+        time.sleep(_POLL_S)
 
 
-def stop(state: StateDir, say: Callable[[str], None], patience: float = 120.0) -> bool:
-    """End the servers; whether there were any. Tasks run on. Raises StillStopping after ``patience`` seconds."""
+def stop(state: StateDir, say: Callable[[str], None], timeout_s: float = 120.0) -> bool:
+    """End the servers; whether there were any. Tasks run on. Raises StillStopping after ``timeout_s`` seconds."""
     seen = glance(state)
     if not seen.alive:
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(seen.pid, signal.SIGTERM)
-    until = time.monotonic() + patience
+    until = time.monotonic() + timeout_s
     while state.is_locked():
         if time.monotonic() > until:
             raise StillStopping(
-                f"The cluster in {state.root} is still stopping after {patience:.0f} s. Look into "
+                f"The cluster in {state.root} is still stopping after {timeout_s:.0f} s. Look into "
                 f"{state.log('supervisor')}; `kill -9 {seen.pid}` ends it at once, and nothing stored is lost by that."
             )
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     say("stopped")
     return True
 
 
 def supervise(state: StateDir, lock: int | None, *, to_terminal: bool = False) -> int:
-    """Be the supervising process of this directory until told to stop; its exit code."""
+    """Be the supervising process of this directory until it is stopped; its exit code."""
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO,
@@ -203,7 +203,7 @@ def _refuse_without_servers() -> None:
         )
 
 
-def _check(state: StateDir, given: dict[str, object]) -> Cluster:
+def _check(state: StateDir, given: dict[str, object]) -> LocalCluster:
     end_leftovers(read_json(state.supervisor))
     options = load_options(state).given(**given)  # type: ignore[arg-type]
     cluster = plan(state, options)

@@ -1,4 +1,4 @@
-"""What a local cluster is told to be: the options of ``tenax up``, kept in its directory.
+"""The settings of a local cluster: the options of ``tenax up``, kept in its directory.
 
 Tasks that run on while the cluster is down know its address, so a later ``tenax up`` without options must come back
 where it was: what is given now wins over what was given before, and that over the defaults.
@@ -36,7 +36,7 @@ class Options:
 
 
 def load_options(state: StateDir) -> Options:
-    """What the directory was last told; the defaults for a new one."""
+    """The options that the directory was last given; the defaults for a new one."""
     stored = read_json(state.options)
     defaults = Options()
     kept = {

@@ -46,14 +46,14 @@ class Service(Protocol):
     def ask_to_stop(self) -> None:
         """Begin a graceful end."""
 
-    def end(self, patience: float) -> None:
-        """Wait for the end; cut it off after ``patience`` seconds."""
+    def end(self, timeout_s: float) -> None:
+        """Wait for the end; cut it off after ``timeout_s`` seconds."""
 
-    def last_words(self) -> str:
-        """The end of what it said, for a message."""
+    def log_tail(self) -> str:
+        """The end of its log, for a message."""
 
 
-class Database:
+class DatabaseService:
     """The embedded PostgreSQL as a service."""
 
     name = "postgres"
@@ -78,10 +78,10 @@ class Database:
     def ask_to_stop(self) -> None:
         """Its end is short, and comes after that of its clients."""
 
-    def end(self, patience: float) -> None:
-        self._server.stop(patience)
+    def end(self, timeout_s: float) -> None:
+        self._server.stop(timeout_s)
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         return tail(self._server.log)
 
 
@@ -112,7 +112,7 @@ class ServerProcess:
         self._answers = answers
         self._process: subprocess.Popen[bytes] | None = None
         #: Size of the log when the process was started.
-        self._said_before = 0
+        self._log_start = 0
 
     @property
     def pid(self) -> int | None:
@@ -122,7 +122,7 @@ class ServerProcess:
         if threading.current_thread() is not threading.main_thread():
             raise Impossible(f"{self.name} dies with the thread that starts it: start it from the main thread")
         log = open_log(self._log)
-        self._said_before = os.fstat(log).st_size
+        self._log_start = os.fstat(log).st_size
         try:
             self._process = subprocess.Popen(
                 self._command,
@@ -148,12 +148,12 @@ class ServerProcess:
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
 
-    def end(self, patience: float) -> None:
+    def end(self, timeout_s: float) -> None:
         process = self._process
         if process is None:
             return
         try:
-            process.wait(patience)
+            process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             # The group: a pool of workers goes with it. Tasks have sessions of their own.
             with contextlib.suppress(ProcessLookupError):
@@ -161,8 +161,8 @@ class ServerProcess:
             process.wait()
         self._process = None
 
-    def last_words(self) -> str:
-        return tail(self._log, since=self._said_before)
+    def log_tail(self) -> str:
+        return tail(self._log, since=self._log_start)
 
 
 def die_with_parent(parent: int, number: signal.Signals) -> Callable[[], None] | None:

@@ -2,7 +2,7 @@
 
 Rules:
 - One thread. Servers are started from it, since the kernel ends them with it.
-- A vital server must come up the first time: a wrong setting or a taken port is told to the person who waits, and
+- A vital server must come up the first time: a wrong setting or a taken port is shown to the person who waits, and
   nothing is left running. After that every end is met with a restart, later and later (`next_start`).
 - What is known about the servers stands in ``supervisor.json``, replaced at once at every change.
 - SIGTERM and SIGINT end the servers in the opposite order. Tasks are not ours: they run on and are found again.
@@ -32,8 +32,8 @@ from tenax.local.supervise.services import Service
 log = logging.getLogger("tenax.local")
 
 #: How long a server may take to end when asked.
-PATIENCE_S = 20.0
-_LOOK_EVERY_S = 0.05
+STOP_TIMEOUT_S = 20.0
+_POLL_S = 0.05
 _ROTATE_EVERY_S = 5.0
 #: When to start again what keeps ending: at once the first time, then later and later.
 BACKOFF = Backoff(first=0.2, ceiling=30.0)
@@ -41,7 +41,7 @@ BACKOFF = Backoff(first=0.2, ceiling=30.0)
 HEALTHY_S = 60.0
 
 
-class StartFailed(UserError):
+class ServiceFailed(UserError):
     """The cluster did not start."""
 
 
@@ -64,13 +64,13 @@ class _Watched:
     ended_with: int | None = None
 
     def document(self) -> JsonObject:
-        found: JsonObject = {"state": self.state, "pid": self.service.pid, "restarts": self.restarts}
+        document: JsonObject = {"state": self.state, "pid": self.service.pid, "restarts": self.restarts}
         if self.ended_with is not None:
-            found["ended_with"] = self.ended_with
-        return found
+            document["ended_with"] = self.ended_with
+        return document
 
 
-class Supervisor:
+class ClusterSupervisor:
     """Keeps ``services`` up until it is asked to stop. Owned by the main thread.
 
     ``about`` goes into ``supervisor.json`` as it is: where the cluster answers, and so on.
@@ -94,8 +94,8 @@ class Supervisor:
             try:
                 self._start_all()
                 self._enter("up", "")
-                while not self._bell.stop_asked:
-                    self._look()
+                while not self._bell.stop_requested:
+                    self._check_all()
                     self._bell.wait(self._until_next())
                 self._enter("stopping", "")
             except StopAsked:
@@ -132,23 +132,23 @@ class Supervisor:
         while not service.ready():
             status = service.poll()
             if status is not None:
-                raise StartFailed(f"{_ending(service.name, status)}\n{service.last_words()}".rstrip())
+                raise ServiceFailed(f"{_ending(service.name, status)}\n{service.log_tail()}".rstrip())
             with self._bell.interrupting():
-                self._bell.wait(_LOOK_EVERY_S)
+                self._bell.wait(_POLL_S)
         watched.state = "up"
         self._write()
 
-    def _look(self) -> None:
+    def _check_all(self) -> None:
         """One pass over the services, and over the logs now and then."""
         now = time.monotonic()
         for watched in self._watched:
-            self._look_at(watched, now)
+            self._check(watched, now)
         if now - self._rotated > _ROTATE_EVERY_S:
             self._rotated = now
             for path in self._logs:
                 rotate(path)
 
-    def _look_at(self, watched: _Watched, now: float) -> None:
+    def _check(self, watched: _Watched, now: float) -> None:
         service = watched.service
         if watched.state == "waiting":
             if now >= watched.due:
@@ -187,13 +187,13 @@ class Supervisor:
             if watched.state == "waiting":
                 wait = min(wait, max(0.0, watched.due - now))
             elif watched.state == "starting":
-                wait = min(wait, _LOOK_EVERY_S)
+                wait = min(wait, _POLL_S)
         return wait
 
     def _stop_all(self) -> None:
         for watched in reversed(self._watched):
             watched.service.ask_to_stop()
-            watched.service.end(PATIENCE_S)
+            watched.service.end(STOP_TIMEOUT_S)
             watched.state = "down"
             self._write()
 
@@ -225,7 +225,7 @@ class _Bell:
     """Wakes the supervisor: a child has ended, or somebody wants it to stop."""
 
     def __init__(self) -> None:
-        self.stop_asked = False
+        self.stop_requested = False
         self._interrupting = False
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
@@ -255,7 +255,7 @@ class _Bell:
     @contextlib.contextmanager
     def interrupting(self) -> Iterator[None]:
         """Within, a request to stop raises StopAsked: a start may take as long as a recovery takes."""
-        if self.stop_asked:
+        if self.stop_requested:
             raise StopAsked
         self._interrupting = True
         try:
@@ -266,7 +266,7 @@ class _Bell:
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGCHLD:
             return
-        self.stop_asked = True
+        self.stop_requested = True
         if self._interrupting:
             self._interrupting = False
             raise StopAsked

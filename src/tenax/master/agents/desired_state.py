@@ -8,7 +8,7 @@ from typing import cast
 import msgspec
 
 from tenax.jsonvalue import Json, JsonObject
-from tenax.lifecycle.container import ContainerState, Want
+from tenax.lifecycle.container import ContainerState, Desired
 from tenax.master.agents import specs
 from tenax.wire import agents as wire
 
@@ -17,29 +17,29 @@ _NONE = specs.PoolDefaults()
 
 def desired_state_of(
     row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens], defaults: specs.PoolDefaults = _NONE
-) -> wire.Want:
+) -> wire.DesiredState:
     """The desired state of a container in a pool with these defaults.
 
     ``known``: the agent has its specification. A container that ran is never started again: an agent that has nothing
     of it left reports so, and the next run begins.
     """
     container_id = str(row["container_id"])
-    want = Want(str(row["want"]))
-    if want is Want.GONE:
-        return wire.WantGone(container_id)
-    if want is Want.KILL:
-        return wire.WantStop(container_id, 0.0)
+    want = Desired(str(row["want"]))
+    if want is Desired.GONE:
+        return wire.DesiredGone(container_id)
+    if want is Desired.KILL:
+        return wire.DesiredStop(container_id, 0.0)
     known = known or row["state"] == ContainerState.RUNNING.value
     if known:
-        return wire.WantRun(container_id, None)
-    return wire.WantRun(container_id, specs.with_defaults(_spec_of(row, tokens), defaults))
+        return wire.DesiredRun(container_id, None)
+    return wire.DesiredRun(container_id, specs.with_defaults(_spec_of(row, tokens), defaults))
 
 
 def _spec_of(row: JsonObject, tokens: Callable[[str], specs.Tokens]) -> wire.ContainerSpec:
     if row["trial_id"] is not None:
         return specs.trial_spec(_member(row, cast(JsonObject, row["config"])), _trial(row), tokens)
     spec = cast(JsonObject, row["spec"])
-    files = msgspec.convert(spec.get("files") or [], list[wire.File])
+    files = msgspec.convert(spec.get("files") or [], list[wire.TaskFile])
     env = msgspec.convert(spec.get("env") or {}, dict[str, str])
     return specs.task_spec(_member(row, cast(JsonObject, spec["config"])), files, env, tokens)
 

@@ -40,17 +40,17 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
 from tenax.wire.agents import (
     PROTOCOL,
+    AgentReport,
     ContainerReport,
+    DesiredGone,
+    DesiredState,
+    DesiredStates,
     FromAgent,
     FromMaster,
     Hello,
     JoinReply,
     JoinRequest,
-    Refused,
-    Report,
-    Want,
-    WantGone,
-    Wants,
+    SessionRefused,
     Welcome,
 )
 
@@ -199,7 +199,7 @@ class Hub:
                 message = _decode(await session.channel.receive())
             for report in list(session.failed.values()):
                 await self._apply_report(session, report)
-            if not isinstance(message, Report):
+            if not isinstance(message, AgentReport):
                 async with self._heartbeat(session):
                     continue
             for report in message.containers:
@@ -234,7 +234,7 @@ class Hub:
                 return
             # Read after the revision they are sent with: they may be newer than that, and are sent again then.
             rows = await agents.desired_containers(conn, session.agent_id)
-        wants: list[Want] = [WantGone(name) for name in sorted(session.unknown)]
+        wants: list[DesiredState] = [DesiredGone(name) for name in sorted(session.unknown)]
         for row in rows:
             known = row["container_id"] in session.held
             try:
@@ -243,7 +243,7 @@ class Hub:
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
                 log.exception("the desired state of a container cannot be sent", container=row["container_id"])
-        await _send(session.channel, Wants(self._cluster_id, session.generation, standing.revision, wants))
+        await _send(session.channel, DesiredStates(self._cluster_id, session.generation, standing.revision, wants))
         session.revision = standing.revision
 
     def _tokens(self, allocation_id: str) -> specs.Tokens:
@@ -301,11 +301,11 @@ async def _receive_hello(channel: Channel) -> Hello | None:
     except (msgspec.DecodeError, TimeoutError):
         message = None
     if not isinstance(message, Hello):
-        await _send(channel, Refused("the first frame of a connection is a hello", retry=False))
+        await _send(channel, SessionRefused("the first frame of a connection is a hello", retry=False))
         return None
     if message.protocol != PROTOCOL:
         text = f"this master speaks protocol {PROTOCOL}, the agent {message.protocol}: upgrade the older one"
-        await _send(channel, Refused(text, retry=False))
+        await _send(channel, SessionRefused(text, retry=False))
         return None
     return message
 

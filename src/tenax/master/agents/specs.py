@@ -15,7 +15,7 @@ import msgspec
 from tenax.jsonvalue import Json, JsonObject
 from tenax.storage.port import SHARED_FS_MOUNT
 from tenax.storage.registry import kind_of
-from tenax.wire.agents import ContainerSpec, File, Mount
+from tenax.wire.agents import ContainerSpec, Mount, TaskFile
 from tenax.wire.task_names import CLUSTER_HOOK, ENTRYPOINT, PYTHON
 
 
@@ -80,7 +80,7 @@ class PoolDefaults:
 
 def with_defaults(spec: ContainerSpec, defaults: PoolDefaults) -> ContainerSpec:
     """The specification in a pool of these defaults."""
-    files = [*spec.files, File(CLUSTER_HOOK, defaults.hook, 0o700)] if defaults.hook else spec.files
+    files = [*spec.files, TaskFile(CLUSTER_HOOK, defaults.hook, 0o700)] if defaults.hook else spec.files
     return msgspec.structs.replace(spec, files=files, env={**defaults.env, **spec.env}, network=defaults.network)
 
 
@@ -90,7 +90,7 @@ def trial_spec(member: MemberSource, trial: TrialSource, tokens: Callable[[str],
 
 
 def task_spec(
-    member: MemberSource, files: Sequence[File], env: Mapping[str, str], tokens: Callable[[str], Tokens]
+    member: MemberSource, files: Sequence[TaskFile], env: Mapping[str, str], tokens: Callable[[str], Tokens]
 ) -> ContainerSpec:
     """The specification of a task that is no trial; the first program reads its command line from the environment."""
     values = {ENTRYPOINT: json.dumps(member.config.get("entrypoint"), separators=(",", ":")), **env}

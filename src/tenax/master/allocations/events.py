@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from asyncpg import Connection
 
 from tenax.lifecycle.allocation import AllocationState, after_members
-from tenax.lifecycle.container import Container, ContainerState, Ending, Want, raise_want, report
+from tenax.lifecycle.container import Container, ContainerState, Desired, Ending, raise_desired, report
 from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
-from tenax.lifecycle.trial import Attempt, TrialState, Verdict, decide_exit, effective_wish
+from tenax.lifecycle.trial import TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
 from tenax.master.allocations.exclusion import nowhere_left
 from tenax.master.allocations.exit_reason import with_exit_reason
 from tenax.master.store.allocations import barriers, containers
@@ -71,14 +71,14 @@ async def member_reported(
     return True
 
 
-async def end_members(conn: Connection, allocation_id: str, want: Want) -> None:
+async def end_members(conn: Connection, allocation_id: str, want: Desired) -> None:
     """Want every member of an allocation to end (KILL); those that have ended stay as they are."""
     owner = await allocations.owner(conn, allocation_id)
     if owner is None:
         return
     locked = await _lock(conn, owner)
     changed = {
-        member.container.container_id: raise_want(member.container, want)
+        member.container.container_id: raise_desired(member.container, want)
         for member in locked.members
         if member.container.state is not ContainerState.TERMINATED
     }
@@ -125,11 +125,11 @@ async def _settle(conn: Connection, locked: Locked, changed: dict[str, Container
     agents = []
     for container in outcome.containers:
         if container.state is ContainerState.TERMINATED:
-            container = raise_want(container, Want.GONE)
+            container = raise_desired(container, Desired.GONE)
         member = before[container.container_id]
         if container != member.container:
             await containers.save(conn, member, container, addresses.get(container.container_id, ""))
-        if container.want is not member.container.want:
+        if container.desired is not member.container.desired:
             agents.append(member.agent_id)
     if locked.allocation.state is not AllocationState.TERMINATED:
         await _allocation_moved(conn, locked, outcome.state, outcome.ending)
@@ -159,7 +159,7 @@ async def _trial_attempt_ended(
     plan = await experiments.plan(conn, experiment.id)
     limit = plan.config.get("max_restarts")
     wish = effective_wish(trial.wish, experiment.state)
-    attempt = Attempt(
+    attempt = TrialAttempt(
         wish=wish,
         ending=ending,
         preemption=locked.allocation.preemption,
@@ -185,7 +185,7 @@ async def _trial_attempt_ended(
     )
 
 
-def _trial_log_line(run_id: int, verdict: Verdict, max_restarts: int) -> str:
+def _trial_log_line(run_id: int, verdict: TrialVerdict, max_restarts: int) -> str:
     """A line for the trial's log: what came of an attempt."""
     if verdict.state is not TrialState.ACTIVE:
         return f"run {run_id} was the last: {verdict.reason}; the trial is {verdict.state.value}"

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from tenax.lifecycle.allocation import AllocationState
-from tenax.lifecycle.container import Want
+from tenax.lifecycle.container import Desired
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent
-from tenax.lifecycle.trial import ExitReason, TrialState, Verdict
+from tenax.lifecycle.trial import TrialExit, TrialState, TrialVerdict
 from tenax.master.allocations import events as allocation_events
 from tenax.master.loops.loop import PassContext
 from tenax.master.store.allocations import rows as allocations
@@ -38,12 +38,12 @@ async def _quarantine(context: PassContext, experiment_id: int, reason: str) -> 
             return
         for live in await trials.live(conn, experiment_id):
             trial = await trials.lock(conn, live.trial_id)
-            verdict = Verdict(TrialState.ERROR, trial.restarts, reason, ExitReason.ERRORED)
+            verdict = TrialVerdict(TrialState.ERROR, trial.restarts, reason, TrialExit.ERRORED)
             await trials.conclude(conn, trial, verdict, experiment.state)
             if live.allocation is None:
                 continue
             if live.allocation.state is AllocationState.PENDING:
                 await allocations.withdraw(conn, live.allocation.allocation_id, reason)
             else:
-                await allocation_events.end_members(conn, live.allocation.allocation_id, Want.KILL)
+                await allocation_events.end_members(conn, live.allocation.allocation_id, Desired.KILL)
         await experiments.happen(conn, experiment, ExperimentEvent.BROKEN, reason)

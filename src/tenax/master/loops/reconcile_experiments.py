@@ -7,8 +7,8 @@ from dataclasses import replace
 from asyncpg import Connection
 
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle import tending
-from tenax.lifecycle.container import Want
+from tenax.lifecycle import reconcile
+from tenax.lifecycle.container import Desired
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.exclusion import size_of
@@ -65,26 +65,28 @@ class ReconcileExperiments:
                 return
             plan = await experiments.plan(conn, experiment_id)
             # What is being placed just now is waited for before an agent is locked, as its placement locks one, too.
-            for action in sorted(actions, key=lambda action: not isinstance(action, tending.Withdraw)):
+            for action in sorted(actions, key=lambda action: not isinstance(action, reconcile.Withdraw)):
                 await self._act(conn, experiment, plan.config, action)
 
-    async def _act(self, conn: Connection, experiment: Experiment, config: JsonObject, action: tending.Action) -> None:
+    async def _act(
+        self, conn: Connection, experiment: Experiment, config: JsonObject, action: reconcile.ExperimentAction
+    ) -> None:
         match action:
-            case tending.Request(trial_id):
+            case reconcile.RequestAllocation(trial_id):
                 await trials.request_run(conn, trial_id, size_of(config))
-            case tending.EndTrial(trial_id, verdict):
+            case reconcile.EndTrial(trial_id, verdict):
                 trial = await trials.lock(conn, trial_id)
                 await trials.conclude(conn, trial, replace(verdict, restarts=trial.restarts), experiment.state)
-            case tending.Withdraw(_, allocation_id, reason):
+            case reconcile.Withdraw(_, allocation_id, reason):
                 await allocations.withdraw(conn, allocation_id, reason)
                 await experiments.announce(conn, experiment.id)
-            case tending.AskToLeave(allocation_id, reason, within_s) if within_s is not None:
+            case reconcile.AskToLeave(allocation_id, reason, within_s) if within_s is not None:
                 await allocations.ask_to_leave(conn, allocation_id, reason, within_s)
-            case tending.AskToLeave(allocation_id, reason):
+            case reconcile.AskToLeave(allocation_id, reason):
                 await allocations.preempt(conn, allocation_id, reason, self._timeout_s)
-            case tending.Kill(allocation_id, _):
-                await allocation_events.end_members(conn, allocation_id, Want.KILL)
-            case tending.EndExperiment():
+            case reconcile.Kill(allocation_id, _):
+                await allocation_events.end_members(conn, allocation_id, Desired.KILL)
+            case reconcile.EndExperiment():
                 await experiments.happen(conn, experiment, ExperimentEvent.TRIALS_ENDED, keep_reason=True)
 
     async def _due(
@@ -93,13 +95,13 @@ class ReconcileExperiments:
         experiment_id: int,
         state: ExperimentState,
         unmanaged: bool,
-        live: tuple[tending.LiveTrial, ...],
-    ) -> tuple[tending.Action, ...]:
+        live: tuple[reconcile.LiveTrial, ...],
+    ) -> tuple[reconcile.ExperimentAction, ...]:
         """The actions that bring an experiment to its desired state."""
         if unmanaged or state in ENDED:
             return ()
         crowded = len(live) > 1 and any(trial.allocation is None for trial in live)
-        return tending.tend(state, live, await self._most(conn, experiment_id) if crowded else None)
+        return reconcile.reconcile(state, live, await self._most(conn, experiment_id) if crowded else None)
 
     async def _most(self, conn: Connection, experiment_id: int) -> int | None:
         """How many trials its search lets run at a time, which never changes; None: any number."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from asyncpg import Connection
 
-from tenax.lifecycle.container import Want
-from tenax.lifecycle.task import Conclude, LiveTask, RequestSlots, TaskAction, WithdrawRequest, tend_task
-from tenax.lifecycle.tending import AskToLeave, Kill
+from tenax.lifecycle.container import Desired
+from tenax.lifecycle.reconcile import AskToLeave, Kill
+from tenax.lifecycle.task import Conclude, LiveTask, RequestSlots, TaskAction, WithdrawRequest, reconcile_task
 from tenax.master.allocations import events as allocation_events
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.store.allocations import rows as allocations
@@ -24,7 +24,7 @@ class ReconcileTasks:
         """Reconcile the tasks that were named, or all that live."""
         named = None if woken.full or not woken.ids else sorted(woken.ids)
         async with context.reading() as conn:
-            due = [task.task_id for task in await tasks.unsettled(conn, named) if tend_task(task)]
+            due = [task.task_id for task in await tasks.unsettled(conn, named) if reconcile_task(task)]
         await each(due, lambda name: self._reconcile(context, name), loop=self.name)
         return None
 
@@ -32,7 +32,7 @@ class ReconcileTasks:
         async with context.transaction() as conn:
             task = await tasks.lock(conn, task_id)
             for live in await tasks.unsettled(conn, [task_id]):
-                for action in tend_task(live):
+                for action in reconcile_task(live):
                     await self._act(conn, task, live, action)
 
     async def _act(self, conn: Connection, task: tasks.LaunchedTask, live: LiveTask, action: TaskAction) -> None:
@@ -49,4 +49,4 @@ class ReconcileTasks:
             case AskToLeave(allocation_id, reason):
                 await allocations.preempt(conn, allocation_id, reason, allocations.TASK_PREEMPTION_TIMEOUT_S)
             case Kill(allocation_id, _):
-                await allocation_events.end_members(conn, allocation_id, Want.KILL)
+                await allocation_events.end_members(conn, allocation_id, Desired.KILL)

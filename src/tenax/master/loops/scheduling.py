@@ -16,7 +16,7 @@ from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
 from tenax.scheduler.plan import plan
-from tenax.scheduler.snapshot import Member
+from tenax.scheduler.snapshot import PlacedMember
 
 #: Each placement changes the reason of all behind it ("n requests are ahead"): reasons are written this often at most.
 _WRITE_REASONS_EVERY_S = 1.0
@@ -67,7 +67,7 @@ class Scheduling:
         self._reasons_written_at = time.monotonic()
         return None
 
-    async def _place(self, context: PassContext, decided: Mapping[AllocationId, tuple[Member, ...]]) -> None:
+    async def _place(self, context: PassContext, decided: Mapping[AllocationId, tuple[PlacedMember, ...]]) -> None:
         async def handle(name: str) -> None:
             credentials = TaskCredentials(
                 token_hash(allocation_token(self._secret, name)), token_hash(task_session_token(self._secret, name))

@@ -22,7 +22,7 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.trials import rows as trials
 from tenax.search import searcher, view
 from tenax.search.config import SearchConfig
-from tenax.search.journal import Create, Entry, Shutdown, Started, Stop, Validated
+from tenax.search.journal import Create, SearchEntry, Shutdown, Started, Stop, Validated
 from tenax.search.state import State, fold
 from tenax.search.view import Standing
 
@@ -77,7 +77,7 @@ class Searching:
             if experiment.state not in RUNNING or experiment.unmanaged:
                 return
             cached = await self._load(conn, experiment_id, cached)
-            entries: list[Entry] = []
+            entries: list[SearchEntry] = []
             if cached is None:
                 cached, entries = await _begin(conn, experiment_id)
             moved = await _take_in(conn, experiment_id, cached, entries)
@@ -121,14 +121,14 @@ async def _configuration(conn: Connection, experiment_id: int) -> tuple[SearchCo
     return resolved.search, source.source_checkpoint_uuid, plan.seed
 
 
-async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[Entry]]:
+async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[SearchEntry]]:
     config, warm_start, seed = await _configuration(conn, experiment_id)
     state, decisions = searcher.start(config, seed)
     return _Cached(state, 0, warm_start), [Started(seed), *decisions]
 
 
 async def _take_in(
-    conn: Connection, experiment_id: int, cached: _Cached, entries: list[Entry]
+    conn: Connection, experiment_id: int, cached: _Cached, entries: list[SearchEntry]
 ) -> list[tuple[int, int]]:
     """Let the search see what waits in the inbox. Returns (inbox id, journal place) of each fact seen.
 
@@ -145,7 +145,7 @@ async def _take_in(
     return moved
 
 
-async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries: list[Entry]) -> None:
+async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries: list[SearchEntry]) -> None:
     await searches.append(conn, experiment_id, cached.seq + 1, entries)
     for place, entry in enumerate(entries, cached.seq + 1):
         match entry:
@@ -163,7 +163,7 @@ async def _tell_progress(conn: Connection, experiment_id: int, cached: _Cached) 
         cached.standing = standing
 
 
-async def _shut_down(conn: Connection, experiment: experiments.Experiment, entries: list[Entry]) -> None:
+async def _shut_down(conn: Connection, experiment: experiments.Experiment, entries: list[SearchEntry]) -> None:
     for entry in entries:
         if isinstance(entry, Shutdown):
             after = await experiments.happen(conn, experiment, _event(entry), entry.reason)

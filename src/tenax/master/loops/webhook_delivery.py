@@ -14,7 +14,7 @@ import time
 import structlog
 
 from tenax.errors import TryAgain
-from tenax.lifecycle.delivery import DeliveryState, Outcome, before, decide
+from tenax.lifecycle.delivery import DeliveryOutcome, DeliveryState, before, decide
 from tenax.master.loops.loop import PassContext
 from tenax.master.store.database.leases import LeaseLost
 from tenax.master.store.database.wakeups import Woken
@@ -103,16 +103,16 @@ class WebhookDelivery:
                 webhook=delivery.webhook_id,
                 message=delivery.event_id,
                 attempt=delivery.attempts + 1,
-                outcome=verdict.words,
+                outcome=verdict.reason,
                 again_in_s=verdict.wait_s if verdict.state is DeliveryState.WAITING else None,
             )
         async with context.transaction() as conn:
             await webhooks.finish(conn, delivery, verdict)
         return True
 
-    async def _send(self, delivery: DeliveryRow) -> Outcome:
+    async def _send(self, delivery: DeliveryRow) -> DeliveryOutcome:
         try:
             return await self._sender.send(delivery.url, delivery.kind, delivery.event, int(time.time()))
         except Exception as error:
             log.exception("a message could not be sent", webhook=delivery.webhook_id, message=delivery.event_id)
-            return Outcome(None, f"it could not be sent: {type(error).__name__}")
+            return DeliveryOutcome(None, f"it could not be sent: {type(error).__name__}")

@@ -31,7 +31,7 @@ from tenax.master.submission.code import Code, pack
 from tenax.master.submission.defaults import layers
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.scheduler.fitting import can_never_fit
-from tenax.scheduler.snapshot import AgentState, PoolRules, Snapshot
+from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
 
 #: The warning that nothing in the pool could run it as the pool is now.
 SLOTS_EXCEEDED = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
@@ -213,8 +213,8 @@ async def unfit_in(
     raise InvalidInput(f"{setting}: {reason}")
 
 
-def _empty(pool: PoolSettings, its_rules: PoolRules) -> Snapshot:
-    return Snapshot(PoolName(pool.name), (), {}, (), its_rules)
+def _empty(pool: PoolSettings, its_rules: PoolRules) -> PoolSnapshot:
+    return PoolSnapshot(PoolName(pool.name), (), {}, (), its_rules)
 
 
 def _size(code: Code | None) -> int:

@@ -17,7 +17,7 @@ from tenax.master.store.queue.pools import rules
 from tenax.master.submission.messages import QueueControl
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.queueing import moved
-from tenax.scheduler.snapshot import AgentState, Snapshot
+from tenax.scheduler.snapshot import AgentState, PoolSnapshot
 
 
 def check(update: QueueControl) -> None:
@@ -92,15 +92,15 @@ async def _to_pool(conn: Connection, settings: MasterSettings, job: JobRow, pool
         await allocations.preempt(conn, allocation_id, f"its job was moved to the pool {pool}", usual)
 
 
-async def snapshot_of(conn: Connection, settings: MasterSettings, pool: str) -> Snapshot:
+async def snapshot_of(conn: Connection, settings: MasterSettings, pool: str) -> PoolSnapshot:
     """A pool of the settings as the scheduler sees it now."""
     return (await snapshots_of(conn, settings))[pool]
 
 
-async def snapshots_of(conn: Connection, settings: MasterSettings) -> dict[str, Snapshot]:
+async def snapshots_of(conn: Connection, settings: MasterSettings) -> dict[str, PoolSnapshot]:
     """Every pool of the settings as the scheduler sees it now."""
     its_rules = {known.name: rules(known) for known in settings.pools}
     places = {known.name: known.max_aux_containers_per_agent for known in settings.pools}
     snapshots = await placements.snapshots(conn, its_rules, places)
-    empty = {name: Snapshot(PoolName(name), (), {}, (), of_pool) for name, of_pool in its_rules.items()}
+    empty = {name: PoolSnapshot(PoolName(name), (), {}, (), of_pool) for name, of_pool in its_rules.items()}
     return {**empty, **{known.pool: known for known in snapshots}}

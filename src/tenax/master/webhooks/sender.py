@@ -28,7 +28,7 @@ from tenax import __version__
 from tenax.config.master import WebhookSettings
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.delivery import Outcome
+from tenax.lifecycle.delivery import DeliveryOutcome
 from tenax.master.webhooks.payloads import body_of
 
 SIGNATURE = "X-Determined-AI-Signature"
@@ -80,7 +80,7 @@ class Sender:
         self._key = signing_key(settings, secret)
         self._allowed = tuple(ipaddress.ip_network(network) for network in settings.allowed_networks)
 
-    async def send(self, url: str, kind: str, event: JsonObject, seconds: int) -> Outcome:
+    async def send(self, url: str, kind: str, event: JsonObject, seconds: int) -> DeliveryOutcome:
         """One attempt at ``seconds`` of Unix time. Never raises for what the receiver or the network does."""
         body = body_of(kind, event, self._settings.base_url)
         headers = {
@@ -93,16 +93,16 @@ class Sender:
             self._check_literal(url)
             status = await self._post(url, body, headers)
         except AddressRefused as error:
-            return Outcome(None, str(error), final=True)
+            return DeliveryOutcome(None, str(error), final=True)
         except (asyncio.TimeoutError, TimeoutError):
-            return Outcome(None, f"no answer within {self._settings.timeout:g} seconds")
+            return DeliveryOutcome(None, f"no answer within {self._settings.timeout:g} seconds")
         except aiohttp.InvalidURL:
-            return Outcome(None, "the address cannot be read", final=True)
+            return DeliveryOutcome(None, "the address cannot be read", final=True)
         except aiohttp.ClientConnectorCertificateError:
-            return Outcome(None, "the receiver's certificate is not trusted")
+            return DeliveryOutcome(None, "the receiver's certificate is not trusted")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return _broken(error)
-        return Outcome(status, f"the receiver answered {status}")
+        return DeliveryOutcome(status, f"the receiver answered {status}")
 
     async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> int:
         timeout = aiohttp.ClientTimeout(total=self._settings.timeout, connect=_CONNECT_S)
@@ -154,16 +154,16 @@ class _Careful(AbstractResolver):
         await self._inner.close()
 
 
-def _broken(error: BaseException) -> Outcome:
+def _broken(error: BaseException) -> DeliveryOutcome:
     """A connection that failed, without its address; what our own resolver refused is somewhere below."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, AddressRefused):
-            return Outcome(None, str(cause), final=True)
+            return DeliveryOutcome(None, str(cause), final=True)
         cause = cause.__cause__ or getattr(cause, "os_error", None)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return Outcome(None, "the receiver's name is not known")
+        return DeliveryOutcome(None, "the receiver's name is not known")
     # The system's own text: that of the connection holds the address that the name stands for.
     number = getattr(getattr(error, "os_error", error), "errno", None)
     reason = os.strerror(number).lower() if number else type(error).__name__
-    return Outcome(None, f"the receiver cannot be reached: {reason}")
+    return DeliveryOutcome(None, f"the receiver cannot be reached: {reason}")

@@ -17,7 +17,7 @@ from tenax.wire.agents import Exit
 _REQUESTS = frozenset({400, 404})
 
 
-def ended(state: JsonObject, made_in_boot: str, *, asked: bool) -> Exit:
+def ended(state: JsonObject, made_in_boot: str, *, requested: bool) -> Exit:
     """How a container ended, from the engine's words."""
     code = int(str(state.get("ExitCode", 0)))
     if made_in_boot != boot_id() and _finished(state) >= _boot_time():
@@ -29,7 +29,7 @@ def ended(state: JsonObject, made_in_boot: str, *, asked: bool) -> Exit:
         return Exit(code=code, reason=f"the engine says: {state['Error']}", platform=True)
     if 128 < code < 128 + signal.NSIG:
         # Shells and inits say it so; an engine does not tell it from an exit with that code.
-        return Exit(signal=code - 128, reason=killed_by(code - 128, asked=asked))
+        return Exit(signal=code - 128, reason=killed_by(code - 128, requested=requested))
     return Exit(code=code, reason="" if code == 0 else f"exited with code {code}")
 
 
@@ -37,8 +37,8 @@ def is_machines(refused: EngineRefused) -> bool:
     """Whether a refusal to create or start is the machine's fault."""
     if refused.status in _REQUESTS:
         return False
-    words = ("executable file not found", "no such file or directory", "permission denied", "bind source path")
-    return not any(word in refused.message for word in words)
+    users_errors = ("executable file not found", "no such file or directory", "permission denied", "bind source path")
+    return not any(word in refused.message for word in users_errors)
 
 
 def status_of(container: JsonObject) -> str:

@@ -24,10 +24,10 @@ def registry_of(image: str) -> str:
 
 async def auth_header(image: str, given: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> str:
     """The value of ``X-Registry-Auth``; "" for none."""
-    found: Mapping[str, Json] | None = dict(given) if given else await _from_docker(registry_of(image), environ)
-    if not found:
+    login: Mapping[str, Json] | None = dict(given) if given else await _from_docker(registry_of(image), environ)
+    if not login:
         return ""
-    document = {"serveraddress": registry_of(image), **found}
+    document = {"serveraddress": registry_of(image), **login}
     return base64.urlsafe_b64encode(json.dumps(document).encode()).decode()
 
 
@@ -60,7 +60,7 @@ async def _ask_helper(helper: str, registry: str) -> Mapping[str, Json] | None:
         )
         async with asyncio.timeout(_HELPER_S):
             output, _ = await process.communicate(registry.encode())
-        told = json.loads(output)
+        answer = json.loads(output)
     except (OSError, ValueError, TimeoutError):
         return None
-    return {"username": told.get("Username", ""), "password": told.get("Secret", "")}
+    return {"username": answer.get("Username", ""), "password": answer.get("Secret", "")}

@@ -61,12 +61,12 @@ class Engine:
         """Agree on a version of the API."""
         try:
             async with self._client.get(f"{self._base}/version", timeout=aiohttp.ClientTimeout(10)) as reply:
-                told = await reply.json(content_type=None)
+                version = await reply.json(content_type=None)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise RuntimeAway(f"the container engine at {self.host} does not answer: {error}") from None
-        offered = tuple(int(part) for part in str(told.get("ApiVersion", "1.41")).split(".")[:2])
+        offered = tuple(int(part) for part in str(version.get("ApiVersion", "1.41")).split(".")[:2])
         self._version = "v" + ".".join(map(str, min(offered, _NEWEST)))
-        components = told.get("Components") or []
+        components = version.get("Components") or []
         self.is_podman = any("podman" in str(part.get("Name", "")).lower() for part in components)
 
     async def close(self) -> None:
@@ -117,13 +117,13 @@ class Engine:
             ) as reply:
                 # Not modified: it is so already.
                 if reply.status >= 400:
-                    raise EngineRefused(reply.status, _told(await reply.text()))
+                    raise EngineRefused(reply.status, _message_in(await reply.text()))
                 yield reply
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise RuntimeAway(f"the container engine at {self.host} does not answer: {error}") from None
 
 
-def _told(body: str) -> str:
+def _message_in(body: str) -> str:
     try:
         document = json.loads(body)
     except ValueError:

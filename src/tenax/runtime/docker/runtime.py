@@ -42,7 +42,7 @@ from tenax.runtime.docker.credentials import auth_header
 from tenax.runtime.docker.engine import Engine, EngineRefused, usual_sockets
 from tenax.runtime.docker.output import Tails
 from tenax.runtime.endings import SWITCHED_OFF
-from tenax.runtime.port import Found, Placement, RuntimeAway, StartFailed, Stream
+from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed
 from tenax.runtime.processes import boot_id
 from tenax.runtime.wakes import News
 from tenax.runtimes import DOCKER
@@ -67,7 +67,7 @@ class DockerRuntime:
         self._tails = Tails(engine, self._news.wake)
         self._listening: asyncio.Task[None] | None = None
         #: What has ended does not change any more.
-        self._ended: dict[str, Found] = {}
+        self._ended: dict[str, ContainerStatus] = {}
 
     async def pull(self, spec: ContainerSpec, device_kind: str) -> None:
         image = image_of(spec, device_kind)
@@ -111,7 +111,7 @@ class DockerRuntime:
             await self.remove(spec.container_id)
             raise
 
-    async def find(self) -> list[Found]:
+    async def find(self) -> list[ContainerStatus]:
         filters = json.dumps({"label": [f"{LABEL_AGENT}={self._around.agent_directory}"]})
         listed = await self._engine.get("/containers/json", all="1", filters=filters)
         assert isinstance(listed, list)
@@ -120,7 +120,7 @@ class DockerRuntime:
         found = [await self.look(container_id) for container_id in sorted(ids)]
         return [one for one in found if one is not None]
 
-    async def look(self, container_id: str) -> Found | None:
+    async def look(self, container_id: str) -> ContainerStatus | None:
         if container_id in self._ended:
             return self._ended[container_id]
         home = self._homes.home(container_id)
@@ -132,13 +132,13 @@ class DockerRuntime:
         if container is None and home.started:
             exit: Exit | None = Exit(reason="somebody removed its container from the engine", platform=True)
         elif container is not None and status in ("exited", "dead"):
-            asked = home.stopping_since() is not None or (home.path / _KILLED).exists()
-            exit = ended(as_object(container["State"]), card.boot_id, asked=asked)
+            requested = home.stopping_since() is not None or (home.path / _KILLED).exists()
+            exit = ended(as_object(container["State"]), card.boot_id, requested=requested)
             if (home.path / _SWITCHED_OFF).exists():
                 exit = Exit(reason=SWITCHED_OFF, platform=True)
         else:
             exit = None
-        found = Found(
+        found = ContainerStatus(
             container_id=container_id,
             cluster_id=card.cluster_id,
             generation=card.generation,
@@ -176,7 +176,7 @@ class DockerRuntime:
             (home.path / _SWITCHED_OFF).touch()
             await self.signal(container_id, signal.SIGKILL)
 
-    async def read_output(self, container_id: str, stream: Stream, offset: int, limit: int) -> tuple[int, bytes]:
+    async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         found = await self.look(container_id)
         if found is None or found.state == "starting":
             return offset, b""
@@ -189,7 +189,7 @@ class DockerRuntime:
                 return offset, b""
             raise
 
-    async def trim_output(self, container_id: str, stream: Stream, offset: int) -> None:
+    async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         """Nothing: the engine keeps all until the container is removed."""
 
     async def remove(self, container_id: str) -> None:

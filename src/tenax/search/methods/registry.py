@@ -15,13 +15,13 @@ from tenax.search.methods.grid import Grid
 from tenax.search.methods.random import Random
 from tenax.search.methods.single import Single
 
-Kind = type[Method]
+MethodClass = type[Method]
 
 #: By the name that configurations give them; people see them in this order.
-METHODS: Mapping[str, Kind] = {kind.name: kind for kind in (Single, Random, Grid, AsyncHalving, AdaptiveAsha)}
+METHODS: Mapping[str, MethodClass] = {kind.name: kind for kind in (Single, Random, Grid, AsyncHalving, AdaptiveAsha)}
 
 
-def names_of(those: Callable[[Kind], bool]) -> tuple[str, ...]:
+def names_of(those: Callable[[MethodClass], bool]) -> tuple[str, ...]:
     """The names of the methods of which something holds."""
     return tuple(name for name, kind in METHODS.items() if those(kind))
 

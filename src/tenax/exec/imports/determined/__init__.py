@@ -45,8 +45,8 @@ _FIXED = "/run/determined/info/cluster.json"
 def _installed() -> Optional[ModuleSpec]:
     """The package that the task's own Python has."""
     elsewhere = [path for path in sys.path if os.path.abspath(path or os.curdir) != _HERE]
-    found = PathFinder.find_spec(__name__, elsewhere)
-    return found if found is not None and found.origin is not None else None
+    spec = PathFinder.find_spec(__name__, elsewhere)
+    return spec if spec is not None and spec.origin is not None else None
 
 
 def _check_view() -> None:
@@ -161,8 +161,8 @@ class _Finder(MetaPathFinder):
 
 
 def _served() -> str:
-    found = [part for part in _PARTS if importlib.util.find_spec(f"tenax.{part}")]
-    return ", ".join(f"determined.{part}" for part in found)
+    parts = [part for part in _PARTS if importlib.util.find_spec(f"tenax.{part}")]
+    return ", ".join(f"determined.{part}" for part in parts)
 
 
 def _load_tenax() -> None:
@@ -194,11 +194,11 @@ def _serve(name: str) -> object:
     )
 
 
-_found = _installed()
-if _found is not None:
+_package = _installed()
+if _package is not None:
     _check_view()
     sys.meta_path.insert(0, _OwnCheckpoints())
-    _become(_found)
+    _become(_package)
 else:
     _load_tenax()
     sys.meta_path.insert(0, _Finder())

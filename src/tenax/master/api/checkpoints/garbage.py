@@ -12,7 +12,7 @@ from fastapi import Query, Response
 from tenax.errors import NotNow
 from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.experiment import ENDED
-from tenax.lifecycle.garbage import Fate, Policy
+from tenax.lifecycle.garbage import Judgement, RetentionPolicy
 from tenax.master.access.authorization import Allow
 from tenax.master.api.checkpoints.messages import (
     CheckpointFate,
@@ -145,14 +145,14 @@ async def report_removals(master: MasterDep, task: TaskDep, body: ReportRemovals
 
 async def _fates(
     conn: Connection, experiment_id: int, best: int | None, trial_best: int | None, latest: int | None
-) -> tuple[GcInputs, tuple[Fate, ...]]:
+) -> tuple[GcInputs, tuple[Judgement, ...]]:
     """What becomes of each checkpoint under its policy with these numbers in place. Raises NotFound."""
     now = await gc.load_inputs(conn, experiment_id)
     return now, await anyio.to_thread.run_sync(now.fates, _policy(now, best, trial_best, latest))
 
 
-def _policy(now: GcInputs, best: int | None, trial_best: int | None, latest: int | None) -> Policy:
-    return Policy(
+def _policy(now: GcInputs, best: int | None, trial_best: int | None, latest: int | None) -> RetentionPolicy:
+    return RetentionPolicy(
         now.policy.experiment_best if best is None else best,
         now.policy.trial_best if trial_best is None else trial_best,
         now.policy.trial_latest if latest is None else latest,

@@ -14,7 +14,7 @@ from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import searches
 from tenax.master.store.experiments.lists import ExperimentView
 from tenax.search import view
-from tenax.search.journal import Entry
+from tenax.search.journal import SearchEntry
 from tenax.search.state import State, fold
 from tenax.wire.message import Pagination
 
@@ -34,7 +34,7 @@ async def get_search(master: MasterDep, experiment_id: int, window: WindowDep) -
 
 
 def _summed(
-    experiment: ExperimentView, entries: list[Entry], journal: list[JournalEntry], pagination: Pagination
+    experiment: ExperimentView, entries: list[SearchEntry], journal: list[JournalEntry], pagination: Pagination
 ) -> GetSearchResponse:
     config = experiment.config
     search = stored_experiment(config).search

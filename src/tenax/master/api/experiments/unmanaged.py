@@ -11,7 +11,7 @@ from fastapi import Request, Response
 
 from tenax.errors import Forbidden, InvalidInput, Unsupported
 from tenax.jsonvalue import Json
-from tenax.lifecycle.unmanaged import Word
+from tenax.lifecycle.unmanaged import TrialReport
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.experiments.messages import PutExperimentResponse, State
 from tenax.master.api.experiments.rendering import experiment_message
@@ -46,14 +46,18 @@ from tenax.master.submission.messages import CreateExperimentRequest
 routes = Routes("Unmanaged")
 
 _WORDS = {
-    State.UNSPECIFIED: Word.ALIVE,
-    State.ACTIVE: Word.ALIVE,
-    State.RUNNING: Word.ALIVE,
-    State.COMPLETED: Word.COMPLETED,
-    State.CANCELED: Word.CANCELED,
-    State.ERROR: Word.ERROR,
+    State.UNSPECIFIED: TrialReport.ALIVE,
+    State.ACTIVE: TrialReport.ALIVE,
+    State.RUNNING: TrialReport.ALIVE,
+    State.COMPLETED: TrialReport.COMPLETED,
+    State.CANCELED: TrialReport.CANCELED,
+    State.ERROR: TrialReport.ERROR,
 }
-_REASONS = {Word.COMPLETED: "the script finished", Word.ERROR: "the script failed", Word.CANCELED: "it was canceled"}
+_REASONS = {
+    TrialReport.COMPLETED: "the script finished",
+    TrialReport.ERROR: "the script failed",
+    TrialReport.CANCELED: "it was canceled",
+}
 
 
 @routes.put("/api/v1/experiments/by-external-id/{external_experiment_id:path}", "PutExperiment", allow=Allow.USER)

@@ -31,7 +31,7 @@ from tenax.master.context import Master
 from tenax.master.store.queue import jobs, usage
 from tenax.master.store.queue.jobs import JobView
 from tenax.master.submission import queue_control
-from tenax.scheduler.queueing import Line, Standing, lines
+from tenax.scheduler.queueing import JobStanding, QueueLine, lines
 from tenax.wire.message import Empty, Pagination
 
 routes = Routes("Jobs")
@@ -111,7 +111,7 @@ async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dic
     for pool in master.settings.pools:
         if not names or pool.name in names:
             queue = queues[pool.name]
-            waiting = sum(1 for line in queue if line.standing is Standing.QUEUED)
+            waiting = sum(1 for line in queue if line.standing is JobStanding.QUEUED)
             found[pool.name] = QueueStats(queued_count=waiting, scheduled_count=len(queue) - waiting)
     return found
 
@@ -134,10 +134,10 @@ async def _page(
     return told, pagination
 
 
-async def _queues(master: Master) -> dict[str, tuple[Line, ...]]:
+async def _queues(master: Master) -> dict[str, tuple[QueueLine, ...]]:
     """By pool."""
 
-    async def look() -> dict[str, tuple[Line, ...]]:
+    async def look() -> dict[str, tuple[QueueLine, ...]]:
         async with master.db.snapshot() as conn:
             hidden = await jobs.hidden(conn)
             found = await queue_control.snapshots_of(conn, master.settings)
@@ -149,11 +149,11 @@ async def _queues(master: Master) -> dict[str, tuple[Line, ...]]:
     return await master.single_flight.share("queues", look)
 
 
-def _state(line: Line) -> JobState:
+def _state(line: QueueLine) -> JobState:
     return JobState(f"STATE_{line.standing.value}")
 
 
-def _message(line: Line, view: JobView) -> Job:
+def _message(line: QueueLine, view: JobView) -> Job:
     kind = JobType.EXPERIMENT if view.kind == "TRIAL" else JobType(f"TYPE_{view.kind}")
     return Job(
         summary=JobSummary(state=_state(line), jobs_ahead=line.ahead),

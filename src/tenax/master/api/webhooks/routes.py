@@ -131,7 +131,7 @@ async def test_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) ->
     now = int(time.time())
     outcome = await sender.send(webhook.url, webhook.kind, sample_event(str(uuid.uuid4()), now), now)
     done = outcome.status is not None and 200 <= outcome.status < 300
-    return TestWebhookResponse(completed=done, outcome=outcome.words)
+    return TestWebhookResponse(completed=done, outcome=outcome.reason)
 
 
 @routes.get("/api/v1/webhooks/{webhook_id}/deliveries", "GetWebhookDeliveries", allow=Allow.USER)

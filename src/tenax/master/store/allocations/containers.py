@@ -13,7 +13,7 @@ from asyncpg import Connection
 
 from tenax.errors import Stale
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.container import Container, ContainerState, Ending, Want
+from tenax.lifecycle.container import Container, ContainerState, Desired, Ending
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.queue import usage
@@ -43,7 +43,7 @@ async def lock_members(conn: Connection, allocation_id: str) -> tuple[MemberRow,
             Container(
                 row["container_id"],
                 ContainerState(row["state"]),
-                Want(row["want"]),
+                Desired(row["want"]),
                 _ending(row["exit"]),
                 row["daemon"],
             ),
@@ -63,7 +63,7 @@ async def save(conn: Connection, before: MemberRow, after: Container, address: s
         after.container_id,
         before.version,
         after.state.value,
-        after.want.value,
+        after.desired.value,
         None if after.ending is None else _document(after.ending),
         address,
         after.daemon,
@@ -107,7 +107,7 @@ def _document(ending: Ending) -> JsonObject:
         "signal": ending.signal,
         "reason": ending.reason,
         "platform": ending.platform,
-        "asked": ending.asked,
+        "asked": ending.requested,
     }
 
 

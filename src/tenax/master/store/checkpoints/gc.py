@@ -18,7 +18,7 @@ from asyncpg import Connection, Record
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import Json, JsonObject
-from tenax.lifecycle.garbage import Fate, Owner, Policy, Saved, judge
+from tenax.lifecycle.garbage import Judgement, OwningTrial, RetentionPolicy, SavedCheckpoint, judge
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
@@ -45,17 +45,17 @@ class Mark:
 class GcInputs:
     """All that the fate of an experiment's checkpoints depends on."""
 
-    policy: Policy
+    policy: RetentionPolicy
     metric: str
     smaller_is_better: bool
     #: It runs elsewhere: its policy is applied only when a person asks.
     unmanaged: bool
-    saved: tuple[Saved, ...]
-    trials: dict[int, Owner]
+    saved: tuple[SavedCheckpoint, ...]
+    trials: dict[int, OwningTrial]
     #: By uuid, in bytes.
     sizes: dict[str, int]
 
-    def fates(self, policy: Policy | None = None) -> tuple[Fate, ...]:
+    def fates(self, policy: RetentionPolicy | None = None) -> tuple[Judgement, ...]:
         """What becomes of each, under its policy or another one."""
         applied = self.policy if policy is None else policy
         return judge(applied, self.saved, self.trials, metric=self.metric, smaller_is_better=self.smaller_is_better)
@@ -146,19 +146,19 @@ async def load_inputs(conn: Connection, experiment_id: int) -> GcInputs:
         smaller_is_better=searcher.get("smaller_is_better") is not False,
         unmanaged=documents["unmanaged"],
         saved=tuple(_saved(row, registered.get(row["uuid"])) for row in rows),
-        trials={row["id"]: Owner(True, row["validated_to"]) for row in await conn.fetch(Q.live, experiment_id)},
+        trials={row["id"]: OwningTrial(True, row["validated_to"]) for row in await conn.fetch(Q.live, experiment_id)},
         sizes={row["uuid"]: row["size_bytes"] for row in rows},
     )
 
 
-def policy_of(config: JsonObject) -> Policy:
+def policy_of(config: JsonObject) -> RetentionPolicy:
     """The policy of a configuration."""
     storage = config.get("checkpoint_storage")
     section = storage if isinstance(storage, dict) else {}
-    return Policy(*(_count(section.get(key), default) for key, default in _KEYS))
+    return RetentionPolicy(*(_count(section.get(key), default) for key, default in _KEYS))
 
 
-async def set_policy(conn: Connection, experiment_id: int, policy: Policy) -> None:
+async def set_policy(conn: Connection, experiment_id: int, policy: RetentionPolicy) -> None:
     """Store another policy, and let it be applied. Raises InvalidInput where the experiment has no storage."""
     values = (policy.experiment_best, policy.trial_best, policy.trial_latest)
     document = {key: value for (key, _), value in zip(_KEYS, values)}
@@ -279,8 +279,8 @@ async def uploads(conn: Connection, experiment_id: int) -> list[tuple[str, JsonO
     return [(row["uuid"], row["storage"]) for row in await conn.fetch(Q.uploads, experiment_id)]
 
 
-def _saved(row: Record, registered: str | None) -> Saved:
-    return Saved(
+def _saved(row: Record, registered: str | None) -> SavedCheckpoint:
+    return SavedCheckpoint(
         uuid=row["uuid"],
         trial_id=row["trial_id"],
         steps=row["steps_completed"],

@@ -21,7 +21,7 @@ from tenax.master.store.experiments import progress, searches
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.rows import Experiment
 from tenax.master.store.trials import rows as trials
-from tenax.search.journal import Entry, Reopened, decode
+from tenax.search.journal import Reopened, SearchEntry, decode
 
 Q = load("experiments")
 
@@ -76,7 +76,7 @@ async def go_on(conn: Connection, experiment: Experiment, new: Continued) -> Non
 
 async def _reopen(conn: Connection, experiment_id: int, hparams: Mapping[int, JsonObject], at_once: int | None) -> None:
     numbers = sorted(hparams)
-    reopened: list[Entry] = []
+    reopened: list[SearchEntry] = []
     for place, number in enumerate(numbers):
         trial = await trials.lock(conn, number)
         reopened.append(Reopened(trial.request_id))

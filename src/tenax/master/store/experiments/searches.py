@@ -13,7 +13,7 @@ from asyncpg import Connection
 
 from tenax.errors import Stale
 from tenax.master.store.database.queries import load
-from tenax.search.journal import Entry, Fact, decode, encode
+from tenax.search.journal import SearchEntry, SearchFact, decode, encode
 
 Q = load("experiments")
 
@@ -28,10 +28,10 @@ class Waiting:
     """A fact in the inbox that the search has not seen."""
 
     id: int
-    fact: Fact
+    fact: SearchFact
 
 
-async def journal(conn: Connection, experiment_id: int, after: int) -> tuple[int, list[Entry]]:
+async def journal(conn: Connection, experiment_id: int, after: int) -> tuple[int, list[SearchEntry]]:
     """The number of the last entry, and the entries after number ``after``."""
     rows = await conn.fetch(Q.search_journal, experiment_id, after)
     return (rows[-1]["seq"] if rows else after), [decode(row["entry"]) for row in rows]
@@ -46,7 +46,7 @@ async def waiting(conn: Connection, experiment_id: int) -> list[Waiting]:
     return found
 
 
-async def append(conn: Connection, experiment_id: int, first: int, entries: Sequence[Entry]) -> None:
+async def append(conn: Connection, experiment_id: int, first: int, entries: Sequence[SearchEntry]) -> None:
     """Write entries at ``first``, ``first`` + 1, ...; two writers of one place break the primary key."""
     rows = [(experiment_id, first + place, encode(entry)) for place, entry in enumerate(entries)]
     await conn.executemany(Q.append, rows)

@@ -18,7 +18,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle import unmanaged
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialState, Wish
-from tenax.lifecycle.unmanaged import Word
+from tenax.lifecycle.unmanaged import TrialReport
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import creation, progress
@@ -125,18 +125,20 @@ async def trial_of_task(conn: Connection, task_id: str) -> int:
 
 async def begin(conn: Connection, trial_id: int) -> int:
     """A script starts with this trial, or again; the number of its run. Raises NotFound, NotNow."""
-    await say(conn, trial_id, Word.START)
+    await say(conn, trial_id, TrialReport.START)
     run_id: int = await conn.fetchval(Q.begin_run, trial_id)
     return run_id
 
 
-async def say(conn: Connection, trial_id: int, word: Word, reason: str = "", *, at: datetime | None = None) -> None:
+async def say(
+    conn: Connection, trial_id: int, word: TrialReport, reason: str = "", *, at: datetime | None = None
+) -> None:
     """What a script, or its silence since ``at``, says of a trial. Raises NotFound, NotNow."""
     experiment_id = (await trial(conn, trial_id)).experiment_id
     await _lock(conn, experiment_id)
     now = _trial(await conn.fetchrow(Q.lock_trial, trial_id), trial_id)
     after = unmanaged.step(now.state, now.lost, word)
-    await conn.execute(Q.heard, trial_id, word is Word.SILENT)
+    await conn.execute(Q.heard, trial_id, word is TrialReport.SILENT)
     if after is not now.state:
         await conn.execute(Q.set_trial, trial_id, after.value, reason, at)
         await conn.execute(Q.set_task, now.task_id)
@@ -150,7 +152,7 @@ async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:
     if not found.unmanaged:
         await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
     elif found.state is TrialState.ACTIVE:
-        await say(conn, trial_id, Word.CANCELED, "it was canceled here; its script is not told")
+        await say(conn, trial_id, TrialReport.CANCELED, "it was canceled here; its script is not told")
 
 
 async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[Silent]:
@@ -168,7 +170,7 @@ async def lose(conn: Connection, trial_id: int, wait_s: float, reason: str) -> b
     still = await conn.fetchrow(Q.silent, wait_s, wait_s, trial_id)
     if still is None:
         return False
-    await say(conn, trial_id, Word.SILENT, reason, at=still["at"])
+    await say(conn, trial_id, TrialReport.SILENT, reason, at=still["at"])
     return True
 
 

@@ -21,7 +21,16 @@ from tenax.master.store.allocations import containers
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.resources import DeviceKind
-from tenax.scheduler.snapshot import Agent, AgentState, Job, Member, Phase, PoolRules, Request, Snapshot
+from tenax.scheduler.snapshot import (
+    AgentState,
+    Phase,
+    PlacedMember,
+    PoolAgent,
+    PoolJob,
+    PoolRules,
+    PoolSnapshot,
+    SlotRequest,
+)
 
 Q = load("allocations")
 _AGENTS = load("agents")
@@ -35,24 +44,26 @@ class TaskCredentials:
     task_session: bytes
 
 
-async def snapshots(conn: Connection, rules: Mapping[str, PoolRules], aux_places: Mapping[str, int]) -> list[Snapshot]:
+async def snapshots(
+    conn: Connection, rules: Mapping[str, PoolRules], aux_places: Mapping[str, int]
+) -> list[PoolSnapshot]:
     """Every pool with an agent or a request, as the scheduler sees it."""
     held = await conn.fetch(Q.placements)
     agents = _agents(await conn.fetch(_AGENTS.for_scheduling), held, aux_places)
-    members: dict[str, list[Member]] = defaultdict(list)
+    members: dict[str, list[PlacedMember]] = defaultdict(list)
     for row in held:
         slots = tuple(SlotId(slot) for slot in row["slots"])
-        members[row["allocation_id"]].append(Member(AgentId(row["agent_id"]), slots))
-    jobs: dict[str, dict[JobId, Job]] = defaultdict(dict)
-    requests: dict[str, list[Request]] = defaultdict(list)
+        members[row["allocation_id"]].append(PlacedMember(AgentId(row["agent_id"]), slots))
+    jobs: dict[str, dict[JobId, PoolJob]] = defaultdict(dict)
+    requests: dict[str, list[SlotRequest]] = defaultdict(list)
     for row in await conn.fetch(Q.open_requests):
         pool = row["pool"]
-        jobs[pool][JobId(row["job_id"])] = Job(
+        jobs[pool][JobId(row["job_id"])] = PoolJob(
             JobId(row["job_id"]), row["priority"], float(row["queue_position"]), row["max_slots"], row["weight"]
         )
         requests[pool].append(_request(row, tuple(members.get(row["allocation_id"], ()))))
     return [
-        Snapshot(
+        PoolSnapshot(
             PoolName(pool),
             tuple(agents.get(pool, ())),
             jobs.get(pool, {}),
@@ -64,7 +75,7 @@ async def snapshots(conn: Connection, rules: Mapping[str, PoolRules], aux_places
 
 
 async def place(
-    conn: Connection, allocation_id: AllocationId, members: Sequence[Member], credentials: TaskCredentials
+    conn: Connection, allocation_id: AllocationId, members: Sequence[PlacedMember], credentials: TaskCredentials
 ) -> None:
     """Place a pending allocation. Raises Stale where it is not pending any more, or a slot was taken or closed."""
     row = await conn.fetchrow(Q.place, allocation_id)
@@ -104,18 +115,18 @@ async def write_waits(conn: Connection, reasons: Mapping[AllocationId, str]) -> 
         await conn.execute(Q.drop_wait, placed)
 
 
-def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int]) -> dict[str, list[Agent]]:
+def _agents(rows: list[Record], held: list[Record], aux_places: Mapping[str, int]) -> dict[str, list[PoolAgent]]:
     in_use: dict[str, set[SlotId]] = defaultdict(set)
     aux: dict[str, int] = defaultdict(int)
     for row in held:
         in_use[row["agent_id"]].update(SlotId(slot) for slot in row["slots"])
         aux[row["agent_id"]] += not row["slots"]
-    pools: dict[str, list[Agent]] = defaultdict(list)
+    pools: dict[str, list[PoolAgent]] = defaultdict(list)
     for row in rows:
         slots = row["slots"]
         name = row["agent_id"]
         pools[row["pool"]].append(
-            Agent(
+            PoolAgent(
                 AgentId(name),
                 tuple(SlotId(slot["id"]) for slot in slots),
                 frozenset(in_use[name]),
@@ -134,10 +145,10 @@ def _state(row: Record) -> AgentState:
     return state if row["connected"] or state is AgentState.DISABLED else AgentState.AWAY
 
 
-def _request(row: Record, members: tuple[Member, ...]) -> Request:
+def _request(row: Record, members: tuple[PlacedMember, ...]) -> SlotRequest:
     pending = row["state"] == "PENDING"
     releasing = row["state"] == "TERMINATING" or row["preemption"] != "NONE"
-    return Request(
+    return SlotRequest(
         AllocationId(row["allocation_id"]),
         JobId(row["job_id"]),
         row["slots"],

@@ -16,8 +16,8 @@ from tenax.errors import NotFound, NotNow, Stale
 from tenax.ids import TaskId, allocation_id
 from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.reconcile import OpenAllocation
 from tenax.lifecycle.task import ENDED, LiveTask, TaskEvent, TaskKind, TaskState, TaskVerdict, step
-from tenax.lifecycle.tending import OpenAllocation
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.tasks import contexts

@@ -20,8 +20,8 @@ from tenax.ids import ExperimentId, RequestId, allocation_id, trial_task_id
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.experiment import RUNNING, ExperimentState
-from tenax.lifecycle.tending import LiveTrial, OpenAllocation
-from tenax.lifecycle.trial import TrialState, Verdict, Wish
+from tenax.lifecycle.reconcile import LiveTrial, OpenAllocation
+from tenax.lifecycle.trial import TrialState, TrialVerdict, Wish
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
@@ -189,7 +189,7 @@ async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None
     return name
 
 
-async def conclude(conn: Connection, trial: Trial, verdict: Verdict, experiment: ExperimentState) -> None:
+async def conclude(conn: Connection, trial: Trial, verdict: TrialVerdict, experiment: ExperimentState) -> None:
     """What a trial becomes after an attempt, or without one; tells the search when it has ended. Raises Stale.
 
     ``experiment``: that of its experiment, whose lock the caller holds.

@@ -15,7 +15,7 @@ from asyncpg import Connection
 
 from tenax.errors import AlreadyExists, NotFound
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.delivery import Verdict, pause
+from tenax.lifecycle.delivery import DeliveryVerdict, pause
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
 
@@ -137,9 +137,10 @@ async def begin(conn: Connection, delivery: DeliveryRow) -> float | None:
     return age
 
 
-async def finish(conn: Connection, delivery: DeliveryRow, verdict: Verdict) -> None:
+async def finish(conn: Connection, delivery: DeliveryRow, verdict: DeliveryVerdict) -> None:
     """What became of the attempt that was begun."""
-    await conn.execute(Q.finish, delivery.id, delivery.attempts + 1, verdict.state.value, verdict.words, verdict.wait_s)
+    attempts, state = delivery.attempts + 1, verdict.state.value
+    await conn.execute(Q.finish, delivery.id, attempts, state, verdict.reason, verdict.wait_s)
 
 
 async def forget(conn: Connection, days: int) -> None:

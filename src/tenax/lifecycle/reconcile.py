@@ -18,10 +18,10 @@ from typing import Union
 
 from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.experiment import STOPPING, ExperimentState
-from tenax.lifecycle.trial import Verdict, Wish, effective_wish, end_without_attempt
+from tenax.lifecycle.trial import TrialVerdict, Wish, effective_wish, end_without_attempt
 
-#: Seconds that a script has to end after it reported invalid hyperparameters, or was told that a report ends it.
-LAST_WORDS_S = 10.0
+#: Seconds that a script has to end after it reported invalid hyperparameters, or after a report that ends its trial.
+SHORT_GRACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class LiveTrial:
     allocation: OpenAllocation | None
     #: The platform ended its last attempts before they ran: the next one has to wait a while.
     held: bool = False
-    #: In words, why its own wish was raised.
+    #: Why its own wish was raised.
     wish_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestAllocation:
     """Ask for slots: the trial's next attempt."""
 
     trial_id: int
@@ -66,7 +66,7 @@ class EndTrial:
     """A trial without an allocation has ended."""
 
     trial_id: int
-    verdict: Verdict
+    verdict: TrialVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,9 @@ class EndExperiment:
     """No trial lives any more."""
 
 
-Action = Union[Request, EndTrial, Withdraw, AskToLeave, Kill, EndExperiment]
+ExperimentAction = Union[RequestAllocation, EndTrial, Withdraw, AskToLeave, Kill, EndExperiment]
 
-_WORDS = {
+_REASON_OF_WISH = {
     Wish.PAUSE: "the experiment was paused",
     Wish.STOP: "the search stopped this trial",
     Wish.CANCEL: "canceled",
@@ -113,7 +113,9 @@ _WORDS = {
 }
 
 
-def tend(state: ExperimentState, trials: tuple[LiveTrial, ...], at_once: int | None = None) -> tuple[Action, ...]:
+def reconcile(
+    state: ExperimentState, trials: tuple[LiveTrial, ...], at_once: int | None = None
+) -> tuple[ExperimentAction, ...]:
     """The actions that bring an experiment in ``state`` with these live trials to what it should be.
 
     ``trials`` are in the order of their making; ``at_once``: how many of them may run at a time, None: all.
@@ -121,15 +123,15 @@ def tend(state: ExperimentState, trials: tuple[LiveTrial, ...], at_once: int | N
     actions = tuple(
         action
         for place, trial in enumerate(trials)
-        for action in _tend_trial(state, trial)
-        if at_once is None or place < at_once or not isinstance(action, Request)
+        for action in _reconcile_trial(state, trial)
+        if at_once is None or place < at_once or not isinstance(action, RequestAllocation)
     )
     if state in STOPPING and not trials:
         return (*actions, EndExperiment())
     return actions
 
 
-def _tend_trial(state: ExperimentState, trial: LiveTrial) -> tuple[Action, ...]:
+def _reconcile_trial(state: ExperimentState, trial: LiveTrial) -> tuple[ExperimentAction, ...]:
     wish = effective_wish(trial.wish, state)
     allocation = trial.allocation
     own_reason = trial.wish_reason if wish is trial.wish else ""
@@ -137,10 +139,10 @@ def _tend_trial(state: ExperimentState, trial: LiveTrial) -> tuple[Action, ...]:
         verdict = end_without_attempt(wish, trial.invalid_hp, trial.fatal, own_reason)
         if verdict is not None:
             return (EndTrial(trial.trial_id, verdict),)
-        return (Request(trial.trial_id),) if wish is Wish.RUN and not trial.held else ()
+        return (RequestAllocation(trial.trial_id),) if wish is Wish.RUN and not trial.held else ()
     if wish is Wish.RUN and not trial.invalid_hp and trial.fatal is None:
         return ()
-    reason = trial.fatal or ("invalid hyperparameters" if trial.invalid_hp else own_reason or _WORDS[wish])
+    reason = trial.fatal or ("invalid hyperparameters" if trial.invalid_hp else own_reason or _REASON_OF_WISH[wish])
     if allocation.state is AllocationState.PENDING:
         return (Withdraw(trial.trial_id, allocation.allocation_id, reason),)
     if allocation.ending:
@@ -149,6 +151,6 @@ def _tend_trial(state: ExperimentState, trial: LiveTrial) -> tuple[Action, ...]:
         return (Kill(allocation.allocation_id, reason),)
     hurry = trial.fatal is not None or trial.invalid_hp
     left = allocation.leaves_within_s
-    if allocation.preemption is Preemption.NONE or (hurry and (left is None or left > LAST_WORDS_S)):
-        return (AskToLeave(allocation.allocation_id, reason, LAST_WORDS_S if hurry else None),)
+    if allocation.preemption is Preemption.NONE or (hurry and (left is None or left > SHORT_GRACE_S)):
+        return (AskToLeave(allocation.allocation_id, reason, SHORT_GRACE_S if hurry else None),)
     return ()
