@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from asyncpg import Connection
 
+from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.lifecycle.silence import Listening
 from tenax.master.loops.loop import Desk
@@ -37,7 +38,7 @@ def master_settings(master_settings: MasterSettings) -> MasterSettings:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed is tried again soon."""
-    monkeypatch.setattr("tenax.lifecycle.delivery.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("tenax.lifecycle.delivery.BACKOFF", Backoff(first=0.01, ceiling=60.0))
 
 
 class Killed(BaseException):

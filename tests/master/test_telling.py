@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 import pytest
 from pydantic import SecretStr
 
+from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.errors import InvalidInput
 from tenax.lifecycle.experiment import ExperimentEvent
@@ -126,7 +127,7 @@ async def test_a_receiver_that_fails_first_gets_every_message_in_order(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two refusals and a broken connection: repeated with the same id, and nothing overtakes."""
-    monkeypatch.setattr("tenax.lifecycle.delivery.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("tenax.lifecycle.delivery.BACKOFF", Backoff(first=0.01, ceiling=60.0))
     async with receiving(500, 0, 503) as receiver:
         number = await hook(api, receiver)
         one = (await create(api))["experiment"]

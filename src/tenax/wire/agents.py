@@ -8,9 +8,9 @@ state that names it. (On the wire they are ``wants``, each with its ``want``.)
 
 Rules an agent keeps: it obeys desired states of its own cluster id and of the generation that it was welcomed with,
 with a revision not below the last one obeyed; a container of another cluster is kept and reported. Rules a master
-keeps: reports of a session that is not the newest of that agent change nothing. An agent that has obeyed a revision which the
-database does not have yet proves that the database was restored from a copy: the generation is raised, and containers
-of earlier generations that the copy does not know are kept and shown.
+keeps: reports of a session that is not the newest of that agent change nothing. An agent that has obeyed a revision
+which the database does not have yet proves that the database was restored from a copy: the generation is raised, and
+containers of earlier generations that the copy does not know are kept and shown.
 
 The credential comes from ``POST /agents/join`` (:class:`JoinRequest`, :class:`JoinReply`), once, for the join token.
 Output travels beside the websocket: ``POST /agents/logs`` (see ``tenax.wire.logs``).

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tenax.master.agents.hub import Hub
-from tenax.master.store import cluster
+from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.cluster.rows import Cluster
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
