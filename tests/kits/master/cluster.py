@@ -15,10 +15,12 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master import loops
 from tenax.master.agents.hub import Hub
-from tenax.master.store import agents, experiments, trials
+from tenax.master.store.agents import rows as agents
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.trials import rows as trials
 from tenax.master.store.workspaces import projects
 from tenax.search.journal import Validated, encode
 from tenax.wire.agents import ContainerSpec
