@@ -14,7 +14,7 @@ from typing import cast
 from benchmarks._measure import Line, Peer, PeerMissing, summary
 from tenax.ids import RequestId
 from tenax.search.config import Double, Log, Map, SearchConfig
-from tenax.search.journal import Create, SearchEntry, Exited, Started, Stop, Validated, encode
+from tenax.search.journal import Create, Exited, SearchEntry, Started, Stop, Validated, encode
 from tenax.search.methods.async_halving import AsyncHalving
 from tenax.search.searcher import start, step
 from tenax.search.state import State, fold

@@ -143,7 +143,7 @@ async def test_a_start_that_fails_is_told_in_words(master: MasterDouble, host: H
 
 
 async def test_absence_does_not_kill(master: MasterDouble, host: Host) -> None:
-    """Wants that do not name a running container leave it running."""
+    """Desired states that do not name a running container leave it running."""
     host.start()
     kept, other = spec(WAIT), spec("print('done')")
     await master.until(lambda: master.hellos)

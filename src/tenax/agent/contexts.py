@@ -36,7 +36,7 @@ class Contexts:
             left.unlink()
 
     async def get(self, digest: str) -> Path:
-        """The archive (gzip-compressed tar) with this sha256. Raises MasterAway, MasterRefused, Damaged, OSError."""
+        """The archive (a gzipped tar) with this sha256. Raises MasterUnreachable, MasterRefused, Damaged, OSError."""
         if not _HASH.fullmatch(digest):
             raise Damaged(f"{digest!r} is not the hash of model code")
         path = self._directory / f"{digest}.tar.gz"

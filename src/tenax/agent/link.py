@@ -1,7 +1,7 @@
 """The agent's HTTP to the master: one pool of connections, one way to say what went wrong.
 
-Two kinds of failure, which callers treat differently: `MasterAway` (no connection, or 502, 503, 504: try again for as
-long as it takes) and `MasterRefused` (it answered, and the answer is no).
+Two kinds of failure, which callers treat differently: `MasterUnreachable` (no connection, or 502, 503, 504: try again
+for as long as it takes) and `MasterRefused` (it answered, and the answer is no).
 """
 
 from __future__ import annotations
@@ -80,23 +80,23 @@ class Link:
         token: str | None = None,
         content_type: str = "application/octet-stream",
     ) -> bytes:
-        """The body of a good answer. Raises MasterAway, MasterRefused."""
+        """The body of a good answer. Raises MasterUnreachable, MasterRefused."""
         async with self._ask("POST", path, query=query, body=body, token=token, content_type=content_type) as reply:
             return await reply.read()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
-        """The body of a good answer. Raises MasterAway, MasterRefused."""
+        """The body of a good answer. Raises MasterUnreachable, MasterRefused."""
         async with self._ask("GET", path, query=query) as reply:
             return await reply.read()
 
     async def download(self, path: str, chunk_bytes: int = 256 * 1024) -> AsyncIterator[bytes]:
-        """A large body in pieces. Raises MasterAway, MasterRefused."""
+        """A large body in pieces. Raises MasterUnreachable, MasterRefused."""
         async with self._ask("GET", path) as reply:
             async for chunk in reply.content.iter_chunked(chunk_bytes):
                 yield chunk
 
     async def websocket(self, path: str, heartbeat_s: float) -> aiohttp.ClientWebSocketResponse:
-        """Raises MasterAway, MasterRefused."""
+        """Raises MasterUnreachable, MasterRefused."""
         try:
             return await self._open_client.ws_connect(
                 self.url + path,

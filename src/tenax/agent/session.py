@@ -169,7 +169,7 @@ class AgentSession:
             raise MasterUnreachable(f"the connection broke: {error}") from None
 
     async def _hear(self, socket: aiohttp.ClientWebSocketResponse) -> Welcome | DesiredStates | SessionRefused:
-        """The next frame. Raises MasterAway at the end of the connection, UserError if it is refused for good."""
+        """The next frame. Raises MasterUnreachable when the connection ends, UserError if it is refused for good."""
         message = await socket.receive()
         if message.type is not aiohttp.WSMsgType.TEXT:
             raise MasterUnreachable(f"the connection ended (code {socket.close_code})")

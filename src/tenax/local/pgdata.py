@@ -74,7 +74,7 @@ def _initdb_options(data: Path, password_file: Path) -> list[str]:
 
 
 def major_of(data: Path) -> int:
-    """The major version of the PostgreSQL that made ``data``. Raises CannotServe."""
+    """The major version of the PostgreSQL that made ``data``. Raises DatabaseFailed."""
     text = (data / "PG_VERSION").read_text().strip()
     if not text.isdigit():
         raise DatabaseFailed(f"{data / 'PG_VERSION'} says {text!r}, which is no version: is {data} a database?")
@@ -128,7 +128,7 @@ def is_ready(data: Path, pid: int) -> bool:
 def forget_dead_server(data: Path) -> None:
     """Remove the pid file that a server left behind. Only for the holder of the server's lock.
 
-    The pid in it is no evidence: pids recur. Raises CannotServe when a server that somebody started by hand, without
+    The pid in it is no evidence: pids recur. Raises DatabaseFailed when a server that somebody started by hand, without
     our lock, is at work in ``data`` (found on Linux only).
     """
     if (pid := _pid_in(data)) is not None and pid in _processes_in(data):

@@ -127,7 +127,7 @@ class EmbeddedPostgres:
         """Make the data directory if it is not there, start the server, wait until it answers; returns the dsn.
 
         Nothing when it runs; to be called again after it died.
-        Raises AlreadyRunning, CannotServe, NoPostgres, NoAccount.
+        Raises AlreadyRunning, DatabaseFailed, NoPostgres, NoAccount.
         """
         if threading.current_thread() is not threading.main_thread():
             raise Impossible("the database server dies with the thread that starts it: start it from the main thread")

@@ -96,7 +96,7 @@ class StateDir:
         return self.root / f"{name}.log"
 
     def prepare(self) -> None:
-        """Make the directory, for its owner alone; change no existing mode. Raises CannotServe with what is wrong."""
+        """Make the directory, for its owner alone; change no existing mode. Raises DirectoryUnusable with why."""
         # As root the database's account passes through; what is secret inside has a mode of its own.
         mode = 0o700 if os.geteuid() else 0o711
         try:

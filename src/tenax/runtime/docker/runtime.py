@@ -81,9 +81,9 @@ class DockerRuntime:
         try:
             async with self._engine.stream("POST", "/images/create", query=query, headers=headers) as reply:
                 async for line in reply.content:
-                    told = json.loads(line)
-                    if "error" in told:
-                        raise StartFailed(f"cannot pull the image {image}: {told['error']}", platform=False)
+                    progress = json.loads(line)
+                    if "error" in progress:
+                        raise StartFailed(f"cannot pull the image {image}: {progress['error']}", platform=False)
         except EngineRefused as refused:
             platform = refused.status >= 500 and "denied" not in refused.message
             raise StartFailed(f"cannot pull the image {image}: {refused.message}", platform=platform) from None
@@ -117,10 +117,10 @@ class DockerRuntime:
         assert isinstance(listed, list)
         ids = {home.container_id for home in self._homes.all()}
         ids |= {str(as_object(as_object(entry)["Labels"])[LABEL]) for entry in listed}
-        found = [await self.look(container_id) for container_id in sorted(ids)]
-        return [one for one in found if one is not None]
+        statuses = [await self.inspect(container_id) for container_id in sorted(ids)]
+        return [status for status in statuses if status is not None]
 
-    async def look(self, container_id: str) -> ContainerStatus | None:
+    async def inspect(self, container_id: str) -> ContainerStatus | None:
         if container_id in self._ended:
             return self._ended[container_id]
         home = self._homes.home(container_id)
@@ -138,7 +138,7 @@ class DockerRuntime:
                 exit = Exit(reason=SWITCHED_OFF, platform=True)
         else:
             exit = None
-        found = ContainerStatus(
+        seen = ContainerStatus(
             container_id=container_id,
             cluster_id=card.cluster_id,
             generation=card.generation,
@@ -151,8 +151,8 @@ class DockerRuntime:
             stopping_since=home.stopping_since(),
         )
         if exit is not None:
-            self._ended[container_id] = found
-        return found
+            self._ended[container_id] = seen
+        return seen
 
     async def changed(self) -> AsyncIterator[str]:
         self._listening = self._listening or asyncio.create_task(self._listen())
@@ -177,10 +177,10 @@ class DockerRuntime:
             await self.signal(container_id, signal.SIGKILL)
 
     async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
-        found = await self.look(container_id)
-        if found is None or found.state == "starting":
+        container = await self.inspect(container_id)
+        if container is None or container.state == "starting":
             return offset, b""
-        ended = found.state == "exited"
+        ended = container.state == "exited"
         name = name_of(container_id)
         try:
             return offset, await self._tails.read((container_id, stream), name, offset, limit, ended=ended)
@@ -245,10 +245,10 @@ class DockerRuntime:
             raise
 
     async def _create(self, name: str, spec: ContainerSpec, placement: Placement, home: Home) -> None:
-        wanted = image_of(spec, placement.device_kind)
-        image = await self._image(wanted)
+        name_of_image = image_of(spec, placement.device_kind)
+        image = await self._image(name_of_image)
         if image is None:
-            raise StartFailed(f"the image {wanted} is not here (any more)", platform=True)
+            raise StartFailed(f"the image {name_of_image} is not here (any more)", platform=True)
         lines = as_object(image.get("Config") or {}).get("Env") or []
         assert isinstance(lines, list)
         image_env = dict(str(line).partition("=")[::2] for line in lines)
@@ -338,19 +338,19 @@ async def open_docker(directory: Path, host: str, network: str) -> DockerRuntime
     engine = Engine(host)
     try:
         await engine.open()
-        told = as_object(await engine.get("/info"))
+        info = as_object(await engine.get("/info"))
     except BaseException:
         await engine.close()
         raise
     # Neither drops anything while the container exists, and both keep bytes as they are (json-file does not).
     keep_all: JsonObject = {"Type": "local", "Config": {"max-size": "1000g", "max-file": "1", "compress": "false"}}
-    rootless = "name=rootless" in str(told.get("SecurityOptions"))
+    rootless = "name=rootless" in str(info.get("SecurityOptions"))
     around = Surroundings(
         agent_directory=str(resolved),
         library=await asyncio.to_thread(_install_library, resolved),
         environ=dict(os.environ),
         network=network,
-        init=bool(told.get("InitBinary")) and not engine.is_podman,
+        init=bool(info.get("InitBinary")) and not engine.is_podman,
         log_driver={"Type": "k8s-file", "Config": {}} if engine.is_podman else keep_all,
         # Without privileges an engine's uid 0 is its own user.
         user="0:0" if rootless else f"{os.geteuid()}:{os.getegid()}",
