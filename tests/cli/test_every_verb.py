@@ -9,7 +9,7 @@ import sys
 import click
 import pytest
 
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 from tests.kits.cli.command_line import Tenax
 from tests.kits.cli.verbs import ours
 from tests.kits.pretend_master import PretendMaster
@@ -68,7 +68,7 @@ def test_an_empty_word_names_nothing(words: str, tenax: Tenax) -> None:
 
 def test_every_command_of_a_group_refuses_them() -> None:
     """Those that are made outside of their group, too."""
-    plain = {" ".join(path) for path, command in ours() if len(path) > 1 and not isinstance(command, Command)}
+    plain = {" ".join(path) for path, command in ours() if len(path) > 1 and not isinstance(command, StrictCommand)}
     assert plain == set()
 
 

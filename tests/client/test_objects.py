@@ -78,7 +78,7 @@ def test_wait(client: Client, master: PretendMaster) -> None:
     """Waiting shows every state on the way, survives a master that is away, and gives the end."""
     ended = {"experiment": {**EXPERIMENT, "state": "STATE_COMPLETED"}}
     away = Reply({"error": {"error": "starting"}}, 503)
-    client.session._patience = 0.0
+    client.session._retry_for_s = 0.0
     master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT}, away, {"experiment": EXPERIMENT}, ended)
     seen: list[str] = []
     result = client.experiment(7).wait(interval=0.0, seen=lambda one: seen.append(one.state))

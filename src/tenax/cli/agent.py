@@ -39,15 +39,15 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
         if (pool is None or pool in agent.pools) and (state is None or state_of(agent) == state)
     ]
     columns = [
-        output.Column("AGENT"),
-        output.Column("STATE", state=True),
-        output.Column("POOL", cuts=True),
-        output.Column("SLOTS", right=True),
-        output.Column("FREE", right=True),
-        output.Column("TASKS", right=True),
-        output.Column("DEVICES", wraps=True),
-        output.Column("ADDRESS", spare=True),
-        output.Column("LAST SEEN", spare=True),
+        output.TableColumn("AGENT"),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("POOL", cuts=True),
+        output.TableColumn("SLOTS", right=True),
+        output.TableColumn("FREE", right=True),
+        output.TableColumn("TASKS", right=True),
+        output.TableColumn("DEVICES", wraps=True),
+        output.TableColumn("ADDRESS", spare=True),
+        output.TableColumn("LAST SEEN", spare=True),
     ]
     output.listing(columns, [_row(agent) for agent in agents], [agent.raw for agent in agents], as_json, as_csv)
     if not agents and pool is None and state is None:
@@ -67,7 +67,7 @@ def enable(access: Access, agent: Tuple[str, ...], everyone: bool) -> None:
     """Let agents take work again."""
     from tenax.client.agents import enable_agent
 
-    for name in _named(access, agent, everyone):
+    for name in _agent_names(access, agent, everyone):
         enable_agent(access.session(), name)
         print(f"Agent {name} is enabled")
 
@@ -84,7 +84,7 @@ def disable(access: Access, agent: Tuple[str, ...], everyone: bool, drain: bool)
     """
     from tenax.client.agents import disable_agent
 
-    for name in _named(access, agent, everyone):
+    for name in _agent_names(access, agent, everyone):
         left = disable_agent(access.session(), name, drain=drain)
         print(f"Agent {name} is {'draining' if drain else 'disabled'}")
         if left.container_count:
@@ -115,12 +115,12 @@ group.alias("list", "ls")
 group.alias("remove", "rm")
 
 
-def _named(access: Access, names: Tuple[str, ...], everyone: bool) -> List[str]:
+def _agent_names(access: Access, names: Tuple[str, ...], everyone: bool) -> List[str]:
     from tenax.client.agents import list_agents
 
     if everyone == bool(names):
         raise click.UsageError("Name the agents, or all of them with --all.")
-    return [one.id for one in list_agents(access.session())] if everyone else list(names)
+    return [agent.id for agent in list_agents(access.session())] if everyone else list(names)
 
 
 def _row(agent: Agent) -> list[str]:

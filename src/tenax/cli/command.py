@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.commands import Command
 
 _COLUMNS = (
-    output.Column("ID"),
-    output.Column("DESCRIPTION", cuts=True),
-    output.Column("STATE", state=True),
-    output.Column("EXIT", right=True),
-    output.Column("OWNER", cuts=True),
-    output.Column("POOL", spare=True),
-    output.Column("STARTED", spare=True),
-    output.Column("TOOK", right=True, spare=True),
-    output.Column("REASON", wraps=True),
+    output.TableColumn("ID"),
+    output.TableColumn("DESCRIPTION", cuts=True),
+    output.TableColumn("STATE", state=True),
+    output.TableColumn("EXIT", right=True),
+    output.TableColumn("OWNER", cuts=True),
+    output.TableColumn("POOL", spare=True),
+    output.TableColumn("STARTED", spare=True),
+    output.TableColumn("TOOK", right=True, spare=True),
+    output.TableColumn("REASON", wraps=True),
 )
 
 
-@click.group(cls=Group, help="Run programs on the cluster, once each.")
+@click.group(cls=LazyGroup, help="Run programs on the cluster, once each.")
 def group() -> None:
     pass
 
@@ -97,13 +97,13 @@ def run(
 
 def _attend(command: Command) -> int:
     """Say why it waits, print what it prints, to the end; its exit code."""
-    said = ""
+    last_reason = ""
 
     def started(current: Command) -> bool:
-        nonlocal said
-        if current.state == "QUEUED" and current.reason and current.reason != said:
-            said = current.reason
-            output.say(f"queued: {said}")
+        nonlocal last_reason
+        if current.state == "QUEUED" and current.reason and current.reason != last_reason:
+            last_reason = current.reason
+            output.say(f"queued: {last_reason}")
         return current.state in ("RUNNING", "TERMINATING")
 
     try:
@@ -152,27 +152,29 @@ def list_(
     session = access.session()
     whose = [] if everybodys else list(users) or [whoami(session).username]
     number = get_workspace(session, workspace).id if workspace else 0
-    found = list_commands(session, users=whose, workspace_id=number)
+    commands = list_commands(session, users=whose, workspace_id=number)
     if quiet:
-        for one in found:
-            print(one.id)
+        for command in commands:
+            print(command.id)
         return
-    output.listing(_COLUMNS, [_row(one) for one in found], [one.raw for one in found], as_json, as_csv)
-    if not found:
+    output.listing(
+        _COLUMNS, [_row(command) for command in commands], [command.raw for command in commands], as_json, as_csv
+    )
+    if not commands:
         output.say("There is none. Run one with: tenax command run -- PROGRAM")
 
 
-def _row(one: Command) -> Tuple[str, ...]:
+def _row(command: Command) -> Tuple[str, ...]:
     return (
-        one.id,
-        one.description,
-        one.state,
-        "" if one.exit_code is None else str(one.exit_code),
-        one.owner,
-        one.pool,
-        output.moment(one.started),
-        output.between(one.started, one.ended),
-        one.reason,
+        command.id,
+        command.description,
+        command.state,
+        "" if command.exit_code is None else str(command.exit_code),
+        command.owner,
+        command.pool,
+        output.moment(command.started),
+        output.between(command.started, command.ended),
+        command.reason,
     )
 
 
@@ -184,24 +186,24 @@ def describe(access: Access, command_id: str, as_json: bool) -> None:
     """Show a COMMAND: its id, the beginning of it, or its description."""
     from tenax.client.commands import find_command
 
-    one = find_command(access.session(), command_id)
+    command = find_command(access.session(), command_id)
     if as_json:
-        output.document(one.raw)
+        output.document(command.raw)
         return
-    entrypoint = one.config.get("entrypoint")
+    entrypoint = command.config.get("entrypoint")
     rows = [
-        ("command", one.id),
-        ("description", one.description),
-        ("state", output.state(one.state)),
-        ("exit code", "" if one.exit_code is None else str(one.exit_code)),
-        ("why", one.reason),
-        ("program", " ".join(str(word) for word in entrypoint) if isinstance(entrypoint, list) else ""),
-        ("owner", one.owner),
-        ("pool", one.pool),
-        ("priority", str(one.priority)),
-        ("started", output.moment(one.started)),
-        ("ended", output.moment(one.ended)),
-        ("took", output.between(one.started, one.ended)),
+        ("command", command.id),
+        ("description", command.description),
+        ("state", output.state(command.state)),
+        ("exit code", "" if command.exit_code is None else str(command.exit_code)),
+        ("why", command.reason),
+        ("program", " ".join(str(argument) for argument in entrypoint) if isinstance(entrypoint, list) else ""),
+        ("owner", command.owner),
+        ("pool", command.pool),
+        ("priority", str(command.priority)),
+        ("started", output.moment(command.started)),
+        ("ended", output.moment(command.ended)),
+        ("took", output.between(command.started, command.ended)),
     ]
     output.pairs([row for row in rows if row[1]])
 
@@ -252,9 +254,9 @@ def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
     from tenax.errors import UserError
 
     code = exits.OK
-    for word in ids:
+    for name in ids:
         try:
-            command = find_command(access.session(), word)
+            command = find_command(access.session(), name)
             command.kill()
         except UserError as error:
             output.fail(str(error))
@@ -264,7 +266,7 @@ def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
     return code
 
 
-@click.group(cls=Group, help="Change a command that waits or runs.")
+@click.group(cls=LazyGroup, help="Change a command that waits or runs.")
 def set_() -> None:
     pass
 

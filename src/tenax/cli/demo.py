@@ -57,7 +57,7 @@ def demo(keep: bool, example: Optional[Path]) -> int:
             shutil.rmtree(root, ignore_errors=True)
             output.say("The demo's cluster is stopped and its files are removed; make demo KEEP=1 leaves it running.")
         else:
-            _tell_about(root)
+            _show_how_to_stop(root)
 
 
 class _Demo:
@@ -109,8 +109,8 @@ class _Demo:
         command = [sys.executable, "evaluate.py", str(directory)]
         done = subprocess.run(command, cwd=self._code, capture_output=True, text=True)
         click.echo(f"   {done.stdout.strip()}")
-        told = reading.real(best.metadata.get(metric))
-        if done.returncode != 0 or told != best.searcher_metric:
+        reported = reading.real(best.metadata.get(metric))
+        if done.returncode != 0 or reported != best.searcher_metric:
             output.fail(f"The checkpoint does not give the figure that was reported.\n{done.stderr.strip()}")
             return exits.FAILED
         click.echo(click.style("   It gives the figure that was reported.", fg="green"))
@@ -170,7 +170,7 @@ def _stop(state: StateDir) -> None:
     end_all(state.agent, remove=True)
 
 
-def _tell_about(root: Path) -> None:
+def _show_how_to_stop(root: Path) -> None:
     output.say(
         "\nThe cluster is left running. To look at it:\n"
         f"  export TENAX_DIR={root}\n"

@@ -18,7 +18,7 @@ import click
 
 from tenax import __version__
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, pass_access
 from tenax.cli.servers import ServerGroup
 from tenax.client.cluster import master_logs
@@ -64,7 +64,9 @@ def info(access: Access, as_json: bool) -> None:
     output.pairs([row for row in rows if row[1]])
 
 
-@click.group("config", cls=Group, invoke_without_command=True, help="Show the master's settings, and change its log.")
+@click.group(
+    "config", cls=LazyGroup, invoke_without_command=True, help="Show the master's settings, and change its log."
+)
 @click.pass_context
 def config(context: click.Context) -> None:
     if context.invoked_subcommand is None:
@@ -78,13 +80,13 @@ def show(access: Access, as_json: bool) -> None:
     """Show the settings of the master that answers, without secrets."""
     from tenax.client.cluster import master_config
 
-    found = master_config(access.session())
+    settings = master_config(access.session())
     if as_json:
-        output.document(found)
+        output.document(settings)
         return
     from tenax.cli.console import yaml12
 
-    print(yaml12.dump(found), end="")
+    print(yaml12.dump(settings), end="")
 
 
 @config.command("set")
@@ -116,18 +118,18 @@ def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str]
 
     least = 0 if level is None else LEVELS.index(level.lower())
     for line in master_logs(access.session(), tail=tail, follow=follow):
-        word = line.level.lower()
-        if word in LEVELS[:least]:
+        severity = line.level.lower()
+        if severity in LEVELS[:least]:
             continue
         if as_json:
             at = None if line.time is None else line.time.isoformat()
-            told = {"id": line.id, "time": at, "level": word, "message": line.message}
-            print(json.dumps(told, ensure_ascii=False), flush=follow)
+            record = {"id": line.id, "time": at, "level": severity, "message": line.message}
+            print(json.dumps(record, ensure_ascii=False), flush=follow)
         else:
-            print(f"{output.moment(line.time)} [{word}] {line.message}", flush=follow)
+            print(f"{output.moment(line.time)} [{severity}] {line.message}", flush=follow)
 
 
-@click.group("message", cls=Group, help="The message that is shown to everyone who uses the cluster.")
+@click.group("message", cls=LazyGroup, help="The message that is shown to everyone who uses the cluster.")
 def message() -> None:
     pass
 
@@ -140,15 +142,15 @@ def get_message(access: Access, as_json: bool) -> None:
     from tenax.client import reading
     from tenax.client.cluster import cluster_message
 
-    found = cluster_message(access.session())
+    message = cluster_message(access.session())
     if as_json:
-        output.document(found)
-    elif found is None:
+        output.document(message)
+    elif message is None:
         output.say("There is no message.")
     else:
-        start, end = reading.moment(found, "startTime"), reading.moment(found, "endTime")
+        start, end = reading.moment(message, "startTime"), reading.moment(message, "endTime")
         until = output.moment(end) or "it is taken back"
-        output.pairs([("message", reading.text(found, "message")), ("from", output.moment(start)), ("until", until)])
+        output.pairs([("message", reading.text(message, "message")), ("from", output.moment(start)), ("until", until)])
 
 
 @message.command("set")
@@ -197,7 +199,7 @@ def version(access: Access, as_json: bool) -> None:
     from tenax.client.connection.session import Session, Unreachable
     from tenax.client.reading import text
 
-    session = Session(access.master, patience=0.0)
+    session = Session(access.master, retry_for_s=0.0)
     try:
         answer = session.get_anonymously("/info")
     except Unreachable:

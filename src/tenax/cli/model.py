@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from tenax.jsonvalue import JsonObject
 
 _COLUMNS = (
-    output.Column("ID", right=True),
-    output.Column("NAME", cuts=True),
-    output.Column("VERSIONS", right=True),
-    output.Column("OWNER", spare=True),
-    output.Column("LABELS", wraps=True),
-    output.Column("CHANGED", spare=True),
-    output.Column("DESCRIPTION", wraps=True),
+    output.TableColumn("ID", right=True),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("VERSIONS", right=True),
+    output.TableColumn("OWNER", spare=True),
+    output.TableColumn("LABELS", wraps=True),
+    output.TableColumn("CHANGED", spare=True),
+    output.TableColumn("DESCRIPTION", wraps=True),
 )
 _VERSIONS = (
-    output.Column("VERSION", right=True),
-    output.Column("NAME", cuts=True),
-    output.Column("CHECKPOINT"),
-    output.Column("EXPERIMENT", right=True),
-    output.Column("TRIAL", right=True),
-    output.Column("STEPS", right=True, spare=True),
-    output.Column("METRIC", right=True, spare=True),
-    output.Column("OWNER", spare=True),
-    output.Column("REGISTERED", spare=True),
+    output.TableColumn("VERSION", right=True),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("CHECKPOINT"),
+    output.TableColumn("EXPERIMENT", right=True),
+    output.TableColumn("TRIAL", right=True),
+    output.TableColumn("STEPS", right=True, spare=True),
+    output.TableColumn("METRIC", right=True, spare=True),
+    output.TableColumn("OWNER", spare=True),
+    output.TableColumn("REGISTERED", spare=True),
 )
 _ORDERS = ("name", "description", "creation_time", "last_updated_time", "num_versions", "workspace")
 
 
-@click.group(cls=Group, help="Register checkpoints as versions of models: they are kept from then on.")
+@click.group(cls=LazyGroup, help="Register checkpoints as versions of models: they are kept from then on.")
 def group() -> None:
     pass
 
@@ -70,31 +70,31 @@ def list_(
     """List models."""
     from tenax.client.models import list_models
 
-    found = list_models(
+    models = list_models(
         access.session(),
         name=name,
         description=description,
         labels=labels,
         users=users,
-        workspaces=[one for names in workspaces for one in names.split(",") if one],
+        workspaces=[workspace for names in workspaces for workspace in names.split(",") if workspace],
         archived=archived,
         sort=sort_by,
         descending=reverse,
     )
     rows = [
         [
-            str(one.id),
-            one.name,
-            str(one.versions_count),
-            one.owner,
-            ", ".join(one.labels),
-            output.moment(one.updated),
-            one.description,
+            str(model.id),
+            model.name,
+            str(model.versions_count),
+            model.owner,
+            ", ".join(model.labels),
+            output.moment(model.updated),
+            model.description,
         ]
-        for one in found
+        for model in models
     ]
-    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
+    output.listing(_COLUMNS, rows, [model.raw for model in models], as_json, as_csv)
+    if not models:
         output.say("There is none. Make one with: tenax model create NAME")
 
 
@@ -107,12 +107,12 @@ def describe(access: Access, model: str, number: Optional[int], as_json: bool) -
     """Show a MODEL, by its name or id, and one of its versions."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
-    version = one.version(number) if number is not None or one.versions_count else None
+    details = get_model(access.session(), model)
+    version = details.version(number) if number is not None or details.versions_count else None
     if as_json:
-        output.document({"model": one.raw, "modelVersion": None if version is None else version.raw})
+        output.document({"model": details.raw, "modelVersion": None if version is None else version.raw})
         return
-    _show(one)
+    _show(details)
     if version is not None:
         _show_version(version)
 
@@ -129,24 +129,24 @@ def list_versions(access: Access, model: str, part: str, users: Tuple[str, ...],
     """List the versions of a MODEL, the newest first."""
     from tenax.client.models import get_model
 
-    versions = named(part, get_model(access.session(), model).versions(), lambda one: one.name)
-    found = [one for one in versions if not users or one.owner in users]
+    versions = named(part, get_model(access.session(), model).versions(), lambda version: version.name)
+    chosen = [version for version in versions if not users or version.owner in users]
     rows = [
         [
-            str(one.version),
-            one.name,
-            one.checkpoint.uuid,
-            str(one.checkpoint.experiment_id or ""),
-            str(one.checkpoint.trial_id or ""),
-            str(one.checkpoint.steps),
-            output.number(one.checkpoint.searcher_metric),
-            one.owner,
-            output.moment(one.created),
+            str(version.version),
+            version.name,
+            version.checkpoint.uuid,
+            str(version.checkpoint.experiment_id or ""),
+            str(version.checkpoint.trial_id or ""),
+            str(version.checkpoint.steps),
+            output.number(version.checkpoint.searcher_metric),
+            version.owner,
+            output.moment(version.created),
         ]
-        for one in found
+        for version in chosen
     ]
-    output.listing(_VERSIONS, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
+    output.listing(_VERSIONS, rows, [version.raw for version in chosen], as_json, as_csv)
+    if not chosen:
         output.say(f"There is none. Register one with: tenax model register-version {model} CHECKPOINT")
 
 
@@ -163,8 +163,8 @@ def create(
     """Make the model NAME."""
     from tenax.client.models import create_model
 
-    one = create_model(access.session(), name, description=description, labels=labels, workspace=workspace)
-    _show(one) if not as_json else output.document(one.raw)
+    model = create_model(access.session(), name, description=description, labels=labels, workspace=workspace)
+    _show(model) if not as_json else output.document(model.raw)
 
 
 @group.command()
@@ -191,14 +191,14 @@ def edit(
     """Change what is given of a MODEL."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model).edit(
+    edited = get_model(access.session(), model).edit(
         name=name,
         description=description,
         notes=notes,
         labels=labels if labels or no_labels else None,
         metadata=_document(metadata),
     )
-    _show(one) if not as_json else output.document(one.raw)
+    _show(edited) if not as_json else output.document(edited.raw)
 
 
 @group.command("register-version")
@@ -264,9 +264,9 @@ def move(access: Access, model: str, workspace: str) -> None:
     """Move a MODEL to another workspace."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
-    one.move(workspace)
-    print(f"The model {one.name} is in the workspace {workspace}")
+    target = get_model(access.session(), model)
+    target.move(workspace)
+    print(f"The model {target.name} is in the workspace {workspace}")
 
 
 @group.command()
@@ -276,9 +276,9 @@ def archive(access: Access, model: str) -> None:
     """Let a MODEL take no new versions."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
-    one.archive()
-    print(f"The model {one.name} is archived")
+    target = get_model(access.session(), model)
+    target.archive()
+    print(f"The model {target.name} is archived")
 
 
 @group.command()
@@ -288,9 +288,9 @@ def unarchive(access: Access, model: str) -> None:
     """Let a MODEL take versions again."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
-    one.unarchive()
-    print(f"The model {one.name} is no longer archived")
+    target = get_model(access.session(), model)
+    target.unarchive()
+    print(f"The model {target.name} is no longer archived")
 
 
 @group.command()
@@ -301,11 +301,13 @@ def delete(access: Access, model: str, yes: bool) -> None:
     """Delete a MODEL and its versions; their checkpoints stay until they are deleted or collected."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
+    target = get_model(access.session(), model)
     if not yes:
-        click.confirm(f"Delete the model {one.name} and its {one.versions_count} versions?", abort=True, err=True)
-    one.delete()
-    print(f"Deleted the model {one.name}")
+        click.confirm(
+            f"Delete the model {target.name} and its {target.versions_count} versions?", abort=True, err=True
+        )
+    target.delete()
+    print(f"Deleted the model {target.name}")
 
 
 @group.command("labels")
@@ -316,29 +318,29 @@ def labels_(access: Access, part: str, as_json: bool, as_csv: bool) -> None:
     """List the labels of models, the most used first."""
     from tenax.client.models import model_labels
 
-    found = named(part, model_labels(access.session()), str)
-    raw: list[JsonObject] = [{"label": label} for label in found]
-    output.listing([output.Column("LABEL")], [[label] for label in found], raw, as_json, as_csv)
+    labels = named(part, model_labels(access.session()), str)
+    raw: list[JsonObject] = [{"label": label} for label in labels]
+    output.listing([output.TableColumn("LABEL")], [[label] for label in labels], raw, as_json, as_csv)
 
 
 group.alias("list", "ls")
 
 
-def _show(one: Model) -> None:
+def _show(model: Model) -> None:
     from tenax.client.workspaces import get_workspace
 
     rows = [
-        ("model", f"{one.name} ({one.id})"),
-        ("description", one.description),
-        ("state", "archived" if one.archived else ""),
-        ("owner", one.owner),
-        ("workspace", get_workspace(one.session, one.workspace_id).name),
-        ("versions", str(one.versions_count)),
-        ("labels", ", ".join(one.labels)),
-        ("metadata", output.assignments(one.metadata)),
-        ("made", output.moment(one.created)),
-        ("changed", output.moment(one.updated)),
-        ("notes", one.notes),
+        ("model", f"{model.name} ({model.id})"),
+        ("description", model.description),
+        ("state", "archived" if model.archived else ""),
+        ("owner", model.owner),
+        ("workspace", get_workspace(model.session, model.workspace_id).name),
+        ("versions", str(model.versions_count)),
+        ("labels", ", ".join(model.labels)),
+        ("metadata", output.assignments(model.metadata)),
+        ("made", output.moment(model.created)),
+        ("changed", output.moment(model.updated)),
+        ("notes", model.notes),
     ]
     output.pairs([row for row in rows if row[1]])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tenax.client.pools import Pool
 
 
-@click.group(cls=Group, help="List resource pools, and keep them for workspaces.")
+@click.group(cls=LazyGroup, help="List resource pools, and keep them for workspaces.")
 def group() -> None:
     pass
 
@@ -29,25 +29,25 @@ def list_(access: Access, part: str, waiting: bool, as_json: bool, as_csv: bool)
     """List the resource pools: what they have, what is used, how much waits."""
     from tenax.client.pools import list_pools
 
-    found = named(part, list_pools(access.session()), lambda pool: pool.name)
-    pools = [pool for pool in found if pool.queued_jobs or not waiting]
+    listed = named(part, list_pools(access.session()), lambda pool: pool.name)
+    pools = [pool for pool in listed if pool.queued_jobs or not waiting]
     columns = [
-        output.Column("POOL"),
-        output.Column("AGENTS", right=True),
-        output.Column("SLOTS", right=True),
-        output.Column("USED", right=True),
-        output.Column("TYPE", spare=True),
-        output.Column("WAITING", right=True),
-        output.Column("RUNNING", right=True),
-        output.Column("PREEMPTION", spare=True),
-        output.Column("DEFAULT FOR", spare=True),
-        output.Column("BOUND", spare=True),
-        output.Column("DESCRIPTION", wraps=True),
+        output.TableColumn("POOL"),
+        output.TableColumn("AGENTS", right=True),
+        output.TableColumn("SLOTS", right=True),
+        output.TableColumn("USED", right=True),
+        output.TableColumn("TYPE", spare=True),
+        output.TableColumn("WAITING", right=True),
+        output.TableColumn("RUNNING", right=True),
+        output.TableColumn("PREEMPTION", spare=True),
+        output.TableColumn("DEFAULT FOR", spare=True),
+        output.TableColumn("BOUND", spare=True),
+        output.TableColumn("DESCRIPTION", wraps=True),
     ]
     output.listing(columns, [_row(pool) for pool in pools], [pool.raw for pool in pools], as_json, as_csv)
 
 
-@click.group("bindings", cls=Group, help="Keep a pool for some workspaces; one that is kept for none is for all.")
+@click.group("bindings", cls=LazyGroup, help="Keep a pool for some workspaces; one that is kept for none is for all.")
 def bindings() -> None:
     pass
 
@@ -65,7 +65,7 @@ def list_workspaces(access: Access, pool: str, part: str, as_json: bool, as_csv:
     numbers = bound_workspaces(session, pool)
     names = _workspace_names(session) if numbers else {}
     rows = named(part, ([str(number), names.get(number, "")] for number in numbers), lambda row: row[1])
-    columns = [output.Column("ID", right=True), output.Column("WORKSPACE")]
+    columns = [output.TableColumn("ID", right=True), output.TableColumn("WORKSPACE")]
     output.listing(columns, rows, [{"id": int(row[0]), "name": row[1]} for row in rows], as_json, as_csv)
     if not numbers:
         output.say(f"The pool {pool} is for all workspaces.")
@@ -113,7 +113,7 @@ bindings.alias("list-workspaces", "list", "ls")
 
 
 def _row(pool: Pool) -> List[str]:
-    roles = [word for word, holds in (("slots", pool.default_compute), ("no slots", pool.default_aux)) if holds]
+    roles = [role for role, holds in (("slots", pool.default_compute), ("no slots", pool.default_aux)) if holds]
     return [
         pool.name,
         str(pool.agents),
@@ -133,4 +133,7 @@ def _workspace_names(session: Session) -> Dict[int, str]:
     from tenax.client import reading
 
     answer = session.get("/api/v1/workspaces")
-    return {reading.integer(one, "id"): reading.text(one, "name") for one in reading.records(answer, "workspaces")}
+    return {
+        reading.integer(workspace, "id"): reading.text(workspace, "name")
+        for workspace in reading.records(answer, "workspaces")
+    }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.group(
-    cls=Group,
+    cls=LazyGroup,
     help="Look at the queue and change it. A JOB is its id, the number of its experiment, the id of its task, or a "
     "name that only one job has.",
 )
@@ -39,18 +39,18 @@ def list_(
 
     jobs = [job for job in list_jobs(access.session(), pool, states) if owner in (None, job.username)]
     columns = [
-        output.Column("#", right=True),
-        output.Column("JOB", spare=True),
-        output.Column("TYPE", spare=True),
-        output.Column("ID"),
-        output.Column("NAME", cuts=True),
-        output.Column("USER", cuts=True),
-        output.Column("POOL", spare=True),
-        output.Column("PRIORITY", right=True, spare=True),
-        output.Column("SLOTS", right=True),
-        output.Column("STATE", state=True),
-        output.Column("SUBMITTED", spare=True),
-        output.Column("REASON", wraps=True),
+        output.TableColumn("#", right=True),
+        output.TableColumn("JOB", spare=True),
+        output.TableColumn("TYPE", spare=True),
+        output.TableColumn("ID"),
+        output.TableColumn("NAME", cuts=True),
+        output.TableColumn("USER", cuts=True),
+        output.TableColumn("POOL", spare=True),
+        output.TableColumn("PRIORITY", right=True, spare=True),
+        output.TableColumn("SLOTS", right=True),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("SUBMITTED", spare=True),
+        output.TableColumn("REASON", wraps=True),
     ]
     output.listing(columns, [_row(job) for job in jobs], [job.raw for job in jobs], as_json, as_csv)
     if not jobs:
@@ -69,9 +69,9 @@ def update(access: Access, job: str, priority: Optional[int], weight: Optional[f
 
     if priority is None and weight is None and pool is None:
         raise click.UsageError("Give what should change: --priority, --weight or --pool.")
-    found = find_job(access.session(), job)
-    update_job(access.session(), found.id, priority=priority, weight=weight, pool=pool)
-    print(f"Job {found.id} ({found.name}) is changed")
+    target = find_job(access.session(), job)
+    update_job(access.session(), target.id, priority=priority, weight=weight, pool=pool)
+    print(f"Job {target.id} ({target.name}) is changed")
 
 
 @group.command("update-batch")
@@ -114,24 +114,24 @@ def stats(access: Access, pool: Optional[str], as_json: bool, as_csv: bool) -> N
     from tenax.client import reading
     from tenax.client.jobs import queue_stats
 
-    found = [one for one in queue_stats(access.session()) if pool in (None, one.get("resourcePool"))]
+    pools = [entry for entry in queue_stats(access.session()) if pool in (None, entry.get("resourcePool"))]
     rows = []
-    for one in found:
-        counts = reading.record(one, "stats")
-        days = reading.records(one, "aggregates")
+    for entry in pools:
+        counts = reading.record(entry, "stats")
+        days = reading.records(entry, "aggregates")
         last = days[-1] if days else {}
         waited = reading.real(last.get("seconds"))
         waiting, running = (str(reading.integer(counts, name)) for name in ("queuedCount", "scheduledCount"))
         day = reading.text(last, "periodStart")
-        rows.append([reading.text(one, "resourcePool"), waiting, running, day, output.duration(waited)])
+        rows.append([reading.text(entry, "resourcePool"), waiting, running, day, output.duration(waited)])
     columns = [
-        output.Column("POOL", spare=True),
-        output.Column("WAITING", right=True),
-        output.Column("RUNNING", right=True),
-        output.Column("LAST DAY"),
-        output.Column("WAITED THEN", right=True),
+        output.TableColumn("POOL", spare=True),
+        output.TableColumn("WAITING", right=True),
+        output.TableColumn("RUNNING", right=True),
+        output.TableColumn("LAST DAY"),
+        output.TableColumn("WAITED THEN", right=True),
     ]
-    output.listing(columns, rows, found, as_json, as_csv)
+    output.listing(columns, rows, pools, as_json, as_csv)
 
 
 group.alias("list", "ls")
@@ -176,10 +176,10 @@ def _operation(session: Session, text: str) -> JsonObject:
     field = kinds.get(name.replace("_", "-"))
     if not (equals and dot and field and value):
         raise click.UsageError(f"{text!r} is no change: write JOB.priority=N, JOB.weight=X or JOB.resource-pool=NAME.")
-    found = find_job(session, job).id
+    job_id = find_job(session, job).id
     try:
         if field == "priority":
-            return change(found, priority=int(value))
-        return change(found, weight=float(value)) if field == "weight" else change(found, pool=value)
+            return change(job_id, priority=int(value))
+        return change(job_id, weight=float(value)) if field == "weight" else change(job_id, pool=value)
     except ValueError:
         raise click.UsageError(f"{value!r} in {text!r} is not a number.") from None

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
-    from tenax.client.runs import Outcome, Run
+    from tenax.client.runs import Run, RunOutcome
 
 _PROJECT = click.option("--project", "project_id", type=int, metavar="ID", help="Only runs of this project.")
 _NUMBERS = click.argument("numbers", metavar="RUN...", type=int, nargs=-1, required=True)
 
 
-@click.group(cls=Group, help="Find runs (trials) across experiments, and act on many at once.")
+@click.group(cls=LazyGroup, help="Find runs (trials) across experiments, and act on many at once.")
 def group() -> None:
     pass
 
@@ -63,15 +63,15 @@ def list_(
     )
     names = list({name: None for run in runs for name in run.hparams})
     columns = (
-        output.Column("RUN", right=True),
-        output.Column("NAME", cuts=True),
-        output.Column("EXPERIMENT", right=True),
-        output.Column("STATE", state=True),
-        output.Column("METRIC", right=True),
-        output.Column("STARTED", spare=True),
-        output.Column("TOOK", right=True, spare=True),
-        *(output.Column(name, right=True) for name in names),
-        output.Column("OF", wraps=True),
+        output.TableColumn("RUN", right=True),
+        output.TableColumn("NAME", cuts=True),
+        output.TableColumn("EXPERIMENT", right=True),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("METRIC", right=True),
+        output.TableColumn("STARTED", spare=True),
+        output.TableColumn("TOOK", right=True, spare=True),
+        *(output.TableColumn(name, right=True) for name in names),
+        output.TableColumn("OF", wraps=True),
     )
     output.listing(columns, [_row(run, names) for run in runs], [run.raw for run in runs], as_json, as_csv)
     if not runs and not as_json and not as_csv:
@@ -102,16 +102,22 @@ def columns(access: Access, project_id: int, part: str, as_json: bool, as_csv: b
     from tenax.client import reading
     from tenax.client.runs import columns as columns_of
 
-    found = named(part, columns_of(access.session(), project_id), lambda one: reading.text(one, "column"))
+    available = named(part, columns_of(access.session(), project_id), lambda column: reading.text(column, "column"))
     rows = [
         (
-            reading.text(one, "column"),
-            reading.text(one, "type").replace("COLUMN_TYPE_", "").lower(),
-            reading.text(one, "location").replace("LOCATION_TYPE_", "").replace("_", " ").lower(),
+            reading.text(column, "column"),
+            reading.text(column, "type").replace("COLUMN_TYPE_", "").lower(),
+            reading.text(column, "location").replace("LOCATION_TYPE_", "").replace("_", " ").lower(),
         )
-        for one in found
+        for column in available
     ]
-    output.listing((output.Column("COLUMN"), output.Column("TYPE"), output.Column("OF")), rows, found, as_json, as_csv)
+    output.listing(
+        (output.TableColumn("COLUMN"), output.TableColumn("TYPE"), output.TableColumn("OF")),
+        rows,
+        available,
+        as_json,
+        as_csv,
+    )
 
 
 @group.command()
@@ -175,7 +181,7 @@ def move(access: Access, numbers: Tuple[int, ...], source_id: int, target_id: in
     """File runs, with all others of their experiments, in another project."""
     from tenax.client.runs import move as move_runs
 
-    return _told(move_runs(access.session(), numbers, source_id, target_id), f"is in project {target_id}")
+    return _report(move_runs(access.session(), numbers, source_id, target_id), f"is in project {target_id}")
 
 
 @group.command()
@@ -204,29 +210,29 @@ def metadata(access: Access, number: int, settings: Tuple[str, ...], unwanted: T
 def _act(access: Access, verb: str, numbers: Tuple[int, ...], done: str) -> int:
     from tenax.client.runs import act
 
-    return _told(act(access.session(), verb, numbers), done)
+    return _report(act(access.session(), verb, numbers), done)
 
 
-def _told(outcomes: List[Outcome], done: str) -> int:
+def _report(outcomes: List[RunOutcome], done: str) -> int:
     failed = False
-    for one in outcomes:
-        if one.error:
+    for outcome in outcomes:
+        if outcome.error:
             failed = True
-            output.fail(f"run {one.id}: {one.error}")
+            output.fail(f"run {outcome.id}: {outcome.error}")
         else:
-            print(f"Run {one.id} {done}")
+            print(f"Run {outcome.id} {done}")
     return exits.FAILED if failed else exits.OK
 
 
 def leaves(document: JsonObject, prefix: str = "") -> List[Tuple[str, str]]:
     """(path with dots, value) of each leaf."""
-    found: List[Tuple[str, str]] = []
+    pairs: List[Tuple[str, str]] = []
     for key, value in document.items():
         if isinstance(value, dict) and value:
-            found += leaves(value, f"{prefix}{key}.")
+            pairs += leaves(value, f"{prefix}{key}.")
         else:
-            found.append((prefix + key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
-    return found
+            pairs.append((prefix + key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    return pairs
 
 
 def changed(document: JsonObject, settings: Sequence[str], unwanted: Sequence[str]) -> JsonObject:

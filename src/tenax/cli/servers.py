@@ -8,11 +8,11 @@ from typing import List, NoReturn, Optional
 
 import click
 
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.errors import UserError
 
 
-class ServerGroup(Group):
+class ServerGroup(LazyGroup):
     """``tenax NAME COMMAND`` as ever; ``tenax NAME [OPTIONS]`` becomes ``python -m MODULE [OPTIONS]``."""
 
     def __init__(self, name: Optional[str] = None, *, module: str, **options: object) -> None:

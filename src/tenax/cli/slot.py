@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.jsonvalue import JsonObject
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tenax.client.agents import Slot
 
 
-@click.group(cls=Group, help="List slots, the devices that tasks get; turn them on and off.")
+@click.group(cls=LazyGroup, help="List slots, the devices that tasks get; turn them on and off.")
 def group() -> None:
     pass
 
@@ -29,17 +29,17 @@ def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: b
     """List the slots of all agents, and what runs on them."""
     from tenax.client.agents import list_agents
 
-    slots = [slot for one in list_agents(access.session()) if agent in (None, one.id) for slot in one.slots]
-    shown = [slot for slot in slots if state is None or _word(slot) == state]
+    slots = [slot for listed in list_agents(access.session()) if agent in (None, listed.id) for slot in listed.slots]
+    shown = [slot for slot in slots if state is None or _state(slot) == state]
     columns = [
-        output.Column("AGENT"),
-        output.Column("SLOT", right=True),
-        output.Column("TYPE", spare=True),
-        output.Column("STATE", state=True),
-        output.Column("CONTAINER"),
-        output.Column("DEVICE", wraps=True),
+        output.TableColumn("AGENT"),
+        output.TableColumn("SLOT", right=True),
+        output.TableColumn("TYPE", spare=True),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("CONTAINER"),
+        output.TableColumn("DEVICE", wraps=True),
     ]
-    rows = [[slot.agent_id, slot.id, slot.kind, _word(slot), slot.container_id, slot.name] for slot in shown]
+    rows = [[slot.agent_id, slot.id, slot.kind, _state(slot), slot.container_id, slot.name] for slot in shown]
     output.listing(columns, rows, [_document(slot) for slot in shown], as_json, as_csv)
 
 
@@ -71,7 +71,7 @@ def disable(access: Access, agent: str, slot: int, drain: bool) -> None:
 group.alias("list", "ls")
 
 
-def _word(slot: Slot) -> str:
+def _state(slot: Slot) -> str:
     if slot.enabled and not slot.draining:
         return "in use" if slot.container_id else "free"
     return "draining" if slot.draining else "disabled"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from tenax.client.generic_tasks import Task
 
 _COLUMNS = (
-    output.Column("TASK"),
-    output.Column("NAME", cuts=True),
-    output.Column("STATE", state=True),
-    output.Column("SLOTS", right=True),
-    output.Column("AGENTS", cuts=True),
-    output.Column("POOL", spare=True),
-    output.Column("PRIORITY", right=True, spare=True),
-    output.Column("SINCE", spare=True),
-    output.Column("REASON", wraps=True),
+    output.TableColumn("TASK"),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("STATE", state=True),
+    output.TableColumn("SLOTS", right=True),
+    output.TableColumn("AGENTS", cuts=True),
+    output.TableColumn("POOL", spare=True),
+    output.TableColumn("PRIORITY", right=True, spare=True),
+    output.TableColumn("SINCE", spare=True),
+    output.TableColumn("REASON", wraps=True),
 )
 
 
-@click.group(cls=Group, help="List what runs; create, pause and end generic tasks.")
+@click.group(cls=LazyGroup, help="List what runs; create, pause and end generic tasks.")
 def group() -> None:
     pass
 
@@ -43,27 +43,27 @@ def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as
     """List all tasks that wait or run, of every kind, the oldest first, and why they wait."""
     from tenax.client.generic_tasks import open_tasks
 
-    found = [
-        one
-        for one in named(part, open_tasks(access.session()), lambda one: one.name)
-        if (not pool or one.pool == pool) and (one.reason or not waiting)
+    tasks = [
+        task
+        for task in named(part, open_tasks(access.session()), lambda task: task.name)
+        if (not pool or task.pool == pool) and (task.reason or not waiting)
     ]
     rows = [
         (
-            one.task_id,
-            one.name,
-            one.state,
-            str(one.slots),
-            ", ".join(one.agents),
-            one.pool,
-            str(one.priority),
-            output.moment(one.registered),
-            one.reason,
+            task.task_id,
+            task.name,
+            task.state,
+            str(task.slots),
+            ", ".join(task.agents),
+            task.pool,
+            str(task.priority),
+            output.moment(task.registered),
+            task.reason,
         )
-        for one in found
+        for task in tasks
     ]
-    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
+    output.listing(_COLUMNS, rows, [task.raw for task in tasks], as_json, as_csv)
+    if not tasks:
         output.say("Nothing waits or runs.")
 
 
@@ -75,21 +75,21 @@ def describe(access: Access, task_id: str, as_json: bool) -> None:
     """Show a task: its whole id, or the beginning of one that runs."""
     from tenax.client.generic_tasks import find_task
 
-    one = find_task(access.session(), task_id)
+    task = find_task(access.session(), task_id)
     if as_json:
-        output.document(one.raw)
+        output.document(task.raw)
         return
     rows = [
-        ("task", one.id),
-        ("kind", one.kind),
-        ("description", one.description),
-        ("state", output.state(one.state)),
-        ("why", one.reason),
-        ("owner", one.owner),
-        ("parent", one.parent_id),
-        ("forked from", one.forked_from),
-        ("created", output.moment(one.started)),
-        ("ended", output.moment(one.ended)),
+        ("task", task.id),
+        ("kind", task.kind),
+        ("description", task.description),
+        ("state", output.state(task.state)),
+        ("why", task.reason),
+        ("owner", task.owner),
+        ("parent", task.parent_id),
+        ("forked from", task.forked_from),
+        ("created", output.moment(task.started)),
+        ("ended", output.moment(task.ended)),
     ]
     output.pairs([row for row in rows if row[1]])
 

@@ -8,19 +8,19 @@ from typing import Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 _COLUMNS = (
-    output.Column("NAME", cuts=True),
-    output.Column("WORKSPACE", cuts=True),
-    output.Column("OWNER", cuts=True),
-    output.Column("CHANGED", spare=True),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("WORKSPACE", cuts=True),
+    output.TableColumn("OWNER", cuts=True),
+    output.TableColumn("CHANGED", spare=True),
 )
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
-@click.group(cls=Group, help="Keep partial configurations that experiments and commands are laid over.")
+@click.group(cls=LazyGroup, help="Keep partial configurations that experiments and commands are laid over.")
 def group() -> None:
     pass
 
@@ -39,19 +39,19 @@ def list_(access: Access, name: str, workspace: str, details: bool, as_json: boo
 
     session = access.session()
     number = get_workspace(session, workspace).id if workspace else 0
-    found = list_templates(session, name=name, workspace_id=number)
-    columns = (*_COLUMNS, output.Column("CONFIG", wraps=True)) if details else _COLUMNS
+    templates = list_templates(session, name=name, workspace_id=number)
+    columns = (*_COLUMNS, output.TableColumn("CONFIG", wraps=True)) if details else _COLUMNS
     rows = []
-    for one in found:
-        row: Tuple[str, ...] = (one.name, one.workspace, one.owner, output.moment(one.changed))
-        rows.append((*row, yaml12.dump(one.config, sort=True).rstrip()) if details else row)
+    for template in templates:
+        row: Tuple[str, ...] = (template.name, template.workspace, template.owner, output.moment(template.changed))
+        rows.append((*row, yaml12.dump(template.config, sort=True).rstrip()) if details else row)
     if details and not (as_json or as_csv):
         for row in rows:
             output.pairs(list(zip((column.title.lower() for column in columns), row)))
             click.echo()
     else:
-        output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
+        output.listing(columns, rows, [template.raw for template in templates], as_json, as_csv)
+    if not templates:
         output.say("There is none. Make one with: tenax template create NAME FILE")
 
 
@@ -64,11 +64,11 @@ def describe(access: Access, template: str, as_json: bool) -> None:
     from tenax.cli.console import yaml12
     from tenax.client.templates import get_template
 
-    found = get_template(access.session(), template)
+    details = get_template(access.session(), template)
     if as_json:
-        output.document(found.raw)
+        output.document(details.raw)
     else:
-        print(yaml12.dump(found.config, sort=True), end="")
+        print(yaml12.dump(details.config, sort=True), end="")
 
 
 @group.command()
@@ -88,7 +88,7 @@ def create(access: Access, name: str, file: Path, workspace: str) -> None:
     print(f"Created template {name}")
 
 
-@click.group(cls=Group, help="Change a template.")
+@click.group(cls=LazyGroup, help="Change a template.")
 def set_value() -> None:
     pass
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, List, Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.access_tokens import AccessToken
 
 
-@click.group(cls=Group, help="Access tokens, for programs that log in.")
+@click.group(cls=LazyGroup, help="Access tokens, for programs that log in.")
 def group() -> None:
     pass
 
@@ -116,23 +116,23 @@ def login(access: Access, token_stdin: bool) -> None:
 group.alias("list", "ls")
 
 
-def _show(access: Access, found: List[AccessToken], as_json: bool, as_csv: bool) -> None:
+def _show(access: Access, tokens: List[AccessToken], as_json: bool, as_csv: bool) -> None:
     columns = [
-        output.Column("ID", right=True),
-        output.Column("USER", cuts=True),
-        output.Column("STATE"),
-        output.Column("EXPIRES", spare=True),
-        output.Column("MADE", spare=True),
-        output.Column("DESCRIPTION", wraps=True),
+        output.TableColumn("ID", right=True),
+        output.TableColumn("USER", cuts=True),
+        output.TableColumn("STATE"),
+        output.TableColumn("EXPIRES", spare=True),
+        output.TableColumn("MADE", spare=True),
+        output.TableColumn("DESCRIPTION", wraps=True),
     ]
     from tenax.client.users import list_users
 
-    names = {user.id: user.username for user in list_users(access.session())} if found and not as_json else {}
+    names = {user.id: user.username for user in list_users(access.session())} if tokens and not as_json else {}
     now = datetime.datetime.now(datetime.timezone.utc)
     rows = []
-    for one in found:
-        expired = one.expires is not None and one.expires <= now
-        state = "revoked" if one.revoked else "expired" if expired else "good"
-        moments = [output.moment(one.expires), output.moment(one.created)]
-        rows.append([str(one.id), names.get(one.user_id, str(one.user_id)), state, *moments, one.description])
-    output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
+    for token in tokens:
+        expired = token.expires is not None and token.expires <= now
+        state = "revoked" if token.revoked else "expired" if expired else "good"
+        moments = [output.moment(token.expires), output.moment(token.created)]
+        rows.append([str(token.id), names.get(token.user_id, str(token.user_id)), state, *moments, token.description])
+    output.listing(columns, rows, [token.raw for token in tokens], as_json, as_csv)

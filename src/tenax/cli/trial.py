@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.log_options import log_filter, log_options
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COLORS = {"ERROR": "red", "CRITICAL": "red", "WARNING": "yellow", "DEBUG": "bright_black", "TRACE": "bright_black"}
 
 
-@click.group(cls=Group, help="Look at trials: metrics, logs, checkpoints.")
+@click.group(cls=LazyGroup, help="Look at trials: metrics, logs, checkpoints.")
 def group() -> None:
     pass
 
@@ -81,16 +81,16 @@ def list_(
     """List the trials of an experiment."""
     from tenax.client.experiments import get_experiment
 
-    found = get_experiment(access.session(), experiment)
-    wanted = {state.upper() for state in states}
-    trials = [trial for trial in found.trials() if not wanted or trial.state in wanted]
+    details = get_experiment(access.session(), experiment)
+    requested = {state.upper() for state in states}
+    trials = [trial for trial in details.trials() if not requested or trial.state in requested]
     if best is not None:
-        sign = 1.0 if found.smaller_is_better else -1.0
+        sign = 1.0 if details.smaller_is_better else -1.0
         ranked = [trial for trial in trials if trial.searcher_metric is not None]
         trials = sorted(ranked, key=lambda trial: sign * (trial.searcher_metric or 0.0))[:best]
     from tenax.cli.experiment.view import trial_cells
 
-    columns, rows = trial_cells(found.metric, trials, for_programs=as_csv)
+    columns, rows = trial_cells(details.metric, trials, for_programs=as_csv)
     output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
 
 
@@ -137,9 +137,9 @@ def print_logs(
 
     from tenax.client.trials import LogFilter
 
-    wanted = LogFilter(search=where) if isinstance(where, str) else where
+    line_filter = LogFilter(search=where) if isinstance(where, str) else where
     try:
-        for line in trial.logs(follow=follow, head=head, tail=tail, where=wanted):
+        for line in trial.logs(follow=follow, head=head, tail=tail, where=line_filter):
             if as_json:
                 print(json.dumps(_line_document(line), ensure_ascii=False), flush=follow)
             else:
@@ -182,12 +182,13 @@ def metrics(access: Access, number: int, kind: str, as_json: bool, as_csv: bool)
         output.say(f"Trial {number} has reported no {kind} metrics yet.")
         return
     # The same order at each look: reports say their metrics in any.
-    names = sorted({name for one in reports for name in one.metrics})
-    columns = [output.Column("STEP", right=True), *(output.Column(name, right=True) for name in names)]
+    names = sorted({name for report in reports for name in report.metrics})
+    columns = [output.TableColumn("STEP", right=True), *(output.TableColumn(name, right=True) for name in names)]
     raw: List[JsonObject] = [
-        {"steps": one.steps, "group": one.group, "runId": one.run_id, "metrics": one.metrics} for one in reports
+        {"steps": report.steps, "group": report.group, "runId": report.run_id, "metrics": report.metrics}
+        for report in reports
     ]
-    output.listing(columns, [_metrics_row(one, names) for one in reports], raw, as_json, as_csv)
+    output.listing(columns, [_metrics_row(report, names) for report in reports], raw, as_json, as_csv)
 
 
 def _metrics_row(report: Report, names: List[str]) -> List[str]:
@@ -225,17 +226,19 @@ def download(access: Access, number: int, latest: bool, uuid: Optional[str], tar
     if latest and uuid:
         raise click.UsageError("--latest and --uuid exclude each other.")
     trial = get_trial(access.session(), number)
-    there = [one for one in trial.checkpoints() if one.state in ("COMPLETED", "PARTIALLY_DELETED")]
+    with_files = [
+        checkpoint for checkpoint in trial.checkpoints() if checkpoint.state in ("COMPLETED", "PARTIALLY_DELETED")
+    ]
     best = uuid or trial.best_checkpoint_uuid
-    chosen = there if latest or not best else [one for one in there if one.uuid == best]
+    chosen = with_files if latest or not best else [checkpoint for checkpoint in with_files if checkpoint.uuid == best]
     if not chosen:
         raise click.UsageError(
             f"Trial {number} has no checkpoint {uuid or 'with files'}: tenax trial describe {number}"
         )
-    print(max(chosen, key=lambda one: one.steps).download(target))
+    print(max(chosen, key=lambda checkpoint: checkpoint.steps).download(target))
 
 
-@group.group("set", cls=Group, help="Change what holds for a trial.")
+@group.group("set", cls=LazyGroup, help="Change what holds for a trial.")
 def set_() -> None:
     pass
 

@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 #: How long ``up`` waits for the agent to be seen by the master.
 _AGENT_S = 20.0
-_LOOK_S = 0.1
+_POLL_S = 0.1
 
 
 def directory_option(function: Function) -> Function:
@@ -103,14 +103,14 @@ def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
     agents = _agents_of(cluster) if cluster.options.agent else []
     output.say(f"The cluster is up: {cluster.url}")
     if cluster.options.agent and not agents:
-        _tell_about_the_agent(state)
-    for one in agents:
-        output.say(f"  agent {one.id} offers {_slots_in_words(one)}")
+        _warn_of_missing_agent(state)
+    for agent in agents:
+        output.say(f"  agent {agent.id} offers {_slots_in_words(agent)}")
     full = short_of_room(cluster)
     if full:
         output.warn(full)
     if hints:
-        _tell_what_is_next(cluster)
+        _show_next_steps(cluster)
     return exits.FAILED if cluster.options.agent and not agents else exits.OK
 
 
@@ -118,7 +118,7 @@ def _shares_account(runtime: str) -> bool:
     return runtime in RUNTIMES and RUNTIMES[runtime].shares_account
 
 
-def _tell_what_is_next(cluster: Cluster) -> None:
+def _show_next_steps(cluster: Cluster) -> None:
     import getpass
 
     state = cluster.state
@@ -157,14 +157,14 @@ def _agents_of(cluster: Cluster) -> List[Agent]:
     with session_of(cluster.state, cluster.url) as session:
         while time.monotonic() < until:
             try:
-                found = list_agents(session)
+                agents = list_agents(session)
             except TenaxError as error:
                 output.warn(str(error))
                 return []
-            joined = [agent for agent in found if agent.connected]
+            joined = [agent for agent in agents if agent.connected]
             if joined or _agent_keeps_ending(cluster.state):
                 return joined
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
     return []
 
 
@@ -182,7 +182,7 @@ def _agent_keeps_ending(state: StateDir) -> bool:
     return number_of(glance(state).services().get("agent", {}), "restarts") >= 2
 
 
-def _tell_about_the_agent(state: StateDir) -> None:
+def _warn_of_missing_agent(state: StateDir) -> None:
     from tenax.local.supervise.logs import tail
 
     output.warn(f"The agent has not joined yet, so nothing can run. The end of {state.log('agent')}:")
@@ -290,11 +290,11 @@ def _show_services(state: StateDir) -> None:
     from tenax.local.supervise.control import glance
 
     columns = [
-        output.Column("SERVER"),
-        output.Column("STATE", state=True),
-        output.Column("PROCESS", right=True),
-        output.Column("RESTARTS", right=True),
-        output.Column("LOG"),
+        output.TableColumn("SERVER"),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("PROCESS", right=True),
+        output.TableColumn("RESTARTS", right=True),
+        output.TableColumn("LOG"),
     ]
     rows = []
     for name, service in glance(state).services().items():

@@ -10,7 +10,7 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.jsonvalue import JsonObject
 
@@ -24,7 +24,7 @@ _BY = {
 }
 
 
-@click.group(cls=Group, help="Show what slots were used for. Times are in UTC.")
+@click.group(cls=LazyGroup, help="Show what slots were used for. Times are in UTC.")
 def group() -> None:
     pass
 
@@ -59,10 +59,10 @@ def aggregated(
     if as_json:
         output.document(list(entries))
         return
-    columns = [output.Column("MONTH" if monthly else "DAY")]
-    columns += [output.Column(by.upper())] if by else []
+    columns = [output.TableColumn("MONTH" if monthly else "DAY")]
+    columns += [output.TableColumn(by.upper())] if by else []
     rows = _rows(entries, by)
-    output.table([*columns, output.Column("SLOT HOURS", right=True)], rows)
+    output.table([*columns, output.TableColumn("SLOT HOURS", right=True)], rows)
     if not rows:
         output.say(f"No slot was used from {start} to {end}.")
 
@@ -96,34 +96,34 @@ def raw(
         _pieces(_only(cluster.attempts_csv(access.session(), begins, ends), users, pools))
         return
     entries = [
-        one
-        for one in cluster.attempts(access.session(), begins, ends)
-        if (not users or one.get("username") in users) and (not pools or one.get("resourcePool") in pools)
+        attempt
+        for attempt in cluster.attempts(access.session(), begins, ends)
+        if (not users or attempt.get("username") in users) and (not pools or attempt.get("resourcePool") in pools)
     ]
     columns = [
-        output.Column("ATTEMPT"),
-        output.Column("TYPE", spare=True),
-        output.Column("USER", cuts=True),
-        output.Column("POOL", spare=True),
-        output.Column("AGENTS", cuts=True),
-        output.Column("SLOTS", right=True),
-        output.Column("STARTED", spare=True),
-        output.Column("ENDED", spare=True),
-        output.Column("TIME", right=True),
+        output.TableColumn("ATTEMPT"),
+        output.TableColumn("TYPE", spare=True),
+        output.TableColumn("USER", cuts=True),
+        output.TableColumn("POOL", spare=True),
+        output.TableColumn("AGENTS", cuts=True),
+        output.TableColumn("SLOTS", right=True),
+        output.TableColumn("STARTED", spare=True),
+        output.TableColumn("ENDED", spare=True),
+        output.TableColumn("TIME", right=True),
     ]
     rows = [
         [
-            reading.text(one, "allocationId"),
-            reading.text(one, "kind"),
-            reading.text(one, "username"),
-            reading.text(one, "resourcePool"),
-            ", ".join(reading.texts(one, "agents")),
-            str(reading.integer(one, "slots")),
-            output.moment(reading.moment(one, "startTime")),
-            output.moment(reading.moment(one, "endTime")),
-            output.duration(reading.real(one.get("seconds"))),
+            reading.text(attempt, "allocationId"),
+            reading.text(attempt, "kind"),
+            reading.text(attempt, "username"),
+            reading.text(attempt, "resourcePool"),
+            ", ".join(reading.texts(attempt, "agents")),
+            str(reading.integer(attempt, "slots")),
+            output.moment(reading.moment(attempt, "startTime")),
+            output.moment(reading.moment(attempt, "endTime")),
+            output.duration(reading.real(attempt.get("seconds"))),
         ]
-        for one in entries
+        for attempt in entries
     ]
     output.listing(columns, rows, entries, as_json, False)
 
@@ -142,7 +142,7 @@ def _rows(entries: Iterable[JsonObject], by: Optional[str]) -> List[List[str]]:
         shares = {} if by is None else reading.numbers(reading.record(entry, _BY[by]))
         if by is None and total:
             rows.append([day, _hours(total)])
-        rows += [[day, name, _hours(seconds)] for name, seconds in sorted(shares.items(), key=lambda one: -one[1])]
+        rows += [[day, name, _hours(seconds)] for name, seconds in sorted(shares.items(), key=lambda share: -share[1])]
     return rows
 
 

@@ -9,14 +9,14 @@ from typing import Dict, List, Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.client.reading import number_or_name
 
 _STDIN = "Read the password from standard input, for scripts."
 
 
-@click.group(cls=Group, help="Log in and out; list, make and edit users.")
+@click.group(cls=LazyGroup, help="Log in and out; list, make and edit users.")
 def group() -> None:
     pass
 
@@ -32,7 +32,7 @@ def login(access: Access, name: Optional[str], password_stdin: bool) -> None:
     """
     session = access.session()
     who = name or access.user or click.prompt("Name", err=True)
-    session.log_in(who, _asked(f"Password of {who}", password_stdin))
+    session.log_in(who, _password(f"Password of {who}", password_stdin))
     output.say(f"Logged in at {session.url} as {who}.")
 
 
@@ -74,10 +74,10 @@ def whoami(access: Access, as_json: bool) -> None:
     if as_json:
         output.document(user.raw)
         return
-    words = [user.username]
+    shown = [user.username]
     if user.admin:
-        words.append("(admin)")
-    print(*words, "at", access.session().url)
+        shown.append("(admin)")
+    print(*shown, "at", access.session().url)
 
 
 @group.command("list")
@@ -90,25 +90,25 @@ def list_(access: Access, everyone: bool, admins: bool, name: Optional[str], as_
     """List the users by name."""
     from tenax.client.users import list_users
 
-    found = list_users(access.session(), active=None if everyone else True, admin=admins or None, name=name)
+    users = list_users(access.session(), active=None if everyone else True, admin=admins or None, name=name)
     columns = [
-        output.Column("ID", right=True),
-        output.Column("NAME", cuts=True),
-        output.Column("DISPLAY NAME", wraps=True),
-        output.Column("ROLE"),
-        output.Column("STATE"),
-        output.Column("LAST LOGIN", spare=True),
-        output.Column("RUNS AS", spare=True),
+        output.TableColumn("ID", right=True),
+        output.TableColumn("NAME", cuts=True),
+        output.TableColumn("DISPLAY NAME", wraps=True),
+        output.TableColumn("ROLE"),
+        output.TableColumn("STATE"),
+        output.TableColumn("LAST LOGIN", spare=True),
+        output.TableColumn("RUNS AS", spare=True),
     ]
     rows: List[List[str]] = []
-    for user in found:
+    for user in users:
         identity = user.agent_identity
         state = ("active" if user.active else "inactive") + (", remote" if user.remote else "")
         runs_as = f"{identity.user}:{identity.group} ({identity.uid}:{identity.gid})" if identity else ""
         role = "admin" if user.admin else ""
         moment = output.moment(user.last_login)
         rows.append([str(user.id), user.username, user.display_name, role, state, moment, runs_as])
-    output.listing(columns, rows, [user.raw for user in found], as_json, as_csv)
+    output.listing(columns, rows, [user.raw for user in users], as_json, as_csv)
 
 
 @group.command()
@@ -148,7 +148,7 @@ def create(access: Access, name: str, admin: bool, display_name: str, remote: bo
     """Make the user NAME; administrators may."""
     from tenax.client.users import create_user
 
-    password = None if remote else _asked(f"Password for {name}", password_stdin, twice=True)
+    password = None if remote else _password(f"Password for {name}", password_stdin, twice=True)
     user = create_user(access.session(), name, password, admin=admin, display_name=display_name, remote=remote)
     print(f"Made the user {user.username} ({user.id})")
 
@@ -226,7 +226,7 @@ def change_password(access: Access, name: Optional[str], password_stdin: bool) -
 
     session = access.session()
     user = users.whoami(session) if name is None else users.get_user(session, number_or_name(name))
-    user.change_password(_asked(f"New password of {user.username}", password_stdin, twice=True))
+    user.change_password(_password(f"New password of {user.username}", password_stdin, twice=True))
     print(f"{user.username} has another password now")
 
 
@@ -259,7 +259,7 @@ def _set_active(access: Access, names: List[str], active: bool) -> None:
         print(f"{user.username} is {'active' if active else 'not active'} now")
 
 
-def _asked(what: str, from_stdin: bool, twice: bool = False) -> str:
+def _password(what: str, from_stdin: bool, twice: bool = False) -> str:
     """A password, typed without being shown, or from standard input."""
     if from_stdin:
         return sys.stdin.readline().rstrip("\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Entry, Group
+from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., object])
 
 _COLUMNS = (
-    output.Column("ID", right=True),
-    output.Column("NAME", cuts=True),
-    output.Column("OWNER", cuts=True),
-    output.Column("PROJECTS", right=True),
-    output.Column("EXPERIMENTS", right=True),
-    output.Column("STATE", state=True),
+    output.TableColumn("ID", right=True),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("OWNER", cuts=True),
+    output.TableColumn("PROJECTS", right=True),
+    output.TableColumn("EXPERIMENTS", right=True),
+    output.TableColumn("STATE", state=True),
 )
 
 
-_ENTRIES = {"list-projects": Entry("tenax.cli.project:list_", "List the projects of a workspace.")}
+_ENTRIES = {"list-projects": LazyCommand("tenax.cli.project:list_", "List the projects of a workspace.")}
 
 
-@click.group(cls=Group, entries=_ENTRIES, help="Keep projects and models apart, with defaults for what runs there.")
+@click.group(cls=LazyGroup, entries=_ENTRIES, help="Keep projects and models apart, with defaults for what runs there.")
 def group() -> None:
     pass
 
@@ -58,7 +58,7 @@ def list_(
     """List workspaces."""
     from tenax.client.workspaces import list_workspaces
 
-    found = list_workspaces(
+    workspaces = list_workspaces(
         access.session(),
         archived=archived,
         users=users,
@@ -66,12 +66,19 @@ def list_(
         sort=sort_by,
         descending=reverse,
     )
-    found = named(part, found, lambda one: one.name)
+    workspaces = named(part, workspaces, lambda workspace: workspace.name)
     rows = [
-        [str(one.id), one.name, one.owner, str(one.projects_count), str(one.experiments_count), shown_state(one)]
-        for one in found
+        [
+            str(workspace.id),
+            workspace.name,
+            workspace.owner,
+            str(workspace.projects_count),
+            str(workspace.experiments_count),
+            shown_state(workspace),
+        ]
+        for workspace in workspaces
     ]
-    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
+    output.listing(_COLUMNS, rows, [workspace.raw for workspace in workspaces], as_json, as_csv)
 
 
 @group.command()
@@ -127,8 +134,8 @@ def edit(access: Access, /, workspace: str, name: Optional[str], as_json: bool, 
     """Change what is given of a WORKSPACE."""
     from tenax.client.workspaces import get_workspace
 
-    one = get_workspace(access.session(), workspace)
-    _show(one.edit(name=name, **_given(settings)), as_json)  # type: ignore[arg-type]
+    target = get_workspace(access.session(), workspace)
+    _show(target.edit(name=name, **_given(settings)), as_json)  # type: ignore[arg-type]
 
 
 @group.command()
@@ -140,12 +147,12 @@ def delete(access: Access, workspace: str, yes: bool, no_wait: bool) -> None:
     """Delete a WORKSPACE with its projects, their experiments and all that they have saved."""
     from tenax.client.workspaces import get_workspace
 
-    one = get_workspace(access.session(), workspace)
+    target = get_workspace(access.session(), workspace)
     if not yes:
-        inside = f"{one.projects_count} projects and {one.experiments_count} experiments"
-        click.confirm(f"Delete the workspace {one.name} with its {inside}, for good?", abort=True, err=True)
-    one.delete(wait=not no_wait, seen=_told)
-    print(f"The workspace {one.name} is {'being deleted' if no_wait else 'deleted'}")
+        inside = f"{target.projects_count} projects and {target.experiments_count} experiments"
+        click.confirm(f"Delete the workspace {target.name} with its {inside}, for good?", abort=True, err=True)
+    target.delete(wait=not no_wait, seen=_report_progress)
+    print(f"The workspace {target.name} is {'being deleted' if no_wait else 'deleted'}")
 
 
 @group.command()
@@ -190,7 +197,9 @@ def list_pools(access: Access, workspace: str, part: str, as_json: bool, as_csv:
     from tenax.client.workspaces import get_workspace
 
     names = named(part, get_workspace(access.session(), workspace).pools(), str)
-    output.listing([output.Column("POOL")], [[name] for name in names], [{"name": n} for n in names], as_json, as_csv)
+    output.listing(
+        [output.TableColumn("POOL")], [[name] for name in names], [{"name": n} for n in names], as_json, as_csv
+    )
 
 
 @group.command("list-members")
@@ -202,50 +211,53 @@ def list_members(access: Access, workspace: str, part: str, as_json: bool, as_cs
     """List who has a role in a WORKSPACE; everybody else may use it, too."""
     from tenax.client.workspaces import get_workspace
 
-    found = named(part, get_workspace(access.session(), workspace).members(), lambda member: member[0])
-    columns = [output.Column("USER"), output.Column("ROLE")]
-    raw: list[JsonObject] = [{"user": user, "role": role} for user, role in found]
-    output.listing(columns, found, raw, as_json, as_csv)
+    members = named(part, get_workspace(access.session(), workspace).members(), lambda member: member[0])
+    columns = [output.TableColumn("USER"), output.TableColumn("ROLE")]
+    raw: list[JsonObject] = [{"user": user, "role": role} for user, role in members]
+    output.listing(columns, members, raw, as_json, as_csv)
 
 
 group.alias("list", "ls")
 
 
-def shown_state(one: Workspace) -> str:
+def shown_state(workspace: Workspace) -> str:
     """DELETING, DELETE_FAILED, archived or nothing."""
-    return one.state if one.state != "ACTIVE" else "archived" if one.archived else ""
+    return workspace.state if workspace.state != "ACTIVE" else "archived" if workspace.archived else ""
 
 
-def _show(one: Workspace, as_json: bool) -> None:
+def _show(workspace: Workspace, as_json: bool) -> None:
     if as_json:
-        output.document(one.raw)
+        output.document(workspace.raw)
         return
     rows = [
-        ("workspace", f"{one.name} ({one.id})"),
-        ("state", output.state(shown_state(one))),
-        ("error", one.error),
-        ("owner", one.owner),
-        ("projects", str(one.projects_count)),
-        ("experiments", str(one.experiments_count)),
-        ("compute pool", one.default_compute_pool),
-        ("aux pool", one.default_aux_pool),
-        ("runs as", ", ".join(f"{name[len('agent') :].lower()} {value}" for name, value in one.agent_user.items())),
-        ("checkpoints", output.assignments(one.checkpoint_storage)),
-        ("pinned", "yes" if one.pinned else ""),
+        ("workspace", f"{workspace.name} ({workspace.id})"),
+        ("state", output.state(shown_state(workspace))),
+        ("error", workspace.error),
+        ("owner", workspace.owner),
+        ("projects", str(workspace.projects_count)),
+        ("experiments", str(workspace.experiments_count)),
+        ("compute pool", workspace.default_compute_pool),
+        ("aux pool", workspace.default_aux_pool),
+        (
+            "runs as",
+            ", ".join(f"{name[len('agent') :].lower()} {value}" for name, value in workspace.agent_user.items()),
+        ),
+        ("checkpoints", output.assignments(workspace.checkpoint_storage)),
+        ("pinned", "yes" if workspace.pinned else ""),
     ]
     output.pairs([row for row in rows if row[1]])
 
 
-def _told(now: Workspace) -> None:
+def _report_progress(now: Workspace) -> None:
     output.say(f"{now.experiments_count} experiments are left")
 
 
-def _do(access: Access, workspace: str, verb: str, told: str) -> None:
+def _do(access: Access, workspace: str, verb: str, outcome: str) -> None:
     from tenax.client.workspaces import get_workspace
 
-    one = get_workspace(access.session(), workspace)
-    getattr(one, verb)()
-    print(f"The workspace {one.name} is {told}")
+    target = get_workspace(access.session(), workspace)
+    getattr(target, verb)()
+    print(f"The workspace {target.name} is {outcome}")
 
 
 def _given(settings: dict[str, object]) -> dict[str, object]:

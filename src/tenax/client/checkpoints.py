@@ -112,7 +112,7 @@ class Checkpoint:
         from tenax.client.trials import Report
 
         answer = self.session.get(at("/api/v1/checkpoints/{}/metrics", self.uuid), {"metricGroup": group})
-        return [Report.read(one) for one in reading.records(answer, "metrics")]
+        return [Report.read(report) for report in reading.records(answer, "metrics")]
 
     def _say(self, metadata: JsonObject) -> Checkpoint:
         body: JsonObject = {"checkpoint": {"uuid": self.uuid, "metadata": metadata}}
@@ -180,8 +180,8 @@ class _Pieces:
             if not piece:
                 break
             self._rest += piece
-        found, self._rest = self._rest[:size], self._rest[size:]
-        return found
+        content, self._rest = self._rest[:size], self._rest[size:]
+        return content
 
 
 def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
@@ -295,12 +295,12 @@ class Garbage:
 
     @property
     def going(self) -> Tuple[Fate, ...]:
-        return tuple(one for one in self.checkpoints if not one.keep)
+        return tuple(checkpoint for checkpoint in self.checkpoints if not checkpoint.keep)
 
     @property
     def freed(self) -> int:
         """Bytes that the policy frees."""
-        return sum(one.size for one in self.going)
+        return sum(checkpoint.size for checkpoint in self.going)
 
 
 def garbage_of(
@@ -326,8 +326,8 @@ def garbage_of(
             reading.integer(policy, "saveTrialLatest"),
         ),
         metric=reading.text(value, "metric"),
-        checkpoints=tuple(Fate.read(one) for one in reading.records(value, "checkpoints")),
-        removals=tuple(Removal.read(one) for one in reading.records(value, "removals")),
+        checkpoints=tuple(Fate.read(checkpoint) for checkpoint in reading.records(value, "checkpoints")),
+        removals=tuple(Removal.read(removal) for removal in reading.records(value, "removals")),
         raw=value,
     )
 

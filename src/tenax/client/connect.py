@@ -70,7 +70,7 @@ class Client:
         Raises InvalidInput with every problem that was found, by path and line.
         """
         text = _config_text(config)
-        files = read_context(Path(code), [Path(one) for one in includes]) if code is not None else []
+        files = read_context(Path(code), [Path(include) for include in includes]) if code is not None else []
         experiment, _ = create_experiment(
             self.session,
             text,
@@ -129,10 +129,10 @@ class Client:
 
         Raises InvalidInput for what is no condition.
         """
-        found = search_runs(
+        runs = search_runs(
             self.session, project_id=project_id, conditions=conditions, archived=archived, sort=sort, limit=limit
         )
-        return list(found)
+        return list(runs)
 
     def checkpoint(self, uuid: str) -> Checkpoint:
         """Raises NotFound."""
@@ -159,7 +159,7 @@ class Client:
             config=config,
             slots=slots,
             context=None if context is None else Path(context),
-            files=[Path(one) for one in files],
+            files=[Path(file) for file in files],
             template=template,
             workspace_id=workspace_id,
         )

@@ -68,12 +68,12 @@ class Job:
 def list_jobs(session: Session, pool: Optional[str] = None, states: Sequence[str] = ()) -> List[Job]:
     """The queue of a pool, or of all pools one after the other, in the order of turns. Raises NotFound."""
     pools = [pool] if pool is not None else _pool_names(session)
-    wanted = [f"STATE_{state.upper()}" for state in states]
-    found: List[Job] = []
+    requested = [f"STATE_{state.upper()}" for state in states]
+    jobs: List[Job] = []
     for name in pools:
-        answer = session.get("/api/v1/job-queues", {"resourcePool": name, "states": wanted or None})
-        found += [Job.read(value) for value in reading.records(answer, "jobs")]
-    return found
+        answer = session.get("/api/v1/job-queues", {"resourcePool": name, "states": requested or None})
+        jobs += [Job.read(value) for value in reading.records(answer, "jobs")]
+    return jobs
 
 
 def find_job(session: Session, named: str) -> Job:

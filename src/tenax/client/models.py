@@ -61,8 +61,8 @@ class Model:
 
     def versions(self, *, descending: bool = True) -> List[ModelVersion]:
         """Its versions, the newest first."""
-        found = pages(self.session, f"{self._path}/versions", "modelVersions", ordered("version", descending))
-        return [ModelVersion.read(value, self.session) for value in found]
+        versions = pages(self.session, f"{self._path}/versions", "modelVersions", ordered("version", descending))
+        return [ModelVersion.read(value, self.session) for value in versions]
 
     def version(self, number: Optional[int] = None) -> ModelVersion:
         """One version; without a number the newest. Raises NotFound."""

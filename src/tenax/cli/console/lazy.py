@@ -15,7 +15,7 @@ _COMPLETING = "_TENAX_COMPLETE"
 
 
 @dataclass(frozen=True)
-class Entry:
+class LazyCommand:
     """A command that is not imported yet."""
 
     #: ``tenax.cli.experiment.commands:group``.
@@ -35,7 +35,7 @@ class Entry:
 _MAY_BE_EMPTY = ("TEXT", "[--] PROGRAM [ARGUMENT]...")
 
 
-class Command(click.Command):
+class StrictCommand(click.Command):
     """A command that refuses an empty word where it wants a name or an id.
 
     In a script that is a variable which is not set: `tenax command kill "$ID"` must not find what begins with nothing.
@@ -52,16 +52,16 @@ class Command(click.Command):
         return rest
 
 
-class Group(click.Group):
+class LazyGroup(click.Group):
     """A click group with aliases, lazy members, and a suggestion where a name is wrong."""
 
-    command_class = Command
+    command_class = StrictCommand
 
     def __init__(
         self,
         name: Optional[str] = None,
         *,
-        entries: Optional[Mapping[str, Entry]] = None,
+        entries: Optional[Mapping[str, LazyCommand]] = None,
         **options: object,
     ) -> None:
         super().__init__(name, **options)  # type: ignore[arg-type]
@@ -80,7 +80,7 @@ class Group(click.Group):
         name = self.aliases.get(cmd_name, cmd_name)
         entry = self._entries.get(name)
         command = super().get_command(ctx, name) if entry is None else entry.load()
-        if isinstance(command, Command) and _COMPLETING in os.environ:
+        if isinstance(command, StrictCommand) and _COMPLETING in os.environ:
             from tenax.cli.console.completion import teach
 
             teach(self._noun(ctx), name, command)
@@ -92,7 +92,7 @@ class Group(click.Group):
             ctx = ctx.parent
         root = ctx.parent.command if ctx.parent is not None else None
         called = ctx.info_name or ""
-        return root.aliases.get(called, called) if isinstance(root, Group) else called
+        return root.aliases.get(called, called) if isinstance(root, LazyGroup) else called
 
     def resolve_command(
         self, ctx: click.Context, args: List[str]
@@ -107,8 +107,8 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: List[Tuple[str, str]] = []
         for name in self.list_commands(ctx):
-            others = [alias for alias, meant in self.aliases.items() if meant == name]
-            shown = ", ".join([name, *others])
+            aliases = [alias for alias, meant in self.aliases.items() if meant == name]
+            shown = ", ".join([name, *aliases])
             entry = self._entries.get(name)
             if entry is not None:
                 rows.append((shown, entry.help))

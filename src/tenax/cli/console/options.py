@@ -54,6 +54,6 @@ def name_filter(function: Function) -> Function:
     )(function)
 
 
-def named(part: str, things: Iterable[Thing], name: Callable[[Thing], str]) -> List[Thing]:
+def named(part: str, items: Iterable[Thing], name: Callable[[Thing], str]) -> List[Thing]:
     """Those with ``part`` in their name."""
-    return [thing for thing in things if part.lower() in name(thing).lower()]
+    return [item for item in items if part.lower() in name(item).lower()]

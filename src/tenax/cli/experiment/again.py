@@ -8,7 +8,7 @@ from typing import Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, json_option, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
 
@@ -22,7 +22,7 @@ _OVERRIDES = click.option(
 _FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code tells how.")
 
 
-@click.command("continue", cls=Command)
+@click.command("continue", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option(
     "--config-file",
@@ -57,7 +57,7 @@ def continue_(
     return follow_to_the_end(experiment) if follow else exits.OK
 
 
-@click.command("fork", cls=Command)
+@click.command("fork", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.argument("directory", required=False, type=click.Path(exists=True, path_type=Path))
 @_OVERRIDES

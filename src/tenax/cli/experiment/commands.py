@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Entry, Group
+from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT, filters
+from tenax.cli.experiment.choice import EXPERIMENT, filter_options
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
@@ -23,28 +23,32 @@ _ORDERS = ("id", "name", "description", "state", "user", "progress", *_WIRE_ORDE
 
 #: In files of their own.
 _ENTRIES = {
-    "pause": Entry("tenax.cli.experiment.verbs:pause", "Pause: every trial saves and leaves its slots."),
-    "activate": Entry("tenax.cli.experiment.verbs:activate", "Let paused experiments go on.", ("unpause",)),
-    "cancel": Entry("tenax.cli.experiment.verbs:cancel", "End experiments: every trial saves first."),
-    "kill": Entry("tenax.cli.experiment.verbs:kill", "End experiments at once."),
-    "archive": Entry("tenax.cli.experiment.verbs:archive", "Hide experiments that have ended from lists."),
-    "unarchive": Entry("tenax.cli.experiment.verbs:unarchive", "Show archived experiments in lists again."),
-    "delete": Entry("tenax.cli.experiment.verbs:delete", "Delete experiments with all that they left."),
-    "continue": Entry("tenax.cli.experiment.again:continue_", "Let an experiment go on after its end."),
-    "fork": Entry("tenax.cli.experiment.again:fork", "Create an experiment like another one."),
-    "set": Entry("tenax.cli.experiment.edit:set_", "Change its words, its share of the cluster."),
-    "label": Entry("tenax.cli.experiment.edit:label", "Add and remove labels."),
-    "move": Entry("tenax.cli.experiment.edit:move", "File it in another project."),
-    "gc-policy": Entry("tenax.cli.experiment.gc_policy:command", "Show or change which checkpoints are kept, and why."),
-    "download": Entry("tenax.cli.experiment.files:download", "Fetch the best checkpoints."),
-    "download-model-def": Entry("tenax.cli.experiment.files:download_model_def", "Fetch the code that it came with."),
-    "list-trials": Entry("tenax.cli.trial:list_", "List its trials.", ("lt",)),
-    "list-checkpoints": Entry("tenax.cli.checkpoint:list_", "List its checkpoints, the best first.", ("lc",)),
-    "delete-tb-files": Entry("tenax.cli.experiment.files:delete_tb_files", "Delete its TensorBoard files."),
+    "pause": LazyCommand("tenax.cli.experiment.verbs:pause", "Pause: every trial saves and leaves its slots."),
+    "activate": LazyCommand("tenax.cli.experiment.verbs:activate", "Let paused experiments go on.", ("unpause",)),
+    "cancel": LazyCommand("tenax.cli.experiment.verbs:cancel", "End experiments: every trial saves first."),
+    "kill": LazyCommand("tenax.cli.experiment.verbs:kill", "End experiments at once."),
+    "archive": LazyCommand("tenax.cli.experiment.verbs:archive", "Hide experiments that have ended from lists."),
+    "unarchive": LazyCommand("tenax.cli.experiment.verbs:unarchive", "Show archived experiments in lists again."),
+    "delete": LazyCommand("tenax.cli.experiment.verbs:delete", "Delete experiments with all that they left."),
+    "continue": LazyCommand("tenax.cli.experiment.again:continue_", "Let an experiment go on after its end."),
+    "fork": LazyCommand("tenax.cli.experiment.again:fork", "Create an experiment like another one."),
+    "set": LazyCommand("tenax.cli.experiment.edit:set_", "Change its words, its share of the cluster."),
+    "label": LazyCommand("tenax.cli.experiment.edit:label", "Add and remove labels."),
+    "move": LazyCommand("tenax.cli.experiment.edit:move", "File it in another project."),
+    "gc-policy": LazyCommand(
+        "tenax.cli.experiment.gc_policy:command", "Show or change which checkpoints are kept, and why."
+    ),
+    "download": LazyCommand("tenax.cli.experiment.files:download", "Fetch the best checkpoints."),
+    "download-model-def": LazyCommand(
+        "tenax.cli.experiment.files:download_model_def", "Fetch the code that it came with."
+    ),
+    "list-trials": LazyCommand("tenax.cli.trial:list_", "List its trials.", ("lt",)),
+    "list-checkpoints": LazyCommand("tenax.cli.checkpoint:list_", "List its checkpoints, the best first.", ("lc",)),
+    "delete-tb-files": LazyCommand("tenax.cli.experiment.files:delete_tb_files", "Delete its TensorBoard files."),
 }
 
 
-@click.group(cls=Group, entries=_ENTRIES, help="Create, watch and steer experiments.")
+@click.group(cls=LazyGroup, entries=_ENTRIES, help="Create, watch and steer experiments.")
 def group() -> None:
     pass
 
@@ -144,7 +148,7 @@ def follow_to_the_end(experiment: Experiment) -> int:
 @group.command("list")
 @click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Those of this user; as often as needed.")
-@filters
+@filter_options
 @click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="id", metavar="ORDER", help=f"{', '.join(_ORDERS)}.")
 @click.option("--reverse", is_flag=True, help="From the other end of that order.")
@@ -173,7 +177,7 @@ def list_(
     from tenax.client.users import whoami
 
     session = access.session()
-    found = list_experiments(
+    experiments = list_experiments(
         session,
         users=users or ([] if everybodys else [whoami(session).username]),
         states=states,
@@ -186,8 +190,8 @@ def list_(
         # The newest and the largest come first, names and states from A to Z.
         descending=(sort_by not in _RISING) is not reverse,
     )
-    show_list(found, as_json, as_csv)
-    if not found:
+    show_list(experiments, as_json, as_csv)
+    if not experiments:
         output.say("There is none. Create one with: tenax experiment create CONFIG DIRECTORY")
 
 

@@ -8,12 +8,12 @@ from typing import Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
 
 
-@click.command(cls=Command)
+@click.command(cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option(
     "-o",
@@ -49,18 +49,22 @@ def download(
         raise click.UsageError("--sort-by and --smaller-is-better are said together.")
     experiment = get_experiment(access.session(), number)
     if metric is None:
-        found = experiment.checkpoints()
+        checkpoints = experiment.checkpoints()
     else:
-        found = experiment.checkpoints_by(metric, smaller_is_better=smaller_is_better is True)
-    whole = [one for one in found if one.state == "COMPLETED"][:count]
+        checkpoints = experiment.checkpoints_by(metric, smaller_is_better=smaller_is_better is True)
+    whole = [checkpoint for checkpoint in checkpoints if checkpoint.state == "COMPLETED"][:count]
     if not whole:
         raise NotFound(f"Experiment {number} has no checkpoint.")
-    for one in whole:
-        place = one.download(target / one.uuid)
-        print(place if quiet else f"Checkpoint {one.uuid} of trial {one.trial_id}, step {one.steps}: {place}")
+    for checkpoint in whole:
+        place = checkpoint.download(target / checkpoint.uuid)
+        print(
+            place
+            if quiet
+            else f"Checkpoint {checkpoint.uuid} of trial {checkpoint.trial_id}, step {checkpoint.steps}: {place}"
+        )
 
 
-@click.command("download-model-def", cls=Command)
+@click.command("download-model-def", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option("--output-dir", "target", default=".", type=click.Path(path_type=Path), help="Where to (default: here).")
 @pass_access
@@ -78,7 +82,7 @@ def download_model_def(access: Access, number: int, target: Path) -> None:
     print(path)
 
 
-@click.command("delete-tb-files", cls=Command)
+@click.command("delete-tb-files", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @pass_access

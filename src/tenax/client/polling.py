@@ -1,4 +1,4 @@
-"""Waiting for something at a master that may be away meanwhile."""
+"""Polling a master until something has happened there, through times when the master is away."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Callable, TypeVar
 from tenax.client.connection.session import Unreachable
 from tenax.errors import TryAgain
 
-Thing = TypeVar("Thing")
-#: Seconds that a master may be away while something of it is followed.
-FOLLOW_S = 600.0
+Value = TypeVar("Value")
+#: Seconds for which a master that is away is tried again, while something of it is followed.
+RETRY_S = 600.0
 
 
-def wait_until(one: Thing, reload: Callable[[], Thing], enough: Callable[[Thing], bool], interval: float) -> Thing:
+def wait_until(value: Value, reload: Callable[[], Value], enough: Callable[[Value], bool], interval: float) -> Value:
     """What ``reload`` gives once that is ``enough``, asked every ``interval`` seconds; ``one`` is what is known so far.
 
     A master that is away is waited for. Raises Unreachable or TryAgain when it stays away for ten minutes.
     """
-    until = time.monotonic() + FOLLOW_S
+    until = time.monotonic() + RETRY_S
     while True:
         try:
-            one = reload()
-            until = time.monotonic() + FOLLOW_S
+            value = reload()
+            until = time.monotonic() + RETRY_S
         except (Unreachable, TryAgain):
             if time.monotonic() > until:
                 raise
-        if enough(one):
-            return one
+        if enough(value):
+            return value
         time.sleep(interval)
