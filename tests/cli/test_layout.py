@@ -72,7 +72,7 @@ def test_a_terminal_of_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     output.table(COLUMNS, [ROW])
-    said = capsys.readouterr()
-    assert UUID in said.out
-    assert all(len(line) <= 80 for line in click.unstyle(said.out).splitlines())
-    assert "STARTED" in said.err
+    captured = capsys.readouterr()
+    assert UUID in captured.out
+    assert all(len(line) <= 80 for line in click.unstyle(captured.out).splitlines())
+    assert "STARTED" in captured.err

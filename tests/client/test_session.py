@@ -93,7 +93,7 @@ def test_a_token_that_ended_is_renewed(master: PretendMaster, home: Path) -> Non
     master.on("POST", LOGIN, {"token": "new"})
     master.on("GET", ME, refused(401, "ended"), {"user": {}})
     Session().get(ME)
-    assert [one.headers["Authorization"] for one in master.sent("GET", ME)] == ["Bearer old", "Bearer new"]
+    assert [request.headers["Authorization"] for request in master.sent("GET", ME)] == ["Bearer old", "Bearer new"]
 
 
 def test_a_remembered_token_that_ended_is_forgotten(master: PretendMaster) -> None:
@@ -114,7 +114,7 @@ def test_login_from_the_environment(master: PretendMaster, monkeypatch: pytest.M
     session(master).get(ME)
     monkeypatch.setenv("DET_USER_TOKEN", "given")
     session(master).get(ME)
-    assert [one.headers["Authorization"] for one in master.sent("GET", ME)] == ["Bearer t1", "Bearer given"]
+    assert [request.headers["Authorization"] for request in master.sent("GET", ME)] == ["Bearer t1", "Bearer given"]
 
 
 @pytest.mark.parametrize(
