@@ -193,7 +193,7 @@ def test_verbs(tenax: Tenax, master: PretendMaster) -> None:
     master.on("POST", "/api/v1/experiments/7/pause", {})
     done = tenax("e", "pause", "5", "7")
     assert done.code == exits.NOT_FOUND
-    assert done.out == "Experiment 7 is asked to pause\n"
+    assert done.out == "Experiment 7 is pausing\n"
     assert "experiment 5" in done.err
 
 

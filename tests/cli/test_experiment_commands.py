@@ -128,7 +128,7 @@ def test_log_retention(tenax: Tenax, master: PretendMaster) -> None:
     master.on("GET", PATH, {"experiment": experiment()})
     master.on("PUT", f"{PATH}/retain_logs", {})
     assert "30 days" in tenax("e", "set", "log-retention", "7", "--days", "30").out
-    assert "for ever" in tenax("e", "set", "log-retention", "7", "--forever").out
+    assert "forever" in tenax("e", "set", "log-retention", "7", "--forever").out
     assert [request.body["numDays"] for request in master.sent("PUT", f"{PATH}/retain_logs")] == [30, -1]  # type: ignore[index]
 
 
@@ -155,7 +155,7 @@ def test_continue_and_fork(tenax: Tenax, master: PretendMaster, tmp_path: Path) 
     override = tmp_path / "more.yaml"
     override.write_text("max_restarts: 3\n")
     done = tenax("e", "continue", "7", "--config-file", str(override), "--config", "name=better")
-    assert (done.out, "no slots" in done.err) == ("Experiment 7 goes on\n", True)
+    assert (done.out, "no slots" in done.err) == ("Experiment 7 continues\n", True)
     sent = body(master, "POST", "/api/v1/experiments/continue")
     assert sent == {"id": 7, "overrideConfig": "max_restarts: 3\nname: better\n"}
     master.on("POST", "/api/v1/experiments", {"experiment": experiment(id=9)})

@@ -66,7 +66,7 @@ def test_agents_and_slots_are_turned_on_and_off(master: PretendMaster, tenax: Te
         master.on("POST", f"/api/v1/agents/{name}/enable", {"agent": agent(name)})
     done = tenax("agent", "disable", "--all", "--drain")
     assert (done.code, done.out.splitlines()) == (exits.OK, ["Agent a1 is draining", "Agent a2 is draining"])
-    assert "1 containers may still end there" in done.err
+    assert "1 container may still finish there" in done.err
     assert [request.body for request in master.sent("POST", "/api/v1/agents/a2/disable")] == [{"drain": True}]
     assert tenax("agent", "enable", "a1", "a2").out.count("is enabled") == 2
     assert tenax("agent", "disable").code == exits.USAGE
@@ -147,7 +147,7 @@ def test_pools_and_whom_they_are_kept_for(queue: PretendMaster, tenax: Tenax) ->
     assert tenax("pool", "bindings", "list-workspaces", "gpu s", "--csv").out == "id,workspace\n3,lab\n"
     tenax("rp", "bindings", "add", "gpu s", "lab", "shop")
     tenax("rp", "bindings", "remove", "gpu s", "lab")
-    assert tenax("resource-pool", "bindings", "replace", "gpu s").out == "The pool gpu s is for all\n"
+    assert tenax("resource-pool", "bindings", "replace", "gpu s").out == "The pool gpu s is open to all workspaces\n"
     sent = [
         (request.method, request.body) for request in queue.asked if request.path == path and request.method != "GET"
     ]
@@ -206,7 +206,7 @@ def test_the_master_s_own(master: PretendMaster, tenax: Tenax) -> None:
     master.on("GET", "/api/v1/master/cluster_message", {"clusterMessage": None})
     assert "no message" in tenax("master", "cluster-message", "get").err
     master.on("POST", "/api/v1/cleanup_logs", {"removedCount": "12"})
-    assert tenax("master", "cleanup-logs").out == "12 lines are removed\n"
+    assert tenax("master", "cleanup-logs").out == "12 lines deleted\n"
 
 
 def test_the_sdk_knows_pools_and_queue(queue: PretendMaster) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import tenax.client
 from tenax.client import Client, reading
 from tenax.client.checkpoints import Checkpoint, storage_directory
 from tenax.client.connection.session import BrokenStream, Session
@@ -45,6 +46,11 @@ def checkpoint(uuid: str, metric: float | None, steps: int = 1, **more: object) 
         "training": {"trialId": 1, "experimentId": 7, "searcherMetric": metric},
     }
     return {**value, **more}  # type: ignore[dict-item]
+
+
+def test_every_name_of_the_sdk_is_there() -> None:
+    """Names are loaded when they are asked for, and all of them can be."""
+    assert [name for name in tenax.client.__all__ if getattr(tenax.client, name).__name__ != name] == []
 
 
 def test_experiment(client: Client, master: PretendMaster) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.group(
     cls=ServerGroup,
     module="tenax.agent",
-    help="List agents, turn them on and off; with options of the server, run an agent in the foreground: "
+    help="List agents, enable and disable them; with options of the server, run an agent in the foreground: "
     "tenax agent --master-url http://master:8080 --join-token-file FILE",
 )
 def group() -> None:
@@ -26,7 +26,9 @@ def group() -> None:
 
 @group.command("list")
 @click.option("-p", "--pool", help="Only those of this resource pool.")
-@click.option("--state", type=click.Choice(["enabled", "draining", "disabled", "away"]), help="Only those that are so.")
+@click.option(
+    "--state", type=click.Choice(["enabled", "draining", "disabled", "away"]), help="Only those in this state."
+)
 @list_options
 @pass_access
 def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bool, as_csv: bool) -> None:
@@ -51,11 +53,11 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
     ]
     output.listing(columns, [_row(agent) for agent in agents], [agent.raw for agent in agents], as_json, as_csv)
     if not agents and pool is None and state is None:
-        output.say("There is no agent. Start one with: tenax agent --master-url URL --join-token-file FILE")
+        output.say("There are no agents. Start one with: tenax agent --master-url URL --join-token-file FILE")
     for agent in agents:
         if agent.foreign_count:
             output.warn(
-                f"{agent.id} holds {agent.foreign_count} containers of another cluster; nothing here ends them."
+                f"{agent.id} has {_containers(agent.foreign_count)} of another cluster, which this one will not end."
             )
 
 
@@ -64,7 +66,7 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
 @click.option("--all", "everyone", is_flag=True, help="All agents.")
 @pass_access
 def enable(access: Access, agent: Tuple[str, ...], everyone: bool) -> None:
-    """Let agents take work again."""
+    """Let agents accept new work again."""
     from tenax.client.agents import enable_agent
 
     for name in _agent_names(access, agent, everyone):
@@ -75,12 +77,12 @@ def enable(access: Access, agent: Tuple[str, ...], everyone: bool) -> None:
 @group.command()
 @click.argument("agent", nargs=-1)
 @click.option("--all", "everyone", is_flag=True, help="All agents.")
-@click.option("--drain", is_flag=True, help="What runs there may end by itself; without it, it is ended and goes back.")
+@click.option("--drain", is_flag=True, help="Let running tasks finish; without this they are ended and requeued.")
 @pass_access
 def disable(access: Access, agent: Tuple[str, ...], everyone: bool, drain: bool) -> None:
-    """Let agents take nothing new.
+    """Stop agents from accepting new work.
 
-    What runs there is ended and placed elsewhere (no trial is charged a restart for it), unless it may --drain.
+    Running tasks are ended and placed elsewhere, which no trial counts as a restart; --drain lets them finish.
     """
     from tenax.client.agents import disable_agent
 
@@ -88,20 +90,20 @@ def disable(access: Access, agent: Tuple[str, ...], everyone: bool, drain: bool)
         left = disable_agent(access.session(), name, drain=drain)
         print(f"Agent {name} is {'draining' if drain else 'disabled'}")
         if left.container_count:
-            what = "may still end there by themselves" if drain else "are being ended there"
-            output.say(f"{left.container_count} containers {what}.")
+            what = "may still finish there" if drain else "will be ended there"
+            output.say(f"{_containers(left.container_count)} {what}.")
 
 
 @group.command()
 @click.argument("agent")
-@click.option("--force", is_flag=True, help="Give up what still counts as running there.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Give up tasks that still count as running there.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def remove(access: Access, agent: str, force: bool, yes: bool) -> None:
     """Forget an agent that is gone for good, with its slots.
 
-    It must not be connected. What still counts as running there is lost with --force, and goes back into the queue. A
-    machine that comes back under this name joins anew.
+    It must not be connected. With --force, tasks that still count as running there are given up and requeued. A machine
+    that comes back under this name joins as a new agent.
     """
     from tenax.client.agents import remove_agent
 
@@ -145,3 +147,7 @@ def state_of(agent: Agent) -> str:
     if agent.draining:
         return "draining"
     return "enabled" if agent.enabled else "disabled"
+
+
+def _containers(count: int) -> str:
+    return f"{count} container{'' if count == 1 else 's'}"

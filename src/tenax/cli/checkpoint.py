@@ -26,7 +26,7 @@ def group() -> None:
 
 @group.command("list")
 @click.argument("experiment", type=EXPERIMENT)
-@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
+@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the best N.")
 @click.option("--trial", type=int, metavar="ID", help="Only those of this trial.")
 @click.option(
     "--state",
@@ -83,7 +83,7 @@ def show_list(checkpoints: Sequence[Checkpoint], metric: str, as_json: bool, as_
     ]
     output.listing(columns, rows, [checkpoint.raw for checkpoint in checkpoints], as_json, as_csv)
     if not rows and not as_json:
-        output.say("There is none yet.")
+        output.say("There are no checkpoints yet.")
 
 
 @group.command()
@@ -131,7 +131,7 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
 )
 @pass_access
 def download(access: Access, uuid: str, target: Optional[Path]) -> None:
-    """Fetch the files of a checkpoint into a new directory."""
+    """Download a checkpoint into a new directory."""
     from tenax.client.checkpoints import get_checkpoint
 
     print(get_checkpoint(access.session(), uuid).download(target))
@@ -139,7 +139,7 @@ def download(access: Access, uuid: str, target: Optional[Path]) -> None:
 
 @group.command()
 @click.argument("uuids", metavar="UUID...", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, uuids: Tuple[str, ...], yes: bool) -> None:
     """Delete all files of checkpoints; their records stay."""
@@ -163,12 +163,12 @@ def delete(access: Access, uuids: Tuple[str, ...], yes: bool) -> None:
     metavar="PATTERN",
     help="Delete the files that match: --glob '**/optimizer.pt'. May be given several times.",
 )
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def remove(access: Access, uuids: Tuple[str, ...], globs: Tuple[str, ...], yes: bool) -> None:
     """Delete some files of checkpoints.
 
-    Without a pattern nothing is deleted: the record is brought up to date with the files that are there.
+    Without a pattern nothing is deleted; the record of the checkpoint is updated to the files that exist.
     """
     checkpoints = _checkpoints(access, uuids)
     if globs and not yes:

@@ -34,7 +34,7 @@ def group() -> None:
 
 @group.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENT]...")
-@click.option("--slots", type=click.IntRange(0), metavar="N", help="Slots that it gets (default: 1; 0 for none).")
+@click.option("--slots", type=click.IntRange(0), metavar="N", help="Slots to run it on (default: 1; 0 for none).")
 @click.option(
     "--config",
     "overrides",
@@ -52,9 +52,9 @@ def group() -> None:
 @click.option(
     "-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send what is in this directory."
 )
-@click.option("--template", default="", metavar="NAME", help="Lay it over this template.")
+@click.option("--template", default="", metavar="NAME", help="Merge the configuration over this template.")
 @click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Put it into this workspace.")
-@click.option("-d", "--detach", is_flag=True, help="Do not wait: print its id.")
+@click.option("-d", "--detach", is_flag=True, help="Print its id and do not wait for it.")
 @pass_access
 def run(
     access: Access,
@@ -70,7 +70,7 @@ def run(
 ) -> int:
     """Run PROGRAM on the cluster, print its output and end with its exit code.
 
-    One word is a line for the shell: tenax cmd run 'make && ./train.sh'
+    A single argument is run by the shell: tenax cmd run 'make && ./train.sh'
     """
     from tenax.cli.console.overrides import document_of
     from tenax.client.commands import run_command
@@ -117,21 +117,21 @@ def _attend(command: Command) -> int:
         ended = command.wait(interval=0.2)
     except KeyboardInterrupt:
         output.say(
-            f"\nDetached: command {command.id} goes on.\n"
+            f"\nDetached: command {command.id} keeps running.\n"
             f"  tenax command logs -f {command.id}   to watch it again\n"
             f"  tenax command kill {command.id}      to end it"
         )
         return exits.INTERRUPTED
     if ended.exit_code is None:
-        output.fail(f"the command did not end by itself: {ended.reason}")
+        output.fail(f"the command did not run to its end: {ended.reason}")
         return exits.NOT_COMPLETED
     return ended.exit_code
 
 
 @group.command("list")
-@click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users.")
-@click.option("-u", "--user", "users", multiple=True, metavar="NAME", help="Those of this user.")
-@click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Those in this workspace.")
+@click.option("-a", "--all", "everybodys", is_flag=True, help="Include those of all users.")
+@click.option("-u", "--user", "users", multiple=True, metavar="NAME", help="Only those of this user.")
+@click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Only those in this workspace.")
 @click.option("-q", "--quiet", is_flag=True, help="Print their ids only.")
 @list_options
 @pass_access
@@ -144,7 +144,7 @@ def list_(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """List commands that live or have ended within a day, the newest first: yours, or with --all everybody's."""
+    """List commands that run or ended within the last day, the newest first: yours, or everybody's with --all."""
     from tenax.client.commands import list_commands
     from tenax.client.users import whoami
     from tenax.client.workspaces import get_workspace
@@ -161,7 +161,7 @@ def list_(
         _COLUMNS, [_row(command) for command in commands], [command.raw for command in commands], as_json, as_csv
     )
     if not commands:
-        output.say("There is none. Run one with: tenax command run -- PROGRAM")
+        output.say("There are no such commands. Run one with: tenax command run -- PROGRAM")
 
 
 def _row(command: Command) -> Tuple[str, ...]:
@@ -183,7 +183,7 @@ def _row(command: Command) -> Tuple[str, ...]:
 @json_option
 @pass_access
 def describe(access: Access, command_id: str, as_json: bool) -> None:
-    """Show a COMMAND: its id, the beginning of it, or its description."""
+    """Show a command, given its id, the start of its id, or its description."""
     from tenax.client.commands import find_command
 
     command = find_command(access.session(), command_id)
@@ -221,10 +221,10 @@ def config(access: Access, command_id: str) -> None:
 
 @group.command()
 @click.argument("command_id", metavar="COMMAND")
-@click.option("-f", "--follow", is_flag=True, help="Go on until it has ended.")
-@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
-@click.option("--search", default="", help="Only lines that hold this text.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until it has ended.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first N lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
+@click.option("--search", default="", help="Only lines that contain this text.")
 @json_option
 @pass_access
 def logs(
@@ -246,7 +246,7 @@ def logs(
 
 @group.command()
 @click.argument("ids", metavar="COMMAND...", nargs=-1, required=True)
-@click.option("-f", "--force", is_flag=True, help="Go on after one that cannot be ended, and end well.")
+@click.option("-f", "--force", is_flag=True, help="Continue after one that cannot be ended, and exit with 0.")
 @pass_access
 def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
     """End commands at once."""
@@ -266,7 +266,7 @@ def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
     return code
 
 
-@click.group(cls=LazyGroup, help="Change a command that waits or runs.")
+@click.group(cls=LazyGroup, help="Change a command that is waiting or running.")
 def set_() -> None:
     pass
 

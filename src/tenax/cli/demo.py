@@ -36,9 +36,9 @@ _EXAMPLE = Path("examples") / "digits"
     help="Directory with adaptive.yaml and evaluate.py (default: examples/digits of this checkout).",
 )
 def demo(keep: bool, example: Optional[Path]) -> int:
-    """Start a cluster, search hyperparameters on the handwritten digits, check the best checkpoint, stop everything.
+    """Start a cluster, search hyperparameters for the handwritten digits, check the best checkpoint, stop everything.
 
-    With --keep the cluster is left running, to look at. It needs torch and scikit-learn in this environment.
+    With --keep the cluster is left running. The demo needs torch and scikit-learn in this environment.
     """
     from tenax.local.state_dir import StateDir
 
@@ -55,7 +55,7 @@ def demo(keep: bool, example: Optional[Path]) -> int:
         if not kept:
             _stop(StateDir(root))
             shutil.rmtree(root, ignore_errors=True)
-            output.say("The demo's cluster is stopped and its files are removed; make demo KEEP=1 leaves it running.")
+            output.say("The demo's cluster is stopped and its files are deleted; make demo KEEP=1 leaves it running.")
         else:
             _show_how_to_stop(root)
 

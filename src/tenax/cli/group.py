@@ -12,13 +12,13 @@ from tenax.cli.console.options import Access, json_option, list_options, pass_ac
 from tenax.client.reading import number_or_name
 
 
-@click.group(cls=LazyGroup, help="Groups of users. A group gives nobody a right.")
+@click.group(cls=LazyGroup, help="Manage groups of users. A group does not give its users any rights.")
 def group() -> None:
     pass
 
 
 @group.command("list")
-@click.option("--of", "username", metavar="NAME", help="Only those that this user is in.")
+@click.option("--of", "username", metavar="NAME", help="Only groups that this user is in.")
 @list_options
 @pass_access
 def list_(access: Access, username: Optional[str], as_json: bool, as_csv: bool) -> None:
@@ -40,7 +40,7 @@ def list_(access: Access, username: Optional[str], as_json: bool, as_csv: bool) 
 @json_option
 @pass_access
 def describe(access: Access, name: str, as_json: bool) -> None:
-    """Show who is in a group, by its NAME or number."""
+    """Show a group and its users, by its NAME or number."""
     from tenax.client.groups import get_group
 
     details = get_group(access.session(), number_or_name(name))
@@ -58,14 +58,16 @@ def describe(access: Access, name: str, as_json: bool) -> None:
 
 @group.command()
 @click.argument("name")
-@click.option("--add-user", "users", multiple=True, metavar="USER", help="Put this user in; as often as needed.")
+@click.option(
+    "--add-user", "users", multiple=True, metavar="USER", help="Put this user in; may be given several times."
+)
 @pass_access
 def create(access: Access, name: str, users: List[str]) -> None:
-    """Make the group NAME."""
+    """Create the group NAME."""
     from tenax.client.groups import create_group
 
     made = create_group(access.session(), name, users)
-    print(f"Made the group {made.name} ({made.id}) with {_counted(made.users)}")
+    print(f"Created group {made.name} ({made.id}) with {_counted(made.users)}")
 
 
 @group.command("add-user")
@@ -73,11 +75,11 @@ def create(access: Access, name: str, users: List[str]) -> None:
 @click.argument("users", nargs=-1, required=True)
 @pass_access
 def add_user(access: Access, name: str, users: List[str]) -> None:
-    """Put USERS into the group NAME."""
+    """Add USERS to the group NAME."""
     from tenax.client.groups import get_group
 
     changed = get_group(access.session(), number_or_name(name)).add(_names(users))
-    print(f"{changed.name} has {_counted(changed.users)} now")
+    print(f"{changed.name} now has {_counted(changed.users)}")
 
 
 @group.command("remove-user")
@@ -85,11 +87,11 @@ def add_user(access: Access, name: str, users: List[str]) -> None:
 @click.argument("users", nargs=-1, required=True)
 @pass_access
 def remove_user(access: Access, name: str, users: List[str]) -> None:
-    """Take USERS out of the group NAME."""
+    """Remove USERS from the group NAME."""
     from tenax.client.groups import get_group
 
     changed = get_group(access.session(), number_or_name(name)).remove(_names(users))
-    print(f"{changed.name} has {_counted(changed.users)} now")
+    print(f"{changed.name} now has {_counted(changed.users)}")
 
 
 @group.command("change-name")
@@ -97,15 +99,15 @@ def remove_user(access: Access, name: str, users: List[str]) -> None:
 @click.argument("new_name")
 @pass_access
 def change_name(access: Access, name: str, new_name: str) -> None:
-    """Give the group NAME another name."""
+    """Rename the group NAME."""
     from tenax.client.groups import get_group
 
-    print(f"{name} is {get_group(access.session(), number_or_name(name)).rename(new_name).name} now")
+    print(f"{name} is now called {get_group(access.session(), number_or_name(name)).rename(new_name).name}")
 
 
 @group.command()
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, name: str, yes: bool) -> None:
     """Delete the group NAME; its users stay."""

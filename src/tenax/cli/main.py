@@ -20,30 +20,34 @@ ENTRIES = {
     "status": LazyCommand("tenax.cli.up:status", "Show the cluster on this machine."),
     "demo": LazyCommand("tenax.cli.demo:demo", "Run a small search on a cluster of its own, from start to end."),
     "experiment": LazyCommand("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
-    "trial": LazyCommand("tenax.cli.trial:group", "Look at trials: metrics, logs, checkpoints.", ("t",)),
-    "run": LazyCommand("tenax.cli.run:group", "Find runs across experiments, and act on many at once.", ("r",)),
+    "trial": LazyCommand("tenax.cli.trial:group", "Show trials: metrics, logs, checkpoints.", ("t",)),
+    "run": LazyCommand("tenax.cli.run:group", "Find runs across experiments, and act on many of them at once.", ("r",)),
     "checkpoint": LazyCommand("tenax.cli.checkpoint:group", "List and download checkpoints.", ("c",)),
     "command": LazyCommand("tenax.cli.command:group", "Run programs on the cluster, once each.", ("cmd",)),
-    "task": LazyCommand("tenax.cli.task:group", "List all that runs; create, pause and end generic tasks."),
-    "template": LazyCommand("tenax.cli.template:group", "Configurations below what is submitted.", ("tpl",)),
-    "workspace": LazyCommand("tenax.cli.workspace:group", "Keep projects and models apart.", ("w",)),
-    "project": LazyCommand("tenax.cli.project:group", "File experiments in projects.", ("p",)),
-    "model": LazyCommand("tenax.cli.model:group", "Register checkpoints as versions of models.", ("m",)),
-    "preview-search": LazyCommand("tenax.cli.experiment.preview:preview_search", "Show what a search would do."),
-    "queue": LazyCommand("tenax.cli.queue:group", "Look at the queue of jobs, and change it.", ("job", "j")),
-    "agent": LazyCommand("tenax.cli.agent:group", "List agents, turn them on and off, or run one here.", ("a",)),
-    "slot": LazyCommand("tenax.cli.slot:group", "List slots, turn them on and off.", ("s",)),
-    "pool": LazyCommand(
-        "tenax.cli.pool:group", "List resource pools, keep them for workspaces.", ("resource-pool", "rp")
+    "task": LazyCommand(
+        "tenax.cli.task:group", "List everything that is running; create, pause and end generic tasks."
     ),
-    "usage": LazyCommand("tenax.cli.usage:group", "Show what slots were used for.", ("resources", "res")),
-    "user": LazyCommand("tenax.cli.user:group", "Log in and out; list, make and edit users.", ("u",)),
-    "group": LazyCommand("tenax.cli.group:group", "Groups of users.", ("user-group",)),
-    "token": LazyCommand("tenax.cli.token:group", "Access tokens, for programs that log in.", ("tkn",)),
-    "webhook": LazyCommand("tenax.cli.webhook:group", "Tell other services what happens."),
+    "template": LazyCommand(
+        "tenax.cli.template:group", "Partial configurations that submissions are merged over.", ("tpl",)
+    ),
+    "workspace": LazyCommand("tenax.cli.workspace:group", "Manage workspaces, which hold projects and models.", ("w",)),
+    "project": LazyCommand("tenax.cli.project:group", "Organise experiments in projects.", ("p",)),
+    "model": LazyCommand("tenax.cli.model:group", "Register checkpoints as versions of models.", ("m",)),
+    "preview-search": LazyCommand("tenax.cli.experiment.preview:preview_search", "Preview the trials of a search."),
+    "queue": LazyCommand("tenax.cli.queue:group", "Show the queue of jobs, and change it.", ("job", "j")),
+    "agent": LazyCommand("tenax.cli.agent:group", "List agents, enable and disable them, or run one here.", ("a",)),
+    "slot": LazyCommand("tenax.cli.slot:group", "List slots, enable and disable them.", ("s",)),
+    "pool": LazyCommand(
+        "tenax.cli.pool:group", "List resource pools, and bind them to workspaces.", ("resource-pool", "rp")
+    ),
+    "usage": LazyCommand("tenax.cli.usage:group", "Show how slots were used.", ("resources", "res")),
+    "user": LazyCommand("tenax.cli.user:group", "Log in and out; list, create and edit users.", ("u",)),
+    "group": LazyCommand("tenax.cli.group:group", "Manage groups of users.", ("user-group",)),
+    "token": LazyCommand("tenax.cli.token:group", "Manage access tokens, with which programs log in.", ("tkn",)),
+    "webhook": LazyCommand("tenax.cli.webhook:group", "Notify other services of events."),
     "master": LazyCommand("tenax.cli.master:group", "Show the master, its settings and its log, or run one here."),
     "completion": LazyCommand(
-        "tenax.cli.console.completion:completion", "Print what a shell reads to complete commands and ids."
+        "tenax.cli.console.completion:completion", "Print the script that completes commands and ids in a shell."
     ),
     "version": LazyCommand("tenax.cli.master:version", "Show the versions of this client and of the master."),
 }
@@ -124,7 +128,7 @@ def _report(error: Exception) -> int:
     if isinstance(error, OSError) and error.strerror:
         fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
         return exits.FAILED
-    fail(f"this should not have happened: {type(error).__name__}: {error}\nTENAX_DEBUG=1 shows where it did.")
+    fail(f"internal error: {type(error).__name__}: {error}\nSet TENAX_DEBUG=1 to see where it happened.")
     return exits.BUG
 
 

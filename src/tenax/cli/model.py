@@ -37,7 +37,7 @@ _VERSIONS = (
 _ORDERS = ("name", "description", "creation_time", "last_updated_time", "num_versions", "workspace")
 
 
-@click.group(cls=LazyGroup, help="Register checkpoints as versions of models: they are kept from then on.")
+@click.group(cls=LazyGroup, help="Register checkpoints as versions of models; registered checkpoints are kept.")
 def group() -> None:
     pass
 
@@ -45,13 +45,17 @@ def group() -> None:
 @group.command("list")
 @click.option("--name", metavar="PART", help="Only those with this in their name.")
 @click.option("--description", metavar="PART", help="Only those with this in their description.")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only those with it; as often as needed.")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option(
+    "--label", "labels", multiple=True, metavar="LABEL", help="Only those with it; may be given several times."
+)
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("-w", "--workspace", "--workspace-names", "workspaces", multiple=True, metavar="NAME",
-              help="Only those in this workspace; as often as needed, or separated by commas.")  # fmt: skip
-@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
+              help="Only those in this workspace; may be given several times, or separated by commas.")  # fmt: skip
+@click.option(
+    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
+)
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="last_updated_time", help="The order.")
-@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @list_options
 @pass_access
 def list_(
@@ -95,7 +99,7 @@ def list_(
     ]
     output.listing(_COLUMNS, rows, [model.raw for model in models], as_json, as_csv)
     if not models:
-        output.say("There is none. Make one with: tenax model create NAME")
+        output.say("There are no such models. Create one with: tenax model create NAME")
 
 
 @group.command()
@@ -121,7 +125,7 @@ def describe(access: Access, model: str, number: Optional[int], as_json: bool) -
 @click.argument("model", metavar="MODEL")
 @name_filter
 @click.option(
-    "--user", "users", multiple=True, metavar="NAME", help="Only what this user registered; as often as needed."
+    "--user", "users", multiple=True, metavar="NAME", help="Only what this user registered; may be given several times."
 )
 @list_options
 @pass_access
@@ -147,20 +151,20 @@ def list_versions(access: Access, model: str, part: str, users: Tuple[str, ...],
     ]
     output.listing(_VERSIONS, rows, [version.raw for version in chosen], as_json, as_csv)
     if not chosen:
-        output.say(f"There is none. Register one with: tenax model register-version {model} CHECKPOINT")
+        output.say(f"There are no such versions. Register one with: tenax model register-version {model} CHECKPOINT")
 
 
 @group.command()
 @click.argument("name")
-@click.option("-w", "--workspace", "--workspace-name", metavar="NAME", help="Where it is kept.")
-@click.option("--description", default="", metavar="TEXT", help="What it is.")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="As often as needed.")
+@click.option("-w", "--workspace", "--workspace-name", metavar="NAME", help="The workspace to create it in.")
+@click.option("--description", default="", metavar="TEXT", help="Its description.")
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Label it; may be given several times.")
 @json_option
 @pass_access
 def create(
     access: Access, name: str, workspace: Optional[str], description: str, labels: Tuple[str, ...], as_json: bool
 ) -> None:
-    """Make the model NAME."""
+    """Create the model NAME."""
     from tenax.client.models import create_model
 
     model = create_model(access.session(), name, description=description, labels=labels, workspace=workspace)
@@ -170,11 +174,13 @@ def create(
 @group.command()
 @click.argument("model", metavar="MODEL")
 @click.option("--name", metavar="NAME", help="Its new name.")
-@click.option("--description", metavar="TEXT", help="What it is.")
+@click.option("--description", metavar="TEXT", help="Its description.")
 @click.option("--notes", metavar="TEXT", help="Markdown.")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Instead of those that it has.")
-@click.option("--no-labels", is_flag=True, help="Take all its labels away.")
-@click.option("--metadata", metavar="YAML", help="Instead of what it has, as YAML or JSON.")
+@click.option(
+    "--label", "labels", multiple=True, metavar="LABEL", help="Replace its labels; may be given several times."
+)
+@click.option("--no-labels", is_flag=True, help="Remove all its labels.")
+@click.option("--metadata", metavar="YAML", help="Replace its metadata, as YAML or JSON.")
 @json_option
 @pass_access
 def edit(
@@ -188,7 +194,7 @@ def edit(
     metadata: Optional[str],
     as_json: bool,
 ) -> None:
-    """Change what is given of a MODEL."""
+    """Edit a MODEL: its name, description, notes, labels or metadata."""
     from tenax.client.models import get_model
 
     edited = get_model(access.session(), model).edit(
@@ -204,7 +210,7 @@ def edit(
 @group.command("register-version")
 @click.argument("model", metavar="MODEL")
 @click.argument("checkpoint", metavar="CHECKPOINT")
-@click.option("--name", default="", metavar="NAME", help="What this version is called.")
+@click.option("--name", default="", metavar="NAME", help="The name of this version.")
 @click.option("--comment", default="", metavar="TEXT", help="Why it was registered.")
 @json_option
 @pass_access
@@ -219,10 +225,10 @@ def register_version(access: Access, model: str, checkpoint: str, name: str, com
 @group.command("edit-version")
 @click.argument("model", metavar="MODEL")
 @click.argument("number", type=int, metavar="VERSION")
-@click.option("--name", metavar="NAME", help="What it is called.")
+@click.option("--name", metavar="NAME", help="Its new name.")
 @click.option("--comment", metavar="TEXT", help="Why it was registered.")
 @click.option("--notes", metavar="TEXT", help="Markdown.")
-@click.option("--metadata", metavar="YAML", help="Instead of what it has, as YAML or JSON.")
+@click.option("--metadata", metavar="YAML", help="Replace its metadata, as YAML or JSON.")
 @pass_access
 def edit_version(
     access: Access,
@@ -233,7 +239,7 @@ def edit_version(
     notes: Optional[str],
     metadata: Optional[str],
 ) -> None:
-    """Change what is given of a VERSION of a MODEL."""
+    """Edit a VERSION of a MODEL: its name, comment, notes or metadata."""
     from tenax.client.models import get_model
 
     version = get_model(access.session(), model).version(number)
@@ -243,10 +249,10 @@ def edit_version(
 @group.command("delete-version")
 @click.argument("model", metavar="MODEL")
 @click.argument("number", type=int, metavar="VERSION")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete_version(access: Access, model: str, number: int, yes: bool) -> None:
-    """Delete a VERSION of a MODEL; its checkpoint stays until it is deleted or collected."""
+    """Delete a VERSION of a MODEL; its checkpoint stays until it is deleted or garbage-collected."""
     from tenax.client.models import get_model
 
     version = get_model(access.session(), model).version(number)
@@ -258,7 +264,9 @@ def delete_version(access: Access, model: str, number: int, yes: bool) -> None:
 
 @group.command()
 @click.argument("model", metavar="MODEL")
-@click.option("-w", "--workspace", "--workspace-name", required=True, metavar="NAME", help="Where it goes.")
+@click.option(
+    "-w", "--workspace", "--workspace-name", required=True, metavar="NAME", help="The workspace to move it to."
+)
 @pass_access
 def move(access: Access, model: str, workspace: str) -> None:
     """Move a MODEL to another workspace."""
@@ -273,7 +281,7 @@ def move(access: Access, model: str, workspace: str) -> None:
 @click.argument("model", metavar="MODEL")
 @pass_access
 def archive(access: Access, model: str) -> None:
-    """Let a MODEL take no new versions."""
+    """Archive a MODEL: it takes no new versions."""
     from tenax.client.models import get_model
 
     target = get_model(access.session(), model)
@@ -285,7 +293,7 @@ def archive(access: Access, model: str) -> None:
 @click.argument("model", metavar="MODEL")
 @pass_access
 def unarchive(access: Access, model: str) -> None:
-    """Let a MODEL take versions again."""
+    """Unarchive a MODEL: it takes new versions again."""
     from tenax.client.models import get_model
 
     target = get_model(access.session(), model)
@@ -295,17 +303,15 @@ def unarchive(access: Access, model: str) -> None:
 
 @group.command()
 @click.argument("model", metavar="MODEL")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, model: str, yes: bool) -> None:
-    """Delete a MODEL and its versions; their checkpoints stay until they are deleted or collected."""
+    """Delete a MODEL and its versions; their checkpoints stay until they are deleted or garbage-collected."""
     from tenax.client.models import get_model
 
     target = get_model(access.session(), model)
     if not yes:
-        click.confirm(
-            f"Delete the model {target.name} and its {target.versions_count} versions?", abort=True, err=True
-        )
+        click.confirm(f"Delete the model {target.name} and its {target.versions_count} versions?", abort=True, err=True)
     target.delete()
     print(f"Deleted the model {target.name}")
 

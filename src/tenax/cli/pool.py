@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from tenax.client.pools import Pool
 
 
-@click.group(cls=LazyGroup, help="List resource pools, and keep them for workspaces.")
+@click.group(cls=LazyGroup, help="List resource pools, and bind them to workspaces.")
 def group() -> None:
     pass
 
 
 @group.command("list")
 @name_filter
-@click.option("--waiting", is_flag=True, help="Only those in which something waits.")
+@click.option("--waiting", is_flag=True, help="Only those with waiting jobs.")
 @list_options
 @pass_access
 def list_(access: Access, part: str, waiting: bool, as_json: bool, as_csv: bool) -> None:
-    """List the resource pools: what they have, what is used, how much waits."""
+    """List the resource pools: their slots, how many are used, and what waits."""
     from tenax.client.pools import list_pools
 
     listed = named(part, list_pools(access.session()), lambda pool: pool.name)
@@ -47,7 +47,7 @@ def list_(access: Access, part: str, waiting: bool, as_json: bool, as_csv: bool)
     output.listing(columns, [_row(pool) for pool in pools], [pool.raw for pool in pools], as_json, as_csv)
 
 
-@click.group("bindings", cls=LazyGroup, help="Keep a pool for some workspaces; one that is kept for none is for all.")
+@click.group("bindings", cls=LazyGroup, help="Bind a pool to workspaces; a pool that is bound to none is open to all.")
 def bindings() -> None:
     pass
 
@@ -58,7 +58,7 @@ def bindings() -> None:
 @list_options
 @pass_access
 def list_workspaces(access: Access, pool: str, part: str, as_json: bool, as_csv: bool) -> None:
-    """List the workspaces that POOL is kept for."""
+    """List the workspaces that POOL is bound to."""
     from tenax.client.pools import bound_workspaces
 
     session = access.session()
@@ -68,7 +68,7 @@ def list_workspaces(access: Access, pool: str, part: str, as_json: bool, as_csv:
     columns = [output.TableColumn("ID", right=True), output.TableColumn("WORKSPACE")]
     output.listing(columns, rows, [{"id": int(row[0]), "name": row[1]} for row in rows], as_json, as_csv)
     if not numbers:
-        output.say(f"The pool {pool} is for all workspaces.")
+        output.say(f"The pool {pool} is open to all workspaces.")
 
 
 @bindings.command()
@@ -76,11 +76,11 @@ def list_workspaces(access: Access, pool: str, part: str, as_json: bool, as_csv:
 @click.argument("workspaces", nargs=-1, required=True)
 @pass_access
 def add(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
-    """Keep POOL for these workspaces, beside those that it is kept for already."""
+    """Bind POOL to these workspaces, in addition to those it is bound to already."""
     from tenax.client.pools import bind_pool
 
     bind_pool(access.session(), pool, workspaces)
-    print(f"The pool {pool} is kept for {', '.join(workspaces)}")
+    print(f"The pool {pool} is bound to {', '.join(workspaces)}")
 
 
 @bindings.command()
@@ -88,11 +88,11 @@ def add(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
 @click.argument("workspaces", nargs=-1, required=True)
 @pass_access
 def remove(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
-    """Keep POOL for these workspaces no longer."""
+    """Unbind POOL from these workspaces."""
     from tenax.client.pools import unbind_pool
 
     unbind_pool(access.session(), pool, workspaces)
-    print(f"The pool {pool} is no longer kept for {', '.join(workspaces)}")
+    print(f"The pool {pool} is no longer bound to {', '.join(workspaces)}")
 
 
 @bindings.command()
@@ -100,11 +100,15 @@ def remove(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
 @click.argument("workspaces", nargs=-1)
 @pass_access
 def replace(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
-    """Keep POOL for these workspaces and no others; without any it is for all again."""
+    """Bind POOL to exactly these workspaces; without any, it is open to all again."""
     from tenax.client.pools import rebind_pool
 
     rebind_pool(access.session(), pool, workspaces)
-    print(f"The pool {pool} is kept for {', '.join(workspaces)}" if workspaces else f"The pool {pool} is for all")
+    print(
+        f"The pool {pool} is bound to {', '.join(workspaces)}"
+        if workspaces
+        else f"The pool {pool} is open to all workspaces"
+    )
 
 
 group.add_command(bindings)

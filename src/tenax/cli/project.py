@@ -34,7 +34,10 @@ _COLUMNS = (
 _ORDERS = ("id", "name", "description", "creation_time", "last_experiment_start_time")
 
 
-@click.group(cls=LazyGroup, help="File experiments in projects. One is named by WORKSPACE PROJECT, its id or its key.")
+@click.group(
+    cls=LazyGroup,
+    help="Organise experiments in projects. Name a project by WORKSPACE PROJECT, by its id or by its key.",
+)
 def group() -> None:
     pass
 
@@ -48,10 +51,12 @@ def _named(function: Function) -> Function:
 @group.command("list")
 @click.argument("workspace", required=False, metavar="[WORKSPACE]")
 @name_filter
-@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option(
+    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
+)
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="id", help="The order (default: id).")
-@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @list_options
 @pass_access
 def list_(
@@ -65,7 +70,7 @@ def list_(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """List the projects of a WORKSPACE, or of all."""
+    """List the projects of a WORKSPACE, or of all workspaces."""
     from tenax.client.projects import list_projects
 
     projects = list_projects(
@@ -92,7 +97,7 @@ def show_list(projects: Sequence[Project], as_json: bool, as_csv: bool) -> None:
     ]
     output.listing(_COLUMNS, rows, [project.raw for project in projects], as_json, as_csv)
     if not projects:
-        output.say("There is none. Make one with: tenax project create WORKSPACE NAME")
+        output.say("There are no such projects. Create one with: tenax project create WORKSPACE NAME")
 
 
 @group.command()
@@ -106,7 +111,7 @@ def describe(access: Access, which: str, project: Optional[str], as_json: bool) 
 
 @group.command("list-experiments")
 @_named
-@click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
+@click.option("-a", "--all", "everybodys", is_flag=True, help="Include other users' experiments and archived ones.")
 @local_filter_options
 @list_options
 @pass_access
@@ -138,12 +143,12 @@ def list_experiments(
 @group.command()
 @click.argument("workspace")
 @click.argument("name")
-@click.option("--description", default="", metavar="TEXT", help="What it is for.")
+@click.option("--description", default="", metavar="TEXT", help="Its description.")
 @click.option("--key", metavar="KEY", help="One to five letters and digits (default: made from its name).")
 @json_option
 @pass_access
 def create(access: Access, workspace: str, name: str, description: str, key: Optional[str], as_json: bool) -> None:
-    """Make the project NAME in a WORKSPACE."""
+    """Create the project NAME in a WORKSPACE."""
     from tenax.client.projects import create_project
 
     _show(create_project(access.session(), workspace, name, description=description, key=key), as_json)
@@ -152,7 +157,7 @@ def create(access: Access, workspace: str, name: str, description: str, key: Opt
 @group.command()
 @_named
 @click.option("--name", "--new_name", metavar="NAME", help="Its new name.")
-@click.option("--description", metavar="TEXT", help="What it is for.")
+@click.option("--description", metavar="TEXT", help="Its description.")
 @click.option("--key", metavar="KEY", help="One to five letters and digits.")
 @json_option
 @pass_access
@@ -165,16 +170,16 @@ def edit(
     key: Optional[str],
     as_json: bool,
 ) -> None:
-    """Change what is given of a project."""
+    """Edit a project: its name, description or key."""
     _show(_project(access, which, project).edit(name=name, description=description, key=key), as_json)
 
 
 @group.command()
 @_named
-@click.option("--to", "goal", required=True, metavar="WORKSPACE", help="Where it goes.")
+@click.option("--to", "goal", required=True, metavar="WORKSPACE", help="The workspace to move it to.")
 @pass_access
 def move(access: Access, which: str, project: Optional[str], goal: str) -> None:
-    """Move a project with all that is filed in it to another workspace."""
+    """Move a project and its experiments to another workspace."""
     target = _project(access, which, project)
     target.move(goal)
     print(f"The project {target.name} is in the workspace {target.reload().workspace}")
@@ -186,9 +191,9 @@ def move(access: Access, which: str, project: Optional[str], goal: str) -> None:
 @click.option("--contents", required=True, metavar="TEXT", help="Markdown; - for standard input.")
 @pass_access
 def add_note(access: Access, which: str, project: Optional[str], name: str, contents: str) -> None:
-    """Put a note into a project."""
+    """Add a note to a project."""
     text = sys.stdin.read() if contents == "-" else contents
-    print(f"There are {len(_project(access, which, project).add_note(name, text))} notes")
+    print(f"The project has {len(_project(access, which, project).add_note(name, text))} notes")
 
 
 @group.command("remove-note")
@@ -196,21 +201,21 @@ def add_note(access: Access, which: str, project: Optional[str], name: str, cont
 @click.option("--name", required=True, metavar="NAME", help="Its title.")
 @pass_access
 def remove_note(access: Access, which: str, project: Optional[str], name: str) -> None:
-    """Take the note of that title out of a project."""
+    """Remove a note from a project by its title."""
     from tenax.errors import NotFound
 
     target = _project(access, which, project)
     rest = [note for note in target.notes if note.name != name]
     if len(rest) == len(target.notes):
         raise NotFound(f"The project {target.name} has no note {name!r}.")
-    print(f"There are {len(target.set_notes(rest))} notes")
+    print(f"The project has {len(target.set_notes(rest))} notes")
 
 
 @group.command()
 @_named
 @pass_access
 def archive(access: Access, which: str, project: Optional[str]) -> None:
-    """Let nothing be filed in a project."""
+    """Archive a project: no experiments can be added to it."""
     target = _project(access, which, project)
     target.archive()
     print(f"The project {target.name} is archived")
@@ -220,7 +225,7 @@ def archive(access: Access, which: str, project: Optional[str]) -> None:
 @_named
 @pass_access
 def unarchive(access: Access, which: str, project: Optional[str]) -> None:
-    """Let a project be as it was before."""
+    """Make an archived project usable again."""
     target = _project(access, which, project)
     target.unarchive()
     print(f"The project {target.name} is no longer archived")
@@ -228,11 +233,11 @@ def unarchive(access: Access, which: str, project: Optional[str]) -> None:
 
 @group.command()
 @_named
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--no-wait", is_flag=True, help="Only ask for it.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until it is deleted.")
 @pass_access
 def delete(access: Access, which: str, project: Optional[str], yes: bool, no_wait: bool) -> None:
-    """Delete a project with its experiments and all that they have saved."""
+    """Delete a project, its experiments and everything they saved."""
     target = _project(access, which, project)
     if not yes:
         inside = f"{target.experiments_count} experiments"
@@ -257,7 +262,7 @@ def _state(project: Project) -> str:
 
 
 def _report_progress(now: Project) -> None:
-    output.say(f"{now.experiments_count} experiments are left")
+    output.say(f"{now.experiments_count} experiments left")
 
 
 def _show(project: Project, as_json: bool) -> None:

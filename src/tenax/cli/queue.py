@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group(
     cls=LazyGroup,
-    help="Look at the queue and change it. A JOB is its id, the number of its experiment, the id of its task, or a "
+    help="Show the queue and change it. Name a JOB by its id, the number of its experiment, the id of its task, or a "
     "name that only one job has.",
 )
 def group() -> None:
@@ -34,7 +34,7 @@ def group() -> None:
 def list_(
     access: Access, pool: Optional[str], owner: Optional[str], states: Tuple[str, ...], as_json: bool, as_csv: bool
 ) -> None:
-    """List jobs that wait or run, in the order in which they come to their turn, and why they wait."""
+    """List jobs that are waiting or running, in the order of the queue, and why they wait."""
     from tenax.client.jobs import list_jobs
 
     jobs = [job for job in list_jobs(access.session(), pool, states) if owner in (None, job.username)]
@@ -54,21 +54,26 @@ def list_(
     ]
     output.listing(columns, [_row(job) for job in jobs], [job.raw for job in jobs], as_json, as_csv)
     if not jobs:
-        output.say("Nothing waits and nothing runs.")
+        output.say("Nothing is waiting or running.")
 
 
 @group.command()
 @click.argument("job")
 @click.option("--priority", type=click.IntRange(1, 99), help="1 is the most urgent.")
-@click.option("--weight", type=click.FloatRange(0, min_open=True), help="Share, under policies that share.")
-@click.option("-p", "--pool", "--resource-pool", help="Run in this resource pool: what runs saves, leaves and moves.")
+@click.option("--weight", type=click.FloatRange(0, min_open=True), help="Weight under fair share.")
+@click.option(
+    "-p",
+    "--pool",
+    "--resource-pool",
+    help="Move it to this resource pool; if it is running, it saves a checkpoint first.",
+)
 @pass_access
 def update(access: Access, job: str, priority: Optional[int], weight: Optional[float], pool: Optional[str]) -> None:
     """Change the priority, weight or resource pool of a job."""
     from tenax.client.jobs import find_job, update_job
 
     if priority is None and weight is None and pool is None:
-        raise click.UsageError("Give what should change: --priority, --weight or --pool.")
+        raise click.UsageError("Give at least one change: --priority, --weight or --pool.")
     target = find_job(access.session(), job)
     update_job(access.session(), target.id, priority=priority, weight=weight, pool=pool)
     print(f"Job {target.id} ({target.name}) is changed")
@@ -78,13 +83,13 @@ def update(access: Access, job: str, priority: Optional[int], weight: Optional[f
 @click.argument("operations", metavar="JOB.FIELD=VALUE...", nargs=-1, required=True)
 @pass_access
 def update_batch(access: Access, operations: Tuple[str, ...]) -> None:
-    """Make several changes, all or none: JOB.priority=N, JOB.weight=X, JOB.resource-pool=NAME."""
+    """Make several changes, all or none of them: JOB.priority=N, JOB.weight=X, JOB.resource-pool=NAME."""
     from tenax.client.jobs import update_jobs
 
     session = access.session()
     changes = [_operation(session, operation) for operation in operations]
     update_jobs(session, changes)
-    print(f"{len(changes)} changes are made")
+    print(f"{len(changes)} changes made")
 
 
 @group.command("move-ahead")
@@ -92,7 +97,7 @@ def update_batch(access: Access, operations: Tuple[str, ...]) -> None:
 @click.argument("other")
 @pass_access
 def move_ahead(access: Access, job: str, other: str) -> None:
-    """Move JOB just before the job OTHER of the same pool; it takes the priority of that one."""
+    """Move JOB just ahead of the job OTHER in the same pool; it takes OTHER's priority."""
     _move(access, job, other, behind=False)
 
 
@@ -101,7 +106,7 @@ def move_ahead(access: Access, job: str, other: str) -> None:
 @click.argument("other")
 @pass_access
 def move_behind(access: Access, job: str, other: str) -> None:
-    """Move JOB just behind the job OTHER of the same pool; it takes the priority of that one."""
+    """Move JOB just behind the job OTHER in the same pool; it takes OTHER's priority."""
     _move(access, job, other, behind=True)
 
 
@@ -110,7 +115,7 @@ def move_behind(access: Access, job: str, other: str) -> None:
 @list_options
 @pass_access
 def stats(access: Access, pool: Optional[str], as_json: bool, as_csv: bool) -> None:
-    """Show how many jobs wait and run in each pool, and how long attempts waited of late."""
+    """Show how many jobs are waiting and running in each pool, and how long attempts waited recently."""
     from tenax.client import reading
     from tenax.client.jobs import queue_stats
 
@@ -175,7 +180,9 @@ def _operation(session: Session, text: str) -> JsonObject:
     kinds: Dict[str, str] = {"priority": "priority", "weight": "weight", "resource-pool": "pool", "pool": "pool"}
     field = kinds.get(name.replace("_", "-"))
     if not (equals and dot and field and value):
-        raise click.UsageError(f"{text!r} is no change: write JOB.priority=N, JOB.weight=X or JOB.resource-pool=NAME.")
+        raise click.UsageError(
+            f"{text!r} is not a change: write JOB.priority=N, JOB.weight=X or JOB.resource-pool=NAME."
+        )
     job_id = find_job(session, job).id
     try:
         if field == "priority":

@@ -35,12 +35,12 @@ def group() -> None:
     "conditions",
     multiple=True,
     metavar="CONDITION",
-    help="Only runs for which it holds: hp.lr>0.01, state=COMPLETED, metadata.team~vision, validation.loss.min<0.2. "
-    "May be given several times; all hold then.",
+    help="Only runs that match: hp.lr>0.01, state=COMPLETED, metadata.team~vision, validation.loss.min<0.2. "
+    "May be given several times; all must match.",
 )
 @click.option("--sort", default="id=desc", show_default=True, metavar="COLUMN=asc|desc", help="What comes first.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many at most.")
-@click.option("--archived", is_flag=True, help="Archived ones, too.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="List at most this many.")
+@click.option("--archived", is_flag=True, help="Include archived ones.")
 @list_options
 @pass_access
 def list_(
@@ -75,7 +75,7 @@ def list_(
     )
     output.listing(columns, [_row(run, names) for run in runs], [run.raw for run in runs], as_json, as_csv)
     if not runs and not as_json and not as_csv:
-        output.say("There is no such run.")
+        output.say("There are no such runs.")
 
 
 def _row(run: Run, names: List[str]) -> Tuple[str, ...]:
@@ -98,7 +98,7 @@ def _row(run: Run, names: List[str]) -> Tuple[str, ...]:
 @list_options
 @pass_access
 def columns(access: Access, project_id: int, part: str, as_json: bool, as_csv: bool) -> None:
-    """List what the runs of a project can be filtered and ordered by."""
+    """List the columns that runs of a project can be filtered and sorted by."""
     from tenax.client import reading
     from tenax.client.runs import columns as columns_of
 
@@ -132,16 +132,16 @@ def kill(access: Access, numbers: Tuple[int, ...]) -> int:
 @_NUMBERS
 @pass_access
 def pause(access: Access, numbers: Tuple[int, ...]) -> int:
-    """Let runs save and leave; each the only one of its experiment."""
-    return _act(access, "pause", numbers, "is asked to pause")
+    """Pause runs: each saves a checkpoint and frees its slots. Each must be the only run of its experiment."""
+    return _act(access, "pause", numbers, "is pausing")
 
 
 @group.command()
 @_NUMBERS
 @pass_access
 def resume(access: Access, numbers: Tuple[int, ...]) -> int:
-    """Let paused runs go on."""
-    return _act(access, "resume", numbers, "goes on")
+    """Resume paused runs."""
+    return _act(access, "resume", numbers, "is resumed")
 
 
 @group.command()
@@ -162,7 +162,7 @@ def unarchive(access: Access, numbers: Tuple[int, ...]) -> int:
 
 @group.command()
 @_NUMBERS
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, numbers: Tuple[int, ...], yes: bool) -> int:
     """Delete runs that have ended, with their checkpoints, metrics and logs."""
@@ -174,11 +174,11 @@ def delete(access: Access, numbers: Tuple[int, ...], yes: bool) -> int:
 
 @group.command()
 @_NUMBERS
-@click.option("--from", "source_id", type=int, required=True, metavar="ID", help="The project where they are.")
-@click.option("--to", "target_id", type=int, required=True, metavar="ID", help="The project where they go.")
+@click.option("--from", "source_id", type=int, required=True, metavar="ID", help="The project they are in.")
+@click.option("--to", "target_id", type=int, required=True, metavar="ID", help="The project to move them to.")
 @pass_access
 def move(access: Access, numbers: Tuple[int, ...], source_id: int, target_id: int) -> int:
-    """File runs, with all others of their experiments, in another project."""
+    """Move runs, and all other runs of their experiments, to another project."""
     from tenax.client.runs import move as move_runs
 
     return _report(move_runs(access.session(), numbers, source_id, target_id), f"is in project {target_id}")
@@ -186,12 +186,12 @@ def move(access: Access, numbers: Tuple[int, ...], source_id: int, target_id: in
 
 @group.command()
 @click.argument("number", metavar="RUN", type=int)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Write this; VALUE may be JSON.")
-@click.option("--unset", "unwanted", multiple=True, metavar="KEY", help="Remove this.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set this key; VALUE may be JSON.")
+@click.option("--unset", "unwanted", multiple=True, metavar="KEY", help="Remove this key.")
 @json_option
 @pass_access
 def metadata(access: Access, number: int, settings: Tuple[str, ...], unwanted: Tuple[str, ...], as_json: bool) -> None:
-    """Show what was written about a run, or write it; team.lead=Ada goes into team."""
+    """Show or set the metadata of a run; team.lead=Ada sets lead inside team."""
     from tenax.client.trials import get_trial
 
     trial = get_trial(access.session(), number)
@@ -204,7 +204,7 @@ def metadata(access: Access, number: int, settings: Tuple[str, ...], unwanted: T
     elif document:
         output.pairs(leaves(document))
     else:
-        output.say(f"Nothing is written about run {number}: tenax run metadata {number} --set KEY=VALUE")
+        output.say(f"Run {number} has no metadata: tenax run metadata {number} --set KEY=VALUE")
 
 
 def _act(access: Access, verb: str, numbers: Tuple[int, ...], done: str) -> int:

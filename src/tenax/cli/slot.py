@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from tenax.client.agents import Slot
 
 
-@click.group(cls=LazyGroup, help="List slots, the devices that tasks get; turn them on and off.")
+@click.group(cls=LazyGroup, help="List slots, the devices that tasks run on; enable and disable them.")
 def group() -> None:
     pass
 
 
 @group.command("list")
 @click.option("-a", "--agent", help="Only those of this agent.")
-@click.option("--state", type=click.Choice(["free", "in use", "draining", "disabled"]), help="Only those that are so.")
+@click.option(
+    "--state", type=click.Choice(["free", "in use", "draining", "disabled"]), help="Only those in this state."
+)
 @list_options
 @pass_access
 def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: bool, as_csv: bool) -> None:
@@ -48,7 +50,7 @@ def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: b
 @click.argument("slot", type=int)
 @pass_access
 def enable(access: Access, agent: str, slot: int) -> None:
-    """Let new work use SLOT of AGENT again."""
+    """Enable SLOT of AGENT: new work may use it again."""
     from tenax.client.agents import enable_slot
 
     enable_slot(access.session(), agent, slot)

@@ -40,7 +40,7 @@ def group() -> None:
 @list_options
 @pass_access
 def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as_csv: bool) -> None:
-    """List all tasks that wait or run, of every kind, the oldest first, and why they wait."""
+    """List all tasks of any kind that are waiting or running, the oldest first, and why they wait."""
     from tenax.client.generic_tasks import open_tasks
 
     tasks = [
@@ -64,7 +64,7 @@ def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as
     ]
     output.listing(_COLUMNS, rows, [task.raw for task in tasks], as_json, as_csv)
     if not tasks:
-        output.say("Nothing waits or runs.")
+        output.say("Nothing is waiting or running.")
 
 
 @group.command()
@@ -72,7 +72,7 @@ def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as
 @json_option
 @pass_access
 def describe(access: Access, task_id: str, as_json: bool) -> None:
-    """Show a task: its whole id, or the beginning of one that runs."""
+    """Show a task, given its id, or the start of the id of one that is running."""
     from tenax.client.generic_tasks import find_task
 
     task = find_task(access.session(), task_id)
@@ -98,14 +98,14 @@ def describe(access: Access, task_id: str, as_json: bool) -> None:
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send its content.")
 @click.option(
-    "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file, too."
+    "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file as well."
 )
 @click.option("--project", "--project_id", "project_id", type=int, metavar="ID", help="Put it into this project.")
 @click.option("--config", "overrides", metavar="KEY=VALUE", multiple=True, help="Set a value of the configuration.")
 @click.option("-f", "--follow", is_flag=True, help="Print its output until it ends.")
-@click.option("--fork", default="", metavar="TASK", help="Take over the code of this task.")
+@click.option("--fork", default="", metavar="TASK", help="Use the code of this task.")
 @click.option("-p", "--parent", default="", metavar="TASK", help="Make it the child of this task.")
-@click.option("--inherit-context", "--inherit_context", is_flag=True, help="Take over the code of its parent.")
+@click.option("--inherit-context", "--inherit_context", is_flag=True, help="Use the code of its parent.")
 @click.option("--no-pause", "--no_pause", is_flag=True, help="It cannot be paused.")
 @json_option
 @pass_access
@@ -172,7 +172,7 @@ def _created(task: Task, remarks: List[str], follow: bool, as_json: bool) -> int
 @json_option
 @pass_access
 def config(access: Access, task_id: str, as_json: bool) -> None:
-    """Print the configuration of a task that is no trial's, with every default, as YAML."""
+    """Print the configuration of a task that is not a trial, with every default, as YAML."""
     from tenax.cli.console import yaml12
     from tenax.client.generic_tasks import find_task
 
@@ -185,10 +185,10 @@ def config(access: Access, task_id: str, as_json: bool) -> None:
 
 @group.command()
 @click.argument("task_id", metavar="TASK")
-@click.option("-f", "--follow", is_flag=True, help="Go on until it has ended.")
-@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
-@click.option("--search", default="", help="Only lines that hold this text.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until it has ended.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first N lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
+@click.option("--search", default="", help="Only lines that contain this text.")
 @json_option
 @pass_access
 def logs(
@@ -213,7 +213,7 @@ def print_output(
     from tenax.cli.trial import show_line
 
     if (head is not None) + (tail is not None) + follow > 1:
-        raise click.UsageError("--follow, --head and --tail exclude each other.")
+        raise click.UsageError("--follow, --head and --tail cannot be combined.")
     try:
         for line in of.logs(follow=follow, head=head, tail=tail, search=search):
             if as_json:
@@ -221,17 +221,17 @@ def print_output(
             else:
                 show_line(line)
     except KeyboardInterrupt:
-        output.say(f"\nDetached: {noun} {of.id} goes on. Its end: tenax {noun} describe {of.id}")
+        output.say(f"\nDetached: {noun} {of.id} keeps running. To see how it ends: tenax {noun} describe {of.id}")
         return exits.INTERRUPTED
     return exits.OK
 
 
 @group.command()
 @click.argument("task_id", metavar="TASK")
-@click.option("--root", is_flag=True, help="All that came from its topmost ancestor, too.")
+@click.option("--root", is_flag=True, help="Also end its topmost ancestor and all that ancestor's descendants.")
 @pass_access
 def kill(access: Access, task_id: str, root: bool) -> None:
-    """End a task and all that came from it, at once."""
+    """End a task and all its descendants at once."""
     from tenax.client.generic_tasks import find_task
 
     task = find_task(access.session(), task_id)
@@ -243,19 +243,19 @@ def kill(access: Access, task_id: str, root: bool) -> None:
 @click.argument("task_id", metavar="TASK")
 @pass_access
 def pause(access: Access, task_id: str) -> None:
-    """Pause a task and all that came from it: each saves and leaves its slots."""
+    """Pause a task and all its descendants: each saves a checkpoint and frees its slots."""
     from tenax.client.generic_tasks import find_task
 
     task = find_task(access.session(), task_id)
     task.pause()
-    print(f"Task {task.id} is asked to pause")
+    print(f"Task {task.id} is pausing")
 
 
 @group.command()
 @click.argument("task_id", metavar="TASK")
 @pass_access
 def unpause(access: Access, task_id: str) -> None:
-    """Let a paused task and all that came from it go on."""
+    """Resume a paused task and all its descendants."""
     from tenax.client.generic_tasks import find_task
 
     task = find_task(access.session(), task_id)

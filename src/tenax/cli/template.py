@@ -20,7 +20,7 @@ _COLUMNS = (
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
-@click.group(cls=LazyGroup, help="Keep partial configurations that experiments and commands are laid over.")
+@click.group(cls=LazyGroup, help="Manage partial configurations that experiments and commands are merged over.")
 def group() -> None:
     pass
 
@@ -28,7 +28,7 @@ def group() -> None:
 @group.command("list")
 @click.option("--name", default="", metavar="PART", help="Only those with this in their name.")
 @click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Only those in this workspace.")
-@click.option("-d", "--details", is_flag=True, help="Print their configurations, too.")
+@click.option("-d", "--details", is_flag=True, help="Print their configurations as well.")
 @list_options
 @pass_access
 def list_(access: Access, name: str, workspace: str, details: bool, as_json: bool, as_csv: bool) -> None:
@@ -52,7 +52,7 @@ def list_(access: Access, name: str, workspace: str, details: bool, as_json: boo
     else:
         output.listing(columns, rows, [template.raw for template in templates], as_json, as_csv)
     if not templates:
-        output.say("There is none. Make one with: tenax template create NAME FILE")
+        output.say("There are no templates. Create one with: tenax template create NAME FILE")
 
 
 @group.command()
@@ -77,7 +77,7 @@ def describe(access: Access, template: str, as_json: bool) -> None:
 @click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Put it into this workspace.")
 @pass_access
 def create(access: Access, name: str, file: Path, workspace: str) -> None:
-    """Make the template NAME from a YAML FILE."""
+    """Create the template NAME from a YAML FILE."""
     from tenax.cli.console.overrides import document_of
     from tenax.client.templates import create_template
     from tenax.client.workspaces import get_workspace
@@ -98,7 +98,7 @@ def set_value() -> None:
 @click.argument("file", type=_FILE)
 @pass_access
 def set_config(access: Access, template: str, file: Path) -> None:
-    """Replace the configuration of a template by a YAML FILE."""
+    """Replace the configuration of a template with a YAML FILE."""
     from tenax.cli.console.overrides import document_of
     from tenax.client.templates import set_template_config
 
@@ -111,7 +111,7 @@ def set_config(access: Access, template: str, file: Path) -> None:
 @click.argument("file", type=_FILE)
 @pass_access
 def set_(access: Access, template: str, file: Path) -> None:
-    """Make the template NAME from a YAML FILE, or replace its configuration where it is there."""
+    """Create the template NAME from a YAML FILE, or replace its configuration if it exists."""
     from tenax.cli.console.overrides import document_of
     from tenax.client.templates import create_template, set_template_config
     from tenax.errors import AlreadyExists
@@ -128,7 +128,7 @@ def set_(access: Access, template: str, file: Path) -> None:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @pass_access
 def remove(access: Access, names: Tuple[str, ...]) -> int:
-    """Remove templates; what was submitted with them stays as it is."""
+    """Remove templates; what was submitted with them does not change."""
     from tenax.client.templates import delete_template
     from tenax.errors import UserError
 

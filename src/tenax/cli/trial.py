@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COLORS = {"ERROR": "red", "CRITICAL": "red", "WARNING": "yellow", "DEBUG": "bright_black", "TRACE": "bright_black"}
 
 
-@click.group(cls=LazyGroup, help="Look at trials: metrics, logs, checkpoints.")
+@click.group(cls=LazyGroup, help="Show trials: metrics, logs, checkpoints.")
 def group() -> None:
     pass
 
@@ -72,7 +72,7 @@ def _rows(trial: Trial) -> List[tuple[str, str]]:
 @group.command("list")
 @click.argument("experiment", type=EXPERIMENT)
 @click.option("--state", "states", multiple=True, metavar="STATE", help="Only those in this state.")
-@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
+@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the best N.")
 @list_options
 @pass_access
 def list_(
@@ -96,9 +96,9 @@ def list_(
 
 @group.command()
 @click.argument("number", metavar="TRIAL", type=int)
-@click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended.")
-@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until the trial has ended.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first N lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
 @log_options
 @json_option
 @pass_access
@@ -124,7 +124,7 @@ def logs(
     from tenax.client.trials import get_trial
 
     if (head is not None) + (tail is not None) + follow > 1:
-        raise click.UsageError("--follow, --head and --tail exclude each other.")
+        raise click.UsageError("--follow, --head and --tail cannot be combined.")
     where = log_filter(search, regex, level, ranks, agents, containers, sources, streams, after, before)
     return print_logs(get_trial(access.session(), number), follow, head, tail, where, as_json)
 
@@ -145,7 +145,7 @@ def print_logs(
             else:
                 show_line(line)
     except KeyboardInterrupt:
-        output.say(f"\nDetached: trial {trial.id} goes on. Its end: tenax trial describe {trial.id}")
+        output.say(f"\nDetached: trial {trial.id} keeps running. To see how it ends: tenax trial describe {trial.id}")
         return exits.INTERRUPTED
     return exits.OK
 
@@ -220,11 +220,11 @@ def kill(access: Access, number: int) -> None:
 @click.option("-o", "--output-dir", "target", type=click.Path(path_type=Path), help="A new directory.")
 @pass_access
 def download(access: Access, number: int, latest: bool, uuid: Optional[str], target: Optional[Path]) -> None:
-    """Fetch the files of a trial's checkpoint: the best one, the latest, or one by its uuid."""
+    """Download a checkpoint of a trial: the best, the latest, or one by its UUID."""
     from tenax.client.trials import get_trial
 
     if latest and uuid:
-        raise click.UsageError("--latest and --uuid exclude each other.")
+        raise click.UsageError("--latest and --uuid cannot be combined.")
     trial = get_trial(access.session(), number)
     with_files = [
         checkpoint for checkpoint in trial.checkpoints() if checkpoint.state in ("COMPLETED", "PARTIALLY_DELETED")
@@ -238,24 +238,24 @@ def download(access: Access, number: int, latest: bool, uuid: Optional[str], tar
     print(max(chosen, key=lambda checkpoint: checkpoint.steps).download(target))
 
 
-@group.group("set", cls=LazyGroup, help="Change what holds for a trial.")
+@group.group("set", cls=LazyGroup, help="Change the settings of a trial.")
 def set_() -> None:
     pass
 
 
 @set_.command("log-retention")
 @click.argument("number", metavar="TRIAL", type=int)
-@click.option("--days", type=click.IntRange(-1, 32767), metavar="N", help="Keep its log so many days after its end.")
+@click.option("--days", type=click.IntRange(-1, 32767), metavar="N", help="Keep its log for N days after its end.")
 @click.option("--forever", is_flag=True, help="Never delete its log.")
 @pass_access
 def log_retention(access: Access, number: int, days: Optional[int], forever: bool) -> None:
-    """Say how long the log of a trial is kept."""
+    """Set how long the log of a trial is kept."""
     from tenax.client.trials import get_trial
 
     if forever == (days is not None):
-        raise click.UsageError("Say either --days N or --forever.")
+        raise click.UsageError("Give either --days N or --forever.")
     get_trial(access.session(), number).keep_logs(-1 if days is None else days)
-    print(f"The log of trial {number} is kept {'for ever' if days in (None, -1) else f'{days} days after its end'}")
+    print(f"The log of trial {number} is kept {'forever' if days in (None, -1) else f'{days} days after its end'}")
 
 
 @group.command("support-bundle")
@@ -270,7 +270,7 @@ def log_retention(access: Access, number: int, days: Optional[int], forever: boo
 )
 @pass_access
 def support_bundle(access: Access, number: int, directory: Path) -> None:
-    """Gather what someone else needs to see what became of a trial, in one archive."""
+    """Collect what is needed to diagnose a trial in one archive: logs, metrics and configuration."""
     from tenax.cli.master import write
 
     print(write(access.session(), number, directory))

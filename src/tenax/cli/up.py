@@ -54,11 +54,11 @@ def state_of(directory: Optional[Path]) -> StateDir:
 @click.option(
     "--slots", metavar="N|auto", callback=lambda *given: _slots(given[2]), help="Slots that the agent offers."
 )
-@click.option("--agent/--no-agent", default=None, help="Whether an agent runs here, too.")
+@click.option("--agent/--no-agent", default=None, help="Whether to run an agent here as well.")
 @click.option(
     "--runtime",
     type=click.Choice(CHOICES),
-    help="What tasks run in: plain processes (the default), or containers.",
+    help="What tasks run in: plain processes (the default) or containers.",
 )
 @click.option(
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings file of the master (YAML)."
@@ -74,10 +74,10 @@ def up(
     config: Optional[Path],
     foreground: bool,
 ) -> int:
-    """Start a cluster on this machine: database, master and an agent, kept up by one process in the background.
+    """Start a cluster on this machine: database, master and an agent, supervised by one process in the background.
 
-    Everything lies in one directory. What is given here is remembered there, so that a later `tenax up` comes back at
-    the same address; tasks that were left running are found again.
+    Everything is kept in one directory. Options given here are remembered there, so that a later `tenax up` uses the
+    same address; tasks that were left running are picked up again.
     """
     from tenax.local.supervise.control import prepare
 
@@ -98,7 +98,7 @@ def start(cluster: Cluster, lock: int, *, hints: bool = True) -> int:
     try:
         wait_until_up(state, lambda message: output.say(f"  {message}"))
     except KeyboardInterrupt:
-        output.say(f"It goes on starting in the background: tenax status{_dir_flag(state)}")
+        output.say(f"It keeps starting in the background: tenax status{_dir_flag(state)}")
         raise
     agents = _agents_of(cluster) if cluster.options.agent else []
     output.say(f"The cluster is up: {cluster.url}")
@@ -197,12 +197,12 @@ def _slots_in_words(agent: Agent) -> str:
 
 @click.command()
 @directory_option
-@click.option("--kill-tasks", is_flag=True, help="End running tasks, too; they are resumed from their checkpoints.")
+@click.option("--kill-tasks", is_flag=True, help="End running tasks as well; they resume from their checkpoints.")
 def down(directory: Optional[Path], kill_tasks: bool) -> int:
     """Stop the servers of the cluster on this machine.
 
-    Tasks that run in processes or containers of their own run on, and are found again by the next `tenax up`;
-    --kill-tasks ends them, which the next `tenax up` treats like a machine that was switched off.
+    Running tasks keep running, and the next `tenax up` picks them up again. --kill-tasks ends them, as if the machine
+    had been switched off.
     """
     from tenax.local.supervise.control import glance, stop
 
@@ -214,8 +214,8 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
         running = _running_containers(state, seen.url) if seen.phase == "up" else 0
         if running and not kill_tasks:
             output.say(
-                f"{running} task{'s run' if running > 1 else ' runs'} on without the cluster and will be found again "
-                "by the next tenax up; to end them, too: tenax down --kill-tasks."
+                f"{running} task{'s keep' if running > 1 else ' keeps'} running without the cluster and will be "
+                "picked up again by the next tenax up; to end them as well: tenax down --kill-tasks."
             )
         stop(state, lambda message: None)
         output.say(f"The cluster in {state.root} is stopped.")
@@ -269,7 +269,7 @@ def status(directory: Optional[Path], as_json: bool) -> int:
         _show_services(state)
         _warn_of_a_full_disk(state)
     elif not seen.document:
-        output.say("No cluster was ever started there. Start one with: tenax up")
+        output.say("No cluster was ever started here. Start one with: tenax up")
     return exits.OK if seen.phase == "up" else exits.UNREACHABLE
 
 

@@ -24,7 +24,7 @@ _BY = {
 }
 
 
-@click.group(cls=LazyGroup, help="Show what slots were used for. Times are in UTC.")
+@click.group(cls=LazyGroup, help="Show how slots were used. Times are in UTC.")
 def group() -> None:
     pass
 
@@ -33,7 +33,7 @@ def group() -> None:
 @click.argument("start_date", required=False)
 @click.argument("end_date", required=False)
 @click.option("--monthly", is_flag=True, help="By month instead of by day.")
-@click.option("--by", type=click.Choice(sorted(_BY)), help="A row for each of them (default: one for all).")
+@click.option("--by", type=click.Choice(sorted(_BY)), help="One row for each of these (default: a single total).")
 @list_options
 @pass_access
 def aggregated(
@@ -47,7 +47,7 @@ def aggregated(
 ) -> None:
     """Show slot hours by day, from START_DATE to END_DATE (2026-11-21, or 2026-11), both included.
 
-    Without dates: the last 30 days. Days without any are left out. With --csv all sums come, in seconds.
+    Without dates: the last 30 days. Days without usage are left out. --csv prints all sums, in seconds.
     """
     from tenax.client import cluster
 
@@ -64,14 +64,16 @@ def aggregated(
     rows = _rows(entries, by)
     output.table([*columns, output.TableColumn("SLOT HOURS", right=True)], rows)
     if not rows:
-        output.say(f"No slot was used from {start} to {end}.")
+        output.say(f"No slots were used from {start} to {end}.")
 
 
 @group.command("raw")
 @click.argument("after", required=False)
 @click.argument("before", required=False)
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
-@click.option("--pool", "pools", multiple=True, metavar="NAME", help="Only in this resource pool; as often as needed.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
+@click.option(
+    "--pool", "pools", multiple=True, metavar="NAME", help="Only in this resource pool; may be given several times."
+)
 @list_options
 @pass_access
 def raw(
@@ -85,7 +87,7 @@ def raw(
 ) -> None:
     """Show every attempt that held slots between AFTER and BEFORE (2026-11-21, 2026-11-21T08:00:00Z).
 
-    Without times: today and yesterday. With --csv also how long each one waited.
+    Without times: today and yesterday. --csv also shows how long each one waited.
     """
     from tenax.client import cluster, reading
 

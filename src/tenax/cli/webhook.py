@@ -15,7 +15,7 @@ _DELIVERY_STATES = ("WAITING", "DELIVERED", "FAILED")
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
 
 
-@click.group(cls=LazyGroup, help="Tell other services what happens.")
+@click.group(cls=LazyGroup, help="Notify other services of events.")
 def group() -> None:
     pass
 
@@ -40,13 +40,13 @@ def list_(access: Access, part: str, as_json: bool, as_csv: bool) -> None:
     rows = []
     for webhook in webhooks:
         where = f"workspace {webhook.workspace_id}" if webhook.workspace_id else "all workspaces"
-        hears = where if webhook.mode == "WORKSPACE" else f"those that name it, {where}"
+        scope = where if webhook.mode == "WORKSPACE" else f"those that name it, {where}"
         rows.append(
             [
                 str(webhook.id),
                 webhook.name,
                 webhook.kind,
-                hears,
+                scope,
                 "; ".join(t.words for t in webhook.triggers),
                 webhook.url,
             ]
@@ -82,11 +82,11 @@ def describe(access: Access, name: str, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("url")
 @click.option("--on-state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False),
-              help="Tell when an experiment gets into this state; as often as needed.")  # fmt: skip
+              help="Notify when an experiment enters this state; may be given several times.")  # fmt: skip
 @click.option("--on-log", "patterns", multiple=True, metavar="REGEX",
-              help="Tell when a line of a task's output matches, once for each task.")  # fmt: skip
-@click.option("--on-alert", is_flag=True, help="Tell what scripts send with core_context.alert().")
-@click.option("--slack", is_flag=True, help="URL is one of Slack's: send what it shows as a message.")
+              help="Notify when a line of a task's output matches, once per task.")  # fmt: skip
+@click.option("--on-alert", is_flag=True, help="Notify of what scripts send with core_context.alert().")
+@click.option("--slack", is_flag=True, help="URL is a Slack webhook: send messages in Slack's format.")
 @click.option("--workspace", "workspace_id", type=int, metavar="ID", help="Only experiments of this workspace.")
 @click.option("--specific", is_flag=True, help="Only experiments that name it under integrations.webhooks.")
 @pass_access
@@ -101,14 +101,14 @@ def create(
     workspace_id: Optional[int],
     specific: bool,
 ) -> None:
-    """Make the webhook NAME, which sends to URL."""
+    """Create the webhook NAME, which sends to URL."""
     from tenax.client.webhooks import Trigger, create_webhook
 
     triggers = [Trigger("EXPERIMENT_STATE_CHANGE", {"state": state.upper()}) for state in states]
     triggers += [Trigger("TASK_LOG", {"regex": pattern}) for pattern in patterns]
     triggers += [Trigger("CUSTOM")] if on_alert else []
     if not triggers:
-        raise click.UsageError("Say what it is to tell: --on-state, --on-log or --on-alert.")
+        raise click.UsageError("Say what to notify of: --on-state, --on-log or --on-alert.")
     webhook = create_webhook(
         access.session(),
         name,
@@ -118,7 +118,7 @@ def create(
         mode="SPECIFIC" if specific else "WORKSPACE",
         workspace_id=workspace_id,
     )
-    print(f"Made the webhook {webhook.name} ({webhook.id})")
+    print(f"Created webhook {webhook.name} ({webhook.id})")
 
 
 @group.command("set-url")
@@ -126,37 +126,39 @@ def create(
 @click.argument("url")
 @pass_access
 def set_url(access: Access, name: str, url: str) -> None:
-    """Let the webhook NAME send to another URL, also what waits already."""
+    """Send deliveries of the webhook NAME to another URL, including those that wait already."""
     from tenax.client.webhooks import get_webhook
 
     webhook = get_webhook(access.session(), number_or_name(name)).set_url(url)
-    print(f"{webhook.name} sends to {webhook.url} now")
+    print(f"{webhook.name} now sends to {webhook.url}")
 
 
 @group.command()
 @click.argument("name")
 @click.pass_context
 def test(context: click.Context, name: str) -> None:
-    """Send a message to the webhook NAME now, and tell how the receiver answered."""
+    """Send a test message to the webhook NAME, and show how the receiver answered."""
     from tenax.client.webhooks import get_webhook
 
     access = context.ensure_object(Access)
     taken, outcome = get_webhook(access.session(), number_or_name(name)).test()
     if not taken:
-        output.fail(f"It was not taken: {outcome}.")
+        output.fail(f"The receiver did not accept it: {outcome}.")
         context.exit(exits.FAILED)
-    print(f"It was taken: {outcome}")
+    print(f"The receiver accepted it: {outcome}")
 
 
 @group.command()
 @click.argument("name")
-@click.option("-n", "--limit", "most", type=click.IntRange(1), default=50, show_default=True, help="So many.")
+@click.option(
+    "-n", "--limit", "most", type=click.IntRange(1), default=50, show_default=True, help="List at most this many."
+)
 @click.option("--state", "states", multiple=True, type=click.Choice(_DELIVERY_STATES, case_sensitive=False),
-              help="Only those in this state; as often as needed.")  # fmt: skip
+              help="Only those in this state; may be given several times.")  # fmt: skip
 @list_options
 @pass_access
 def deliveries(access: Access, name: str, most: int, states: Tuple[str, ...], as_json: bool, as_csv: bool) -> None:
-    """Show what the webhook NAME was sent, what waits and what was given up, the newest first."""
+    """Show the deliveries of the webhook NAME, the newest first: sent, waiting and given up."""
     from tenax.client.webhooks import get_webhook
 
     sent = get_webhook(access.session(), number_or_name(name)).deliveries(most)
@@ -185,10 +187,10 @@ def deliveries(access: Access, name: str, most: int, states: Tuple[str, ...], as
 
 @group.command()
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, name: str, yes: bool) -> None:
-    """Delete the webhook NAME, and what waits for it."""
+    """Delete the webhook NAME and its waiting deliveries."""
     from tenax.client.webhooks import get_webhook
 
     webhook = get_webhook(access.session(), number_or_name(name))
@@ -201,7 +203,7 @@ def delete(access: Access, name: str, yes: bool) -> None:
 @group.command("signing-key")
 @pass_access
 def signing_key(access: Access) -> None:
-    """Print what receivers check signatures with; administrators may."""
+    """Print the key with which receivers verify signatures; for administrators."""
     from tenax.client.webhooks import signing_key
 
     print(signing_key(access.session()))

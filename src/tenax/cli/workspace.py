@@ -30,18 +30,24 @@ _COLUMNS = (
 _ENTRIES = {"list-projects": LazyCommand("tenax.cli.project:list_", "List the projects of a workspace.")}
 
 
-@click.group(cls=LazyGroup, entries=_ENTRIES, help="Keep projects and models apart, with defaults for what runs there.")
+@click.group(
+    cls=LazyGroup,
+    entries=_ENTRIES,
+    help="Manage workspaces, which hold projects and models and set defaults for what runs in them.",
+)
 def group() -> None:
     pass
 
 
 @group.command("list")
 @name_filter
-@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
-@click.option("--pinned", is_flag=True, help="Only those that you have pinned.")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option(
+    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
+)
+@click.option("--pinned", is_flag=True, help="Only those that you pinned.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("--sort-by", type=click.Choice(["id", "name"]), default="id", help="The order (default: id).")
-@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @list_options
 @pass_access
 def list_(
@@ -96,16 +102,16 @@ def _settings(function: Function) -> Function:
     """What may be said of a workspace when it is made and later."""
     options = (
         click.option("--checkpoint-storage", "--checkpoint-storage-config", "storage", metavar="YAML",
-                     help="Where checkpoints go that say nothing else, as YAML or JSON; {} for nowhere of its own."),
+                     help="Default checkpoint storage, as YAML or JSON; {} for none of its own."),
         click.option("--checkpoint-storage-file", "--checkpoint-storage-config-file", "file", metavar="FILE",
                      type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-                     help="The same from a file."),
-        click.option("--default-compute-pool", metavar="POOL", help="Where tasks with slots go."),
-        click.option("--default-aux-pool", metavar="POOL", help="Where tasks without slots go."),
-        click.option("--agent-uid", type=click.IntRange(0), help="Number of the user that its tasks run as."),
-        click.option("--agent-gid", type=click.IntRange(0), help="Number of the group that they run as."),
-        click.option("--agent-user", metavar="NAME", help="Name of that user."),
-        click.option("--agent-group", metavar="NAME", help="Name of that group."),
+                     help="Default checkpoint storage from a file."),
+        click.option("--default-compute-pool", metavar="POOL", help="Default pool for tasks with slots."),
+        click.option("--default-aux-pool", metavar="POOL", help="Default pool for tasks without slots."),
+        click.option("--agent-uid", type=click.IntRange(0), help="Uid that its tasks run as."),
+        click.option("--agent-gid", type=click.IntRange(0), help="Gid that its tasks run as."),
+        click.option("--agent-user", metavar="NAME", help="Name of the user its tasks run as."),
+        click.option("--agent-group", metavar="NAME", help="Name of the group its tasks run as."),
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
@@ -118,7 +124,7 @@ def _settings(function: Function) -> Function:
 @json_option
 @pass_access
 def create(access: Access, /, name: str, as_json: bool, **settings: object) -> None:
-    """Make the workspace NAME."""
+    """Create the workspace NAME."""
     from tenax.client.workspaces import create_workspace
 
     _show(create_workspace(access.session(), name, **_given(settings)), as_json)  # type: ignore[arg-type]
@@ -131,7 +137,7 @@ def create(access: Access, /, name: str, as_json: bool, **settings: object) -> N
 @json_option
 @pass_access
 def edit(access: Access, /, workspace: str, name: Optional[str], as_json: bool, **settings: object) -> None:
-    """Change what is given of a WORKSPACE."""
+    """Edit a WORKSPACE: its name and its defaults."""
     from tenax.client.workspaces import get_workspace
 
     target = get_workspace(access.session(), workspace)
@@ -140,11 +146,11 @@ def edit(access: Access, /, workspace: str, name: Optional[str], as_json: bool, 
 
 @group.command()
 @click.argument("workspace", metavar="WORKSPACE")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--no-wait", is_flag=True, help="Only ask for it.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until it is deleted.")
 @pass_access
 def delete(access: Access, workspace: str, yes: bool, no_wait: bool) -> None:
-    """Delete a WORKSPACE with its projects, their experiments and all that they have saved."""
+    """Delete a WORKSPACE, its projects, their experiments and everything they saved."""
     from tenax.client.workspaces import get_workspace
 
     target = get_workspace(access.session(), workspace)
@@ -159,7 +165,7 @@ def delete(access: Access, workspace: str, yes: bool, no_wait: bool) -> None:
 @click.argument("workspace", metavar="WORKSPACE")
 @pass_access
 def archive(access: Access, workspace: str) -> None:
-    """Let nothing in a WORKSPACE change, and nothing be put into it."""
+    """Archive a WORKSPACE: nothing in it can be changed or added."""
     _do(access, workspace, "archive", "archived")
 
 
@@ -167,7 +173,7 @@ def archive(access: Access, workspace: str) -> None:
 @click.argument("workspace", metavar="WORKSPACE")
 @pass_access
 def unarchive(access: Access, workspace: str) -> None:
-    """Let a WORKSPACE be as it was before."""
+    """Make an archived WORKSPACE usable again."""
     _do(access, workspace, "unarchive", "no longer archived")
 
 
@@ -175,7 +181,7 @@ def unarchive(access: Access, workspace: str) -> None:
 @click.argument("workspace", metavar="WORKSPACE")
 @pass_access
 def pin(access: Access, workspace: str) -> None:
-    """Show a WORKSPACE first to you."""
+    """Pin a WORKSPACE: it comes first in your lists."""
     _do(access, workspace, "pin", "pinned")
 
 
@@ -183,7 +189,7 @@ def pin(access: Access, workspace: str) -> None:
 @click.argument("workspace", metavar="WORKSPACE")
 @pass_access
 def unpin(access: Access, workspace: str) -> None:
-    """Show a WORKSPACE where it stands."""
+    """Unpin a WORKSPACE."""
     _do(access, workspace, "unpin", "no longer pinned")
 
 
@@ -208,7 +214,7 @@ def list_pools(access: Access, workspace: str, part: str, as_json: bool, as_csv:
 @list_options
 @pass_access
 def list_members(access: Access, workspace: str, part: str, as_json: bool, as_csv: bool) -> None:
-    """List who has a role in a WORKSPACE; everybody else may use it, too."""
+    """List who has a role in a WORKSPACE; everybody else may use it as well."""
     from tenax.client.workspaces import get_workspace
 
     members = named(part, get_workspace(access.session(), workspace).members(), lambda member: member[0])
@@ -249,7 +255,7 @@ def _show(workspace: Workspace, as_json: bool) -> None:
 
 
 def _report_progress(now: Workspace) -> None:
-    output.say(f"{now.experiments_count} experiments are left")
+    output.say(f"{now.experiments_count} experiments left")
 
 
 def _do(access: Access, workspace: str, verb: str, outcome: str) -> None:

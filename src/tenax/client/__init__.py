@@ -41,7 +41,7 @@ _HOMES = {
     "Group": "groups",
     "AccessToken": "access_tokens",
     "Agent": "agents",
-    "BrokenStream": "session",
+    "BrokenStream": "connection.session",
     "Checkpoint": "checkpoints",
     "Client": "connect",
     "Command": "commands",
@@ -59,7 +59,7 @@ _HOMES = {
     "Run": "runs",
     "Slot": "agents",
     "Trial": "trials",
-    "Unreachable": "session",
+    "Unreachable": "connection.session",
     "User": "users",
     "Workspace": "workspaces",
 }

@@ -221,17 +221,21 @@ def delete_checkpoints(session: Session, uuids: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Policy:
-    """How many checkpoints are kept: policies are a union."""
+class GcPolicy:
+    """How many checkpoints an experiment keeps: those that any of the three numbers keeps."""
 
     experiment_best: int
     trial_best: int
     trial_latest: int
 
 
+#: Its name for scripts.
+Policy = GcPolicy
+
+
 @dataclass(frozen=True)
-class Fate:
-    """What becomes of one checkpoint."""
+class CheckpointFate:
+    """Whether a policy keeps a checkpoint, and why."""
 
     uuid: str
     trial_id: int
@@ -241,13 +245,13 @@ class Fate:
     #: Bytes.
     size: int
     keep: bool
-    #: Every reason to keep it, or the one why it goes.
+    #: Every reason to keep it, or the one for which it is deleted.
     reasons: Tuple[str, ...]
 
     @staticmethod
-    def read(value: JsonObject) -> Fate:
+    def read(value: JsonObject) -> CheckpointFate:
         """From an answer of the master."""
-        return Fate(
+        return CheckpointFate(
             uuid=reading.text(value, "uuid"),
             trial_id=reading.integer(value, "trialId"),
             steps=reading.integer(value, "stepsCompleted"),
@@ -267,7 +271,7 @@ class Removal:
     unreported: bool
     reason: str
     tries: int
-    #: Why it did not work the last time; empty: nothing failed.
+    #: Why the last try failed; empty: none did.
     failure: str
 
     @staticmethod
@@ -283,18 +287,18 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Garbage:
-    """What a policy makes of an experiment's checkpoints, and what is on its way out already."""
+class GcPreview:
+    """What a policy keeps and deletes of an experiment's checkpoints, and what is being deleted already."""
 
-    policy: Policy
+    policy: GcPolicy
     metric: str
-    checkpoints: Tuple[Fate, ...]
+    checkpoints: Tuple[CheckpointFate, ...]
     removals: Tuple[Removal, ...]
     #: The whole answer.
     raw: JsonObject = field(repr=False, compare=False)
 
     @property
-    def going(self) -> Tuple[Fate, ...]:
+    def going(self) -> Tuple[CheckpointFate, ...]:
         return tuple(checkpoint for checkpoint in self.checkpoints if not checkpoint.keep)
 
     @property
@@ -310,7 +314,7 @@ def garbage_of(
     experiment_best: Optional[int] = None,
     trial_best: Optional[int] = None,
     trial_latest: Optional[int] = None,
-) -> Garbage:
+) -> GcPreview:
     """What its policy, with these numbers in place, keeps of an experiment; nothing is changed. Raises NotFound."""
     query: Query = {
         "saveExperimentBest": experiment_best,
@@ -319,20 +323,20 @@ def garbage_of(
     }
     value = session.get(at("/api/v1/experiments/{}/garbage", experiment), query)
     policy = reading.record(value, "policy")
-    return Garbage(
-        policy=Policy(
+    return GcPreview(
+        policy=GcPolicy(
             reading.integer(policy, "saveExperimentBest"),
             reading.integer(policy, "saveTrialBest"),
             reading.integer(policy, "saveTrialLatest"),
         ),
         metric=reading.text(value, "metric"),
-        checkpoints=tuple(Fate.read(checkpoint) for checkpoint in reading.records(value, "checkpoints")),
+        checkpoints=tuple(CheckpointFate.read(checkpoint) for checkpoint in reading.records(value, "checkpoints")),
         removals=tuple(Removal.read(removal) for removal in reading.records(value, "removals")),
         raw=value,
     )
 
 
-def set_policy(session: Session, experiment: int, policy: Policy) -> None:
+def set_policy(session: Session, experiment: int, policy: GcPolicy) -> None:
     """Keep so many from now on; what is not kept is deleted at once. Raises NotFound, Forbidden."""
     body: JsonObject = {
         "checkpointStorage": {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
-from tenax.client.checkpoints import Checkpoint, Garbage, Policy, garbage_of, set_policy
+from tenax.client.checkpoints import Checkpoint, GcPolicy, GcPreview, garbage_of, set_policy
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.polling import wait_until
 from tenax.client.trials import LogLine, Trial, pages, read_logs
@@ -168,13 +168,13 @@ class Experiment:
         experiment_best: Optional[int] = None,
         trial_best: Optional[int] = None,
         trial_latest: Optional[int] = None,
-    ) -> Garbage:
+    ) -> GcPreview:
         """What its policy, with these numbers in place, keeps of its checkpoints, and why; nothing is changed."""
         return garbage_of(
             self.session, self.id, experiment_best=experiment_best, trial_best=trial_best, trial_latest=trial_latest
         )
 
-    def set_checkpoint_policy(self, policy: Policy) -> None:
+    def set_checkpoint_policy(self, policy: GcPolicy) -> None:
         """Keep so many of its checkpoints from now on; what is not kept is deleted at once."""
         set_policy(self.session, self.id, policy)
 

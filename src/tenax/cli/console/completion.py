@@ -62,14 +62,14 @@ NEW = {("user", "create"), ("user", "login"), ("group", "create"), ("webhook", "
 @click.command("completion", cls=StrictCommand)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
 def completion(shell: Optional[str]) -> None:
-    """Print what a shell reads to complete commands, options, ids and names.
+    """Print the script that completes commands, options, ids and names in a shell.
 
     \b
     bash:  echo 'eval "$(tenax completion bash)"' >> ~/.bashrc
     zsh:   echo 'eval "$(tenax completion zsh)"' >> ~/.zshrc
     fish:  tenax completion fish > ~/.config/fish/completions/tenax.fish
 
-    Without a name the shell is the one in SHELL.
+    Without an argument, the shell is taken from SHELL.
     """
     from click.shell_completion import get_completion_class
 

@@ -34,7 +34,7 @@ _LINE_EVERY = datetime.timedelta(seconds=5)
 class Follower:
     """Shows one experiment. Owned by one command."""
 
-    def __init__(self, experiment: Experiment, *, hint: str = "Ctrl-C detaches; the experiment goes on.") -> None:
+    def __init__(self, experiment: Experiment, *, hint: str = "Ctrl-C detaches; the experiment keeps running.") -> None:
         self._experiment = experiment
         self._hint = hint
         self._trials: List[Trial] = []

@@ -50,7 +50,7 @@ def list_options(function: Function) -> Function:
 def name_filter(function: Function) -> Function:
     """``--name``, for lists that are short enough to be filtered here; with `named`."""
     return click.option(
-        "--name", "part", default="", metavar="PART", help="Only those with this in their name, whatever its capitals."
+        "--name", "part", default="", metavar="PART", help="Only those with this in their name, ignoring case."
     )(function)
 
 

@@ -17,7 +17,7 @@ from tenax.cli.main import cli
 
 _HEAD = """# Command line
 
-Every command says what it is about with `--help`. Data goes to standard output, everything else to standard error; a
+Every command explains itself with `--help`. Data goes to standard output, everything else to standard error; a
 command that reads takes `--json`. There is no colour unless a terminal shows it, and none with `NO_COLOR`.
 
 | variable | meaning |

@@ -64,7 +64,13 @@ def local_filter_options(function: Function) -> Function:
     """Options that choose experiments within a project: names, labels, states."""
     options = (
         click.option("--name", default="", metavar="PART", help="Only those with this in their name."),
-        click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only those with this label, too."),
+        click.option(
+            "--label",
+            "labels",
+            multiple=True,
+            metavar="LABEL",
+            help="Only those with this label; all of them if given several times.",
+        ),
         click.option(
             "--state",
             "states",
@@ -81,7 +87,9 @@ def local_filter_options(function: Function) -> Function:
 
 def chosen(function: Function) -> Function:
     """The arguments of a command for many experiments: numbers, or filters and ``--yes``."""
-    with_filters = click.option("-y", "--yes", is_flag=True, help="Do not ask.")(filter_options(function))
+    with_filters = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")(
+        filter_options(function)
+    )
     return click.argument("numbers", metavar="[EXPERIMENT...]", type=EXPERIMENT, nargs=-1)(with_filters)
 
 

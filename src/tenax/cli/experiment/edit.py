@@ -26,7 +26,7 @@ def _experiment(access: Access, number: int) -> Experiment:
     return get_experiment(access.session(), number)
 
 
-@click.group("set", cls=LazyGroup, entries=_ENTRIES, help="Change an experiment: its words, its share of the cluster.")
+@click.group("set", cls=LazyGroup, entries=_ENTRIES, help="Edit an experiment: name, notes, priority, slots.")
 def set_() -> None:
     pass
 
@@ -36,8 +36,8 @@ def set_() -> None:
 @click.argument("name")
 @pass_access
 def name(access: Access, number: int, name: str) -> None:
-    """Give an experiment another NAME."""
-    print(f"Experiment {number} is called {_experiment(access, number).edit(name=name).name!r}")
+    """Rename an experiment."""
+    print(f"Experiment {number} is now called {_experiment(access, number).edit(name=name).name!r}")
 
 
 @set_.command()
@@ -45,9 +45,9 @@ def name(access: Access, number: int, name: str) -> None:
 @click.argument("text")
 @pass_access
 def description(access: Access, number: int, text: str) -> None:
-    """Say what an experiment is for."""
+    """Set the description of an experiment."""
     _experiment(access, number).edit(description=text)
-    print(f"Experiment {number} has another description")
+    print(f"Experiment {number} has a new description")
 
 
 @set_.command()
@@ -59,7 +59,7 @@ def notes(access: Access, number: int, text: str) -> None:
     import sys
 
     _experiment(access, number).edit(notes=sys.stdin.read() if text == "-" else text)
-    print(f"Experiment {number} has other notes")
+    print(f"Experiment {number} has new notes")
 
 
 @set_.command("max-slots")
@@ -67,15 +67,15 @@ def notes(access: Access, number: int, text: str) -> None:
 @click.argument("slots", metavar="N|none")
 @pass_access
 def max_slots(access: Access, number: int, slots: str) -> None:
-    """Let an experiment hold at most N slots at a time; none takes the limit away."""
+    """Let an experiment hold at most N slots at a time; `none` removes the limit."""
     if slots.lower() == "none":
         _experiment(access, number).edit(unlimited=True)
         print(f"Experiment {number} may hold any number of slots")
         return
     if not slots.isdecimal():
-        raise click.UsageError(f"{slots!r} is no number of slots: give 0 or more, or none.")
+        raise click.UsageError(f"{slots!r} is not a number of slots: give 0 or more, or none.")
     _experiment(access, number).edit(max_slots=int(slots))
-    print(f"Experiment {number} may hold {int(slots)} slots")
+    print(f"Experiment {number} may hold at most {int(slots)} slots")
 
 
 @set_.command()
@@ -83,9 +83,9 @@ def max_slots(access: Access, number: int, slots: str) -> None:
 @click.argument("weight", type=click.FloatRange(min=0, min_open=True))
 @pass_access
 def weight(access: Access, number: int, weight: float) -> None:
-    """Change an experiment's share where slots are shared: twice the weight, twice the slots."""
+    """Set the weight of an experiment under fair share: twice the weight, twice the slots."""
     _experiment(access, number).edit(weight=weight)
-    print(f"Experiment {number} has the weight {weight:g}")
+    print(f"Experiment {number} has weight {weight:g}")
 
 
 @set_.command()
@@ -93,26 +93,26 @@ def weight(access: Access, number: int, weight: float) -> None:
 @click.argument("priority", type=click.IntRange(1, 99))
 @pass_access
 def priority(access: Access, number: int, priority: int) -> None:
-    """Change an experiment's priority: 1 is the most urgent, 99 the least."""
+    """Set the priority of an experiment: 1 is the most urgent, 99 the least."""
     _experiment(access, number).edit(priority=priority)
-    print(f"Experiment {number} has the priority {priority}")
+    print(f"Experiment {number} has priority {priority}")
 
 
 @set_.command("log-retention")
 @_NUMBER
 @click.option("--days", type=click.IntRange(-1, 32767), metavar="N", help="Days after the end of each trial.")
-@click.option("--forever", is_flag=True, help="Keep it for ever.")
+@click.option("--forever", is_flag=True, help="Keep it forever.")
 @pass_access
 def log_retention(access: Access, number: int, days: Optional[int], forever: bool) -> None:
-    """Change how long the output of an experiment's trials is kept."""
+    """Set how long the logs of an experiment's trials are kept."""
     if (days is None) is not forever:
-        raise click.UsageError("Say --days N or --forever.")
+        raise click.UsageError("Give --days N or --forever.")
     _experiment(access, number).set_log_retention(-1 if days is None else days)
-    period = "for ever" if days is None or days < 0 else f"{days} days after the end of each trial"
-    print(f"The output of experiment {number} is kept {period}")
+    period = "forever" if days is None or days < 0 else f"{days} days after the end of each trial"
+    print(f"The logs of experiment {number} are kept {period}")
 
 
-@click.group("label", cls=LazyGroup, help="Add and remove labels of an experiment.")
+@click.group("label", cls=LazyGroup, help="Add labels to an experiment, and remove them.")
 def label() -> None:
     pass
 
@@ -134,7 +134,7 @@ def add(access: Access, number: int, labels: Tuple[str, ...]) -> None:
 @click.argument("labels", metavar="LABEL...", nargs=-1, required=True)
 @pass_access
 def remove(access: Access, number: int, labels: Tuple[str, ...]) -> None:
-    """Remove labels of an experiment."""
+    """Remove labels from an experiment."""
     experiment = _experiment(access, number)
     for removed in labels:
         now = experiment.remove_label(removed)
@@ -151,7 +151,7 @@ def _print_labels(number: int, labels: Tuple[str, ...]) -> None:
 @click.argument("project", metavar="PROJECT", required=False)
 @pass_access
 def move(access: Access, number: int, which: str, project: Optional[str]) -> None:
-    """File an experiment in another project: WORKSPACE PROJECT, or a project's id or key."""
+    """Move an experiment to another project: WORKSPACE PROJECT, or a project's id or key."""
     from tenax.client.projects import get_project
 
     session = access.session()

@@ -21,15 +21,15 @@ from tenax.cli.experiment.choice import EXPERIMENT
     "target",
     default="checkpoints",
     type=click.Path(path_type=Path),
-    help="Directories named by their UUIDs are made in here (default: checkpoints).",
+    help="Create a directory for each checkpoint in here, named by its UUID (default: checkpoints).",
 )
 @click.option(
-    "--top-n", "count", default=1, type=click.IntRange(1), metavar="N", help="So many, the best (default: 1)."
+    "--top-n", "count", default=1, type=click.IntRange(1), metavar="N", help="Download the best N (default: 1)."
 )
+@click.option("--sort-by", "metric", metavar="METRIC", help="Rank by this validation metric (default: the searcher's).")
 @click.option(
-    "--sort-by", "metric", metavar="METRIC", help="The best by this validation metric (default: the searcher's)."
+    "--smaller-is-better", type=bool, metavar="BOOL", help="Whether smaller values of that metric are better."
 )
-@click.option("--smaller-is-better", type=bool, metavar="BOOL", help="Whether smaller values of it are better.")
 @click.option("-q", "--quiet", is_flag=True, help="Only print the paths.")
 @pass_access
 def download(
@@ -41,12 +41,12 @@ def download(
     smaller_is_better: Optional[bool],
     quiet: bool,
 ) -> None:
-    """Fetch the best checkpoints of an experiment."""
+    """Download the best checkpoints of an experiment."""
     from tenax.client.experiments import get_experiment
     from tenax.errors import NotFound
 
     if (metric is None) is not (smaller_is_better is None):
-        raise click.UsageError("--sort-by and --smaller-is-better are said together.")
+        raise click.UsageError("--sort-by and --smaller-is-better must be given together.")
     experiment = get_experiment(access.session(), number)
     if metric is None:
         checkpoints = experiment.checkpoints()
@@ -66,16 +66,22 @@ def download(
 
 @click.command("download-model-def", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
-@click.option("--output-dir", "target", default=".", type=click.Path(path_type=Path), help="Where to (default: here).")
+@click.option(
+    "--output-dir",
+    "target",
+    default=".",
+    type=click.Path(path_type=Path),
+    help="Directory to write it to (default: here).",
+)
 @pass_access
 def download_model_def(access: Access, number: int, target: Path) -> None:
-    """Fetch the code that an experiment came with, as a .tgz file."""
+    """Download the code that an experiment was created with, as a .tgz file."""
     from tenax.client.experiments import get_experiment
     from tenax.errors import NotFound
 
     archive = get_experiment(access.session(), number).code()
     if not archive:
-        raise NotFound(f"Experiment {number} came without code.")
+        raise NotFound(f"Experiment {number} was created without code.")
     target.mkdir(parents=True, exist_ok=True)
     path = target / f"experiment_{number}_model_def.tgz"
     path.write_bytes(archive)
@@ -84,7 +90,7 @@ def download_model_def(access: Access, number: int, target: Path) -> None:
 
 @click.command("delete-tb-files", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete_tb_files(access: Access, number: int, yes: bool) -> None:
     """Delete what the trials of an experiment wrote for TensorBoard."""

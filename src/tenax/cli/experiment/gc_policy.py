@@ -12,7 +12,7 @@ from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
 
 if TYPE_CHECKING:
-    from tenax.client.checkpoints import Garbage
+    from tenax.client.checkpoints import GcPreview
 
 _COUNT = click.IntRange(min=0)
 
@@ -22,8 +22,8 @@ _COUNT = click.IntRange(min=0)
 @click.option("--save-experiment-best", "best", type=_COUNT, metavar="N", help="Keep the best N of the experiment.")
 @click.option("--save-trial-best", "trial_best", type=_COUNT, metavar="N", help="Keep the best N of each trial.")
 @click.option("--save-trial-latest", "latest", type=_COUNT, metavar="N", help="Keep the latest N of each trial.")
-@click.option("--dry-run", is_flag=True, help="Only show what would stay and what would go, and why.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be kept and what deleted, and why.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @list_options
 @pass_access
 def command(
@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Show or change which checkpoints of an EXPERIMENT are kept.
 
-    Without a number of checkpoints the policy is shown, with what it keeps and why. What a changed policy does not keep
-    is deleted at once; a number that is not given stays as it is.
+    Without any number, show the policy, what it keeps and why. Checkpoints that a changed policy does not keep are
+    deleted at once; numbers that are not given stay as they are.
     """
     from tenax.client.experiments import get_experiment
 
@@ -59,7 +59,7 @@ def command(
     )
 
 
-def _show(preview: Garbage, as_json: bool, as_csv: bool) -> None:
+def _show(preview: GcPreview, as_json: bool, as_csv: bool) -> None:
     columns = [
         output.TableColumn("CHECKPOINT"),
         output.TableColumn("FATE"),
@@ -91,7 +91,7 @@ def _show(preview: Garbage, as_json: bool, as_csv: bool) -> None:
     output.say(f"Kept are {_summary(preview)}: {_count(len(preview.going))} ({output.size(preview.freed)}) would go.")
 
 
-def _summary(preview: Garbage) -> str:
+def _summary(preview: GcPreview) -> str:
     policy = preview.policy
     return (
         f"the best {policy.experiment_best} of the experiment, the best {policy.trial_best} and the latest "

@@ -70,10 +70,12 @@ def _each(access: Access, numbers: Tuple[int, ...], verb: str, done: str) -> int
     return code
 
 
-pause = _verb("pause", "is asked to pause", "Pause: every trial saves and leaves its slots.")
-activate = _verb("activate", "is active", "Let paused experiments go on.")
-cancel = _verb("cancel", "is asked to end", "End experiments: every trial saves first.")
-kill = _verb("kill", "is ended", "End experiments at once.")
+pause = _verb("pause", "is pausing", "Pause experiments: every trial saves a checkpoint and frees its slots.")
+activate = _verb("activate", "is active", "Resume paused experiments.")
+cancel = _verb(
+    "cancel", "will end once its trials have saved", "End experiments after every trial has saved a checkpoint."
+)
+kill = _verb("kill", "is ended", "End experiments at once, without saving.")
 archive = _verb("archive", "is archived", "Hide experiments that have ended from lists.")
 unarchive = _verb("unarchive", "is no longer archived", "Show archived experiments in lists again.")
 delete = _verb("delete", "is being deleted", "Delete experiments with their metrics, logs and checkpoints.")
