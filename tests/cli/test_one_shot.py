@@ -108,7 +108,7 @@ def test_the_beginning_of_an_id_is_enough(tenax: Tenax, master: PretendMaster) -
         master.on("POST", f"/api/v1/commands/{name}/kill", {})
     assert tenax("cmd", "kill", "aaaaa", "mine").out == f"Command {ONE} is ended\nCommand {TWO} is ended\n"
     done = tenax("cmd", "kill", "aaaa")
-    assert (done.code, "say its id" in done.err) == (exits.FAILED, True)
+    assert (done.code, "give its id" in done.err) == (exits.FAILED, True)
     assert tenax("cmd", "kill", "zzz").code == exits.NOT_FOUND
     assert tenax("cmd", "kill", "--force", "zzz", "mine").code == exits.OK
 

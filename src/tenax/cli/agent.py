@@ -141,7 +141,7 @@ def _row(agent: Agent) -> list[str]:
 
 
 def state_of(agent: Agent) -> str:
-    """In a word."""
+    """``away``, ``draining``, ``enabled`` or ``disabled``."""
     if not agent.connected:
         return "away"
     if agent.draining:

@@ -180,7 +180,7 @@ def remove(access: Access, uuids: Tuple[str, ...], globs: Tuple[str, ...], yes: 
 
 
 def _checkpoints(access: Access, uuids: Tuple[str, ...]) -> List[Checkpoint]:
-    """All of them; several may also stand in one word, with commas."""
+    """All of them; one argument may name several, separated by commas."""
     from tenax.client.checkpoints import get_checkpoint
 
     names = dict.fromkeys(name.strip() for argument in uuids for name in argument.split(",") if name.strip())

@@ -112,7 +112,7 @@ def _attend(command: Command) -> int:
             if line.source in ("task", ""):
                 click.echo(line.log, err=line.stream == "stderr")
             elif command.reload().has_ended:
-                # The master's word on how it ended is the last line: a log that is followed goes on a little longer.
+                # The last line is the master's, on how it ended; a log that is followed stays open a little longer.
                 break
         ended = command.wait(interval=0.2)
     except KeyboardInterrupt:

@@ -172,7 +172,7 @@ def _stop(state: StateDir) -> None:
 
 def _show_how_to_stop(root: Path) -> None:
     output.say(
-        "\nThe cluster is left running. To look at it:\n"
+        "\nThe cluster is still running. To explore it:\n"
         f"  export TENAX_DIR={root}\n"
         "  tenax experiment list\n"
         "  tenax experiment describe 1\n"

@@ -1,6 +1,6 @@
 """``tenax project``: where experiments are filed.
 
-A project is named by its workspace and its name, or by one word: its id, its key, or WORKSPACE/PROJECT.
+A project is named by its workspace and its name, or by one argument: its id, its key, or WORKSPACE/PROJECT.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def group() -> None:
 
 
 def _named(function: Function) -> Function:
-    """The one or two words that name a project."""
+    """The one or two arguments that name a project."""
     last = click.argument("project", metavar="PROJECT", required=False)(function)
     return click.argument("which", metavar="[WORKSPACE]")(last)
 

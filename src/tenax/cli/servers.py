@@ -1,4 +1,4 @@
-"""Groups that list things of a server, and run the server itself when they are called with its options."""
+"""Groups with commands about a server, which run the server itself when they are called with its options."""
 
 from __future__ import annotations
 

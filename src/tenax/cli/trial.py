@@ -181,7 +181,7 @@ def metrics(access: Access, number: int, kind: str, as_json: bool, as_csv: bool)
     if not reports and not as_json and not as_csv:
         output.say(f"Trial {number} has reported no {kind} metrics yet.")
         return
-    # The same order at each look: reports say their metrics in any.
+    # Always the same order: reports name their metrics in any.
     names = sorted({name for report in reports for name in report.metrics})
     columns = [output.TableColumn("STEP", right=True), *(output.TableColumn(name, right=True) for name in names)]
     raw: List[JsonObject] = [

@@ -14,7 +14,7 @@ from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.jsonvalue import JsonObject
 
-#: What sums can be shown by: the word here, and the field of the answer.
+#: What usage can be grouped by: the option's value, and the field of the answer.
 _BY = {
     "user": "byUsername",
     "pool": "byResourcePool",

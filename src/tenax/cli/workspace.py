@@ -99,7 +99,7 @@ def describe(access: Access, workspace: str, as_json: bool) -> None:
 
 
 def _settings(function: Function) -> Function:
-    """What may be said of a workspace when it is made and later."""
+    """The settings of a workspace, for create and edit."""
     options = (
         click.option("--checkpoint-storage", "--checkpoint-storage-config", "storage", metavar="YAML",
                      help="Default checkpoint storage, as YAML or JSON; {} for none of its own."),

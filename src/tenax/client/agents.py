@@ -37,7 +37,7 @@ class Agent:
     addresses: Tuple[str, ...]
     version: str
     registered: Optional[datetime.datetime]
-    #: Whether it is heard of.
+    #: Whether it is connected.
     connected: bool
     last_seen: Optional[datetime.datetime]
     #: ``process`` or ``docker``: what runs its tasks.

@@ -29,7 +29,7 @@ class Checkpoint:
 
     uuid: str
     state: str
-    #: What the script said about it; ``steps_completed`` is always there.
+    #: What the script recorded about it; ``steps_completed`` is always there.
     metadata: JsonObject
     #: Size in bytes of each file, by path; directories end in a slash.
     resources: Dict[str, int]
@@ -95,26 +95,28 @@ class Checkpoint:
         self.session.call("DELETE", "/api/v1/checkpoints", body={"checkpointUuids": [self.uuid]})
 
     def remove_files(self, globs: Sequence[str]) -> None:
-        """Delete the files that match (``**`` crosses directories); none: look at what is there, and record it."""
+        """Delete the files that match (``**`` crosses directories); none: update its record."""
         body: JsonObject = {"checkpointUuids": [self.uuid], "checkpointGlobs": list(globs)}
         self.session.call("POST", "/api/v1/checkpoints/rm", body=body)
 
     def add_metadata(self, metadata: JsonObject) -> Checkpoint:
-        """Say more about it; what is said already under the same names is replaced. The checkpoint as it is then."""
-        return self._say({**self.reload().metadata, **metadata})
+        """Add metadata; values under the same names are replaced. The checkpoint as it is then."""
+        return self._write_metadata({**self.reload().metadata, **metadata})
 
     def remove_metadata(self, names: Sequence[str]) -> Checkpoint:
-        """Take back what was said under these names; the steps at which it was saved stay."""
-        return self._say({name: value for name, value in self.reload().metadata.items() if name not in names})
+        """Remove metadata by name; the steps at which it was saved stay."""
+        return self._write_metadata(
+            {name: value for name, value in self.reload().metadata.items() if name not in names}
+        )
 
     def metrics(self, group: str = "") -> List[Report]:
-        """What trials reported that said that they use it; without a ``group``, of every group."""
+        """Metrics of trials that reported using it; without a ``group``, of every group."""
         from tenax.client.trials import Report
 
         answer = self.session.get(at("/api/v1/checkpoints/{}/metrics", self.uuid), {"metricGroup": group})
         return [Report.read(report) for report in reading.records(answer, "metrics")]
 
-    def _say(self, metadata: JsonObject) -> Checkpoint:
+    def _write_metadata(self, metadata: JsonObject) -> Checkpoint:
         body: JsonObject = {"checkpoint": {"uuid": self.uuid, "metadata": metadata}}
         answer = self.session.post(at("/api/v1/checkpoints/{}/metadata", self.uuid), body)
         return Checkpoint.read(reading.record(answer, "checkpoint"), self.session)
@@ -126,7 +128,7 @@ class Checkpoint:
         """
         target = Path(to) if to is not None else Path("checkpoints") / self.uuid
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise AlreadyExists(f"{target} is there already: name another directory, or remove it.")
+            raise AlreadyExists(f"{target} exists already: name another directory, or remove it.")
         if self.state == "DELETED":
             raise NotFound(f"The files of checkpoint {self.uuid} were deleted.")
         half = target.with_name(f".{target.name}.part")
@@ -188,7 +190,9 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> N
     """Files and directories alone, and none outside: the archive comes from another machine."""
     target = (into / member.name).resolve()
     if into.resolve() not in (target, *target.parents):
-        raise InvalidInput(f"The archive holds {member.name!r}, which lies outside of it: it was not unpacked.")
+        raise InvalidInput(
+            f"The archive holds {member.name!r}, which lies outside the target directory: it was not unpacked."
+        )
     if member.isdir():
         target.mkdir(parents=True, exist_ok=True)
     elif member.isfile():

@@ -1,6 +1,6 @@
-"""Commands: a program run once on the cluster, as values, with what can be asked about them and done to them.
+"""Commands: a program run once on the cluster, as values, with queries about them and actions on them.
 
-A value is what the master said at one moment; `Command.reload` asks again.
+A value is a snapshot of the master's answer; `Command.reload` fetches a new one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The door of the SDK: one object that stands for a master.
+"""The entry point of the SDK: one object that stands for a master.
 
 The address and the login are found as the command line finds them; see `tenax.client.connection`, its
 `address` and `login`.
@@ -50,7 +50,7 @@ class Client:
         self.session = Session(master, user=user, token=token, certificate=certificate)
         if password is not None:
             if user is None:
-                raise InvalidInput("A password belongs to a user: give both.")
+                raise InvalidInput("A password needs a user: give both.")
             self.session.log_in(user, password, remember=False)
 
     def create_experiment(
@@ -149,7 +149,7 @@ class Client:
         template: str = "",
         workspace_id: int = 0,
     ) -> Command:
-        """Run a program once on the cluster: its words, or one line for the shell. See `tenax.client.commands`.
+        """Run a program once on the cluster: its arguments, or one line for the shell. See `tenax.client.commands`.
 
         ``context``: a directory that becomes its work directory; ``files`` are put beside it. Raises InvalidInput.
         """
@@ -272,7 +272,7 @@ class Client:
         return access_tokens.create_token(self.session, lifespan=lifespan, description=description)
 
     def webhooks(self) -> List[Webhook]:
-        """Who is told of what; they are made with `tenax.client.webhooks.create_webhook`."""
+        """All webhooks; create one with `tenax.client.webhooks.create_webhook`."""
         return webhooks.list_webhooks(self.session)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""Experiments as values, with what can be asked about them and done to them.
+"""Experiments as values, with queries about them and actions on them.
 
-A value is what the master said at one moment; `Experiment.reload` asks again.
+A value is a snapshot of the master's answer; `Experiment.reload` fetches a new one.
 
 Many experiments at once: chosen by a filter, and acted on together.
 """

@@ -1,6 +1,6 @@
 """Tasks of any kind as values; and generic tasks, which are created, forked, paused and ended.
 
-A value is what the master said at one moment; `Task.reload` asks again.
+A value is a snapshot of the master's answer; `Task.reload` fetches a new one.
 """
 
 from __future__ import annotations

@@ -85,9 +85,9 @@ def find_job(session: Session, named: str) -> Job:
         return near[0]
     if near:
         raise NotFound(
-            f"{named!r} means {len(near)} jobs of the queue: give the whole id, as `tenax queue list` has it."
+            f"{named!r} matches {len(near)} jobs of the queue: give the whole id, as `tenax queue list` shows it."
         )
-    raise NotFound(f"The queue has no job {named!r}: `tenax queue list` shows what waits and runs.")
+    raise NotFound(f"The queue has no job {named!r}: `tenax queue list` shows the queue.")
 
 
 def update_job(

@@ -14,9 +14,10 @@ RETRY_S = 600.0
 
 
 def wait_until(value: Value, reload: Callable[[], Value], enough: Callable[[Value], bool], interval: float) -> Value:
-    """What ``reload`` gives once that is ``enough``, asked every ``interval`` seconds; ``one`` is what is known so far.
+    """The first result of ``reload`` that is ``enough``; ``reload`` is called every ``interval`` seconds.
 
-    A master that is away is waited for. Raises Unreachable or TryAgain when it stays away for ten minutes.
+    ``value`` is what is known so far. A master that is away is tried again. Raises Unreachable or TryAgain when it
+    stays away for ten minutes.
     """
     until = time.monotonic() + RETRY_S
     while True:

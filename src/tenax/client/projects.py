@@ -16,8 +16,8 @@ from tenax.client.workspaces import folder_state, get_workspace, ordered
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 
-#: Between two looks at what is being deleted.
-_LOOK_S = 0.5
+#: Between two polls of what is being deleted.
+_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Project:
                 raise NotNow(f"Project {self.name} was not deleted: {now.error}")
             if seen is not None:
                 seen(now)
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     @property
     def _path(self) -> str:

@@ -117,5 +117,5 @@ def only(name: str, matches: Sequence[Value], id_of: Callable[[Value], str], nou
         raise NotFound(f"There is no {noun} {name!r}{otherwise}")
     if len(matches) > 1:
         ids: List[str] = [id_of(match) for match in matches[:_NAMED]]
-        raise InvalidInput(f"{name!r} may be any of {len(matches)} {noun}s ({', '.join(ids)}): say its id.")
+        raise InvalidInput(f"{name!r} may be any of {len(matches)} {noun}s ({', '.join(ids)}): give its id.")
     return matches[0]

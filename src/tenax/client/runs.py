@@ -141,7 +141,7 @@ def _outcomes(answer: JsonObject) -> List[RunOutcome]:
 def _condition(text: str) -> JsonObject:
     match = _CONDITION.fullmatch(text)
     if match is None and (not text.strip() or any(sign in text for sign in _OPERATORS)):
-        raise InvalidInput(f"{text!r} is no condition: write COLUMN OPERATOR VALUE, as in 'hp.lr>0.01'")
+        raise InvalidInput(f"{text!r} is not a condition: write COLUMN OPERATOR VALUE, as in 'hp.lr>0.01'")
     column = text.strip() if match is None else match["column"]
     made: Dict[str, Json] = {"kind": "field", "columnName": column, "location": f"LOCATION_TYPE_{_location(column)}"}
     if match is None:

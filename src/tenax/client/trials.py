@@ -1,6 +1,6 @@
-"""Trials as values, with what can be asked about them and done to them.
+"""Trials as values, with queries about them and actions on them.
 
-A value is what the master said at one moment; `Trial.reload` asks again.
+A value is a snapshot of the master's answer; `Trial.reload` fetches a new one.
 """
 
 from __future__ import annotations
@@ -123,11 +123,11 @@ class LogFilter:
     before: str = ""
 
     def query(self) -> Dict[str, QueryValue]:
-        """As a request says it. Raises InvalidInput for a level that there is not."""
+        """As a request says it. Raises InvalidInput for a level that does not exist."""
         levels = None
         if self.level:
             if self.level.upper() not in LEVELS:
-                raise InvalidInput(f"there is no level {self.level!r}: {', '.join(LEVELS)} are all")
+                raise InvalidInput(f"there is no level {self.level!r}; the levels are {', '.join(LEVELS)}")
             levels = [f"LOG_LEVEL_{name}" for name in LEVELS[LEVELS.index(self.level.upper()) :]]
         return {
             "searchText": self.search or None,

@@ -147,7 +147,7 @@ def create_user(
 
 
 def check_password(password: str) -> None:
-    """Raises InvalidInput for one that is too easy, saying what it lacks. A blank one is the master's to allow."""
+    """Raises InvalidInput for a weak password, naming what it lacks. A blank one is left to the master to allow."""
     if not password:
         return
     lacks = [
@@ -161,4 +161,4 @@ def check_password(password: str) -> None:
         if not met
     ]
     if lacks:
-        raise InvalidInput(f"The password is too easy: it needs {', '.join(lacks)}.")
+        raise InvalidInput(f"The password is too weak: it needs {', '.join(lacks)}.")

@@ -1,4 +1,4 @@
-"""Webhooks as values: who is told of what over HTTP."""
+"""Webhooks as values: who is notified of which events over HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenax.jsonvalue import JsonObject
 
 @dataclass(frozen=True)
 class Trigger:
-    """One thing that a webhook tells of.
+    """A kind of event that a webhook notifies of.
 
     ``kind``: EXPERIMENT_STATE_CHANGE (with ``{"state": ...}``), TASK_LOG (``{"regex": ...}``) or CUSTOM.
     """
@@ -47,7 +47,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address, and what it is told of."""
+    """An address, and the events that it is notified of."""
 
     id: int
     name: str
@@ -118,7 +118,7 @@ def get_webhook(session: Session, which: Union[int, str]) -> Webhook:
         raise NotFound(f"There is no webhook {which!r}.")
     if len(matches) > 1:
         numbers = ", ".join(str(webhook.id) for webhook in matches)
-        raise NotFound(f"{which!r} is the name of several webhooks: give one of the numbers {numbers}.")
+        raise NotFound(f"{which!r} is the name of several webhooks: give a number, one of {numbers}.")
     return matches[0]
 
 

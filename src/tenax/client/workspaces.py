@@ -13,8 +13,8 @@ from tenax.client.trials import pages
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 
-#: Between two looks at what is being deleted.
-_LOOK_S = 0.5
+#: Between two polls of what is being deleted.
+_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Workspace:
                 raise NotNow(f"Workspace {self.name} was not deleted: {now.error}")
             if seen is not None:
                 seen(now)
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     def _do(self, verb: str) -> None:
         self.session.post(at("/api/v1/workspaces/{}/{}", self.id, verb))
@@ -158,7 +158,7 @@ def get_workspace(session: Session, which: Union[int, str]) -> Workspace:
         if matches:
             return Workspace.read(matches[0], session)
         if not is_number(which):
-            raise NotFound(f"There is no workspace {which!r}: tenax workspace list shows those that there are.")
+            raise NotFound(f"There is no workspace {which!r}: `tenax workspace list` shows all of them.")
     answer = session.get(at("/api/v1/workspaces/{}", which))
     return Workspace.read(reading.record(answer, "workspace"), session)
 
@@ -179,12 +179,12 @@ def create_workspace(
 
 
 def ordered(sort: str, descending: bool) -> Dict[str, str]:
-    """How a list is asked for in an order: ``last_updated_time`` as its name in the protocol."""
+    """The parameters that sort a list: ``last_updated_time`` as its name in the protocol."""
     return {"sortBy": f"SORT_BY_{sort.upper()}", "orderBy": f"ORDER_BY_{'DESC' if descending else 'ASC'}"}
 
 
 def folder_state(value: JsonObject) -> str:
-    """``WORKSPACE_STATE_DELETING`` as ``DELETING``; what is not going is ACTIVE."""
+    """``WORKSPACE_STATE_DELETING`` as ``DELETING``; ACTIVE where it is not being deleted."""
     state = reading.text(value, "state").replace("WORKSPACE_STATE_", "")
     return "ACTIVE" if state in ("", "UNSPECIFIED") else state
 

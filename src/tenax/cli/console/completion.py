@@ -1,9 +1,9 @@
 """Completion of the command line in a shell: commands, options, and the ids and names of what is at the master.
 
-``tenax completion bash`` prints what the shell has to read. What an argument or an option may be is said here once, by
-its name, and for names that mean different things by the noun of the command: commands themselves know nothing of it;
-a test finds what nobody thought of. While the shell completes, a master is asked with little patience, and whatever
-goes wrong completes nothing.
+``tenax completion bash`` prints the script for the shell. What completes an argument or an option is decided here
+alone, by its name, and by the noun of the command for names that mean different things; commands themselves know
+nothing of it, and a test finds arguments that nothing completes. While the shell completes, requests are retried for
+a second at most, and an error completes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST = 200
 #: Checkpoints are completed from so many of the newest experiments that have any.
 _WITH_CHECKPOINTS = 5
 
-#: What a thing can be called on the command line, and what it is.
+#: What to write on the command line, and its description.
 Named = Tuple[str, str]
 Lister = Callable[["Session", click.Context], Iterator[Named]]
 Completer = Callable[[click.Context, click.Parameter, str], List["CompletionItem"]]
@@ -84,12 +84,12 @@ def completion(shell: Optional[str]) -> None:
 
 
 def completing() -> bool:
-    """Whether a shell asks."""
+    """Whether a shell is completing a command line."""
     return VARIABLE in os.environ
 
 
 def teach(noun: str, name: str, command: click.Command) -> None:
-    """Let the arguments and options of a command of ``noun`` be completed with what there is."""
+    """Complete the arguments and options of a command of ``noun``."""
     for parameter in command.params:
         kind = kind_of(noun, name, parameter)
         if kind is not None:
@@ -136,7 +136,7 @@ def _candidates(context: click.Context, kind: str) -> List[Named]:
 
 
 def _plain(path: str, listed: str, name: str, *about: str, query: Optional[Query] = None, number: str = "") -> Lister:
-    """What one request lists. ``number``: how a thing is called whose name has blanks, which shells take for two."""
+    """What one request lists. ``number``: the field to write for names with blanks, which shells would split."""
 
     def list_names(session: Session, _: click.Context) -> Iterator[Named]:
         entries = session.get(path, query).get(listed)

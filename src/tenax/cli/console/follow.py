@@ -1,6 +1,6 @@
-"""Watching an experiment until it ends: one table that is kept up to date on a terminal, a line per change elsewhere.
+"""Following an experiment until it ends: one live table on a terminal, a line per change elsewhere.
 
-An experiment of one trial is watched by its output, which is what its author wants to see.
+Of an experiment of one trial, the output is shown, which is what its author wants to see.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ class Follower:
         class _Started(Exception):
             pass
 
-        def look(current: Experiment) -> None:
+        def check(current: Experiment) -> None:
             self._say_waiting(current)
             first.extend(self._fetch(current)[:1])
             if first:
                 raise _Started
 
         with contextlib.suppress(_Started):
-            self._experiment.wait(interval=_EVERY_S, seen=look)
+            self._experiment.wait(interval=_EVERY_S, seen=check)
         return first[0] if first else None
 
     def _say_waiting(self, current: Experiment) -> None:
@@ -134,7 +134,7 @@ class Follower:
         return f"{count} trials {counts(self._trials)}".rstrip() + (f"  best {best}" if best else "")
 
     def _refresh(self, current: Experiment) -> None:
-        # The next look at the experiment itself tells whether the master is away for long.
+        # Polling the experiment itself finds out whether the master is away for long.
         with contextlib.suppress(TenaxError):
             self._trials = self._fetch(current)
 

@@ -31,12 +31,12 @@ class LazyCommand:
         return command
 
 
-#: Arguments that may be empty, by their names in a usage line: words to be kept as they are.
+#: Arguments that may be empty, by their names in a usage line: text that is taken as it is.
 _MAY_BE_EMPTY = ("TEXT", "[--] PROGRAM [ARGUMENT]...")
 
 
 class StrictCommand(click.Command):
-    """A command that refuses an empty word where it wants a name or an id.
+    """A command that refuses an empty argument where it takes a name or an id.
 
     In a script that is a variable which is not set: `tenax command kill "$ID"` must not find what begins with nothing.
     """
@@ -66,11 +66,11 @@ class LazyGroup(click.Group):
     ) -> None:
         super().__init__(name, **options)  # type: ignore[arg-type]
         self._entries = dict(entries or {})
-        #: Another name -> the command that it means.
+        #: Alias -> the command that it stands for.
         self.aliases: Dict[str, str] = {alias: name for name, entry in self._entries.items() for alias in entry.aliases}
 
     def alias(self, name: str, *others: str) -> None:
-        """Let ``others`` mean the command ``name``."""
+        """Let ``others`` be aliases of the command ``name``."""
         self.aliases.update(dict.fromkeys(others, name))
 
     def list_commands(self, ctx: click.Context) -> List[str]:

@@ -1,4 +1,4 @@
-"""What every command needs: which master, as whom, and how its answer is to look."""
+"""What every command needs: which master, as which user, and the format of its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Access:
     _session: Optional[Session] = field(default=None, repr=False)
 
     def session(self) -> Session:
-        """The conversation with the master that is meant; made when it is first needed."""
+        """The session with the chosen master; made when it is first needed."""
         if self._session is None:
             from tenax.client.connection.session import Session
 

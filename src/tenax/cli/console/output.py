@@ -1,4 +1,4 @@
-"""How answers look: tables and JSON on stdout, messages on stderr, colour only where a terminal shows it."""
+"""The format of output: tables and JSON on stdout, messages on stderr, colour only where a terminal shows it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Of a column whose text may be broken.
 _LEAST_WIDTH = 24
-#: By the last word of a state.
+#: By the last part of a state.
 _COLORS = {
     "COMPLETED": "green",
     "ERROR": "red",
@@ -133,7 +133,7 @@ def listing(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Print a list as it was asked for (`tenax.cli.console.options.list_options`): a table, JSON of ``raw``, or CSV."""
+    """Print a list as a table, as JSON of ``raw``, or as CSV (see `tenax.cli.console.options.list_options`)."""
     if as_json:
         document(list(raw))
     elif as_csv:
@@ -158,7 +158,7 @@ def document(value: Json) -> None:
 
 
 def say(message: str) -> None:
-    """A message to the person."""
+    """A message to the user."""
     click.echo(message, err=True)
 
 
@@ -168,7 +168,7 @@ def warn(message: str) -> None:
 
 
 def fail(message: str) -> None:
-    """Why a command ends."""
+    """The error that ends a command."""
     click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
 
 
@@ -179,7 +179,7 @@ def state(name: str) -> str:
 
 
 def plain_please() -> bool:
-    """Whether the person asked for no colour anywhere (https://no-color.org)."""
+    """Whether the user wants no colour anywhere (https://no-color.org)."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 

@@ -94,7 +94,7 @@ def chosen(function: Function) -> Function:
 
 
 def project_id(session: Session, project: Optional[str]) -> Optional[int]:
-    """The number of a project that is named in one word. Raises NotFound."""
+    """The number of a project that one argument names. Raises NotFound."""
     if not project:
         return None
     from tenax.client.projects import get_project

@@ -255,7 +255,7 @@ def logs(access: Access, number: int, follow: bool, tail: Optional[int], as_json
 
 @group.command()
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
-@click.option("--polling-interval", "interval", type=float, default=1.0, help="Seconds between two looks.", hidden=True)
+@click.option("--polling-interval", "interval", type=float, default=1.0, help="Seconds between two polls.", hidden=True)
 @pass_access
 def wait(access: Access, number: int, interval: float) -> int:
     """Watch an experiment until it has ended; the exit code is 0 if it completed, 5 if it did not."""

@@ -1,4 +1,4 @@
-"""``tenax experiment`` set, label, move: what may be changed of an experiment after it was made."""
+"""``tenax experiment`` set, label, move: edits of an experiment that exists."""
 
 from __future__ import annotations
 

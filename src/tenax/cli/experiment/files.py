@@ -1,4 +1,4 @@
-"""``tenax experiment`` download, download-model-def, delete-tb-files: what an experiment has left in files."""
+"""``tenax experiment`` download, download-model-def, delete-tb-files: the files of an experiment."""
 
 from __future__ import annotations
 

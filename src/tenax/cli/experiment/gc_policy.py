@@ -88,7 +88,10 @@ def _show(preview: GcPreview, as_json: bool, as_csv: bool) -> None:
         output.document(preview.raw)
         return
     output.listing(columns, rows, [], False, as_csv)
-    output.say(f"Kept are {_summary(preview)}: {_count(len(preview.going))} ({output.size(preview.freed)}) would go.")
+    output.say(
+        f"The policy keeps {_summary(preview)}. "
+        f"It would delete {_count(len(preview.going))} ({output.size(preview.freed)})."
+    )
 
 
 def _summary(preview: GcPreview) -> str:

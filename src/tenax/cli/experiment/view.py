@@ -1,4 +1,4 @@
-"""How experiments and trials look in tables and in detail."""
+"""Experiments and trials as tables and in detail."""
 
 from __future__ import annotations
 

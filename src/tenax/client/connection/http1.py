@@ -176,7 +176,7 @@ class Connection:
 
 
 def _split(url: str) -> tuple[bool, str, int, str]:
-    """``scheme://host:port/prefix`` -> (secure, host, port, prefix); http and port 8080 unless said otherwise."""
+    """``scheme://host:port/prefix`` -> (secure, host, port, prefix); http and port 8080 by default."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         scheme, rest = "", url

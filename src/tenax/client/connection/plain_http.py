@@ -72,7 +72,7 @@ class Response:
 
     def iter_lines(self) -> Iterator[str]:
         """The lines of the body as they come, without their ends."""
-        # Not those of the answer itself: they end without a word where the connection breaks.
+        # Not those of the answer itself: they end silently where the connection breaks.
         rest = b""
         for piece in self.iter_raw():
             *lines, rest = (rest + piece).split(b"\n")

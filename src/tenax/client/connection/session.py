@@ -1,7 +1,7 @@
-"""One conversation with a master: requests, streams, logins, and errors as the errors of ours that they are.
+"""A session with a master: requests, streams, logins; errors of the master become those of `tenax.errors`.
 
-Not thread-safe. What was refused because the master is not ready is tried again for a while; what may have been done
-is not.
+Not thread-safe. Requests that a master refuses because it is not ready are retried for a while; those that may have
+been carried out are not.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Session:
         query: Optional[Query] = None,
         once: bool = False,
     ) -> JsonObject:
-        """One request and its answer, an object. ``once``: to do it twice would be worse than not at all."""
+        """One request and its answer, an object. ``once``: never sent a second time."""
         return self._object(_Request(method, path, body=body, query=query, once=once))
 
     def lines(self, path: str, query: Optional[Query] = None) -> Iterator[JsonObject]:
@@ -248,7 +248,7 @@ class Session:
                 if late or waited > self._absence_s() or _is_about_trust(error):
                     raise self._unreachable(error) from None
             except httpx2.TransportError as error:
-                # It may have been done: only what changes nothing is asked again.
+                # It may have been done: only requests that change nothing are sent again.
                 if late or request.method != "GET":
                     raise self._unreachable(error) from None
             time.sleep(pause)
