@@ -238,7 +238,7 @@ Policy = GcPolicy
 
 
 @dataclass(frozen=True)
-class CheckpointFate:
+class GcDecision:
     """Whether a policy keeps a checkpoint, and why."""
 
     uuid: str
@@ -253,9 +253,9 @@ class CheckpointFate:
     reasons: Tuple[str, ...]
 
     @staticmethod
-    def read(value: JsonObject) -> CheckpointFate:
+    def read(value: JsonObject) -> GcDecision:
         """From an answer of the master."""
-        return CheckpointFate(
+        return GcDecision(
             uuid=reading.text(value, "uuid"),
             trial_id=reading.integer(value, "trialId"),
             steps=reading.integer(value, "stepsCompleted"),
@@ -296,13 +296,13 @@ class GcPreview:
 
     policy: GcPolicy
     metric: str
-    checkpoints: Tuple[CheckpointFate, ...]
+    checkpoints: Tuple[GcDecision, ...]
     removals: Tuple[Removal, ...]
     #: The whole answer.
     raw: JsonObject = field(repr=False, compare=False)
 
     @property
-    def going(self) -> Tuple[CheckpointFate, ...]:
+    def going(self) -> Tuple[GcDecision, ...]:
         return tuple(checkpoint for checkpoint in self.checkpoints if not checkpoint.keep)
 
     @property
@@ -334,7 +334,7 @@ def garbage_of(
             reading.integer(policy, "saveTrialLatest"),
         ),
         metric=reading.text(value, "metric"),
-        checkpoints=tuple(CheckpointFate.read(checkpoint) for checkpoint in reading.records(value, "checkpoints")),
+        checkpoints=tuple(GcDecision.read(checkpoint) for checkpoint in reading.records(value, "checkpoints")),
         removals=tuple(Removal.read(removal) for removal in reading.records(value, "removals")),
         raw=value,
     )

@@ -280,7 +280,7 @@ def list_experiments(
     descending: bool = True,
 ) -> List[Experiment]:
     """Experiments, the newest first; ``archived`` None: both kinds. ``sort``: one of ORDERS."""
-    filters = ExperimentFilter(name, description, tuple(labels), tuple(users), tuple(states), archived, project_id)
+    filters = ExperimentQuery(name, description, tuple(labels), tuple(users), tuple(states), archived, project_id)
     query: Query = {
         **filters.query(),
         "sortBy": f"SORT_BY_{sort.upper()}",
@@ -360,7 +360,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class ExperimentFilter:
+class ExperimentQuery:
     """Which experiments are meant; an empty field or None restricts nothing."""
 
     #: A part of the name, whatever its case.
@@ -386,7 +386,7 @@ class ExperimentFilter:
         }
 
 
-def count_experiments(session: Session, filters: ExperimentFilter) -> int:
+def count_experiments(session: Session, filters: ExperimentQuery) -> int:
     """How many there are."""
     answer = session.get("/api/v1/experiments", {**filters.query(), "limit": -2})
     return reading.integer(reading.record(answer, "pagination"), "total")
@@ -401,7 +401,7 @@ class ExperimentOutcome:
     error: str
 
 
-def act_on_many(session: Session, verb: str, filters: ExperimentFilter, **more: int) -> List[ExperimentOutcome]:
+def act_on_many(session: Session, verb: str, filters: ExperimentQuery, **more: int) -> List[ExperimentOutcome]:
     """Do something to all experiments that match, each by itself.
 
     ``verb``: one of VERBS, ``delete``, ``move`` (with ``destinationProjectId``) or ``retain_logs`` (with ``numDays``).

@@ -11,7 +11,7 @@ from tenax.cli.console import exits, output
 if TYPE_CHECKING:
     from tenax.cli.console.options import Access
     from tenax.client.connection.session import Session
-    from tenax.client.experiments import ExperimentFilter
+    from tenax.client.experiments import ExperimentQuery
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -104,15 +104,15 @@ def project_id(session: Session, project: Optional[str]) -> Optional[int]:
 
 def filter_of(
     access: Access, name: str, labels: Tuple[str, ...], states: Tuple[str, ...], project: Optional[str]
-) -> Optional[ExperimentFilter]:
+) -> Optional[ExperimentQuery]:
     """A filter for the caller's own experiments; None where no option was given."""
-    from tenax.client.experiments import ExperimentFilter
+    from tenax.client.experiments import ExperimentQuery
     from tenax.client.users import whoami
 
     if not (name or labels or states or project):
         return None
     session = access.session()
-    return ExperimentFilter(
+    return ExperimentQuery(
         name=name,
         labels=labels,
         users=(whoami(session).username,),
@@ -122,7 +122,7 @@ def filter_of(
 
 
 def act_on_chosen(
-    access: Access, verb: str, filters: ExperimentFilter, done: str, question: str, yes: bool, **more: int
+    access: Access, verb: str, filters: ExperimentQuery, done: str, question: str, yes: bool, **more: int
 ) -> int:
     """Act on all experiments that match, after asking; the exit code."""
     from tenax.client.experiments import act_on_many, count_experiments
