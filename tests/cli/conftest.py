@@ -36,11 +36,11 @@ def master(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendMaster]:
 
 @pytest.fixture
 def tenax(capsys: pytest.CaptureFixture[str]) -> Tenax:
-    """Run ``tenax`` with these words."""
+    """Run ``tenax`` with these arguments."""
 
     def run_it(*arguments: str) -> Done:
         code = run(list(arguments))
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
+        captured = capsys.readouterr()
+        return Done(code, captured.out, captured.err)
 
     return run_it

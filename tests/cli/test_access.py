@@ -44,17 +44,17 @@ def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 def last(master: PretendMaster, method: str) -> tuple[str, object]:
     """Path and body of the newest request of that kind."""
-    asked = next(one for one in reversed(master.asked) if one.method == method)
-    return asked.path, asked.body
+    request = next(candidate for candidate in reversed(master.asked) if candidate.method == method)
+    return request.path, request.body
 
 
 @pytest.fixture
 def people(master: PretendMaster) -> PretendMaster:
     master.on("GET", "/api/v1/users", {"users": [ANN, EVE]})
-    for one in (ANN, EVE):
-        for path in (f"/api/v1/users/{one['id']}", f"/api/v1/users/{one['username']}/by-username"):
-            master.on("GET", path, {"user": one})
-        master.on("PATCH", f"/api/v1/users/{one['id']}", {"user": one})
+    for user in (ANN, EVE):
+        for path in (f"/api/v1/users/{user['id']}", f"/api/v1/users/{user['username']}/by-username"):
+            master.on("GET", path, {"user": user})
+        master.on("PATCH", f"/api/v1/users/{user['id']}", {"user": user})
     return master
 
 
@@ -88,7 +88,7 @@ def test_a_user_is_made_with_a_password_that_only_travels_hashed(
 
 
 @pytest.mark.parametrize(
-    ("words", "body"),
+    ("arguments", "body"),
     [
         (("edit", "eve", "--active", "true", "--display-name", "E"), {"displayName": "E", "active": True}),
         (("edit", "eve", "--admin", "false"), {"admin": False}),
@@ -102,9 +102,9 @@ def test_a_user_is_made_with_a_password_that_only_travels_hashed(
         ),
     ],
 )  # fmt: skip
-def test_a_user_is_changed(tenax: Tenax, people: PretendMaster, words: tuple[str, ...], body: object) -> None:
+def test_a_user_is_changed(tenax: Tenax, people: PretendMaster, arguments: tuple[str, ...], body: object) -> None:
     """Only what was named is sent."""
-    done = tenax("user", *words)
+    done = tenax("user", *arguments)
     assert done.code == exits.OK, done.err
     assert last(people, "PATCH") == ("/api/v1/users/3", body)
 
@@ -129,15 +129,15 @@ def test_every_login_of_this_machine_is_ended(tenax: Tenax, people: PretendMaste
     TokenStore().put(people.url, "eve", "t2")
     people.on("POST", "/api/v1/auth/logout", {})
     assert tenax("user", "logout", "--all").code == exits.OK
-    tokens = {one.headers["Authorization"] for one in people.asked if one.path == "/api/v1/auth/logout"}
+    tokens = {request.headers["Authorization"] for request in people.asked if request.path == "/api/v1/auth/logout"}
     assert tokens == {"Bearer t", "Bearer t2"}
     assert TokenStore().all(people.url) == {}
 
 
 def test_groups(tenax: Tenax, people: PretendMaster) -> None:
     """By name as well as by number; users separated by blanks or commas."""
-    found = {"groups": [{"group": {"groupId": 4, "name": "vision"}, "numMembers": 1}]}
-    people.on("POST", "/api/v1/groups/search", found)
+    groups = {"groups": [{"group": {"groupId": 4, "name": "vision"}, "numMembers": 1}]}
+    people.on("POST", "/api/v1/groups/search", groups)
     people.on("POST", "/api/v1/groups", {"group": VISION})
     for method in ("GET", "PUT", "DELETE"):
         people.on(method, "/api/v1/groups/4", {"group": VISION})
@@ -145,12 +145,12 @@ def test_groups(tenax: Tenax, people: PretendMaster) -> None:
     assert "ann" in tenax("group", "describe", "vision").out
     assert tenax("group", "create", "vision", "--add-user", "ann").code == exits.OK
     assert last(people, "POST")[1] == {"name": "vision", "addUsers": [2]}
-    for words, body in (
+    for arguments, body in (
         (("add-user", "vision", "ann,eve"), {"addUsers": [2, 3]}),
         (("remove-user", "4", "ann", "eve"), {"removeUsers": [2, 3]}),
         (("change-name", "vision", "sight"), {"name": "sight"}),
     ):
-        assert tenax("user-group", *words).code == exits.OK
+        assert tenax("user-group", *arguments).code == exits.OK
         assert last(people, "PUT") == ("/api/v1/groups/4", {"groupId": 4, **body})
     assert tenax("group", "delete", "vision", "--yes").code == exits.OK
     assert last(people, "DELETE")[0] == "/api/v1/groups/4"
@@ -196,8 +196,8 @@ def test_webhooks(tenax: Tenax, people: PretendMaster) -> None:
     for method in ("GET", "PATCH", "DELETE"):
         people.on(method, "/api/v1/webhooks/5", {"webhook": HOOK})
     assert "EXPERIMENT_STATE_CHANGE ERROR; CUSTOM" in tenax("webhook", "list", "--csv").out
-    words = ("--on-state", "error", "--on-log", "out of memory", "--on-alert", "--slack", "--workspace", "7")
-    assert tenax("webhook", "create", "team", "http://h.example/x", *words).code == exits.OK
+    arguments = ("--on-state", "error", "--on-log", "out of memory", "--on-alert", "--slack", "--workspace", "7")
+    assert tenax("webhook", "create", "team", "http://h.example/x", *arguments).code == exits.OK
     body = last(people, "POST")[1]
     assert body["workspaceId"] == 7
     assert [(t["triggerType"], t["condition"]) for t in body["triggers"]] == [
@@ -229,4 +229,4 @@ def test_a_group_is_found_by_its_whole_name(tenax: Tenax, people: PretendMaster)
     """What the master answers with another name is not it: nothing else is deleted."""
     people.on("POST", "/api/v1/groups/search", {"groups": [{"group": {"groupId": 4, "name": "vision"}}]})
     assert tenax("group", "delete", "vis", "--yes").code == exits.NOT_FOUND
-    assert not [one for one in people.asked if one.method == "DELETE"]
+    assert not [request for request in people.asked if request.method == "DELETE"]

@@ -34,9 +34,9 @@ class Place:
             "XDG_CONFIG_HOME": str(root / "config"),
         }
 
-    def tenax(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def tenax(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [TENAX, *words], env=self.environment, cwd=self.root, capture_output=True, text=True, timeout=120
+            [TENAX, *arguments], env=self.environment, cwd=self.root, capture_output=True, text=True, timeout=120
         )
 
     def status(self) -> dict[str, object]:
@@ -49,8 +49,8 @@ class Place:
         document = self.status()
         services = document["services"]
         assert isinstance(services, dict)
-        found = [document["pid"], *(one["pid"] for one in services.values())]
-        return [pid for pid in found if isinstance(pid, int)]
+        pids = [document["pid"], *(service["pid"] for service in services.values())]
+        return [pid for pid in pids if isinstance(pid, int)]
 
 
 @contextlib.contextmanager
@@ -116,11 +116,11 @@ def test_secrets_are_private(up: Place) -> None:
             assert path.stat().st_mode & 0o077 == 0, path
     secrets = [json.loads((cluster / "credentials.json").read_text())["password"]]
     secrets += [(cluster / "join-token").read_text().strip(), (cluster / "postgres" / "password").read_text().strip()]
-    said = [" ".join(psutil.Process(pid).cmdline()) for pid in up.pids()]
-    said += [path.read_text(errors="replace") for path in cluster.glob("*.log")]
+    command_lines = [" ".join(psutil.Process(pid).cmdline()) for pid in up.pids()]
+    command_lines += [path.read_text(errors="replace") for path in cluster.glob("*.log")]
     for secret in secrets:
         assert len(secret) > 10
-        assert not any(secret in text for text in said)
+        assert not any(secret in text for text in command_lines)
 
 
 def test_second_up(up: Place) -> None:

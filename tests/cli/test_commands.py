@@ -22,11 +22,11 @@ def test_help(tenax: Tenax) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["experimnt"], ["experiment", "lst"], ["t", "describe", "x"], ["e", "list", "--bad"]]
+    "arguments", [["experimnt"], ["experiment", "lst"], ["t", "describe", "x"], ["e", "list", "--bad"]]
 )
-def test_usage(tenax: Tenax, words: list[str]) -> None:
+def test_usage(tenax: Tenax, arguments: list[str]) -> None:
     """A command that is not written as it must be is refused with exit code 2 and a hint, without a traceback."""
-    done = tenax(*words)
+    done = tenax(*arguments)
     assert done.code == exits.USAGE
     assert done.out == ""
     assert "Error" in done.err
@@ -150,11 +150,11 @@ def test_bad_override(tenax: Tenax, master: PretendMaster, home: Path, override:
 def test_refused_configuration(tenax: Tenax, master: PretendMaster, home: Path) -> None:
     """The master's problems are shown line by line, as it wrote them."""
     (home / "a.yaml").write_text("nam: x\n")
-    told = "The configuration has a problem:\n  nam (line 1): unknown key 'nam'; did you mean 'name'?"
-    master.on("POST", "/api/v1/experiments", refused(400, told))
+    message = "The configuration has a problem:\n  nam (line 1): unknown key 'nam'; did you mean 'name'?"
+    master.on("POST", "/api/v1/experiments", refused(400, message))
     done = tenax("e", "create", "a.yaml")
     assert done.code == exits.FAILED
-    assert done.err == f"error: {told}\n"
+    assert done.err == f"error: {message}\n"
 
 
 def test_wait(tenax: Tenax, master: PretendMaster) -> None:
@@ -178,8 +178,8 @@ def test_wait_for_a_failure(tenax: Tenax, master: PretendMaster, state: str) -> 
 
 def test_follow_one_trial(tenax: Tenax, master: PretendMaster) -> None:
     """An experiment of one trial is followed by its output."""
-    one = experiment(state="STATE_COMPLETED", searcherType="single", numTrials=1)
-    serve(master, one, trial(3, "COMPLETED"))
+    single = experiment(state="STATE_COMPLETED", searcherType="single", numTrials=1)
+    serve(master, single, trial(3, "COMPLETED"))
     line = {"result": {"id": "1", "message": "hello\n", "level": "LOG_LEVEL_INFO"}}
     master.on("GET", "/api/v1/trials/3/logs", Reply(lines=[line]))
     done = tenax("e", "wait", "7")
@@ -193,7 +193,7 @@ def test_verbs(tenax: Tenax, master: PretendMaster) -> None:
     master.on("POST", "/api/v1/experiments/7/pause", {})
     done = tenax("e", "pause", "5", "7")
     assert done.code == exits.NOT_FOUND
-    assert done.out == "Experiment 7 is asked to pause\n"
+    assert done.out == "Experiment 7 is pausing\n"
     assert "experiment 5" in done.err
 
 
@@ -230,8 +230,8 @@ def test_agents_and_slots(tenax: Tenax, master: PretendMaster) -> None:
         "0": {"id": "0", "device": device, "enabled": True, "container": {"id": "c1"}},
         "1": {"id": "1", "device": device, "enabled": True},
     }
-    one = {"id": "box", "enabled": True, "resourcePools": ["default"], "slots": slots, "containers": {"c1": {}}}
-    master.on("GET", "/api/v1/agents", {"agents": [one]})
+    agent = {"id": "box", "enabled": True, "resourcePools": ["default"], "slots": slots, "containers": {"c1": {}}}
+    master.on("GET", "/api/v1/agents", {"agents": [agent]})
     assert tenax("a", "list").out.splitlines()[1].split()[:6] == ["box", "enabled", "default", "2", "1", "1"]
     assert "in use" in tenax("s", "list").out.splitlines()[1]
     assert json.loads(tenax("s", "list", "--json").out)[1]["containerId"] == ""

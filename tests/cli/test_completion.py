@@ -26,10 +26,10 @@ TWO = {
 }
 
 
-def offered(words: str, incomplete: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+def offered(line: str, incomplete: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
     monkeypatch.setenv(VARIABLE, "bash_complete")
-    found = BashComplete(cli, {}, "tenax", VARIABLE).get_completions(words.split(), incomplete)
-    return [(item.value, item.help) for item in found]
+    items = BashComplete(cli, {}, "tenax", VARIABLE).get_completions(line.split(), incomplete)
+    return [(item.value, item.help) for item in items]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -70,12 +70,13 @@ def test_a_master_that_is_away_completes_nothing(monkeypatch: pytest.MonkeyPatch
     assert offered("experiment describe", "", monkeypatch) == []
 
 
-def words_of(command: click.Command) -> list[click.Parameter]:
+def names_of(command: click.Command) -> list[click.Parameter]:
     """The arguments of a command that are no files, choices or numbers within bounds."""
     return [
-        one
-        for one in command.params
-        if isinstance(one, click.Argument) and type(one.type) in (click.types.StringParamType, click.types.IntParamType)
+        parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Argument)
+        and type(parameter.type) in (click.types.StringParamType, click.types.IntParamType)
     ]
 
 
@@ -112,10 +113,14 @@ def test_every_argument_is_completed() -> None:
     unknown = {
         path: names
         for path, command in ours()
-        if (names := {str(one.name) for one in words_of(command) if kind_of(path[0], path[-1], one) is None})
+        if (
+            names := {
+                str(parameter.name) for parameter in names_of(command) if kind_of(path[0], path[-1], parameter) is None
+            }
+        )
     }
     assert unknown == FREE
-    kinds = {kind_of(path[0], path[-1], one) for path, command in ours() for one in command.params}
+    kinds = {kind_of(path[0], path[-1], parameter) for path, command in ours() for parameter in command.params}
     assert kinds - {None} == LISTERS.keys()
 
 
@@ -139,7 +144,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("line", "expected"),
     [
         ("experiment kill", ["12"]),
         ("experiment kill 12", []),
@@ -171,14 +176,14 @@ LISTS = {
     ],
 )
 def test_everything_is_completed(
-    words: str, expected: list[str], master: PretendMaster, monkeypatch: pytest.MonkeyPatch
+    line: str, expected: list[str], master: PretendMaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With its name, or with its number where the name has blanks, which a shell takes for several words."""
     for path, answer in LISTS.items():
         master.on("GET", path, answer)
     master.on("POST", "/api/v1/runs", {"runs": [{"id": 31}]})
     master.on("POST", "/api/v1/groups/search", {"groups": [{"group": {"groupId": 8, "name": "crew"}}]})
-    assert [value for value, _ in offered(words, "", monkeypatch)] == expected
+    assert [value for value, _ in offered(line, "", monkeypatch)] == expected
 
 
 #: What a shell reads first, and how it is asked without a terminal.

@@ -67,10 +67,10 @@ def temporary() -> Iterator[Path]:
         root.rmdir()
 
 
-def demo(temporary: Path, *words: str) -> subprocess.Popen[str]:
+def demo(temporary: Path, *arguments: str) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TENAX_"))}
     return subprocess.Popen(
-        [TENAX, "demo", *words],
+        [TENAX, "demo", *arguments],
         env={**environment, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -80,22 +80,22 @@ def demo(temporary: Path, *words: str) -> subprocess.Popen[str]:
 
 def processes_of(temporary: Path) -> list[str]:
     """Whatever still runs and mentions that directory."""
-    found = []
+    pids = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.status() != psutil.STATUS_ZOMBIE and str(temporary) in " ".join(process.cmdline()):
-                found.append(" ".join(process.cmdline()))
-    return found
+                pids.append(" ".join(process.cmdline()))
+    return pids
 
 
 def test_from_start_to_end(example: Path, temporary: Path) -> None:
     """It ends with a table of trials and a checkpoint that was loaded again, and leaves no process and no file."""
     process = demo(temporary, "--example", str(example))
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode == exits.OK, said
-    assert "Experiment 1 COMPLETED" in said
-    assert "BEST loss" in said
-    assert "It gives the figure that was reported." in said
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == exits.OK, output
+    assert "Experiment 1 COMPLETED" in output
+    assert "BEST loss" in output
+    assert "It gives the figure that was reported." in output
     assert processes_of(temporary) == []
     assert list(temporary.iterdir()) == []
 
@@ -104,9 +104,9 @@ def test_a_checkpoint_that_lies(example: Path, temporary: Path) -> None:
     """When the checkpoint does not give what was reported the demo fails, and cleans up all the same."""
     (example / "evaluate.py").write_text("raise SystemExit('another figure')\n")
     process = demo(temporary, "--example", str(example))
-    said, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == exits.FAILED
-    assert "another figure" in said
+    assert "another figure" in output
     assert list(temporary.iterdir()) == []
 
 
@@ -120,7 +120,7 @@ def test_interrupted(example: Path, temporary: Path, number: signal.Signals) -> 
     for line in process.stdout:
         if "RUNNING" in line:
             break
-    assert any("train.py" in one.read_text() for one in temporary.glob("*/agent/containers/*/spec.json"))
+    assert any("train.py" in spec.read_text() for spec in temporary.glob("*/agent/containers/*/spec.json"))
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode == exits.INTERRUPTED
@@ -132,9 +132,9 @@ def test_interrupted(example: Path, temporary: Path, number: signal.Signals) -> 
 def test_the_digits(temporary: Path) -> None:
     """The demo as it is: real data, the best trial above 95 %, some trials stopped early."""
     process = demo(temporary)
-    said, _ = process.communicate(timeout=600)
-    assert process.returncode == exits.OK, said
-    best = next(line for line in said.splitlines() if "held-out accuracy" in line)
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == exits.OK, output
+    best = next(line for line in output.splitlines() if "held-out accuracy" in line)
     assert float(best.split("accuracy")[1].split()[0]) >= 0.95
-    assert "were stopped early by the search" in said
+    assert "were stopped early by the search" in output
     assert list(temporary.iterdir()) == []

@@ -9,7 +9,7 @@ import sys
 import click
 import pytest
 
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 from tests.kits.cli.command_line import Tenax
 from tests.kits.cli.verbs import ours
 from tests.kits.pretend_master import PretendMaster
@@ -39,36 +39,41 @@ def lists() -> dict[str, click.Command]:
 @pytest.mark.parametrize("path", sorted(lists()))
 def test_every_list_has_filters_and_is_for_programs_too(path: str) -> None:
     """--json, --csv, and at least one option that chooses."""
-    options = {str(one.name) for one in lists()[path].params if isinstance(one, click.Option)}
+    options = {str(parameter.name) for parameter in lists()[path].params if isinstance(parameter, click.Option)}
     assert {"as_json", "as_csv"} <= options
     assert options - NO_FILTERS
 
 
 def test_what_prints_rows_is_a_list() -> None:
     """Whatever has --csv is walked above, but for what is named by its numbers or shows one thing's policy."""
-    others = {" ".join(path) for path, command in ours() if any(one.name == "as_csv" for one in command.params)}
-    assert others - lists().keys() == {"token describe", "experiment gc-policy", "experiment set gc-policy"}
+    with_csv = {
+        " ".join(path) for path, command in ours() if any(parameter.name == "as_csv" for parameter in command.params)
+    }
+    assert with_csv - lists().keys() == {"token describe", "experiment gc-policy", "experiment set gc-policy"}
 
 
 @pytest.mark.parametrize(
-    "words",
+    "verb",
     [
         " ".join(path)
         for path, command in ours()
-        if any(isinstance(one, click.Argument) and one.required and one.name != "text" for one in command.params)
+        if any(
+            isinstance(parameter, click.Argument) and parameter.required and parameter.name != "text"
+            for parameter in command.params
+        )
     ],
 )
-def test_an_empty_word_names_nothing(words: str, tenax: Tenax) -> None:
+def test_an_empty_word_names_nothing(verb: str, tenax: Tenax) -> None:
     """A variable of a script that is not set is told, before anything is asked of a master."""
-    command = {" ".join(path): one for path, one in ours()}[words]
-    empty = [""] * sum(isinstance(one, click.Argument) for one in command.params)
-    done = tenax(*words.split(), *empty)
+    command = {" ".join(path): candidate for path, candidate in ours()}[verb]
+    empty = [""] * sum(isinstance(parameter, click.Argument) for parameter in command.params)
+    done = tenax(*verb.split(), *empty)
     assert (done.code, done.out) == (2, "")
 
 
 def test_every_command_of_a_group_refuses_them() -> None:
     """Those that are made outside of their group, too."""
-    plain = {" ".join(path) for path, command in ours() if len(path) > 1 and not isinstance(command, Command)}
+    plain = {" ".join(path) for path, command in ours() if len(path) > 1 and not isinstance(command, StrictCommand)}
     assert plain == set()
 
 

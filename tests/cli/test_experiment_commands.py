@@ -31,8 +31,8 @@ def test_the_list_is_filtered_ordered_and_printed_as_csv(tenax: Tenax, master: P
     (row,) = csv.DictReader(io.StringIO(done.out))
     assert (row["id"], row["name"], row["reason"]) == ("7", "digits", "")
     query = master.sent("GET", "/api/v1/experiments")[0].query
-    asked = {name: query[name] for name in ("name", "labels", "states", "projectId", "users", "sortBy", "orderBy")}
-    assert asked == {
+    sent_query = {name: query[name] for name in ("name", "labels", "states", "projectId", "users", "sortBy", "orderBy")}
+    assert sent_query == {
         "name": ["dig"],
         "labels": ["a", "b"],
         "states": ["STATE_RUNNING"],
@@ -60,8 +60,8 @@ def test_verbs_for_all_that_are_chosen(tenax: Tenax, master: PretendMaster, monk
     master.on("GET", "/api/v1/users/ann/by-username", {"user": {"id": 2, "username": "ann"}})
     results = [{"id": 7, "error": ""}, {"id": 8, "error": "it has ended"}]
     master.on("POST", "/api/v1/projects/0/experiments/kill", {"results": results})
-    asked: list[str] = []
-    monkeypatch.setattr("click.termui.visible_prompt_func", lambda text: asked.append(text) or "n")
+    paths: list[str] = []
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda text: paths.append(text) or "n")
     assert tenax("e", "kill", "--state", "QUEUED").code == exits.INTERRUPTED
     assert not master.sent("POST", "/api/v1/projects/0/experiments/kill")
     done = tenax("e", "kill", "--state", "QUEUED", "--name", "sweep", "--yes")
@@ -76,8 +76,8 @@ def test_verbs_for_all_that_are_chosen(tenax: Tenax, master: PretendMaster, monk
         "archived": None,
         "userIds": [2],
     }
-    for words in ([], ["7", "--name", "x"]):
-        assert tenax("e", "kill", *words).code == exits.USAGE
+    for arguments in ([], ["7", "--name", "x"]):
+        assert tenax("e", "kill", *arguments).code == exits.USAGE
 
 
 def test_nothing_is_chosen(tenax: Tenax, master: PretendMaster) -> None:
@@ -99,12 +99,12 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize(("words", "sent"), EDITS.values(), ids=EDITS.keys())
-def test_set(tenax: Tenax, master: PretendMaster, words: list[str], sent: object) -> None:
+@pytest.mark.parametrize(("arguments", "sent"), EDITS.values(), ids=EDITS.keys())
+def test_set(tenax: Tenax, master: PretendMaster, arguments: list[str], sent: object) -> None:
     """What is set is sent, and nothing else."""
     master.on("GET", PATH, {"experiment": experiment()})
     master.on("PATCH", PATH, {"experiment": experiment(name="new")})
-    assert tenax("e", "set", *words).code == exits.OK
+    assert tenax("e", "set", *arguments).code == exits.OK
     assert body(master, "PATCH", PATH) == sent
 
 
@@ -117,10 +117,10 @@ WRONG = (
 )
 
 
-@pytest.mark.parametrize("words", WRONG, ids=" ".join)
-def test_set_refuses_what_cannot_be(tenax: Tenax, words: list[str]) -> None:
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_set_refuses_what_cannot_be(tenax: Tenax, arguments: list[str]) -> None:
     """Before anything is asked."""
-    assert tenax("e", "set", *words).code == exits.USAGE
+    assert tenax("e", "set", *arguments).code == exits.USAGE
 
 
 def test_log_retention(tenax: Tenax, master: PretendMaster) -> None:
@@ -128,8 +128,8 @@ def test_log_retention(tenax: Tenax, master: PretendMaster) -> None:
     master.on("GET", PATH, {"experiment": experiment()})
     master.on("PUT", f"{PATH}/retain_logs", {})
     assert "30 days" in tenax("e", "set", "log-retention", "7", "--days", "30").out
-    assert "for ever" in tenax("e", "set", "log-retention", "7", "--forever").out
-    assert [one.body["numDays"] for one in master.sent("PUT", f"{PATH}/retain_logs")] == [30, -1]  # type: ignore[index]
+    assert "forever" in tenax("e", "set", "log-retention", "7", "--forever").out
+    assert [request.body["numDays"] for request in master.sent("PUT", f"{PATH}/retain_logs")] == [30, -1]  # type: ignore[index]
 
 
 def test_labels_and_moving(tenax: Tenax, master: PretendMaster) -> None:
@@ -155,7 +155,7 @@ def test_continue_and_fork(tenax: Tenax, master: PretendMaster, tmp_path: Path) 
     override = tmp_path / "more.yaml"
     override.write_text("max_restarts: 3\n")
     done = tenax("e", "continue", "7", "--config-file", str(override), "--config", "name=better")
-    assert (done.out, "no slots" in done.err) == ("Experiment 7 goes on\n", True)
+    assert (done.out, "no slots" in done.err) == ("Experiment 7 continues\n", True)
     sent = body(master, "POST", "/api/v1/experiments/continue")
     assert sent == {"id": 7, "overrideConfig": "max_restarts: 3\nname: better\n"}
     master.on("POST", "/api/v1/experiments", {"experiment": experiment(id=9)})
@@ -197,4 +197,4 @@ def test_an_experiment_by_its_name(tenax: Tenax, master: PretendMaster) -> None:
     assert several.code == exits.FAILED
     assert "8, 9" in several.err
     assert tenax("experiment", "kill", "digi").code == exits.NOT_FOUND
-    assert [one.path for one in master.asked if one.method == "POST"] == ["/api/v1/experiments/7/kill"]
+    assert [request.path for request in master.asked if request.method == "POST"] == ["/api/v1/experiments/7/kill"]

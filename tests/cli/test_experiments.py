@@ -23,8 +23,8 @@ def place() -> Iterator[Machine]:
         yield up
 
 
-def tenax(place: Machine, *words: str) -> Done:
-    return place.tenax(*words, check=False)
+def tenax(place: Machine, *arguments: str) -> Done:
+    return place.tenax(*arguments, check=False)
 
 
 def document(done: Done) -> object:
@@ -32,29 +32,29 @@ def document(done: Done) -> object:
     return json.loads(done.stdout)
 
 
-def create(place: Machine, file: str, *words: str) -> int:
-    return submit(place, NOOP / file, NOOP, *words)
+def create(place: Machine, file: str, *arguments: str) -> int:
+    return submit(place, NOOP / file, NOOP, *arguments)
 
 
-def submit(place: Machine, config: Path, code: Path, *words: str) -> int:
-    done = tenax(place, "experiment", "create", str(config), str(code), *words)
+def submit(place: Machine, config: Path, code: Path, *arguments: str) -> int:
+    done = tenax(place, "experiment", "create", str(config), str(code), *arguments)
     assert done.returncode == exits.OK, done.stderr
     return int(done.stdout.split()[-1])
 
 
 def describe(place: Machine, number: int) -> dict[str, object]:
-    found = document(tenax(place, "e", "describe", str(number), "--json"))
-    assert isinstance(found, dict)
-    return found
+    shown = document(tenax(place, "e", "describe", str(number), "--json"))
+    assert isinstance(shown, dict)
+    return shown
 
 
-def wait_for_state(place: Machine, number: int, wanted: Callable[[str], bool]) -> dict[str, object]:
+def wait_for_state(place: Machine, number: int, enough: Callable[[str], bool]) -> dict[str, object]:
     """The experiment once its state is as wanted."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         experiment = describe(place, number)["experiment"]
         assert isinstance(experiment, dict)
-        if wanted(str(experiment["state"]).removeprefix("STATE_")):
+        if enough(str(experiment["state"]).removeprefix("STATE_")):
             return experiment
     raise AssertionError(f"experiment {number} is {experiment['state']}: {experiment['reason']}\n{place.logs()}")
 
@@ -89,7 +89,7 @@ def test_from_create_to_checkpoint(place: Machine, tmp_path: Path) -> None:
     trial = str(trials[0]["id"])
     metrics = document(tenax(place, "t", "metrics", trial, "--json"))
     assert isinstance(metrics, list)
-    assert [one["steps"] for one in metrics] == list(range(1, 11))
+    assert [report["steps"] for report in metrics] == list(range(1, 11))
     assert "COMPLETED" in tenax(place, "t", "logs", trial, "--tail", "1").stdout
     best = document(tenax(place, "c", "list", str(number), "--best", "1", "--json"))
     assert isinstance(best, list)
@@ -131,7 +131,7 @@ def test_waiting_says_why(place: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("name: x\n  bad: [\n", "line 2"),
         ("nam: x\nentrypoint: a\nsearcher: {name: single, metric: loss}\n", "did you mean 'name'"),
@@ -145,13 +145,13 @@ def test_waiting_says_why(place: Machine) -> None:
         ("entrypoint: a\nsearcher: {name: single, metric: loss}\nresources: {slots_per_trial: 64}\n", "64 slots"),
     ],
 )
-def test_bad_configurations(place: Machine, tmp_path: Path, text: str, told: str) -> None:
+def test_bad_configurations(place: Machine, tmp_path: Path, text: str, message: str) -> None:
     """A configuration that cannot be is refused with path, line and what to do, and nothing is created."""
     before = document(tenax(place, "e", "list", "--all", "--json"))
     (tmp_path / "bad.yaml").write_text(text)
     done = tenax(place, "e", "create", str(tmp_path / "bad.yaml"))
     assert done.returncode == exits.FAILED
-    assert told in done.stderr
+    assert message in done.stderr
     assert document(tenax(place, "e", "list", "--all", "--json")) == before
 
 
@@ -189,7 +189,7 @@ def test_tasks_outlive_the_cluster(place: Machine, tmp_path: Path) -> None:
     wait_for_state(place, number, lambda state: state == "RUNNING")
     before = place.task_processes()
     done = tenax(place, "down")
-    assert "1 task runs on" in done.stderr
+    assert "1 task keeps running" in done.stderr
     assert before
     assert set(before) <= set(place.task_processes())
     place.up()

@@ -72,17 +72,17 @@ def full(master: PretendMaster) -> PretendMaster:
 
 def last(master: PretendMaster) -> tuple[str, str, object]:
     """Method, path and body of the newest request that changes something."""
-    asked = next(one for one in reversed(master.asked) if one.method != "GET")
-    return asked.method, asked.path, asked.body
+    request = next(candidate for candidate in reversed(master.asked) if candidate.method != "GET")
+    return request.method, request.path, request.body
 
 
 def test_lists_print_as_tables_json_and_csv(full: PretendMaster, tenax: Tenax) -> None:
     """The same things in each; filters reach the master."""
     for noun, name in (("workspace", "vision"), ("project", "cats"), ("model", "bert base")):
-        words = ("list", "vision") if noun == "project" else ("list",)
-        assert name in tenax(noun, *words).out
-        assert json.loads(tenax(noun, *words, "--json").out)[0]["name"] == name
-        assert name in next(iter(csv.DictReader(io.StringIO(tenax(noun, *words, "--csv").out))))["name"]
+        arguments = ("list", "vision") if noun == "project" else ("list",)
+        assert name in tenax(noun, *arguments).out
+        assert json.loads(tenax(noun, *arguments, "--json").out)[0]["name"] == name
+        assert name in next(iter(csv.DictReader(io.StringIO(tenax(noun, *arguments, "--csv").out))))["name"]
     tenax("workspace", "list", "--not-archived", "--pinned", "--user", "ann", "--sort-by", "name", "--reverse")
     query = full.asked[-1].query
     assert (query["archived"], query["pinned"], query["users"]) == (["false"], ["true"], ["ann"])
@@ -143,8 +143,8 @@ def test_what_is_deleted_in_the_background_is_waited_for(full: PretendMaster, te
 
 def test_a_project_is_named_in_every_way(full: PretendMaster, tenax: Tenax) -> None:
     """By workspace and name, in one word or two, by key and by id."""
-    for words in (("vision", "cats"), ("vision/cats",), ("CAT",), ("3",)):
-        done = tenax("project", "describe", *words)
+    for arguments in (("vision", "cats"), ("vision/cats",), ("CAT",), ("3",)):
+        done = tenax("project", "describe", *arguments)
         assert ("cats (3)" in done.out, "note plan" in done.out) == (True, True)
     full.on("GET", "/api/v1/workspaces/2/projects", {"projects": [], "pagination": {}})
     assert tenax("project", "describe", "vision", "dogs").code == exits.NOT_FOUND

@@ -55,12 +55,12 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def on_terminal(*words: str, **variables: str) -> Iterator[Terminal]:
+def on_terminal(*arguments: str, **variables: str) -> Iterator[Terminal]:
     screen, inner = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "30", **variables}
     environment.pop("NO_COLOR", None) if "NO_COLOR" not in variables else None
     process = subprocess.Popen(
-        [TENAX, *words], stdin=inner, stdout=inner, stderr=inner, env=environment, start_new_session=True
+        [TENAX, *arguments], stdin=inner, stdout=inner, stderr=inner, env=environment, start_new_session=True
     )
     os.close(inner)
     try:
@@ -101,7 +101,7 @@ def test_ctrl_c_detaches(master: PretendMaster, searcher: str) -> None:
         assert terminal.end() == exits.INTERRUPTED
         assert "tenax experiment wait 7" in terminal.shown
         assert "Traceback" not in terminal.shown
-    assert not [one for one in master.asked if one.method == "POST"]
+    assert not [request for request in master.asked if request.method == "POST"]
 
 
 def test_colour(master: PretendMaster) -> None:

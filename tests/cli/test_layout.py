@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.cli.console import output
-from tenax.cli.console.layout import Column, below, cut, fit, width
+from tenax.cli.console.layout import TableColumn, below, cut, fit, width
 
 UUID = "61bc92fd-bd5f-46ce-b037-e5664957df9d"
 WAITS = "waits for 1 free slot in pool default: 2 in use or promised, 0 free on 1 agent"
 COLUMNS = (
-    Column("JOB"),
-    Column("NAME", cuts=True),
-    Column("STATE", state=True),
-    Column("STARTED", spare=True),
-    Column("REASON", wraps=True),
+    TableColumn("JOB"),
+    TableColumn("NAME", cuts=True),
+    TableColumn("STATE", state=True),
+    TableColumn("STARTED", spare=True),
+    TableColumn("REASON", wraps=True),
 )
 ROW = (UUID, "a search with a long name", "QUEUED", "2026-11-21 20:18:43", WAITS)
 
@@ -72,7 +72,7 @@ def test_a_terminal_of_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     output.table(COLUMNS, [ROW])
-    said = capsys.readouterr()
-    assert UUID in said.out
-    assert all(len(line) <= 80 for line in click.unstyle(said.out).splitlines())
-    assert "STARTED" in said.err
+    captured = capsys.readouterr()
+    assert UUID in captured.out
+    assert all(len(line) <= 80 for line in click.unstyle(captured.out).splitlines())
+    assert "STARTED" in captured.err

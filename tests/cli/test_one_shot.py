@@ -80,7 +80,7 @@ def test_run_sends_files_under_their_names(tenax: Tenax, master: PretendMaster, 
     tenax("cmd", "run", "-d", "-c", str(tmp_path / "dir"), "-f", str(tmp_path / "a.txt"), "true")
     body = master.sent("POST", "/api/v1/commands")[0].body
     assert isinstance(body, dict)
-    sent = {one["path"]: base64.b64decode(one["content"]) for one in body["files"]}
+    sent = {file["path"]: base64.b64decode(file["content"]) for file in body["files"]}
     assert sent == {"inner.txt": b"1", "a.txt": b"2"}
 
 
@@ -108,7 +108,7 @@ def test_the_beginning_of_an_id_is_enough(tenax: Tenax, master: PretendMaster) -
         master.on("POST", f"/api/v1/commands/{name}/kill", {})
     assert tenax("cmd", "kill", "aaaaa", "mine").out == f"Command {ONE} is ended\nCommand {TWO} is ended\n"
     done = tenax("cmd", "kill", "aaaa")
-    assert (done.code, "say its id" in done.err) == (exits.FAILED, True)
+    assert (done.code, "give its id" in done.err) == (exits.FAILED, True)
     assert tenax("cmd", "kill", "zzz").code == exits.NOT_FOUND
     assert tenax("cmd", "kill", "--force", "zzz", "mine").code == exits.OK
 
@@ -159,13 +159,13 @@ def test_what_runs_is_listed_by_age(tenax: Tenax, master: PretendMaster) -> None
         [ONE, "task a", "QUEUED", "1", "a1"],
     ]
     assert "waits for 1 free slot" in tenax("task", "list").out
-    assert [one["taskId"] for one in json.loads(tenax("task", "list", "--waiting", "--json").out)] == [ONE]
+    assert [task["taskId"] for task in json.loads(tenax("task", "list", "--waiting", "--json").out)] == [ONE]
     master.on("GET", f"/api/v1/tasks/{TWO}", {"task": {"taskId": TWO, "taskType": "TASK_TYPE_TRIAL", "allocations": [
         {"state": "STATE_QUEUED", "reason": "waits for 2 free slots"}]}})  # fmt: skip
-    said = tenax("task", "describe", "aaaab").out
-    assert "TRIAL" in said
-    assert "QUEUED" in said
-    assert "waits for 2 free slots" in said
+    shown = tenax("task", "describe", "aaaab").out
+    assert "TRIAL" in shown
+    assert "QUEUED" in shown
+    assert "waits for 2 free slots" in shown
 
 
 def test_a_template_is_set_whether_it_is_there_or_not(tenax: Tenax, master: PretendMaster, tmp_path: Path) -> None:

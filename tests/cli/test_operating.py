@@ -51,7 +51,7 @@ def test_agents_are_listed_and_filtered(master: PretendMaster, tenax: Tenax) -> 
     both = [agent("a1"), agent("a2", enabled=False, resourcePools=["spare"])]
     master.on("GET", "/api/v1/agents", {"agents": both})
     assert tenax("agent", "list", "--csv").out.splitlines()[1].startswith("a1,enabled,default,2,1,1,H100")
-    assert [one["id"] for one in json.loads(tenax("agent", "list", "--json", "--pool", "spare").out)] == ["a2"]
+    assert [agent["id"] for agent in json.loads(tenax("agent", "list", "--json", "--pool", "spare").out)] == ["a2"]
     assert tenax("a", "ls", "--state", "disabled", "--csv").out.count("\n") == 2
     rows = tenax("slot", "list", "--csv", "--state", "in use").out.splitlines()
     assert rows == ["agent,slot,type,state,container,device", "a1,0,cuda,in use,c1,H100"]
@@ -66,8 +66,8 @@ def test_agents_and_slots_are_turned_on_and_off(master: PretendMaster, tenax: Te
         master.on("POST", f"/api/v1/agents/{name}/enable", {"agent": agent(name)})
     done = tenax("agent", "disable", "--all", "--drain")
     assert (done.code, done.out.splitlines()) == (exits.OK, ["Agent a1 is draining", "Agent a2 is draining"])
-    assert "1 containers may still end there" in done.err
-    assert [one.body for one in master.sent("POST", "/api/v1/agents/a2/disable")] == [{"drain": True}]
+    assert "1 container may still finish there" in done.err
+    assert [request.body for request in master.sent("POST", "/api/v1/agents/a2/disable")] == [{"drain": True}]
     assert tenax("agent", "enable", "a1", "a2").out.count("is enabled") == 2
     assert tenax("agent", "disable").code == exits.USAGE
     assert tenax("agent", "disable", "a1", "--all").code == exits.USAGE
@@ -83,7 +83,7 @@ def test_an_agent_is_removed_after_asking(master: PretendMaster, tenax: Tenax) -
     assert master.sent("DELETE", "/api/v1/agents/a1") == []
     assert "may still run" in tenax("agent", "remove", "a1", "--yes").err
     assert tenax("agent", "rm", "a1", "-y", "--force").out == "Agent a1 is removed\n"
-    assert [one.query["force"] for one in master.sent("DELETE", "/api/v1/agents/a1")] == [["false"], ["true"]]
+    assert [request.query["force"] for request in master.sent("DELETE", "/api/v1/agents/a1")] == [["false"], ["true"]]
 
 
 def test_the_queue_is_listed(queue: PretendMaster, tenax: Tenax) -> None:
@@ -91,15 +91,18 @@ def test_the_queue_is_listed(queue: PretendMaster, tenax: Tenax) -> None:
     rows = tenax("queue", "list", "--csv").out.splitlines()
     assert rows[0] == "#,job,type,id,name,user,pool,priority,slots,state,submitted,reason"
     assert rows[2] == "1,bbbb-2,experiment,8,second,bob,default,42,0/2,QUEUED,,waits for 2 slots"
-    assert [one.query["resourcePool"] for one in queue.sent("GET", "/api/v1/job-queues")] == [["default"], ["spare"]]
-    assert [one["jobId"] for one in json.loads(tenax("job", "ls", "--json", "--user", "bob").out)] == ["bbbb-2"]
+    assert [request.query["resourcePool"] for request in queue.sent("GET", "/api/v1/job-queues")] == [
+        ["default"],
+        ["spare"],
+    ]
+    assert [job["jobId"] for job in json.loads(tenax("job", "ls", "--json", "--user", "bob").out)] == ["bbbb-2"]
 
 
 def test_jobs_are_named_as_people_know_them(queue: PretendMaster, tenax: Tenax) -> None:
     """By experiment, by name, by the beginning of the id; what is not in the queue is said so."""
     assert tenax("queue", "update", "8", "--priority", "5").code == exits.OK
     assert tenax("queue", "move-ahead", "second", "aaaa").code == exits.NOT_FOUND
-    sent = [one.body for one in queue.sent("POST", "/api/v1/job-queues")]
+    sent = [request.body for request in queue.sent("POST", "/api/v1/job-queues")]
     assert sent == [{"updates": [{"jobId": "bbbb-2", "priority": 5}]}]
 
 
@@ -111,7 +114,7 @@ def test_jobs_move(queue: PretendMaster, tenax: Tenax) -> None:
     assert "is ahead of aaaa-1" in tenax("queue", "move-ahead", "second", "7").out
     assert "is behind bbbb-2" in tenax("job", "move-behind", "aaaa", "bbbb-2").out
     assert tenax("j", "update-batch", "7.priority=3", "second.resource-pool=spare", "8.weight=1.5").code == exits.OK
-    sent = [one.body for one in queue.sent("POST", "/api/v1/job-queues")]
+    sent = [request.body for request in queue.sent("POST", "/api/v1/job-queues")]
     assert sent == [
         {"updates": [{"jobId": "bbbb-2", "aheadOf": "aaaa-1"}]},
         {"updates": [{"jobId": "aaaa-1", "behindOf": "bbbb-2"}]},
@@ -144,8 +147,10 @@ def test_pools_and_whom_they_are_kept_for(queue: PretendMaster, tenax: Tenax) ->
     assert tenax("pool", "bindings", "list-workspaces", "gpu s", "--csv").out == "id,workspace\n3,lab\n"
     tenax("rp", "bindings", "add", "gpu s", "lab", "shop")
     tenax("rp", "bindings", "remove", "gpu s", "lab")
-    assert tenax("resource-pool", "bindings", "replace", "gpu s").out == "The pool gpu s is for all\n"
-    sent = [(one.method, one.body) for one in queue.asked if one.path == path and one.method != "GET"]
+    assert tenax("resource-pool", "bindings", "replace", "gpu s").out == "The pool gpu s is open to all workspaces\n"
+    sent = [
+        (request.method, request.body) for request in queue.asked if request.path == path and request.method != "GET"
+    ]
     assert sent == [
         ("POST", {"workspaceNames": ["lab", "shop"]}),
         ("DELETE", {"workspaceNames": ["lab"]}),
@@ -164,8 +169,11 @@ def test_usage(master: PretendMaster, tenax: Tenax) -> None:
     assert [row.split() for row in rows] == [["DAY", "SLOT", "HOURS"], ["2026-11-21", "2.00"]]
     by_user = tenax("res", "agg", "2026-11", "--monthly", "--by", "user").out.splitlines()
     assert [line.split()[1:] for line in by_user[1:]] == [["bob", "1.50"], ["ann", "0.50"]]
-    asked = master.sent("GET", "/api/v1/resources/allocation/aggregated")[1].query
-    assert (asked["startDate"], asked["period"]) == (["2026-11"], ["RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"])
+    sent_query = master.sent("GET", "/api/v1/resources/allocation/aggregated")[1].query
+    assert (sent_query["startDate"], sent_query["period"]) == (
+        ["2026-11"],
+        ["RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"],
+    )
     master.on("GET", "/resources/allocation/aggregated", Reply(b"aggregation_type,seconds\ntotal,1\n"))
     assert tenax("usage", "agg", "--csv").out == "aggregation_type,seconds\ntotal,1\n"
     attempt = {"allocationId": "1.x.1", "kind": "command", "username": "ann", "slots": 1, "seconds": 90.0}
@@ -198,14 +206,14 @@ def test_the_master_s_own(master: PretendMaster, tenax: Tenax) -> None:
     master.on("GET", "/api/v1/master/cluster_message", {"clusterMessage": None})
     assert "no message" in tenax("master", "cluster-message", "get").err
     master.on("POST", "/api/v1/cleanup_logs", {"removedCount": "12"})
-    assert tenax("master", "cleanup-logs").out == "12 lines are removed\n"
+    assert tenax("master", "cleanup-logs").out == "12 lines deleted\n"
 
 
 def test_the_sdk_knows_pools_and_queue(queue: PretendMaster) -> None:
     """As values."""
     with Client(queue.url, token="t") as client:
         assert [(pool.name, pool.queued_jobs) for pool in client.pools()] == [("default", 1), ("spare", 0)]
-        assert [(one.name, one.ahead, one.state) for one in client.jobs("default")] == [
+        assert [(job.name, job.ahead, job.state) for job in client.jobs("default")] == [
             ("first", 0, "SCHEDULED"),
             ("second", 1, "QUEUED"),
         ]

@@ -99,9 +99,9 @@ def test_too_large(tmp_path: Path) -> None:
     fill(tmp_path, "weights.pt", size=30_000)
     with pytest.raises(InvalidInput) as caught:
         read_context(tmp_path, limit=100_000)
-    told = str(caught.value)
-    assert told.index("data/") < told.index("weights.pt")
-    assert ".detignore" in told
+    message = str(caught.value)
+    assert message.index("data/") < message.index("weights.pt")
+    assert ".detignore" in message
 
 
 @pytest.mark.parametrize("name", ["nowhere", "file.py"])

@@ -46,10 +46,10 @@ def test_a_project_is_found_by_a_path(master: PretendMaster, client: Client) -> 
     """Workspace and project in one word; its notes are values."""
     master.on("GET", "/api/v1/workspaces", {"workspaces": [SPACE]})
     master.on("GET", "/api/v1/workspaces/2/projects", {"projects": [PROJECT]})
-    one = client.project("7/cats")
-    assert (one.id, one.state, master.asked[-1].query["name"]) == (3, "ACTIVE", ["cats"])
+    project = client.project("7/cats")
+    assert (project.id, project.state, master.asked[-1].query["name"]) == (3, "ACTIVE", ["cats"])
     master.on("PUT", "/api/v1/projects/3/notes", {"notes": [{"name": "a", "contents": "b"}]})
-    assert one.set_notes([Note("a", "b")]) == (Note("a", "b"),)
+    assert project.set_notes([Note("a", "b")]) == (Note("a", "b"),)
     master.on("GET", "/api/v1/workspaces/2/projects", {"projects": []})
     with pytest.raises(NotFound, match="'dogs'"):
         client.project("dogs", "7")
@@ -60,12 +60,12 @@ def test_the_newest_version_is_asked_for_in_one_request(master: PretendMaster, c
     master.on("GET", "/api/v1/models/bert", {"model": MODEL})
     version = {"version": 4, "model": MODEL, "checkpoint": {"uuid": "u"}}
     master.on("GET", "/api/v1/models/5/versions", {"modelVersions": [version]}, {"modelVersions": []})
-    one = client.model("bert")
-    newest = one.version()
+    model = client.model("bert")
+    newest = model.version()
     assert (newest.version, newest.checkpoint.uuid, newest.model.metadata) == (4, "u", {"a": 1})
     assert (master.asked[-1].query["limit"], master.asked[-1].query["orderBy"]) == (["1"], ["ORDER_BY_DESC"])
     with pytest.raises(NotFound, match="no version yet"):
-        one.version()
+        model.version()
 
 
 def test_only_what_is_given_is_changed(master: PretendMaster, client: Client) -> None:

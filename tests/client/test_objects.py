@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import tenax.client
 from tenax.client import Client, reading
 from tenax.client.checkpoints import Checkpoint, storage_directory
 from tenax.client.connection.session import BrokenStream, Session
@@ -47,14 +48,19 @@ def checkpoint(uuid: str, metric: float | None, steps: int = 1, **more: object) 
     return {**value, **more}  # type: ignore[dict-item]
 
 
+def test_every_name_of_the_sdk_is_there() -> None:
+    """Names are loaded when they are asked for, and all of them can be."""
+    assert [name for name in tenax.client.__all__ if getattr(tenax.client, name).__name__ != name] == []
+
+
 def test_experiment(client: Client, master: PretendMaster) -> None:
     """An answer becomes a value, whatever spelling its numbers and times have."""
     master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT})
-    found = client.experiment(7)
-    assert (found.state, found.metric, found.smaller_is_better) == ("RUNNING", "accuracy", False)
-    assert found.started == datetime.datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.timezone.utc)
-    assert found.reason == "waits for slots"
-    assert not found.has_ended
+    experiment = client.experiment(7)
+    assert (experiment.state, experiment.metric, experiment.smaller_is_better) == ("RUNNING", "accuracy", False)
+    assert experiment.started == datetime.datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.timezone.utc)
+    assert experiment.reason == "waits for slots"
+    assert not experiment.has_ended
 
 
 def test_lenient() -> None:
@@ -78,10 +84,10 @@ def test_wait(client: Client, master: PretendMaster) -> None:
     """Waiting shows every state on the way, survives a master that is away, and gives the end."""
     ended = {"experiment": {**EXPERIMENT, "state": "STATE_COMPLETED"}}
     away = Reply({"error": {"error": "starting"}}, 503)
-    client.session._patience = 0.0
+    client.session._retry_for_s = 0.0
     master.on("GET", "/api/v1/experiments/7", {"experiment": EXPERIMENT}, away, {"experiment": EXPERIMENT}, ended)
     seen: list[str] = []
-    result = client.experiment(7).wait(interval=0.0, seen=lambda one: seen.append(one.state))
+    result = client.experiment(7).wait(interval=0.0, seen=lambda current: seen.append(current.state))
     assert result.state == "COMPLETED"
     assert seen == ["RUNNING", "RUNNING", "COMPLETED"]
 
@@ -97,7 +103,7 @@ def test_create(client: Client, master: PretendMaster, tmp_path: Path) -> None:
     body = master.asked[0].body
     assert isinstance(body, dict)
     assert body["config"] == "name: digits # a comment\n"
-    assert [one["path"] for one in body["modelDefinition"]] == ["train.py"]
+    assert [file["path"] for file in body["modelDefinition"]] == ["train.py"]
     assert body["activate"] is True
 
 
@@ -114,8 +120,8 @@ def test_pages(client: Client, master: PretendMaster) -> None:
         {"experiments": [{"id": 3}], "pagination": {"endIndex": 3, "total": 3}},
     ]
     master.on("GET", "/api/v1/experiments", *pages)
-    assert [one.id for one in client.experiments()] == [1, 2, 3]
-    assert [one.query["offset"] for one in master.asked] == [["0"], ["2"]]
+    assert [experiment.id for experiment in client.experiments()] == [1, 2, 3]
+    assert [request.query["offset"] for request in master.asked] == [["0"], ["2"]]
 
 
 def test_best_checkpoint(client: Client, master: PretendMaster) -> None:
@@ -153,14 +159,14 @@ def test_followed_logs_go_on_after_a_break(client: Client, master: PretendMaster
         Reply(lines=[line(1), line(2)], broken=True),
         Reply(lines=[line(1), line(2), line(3)]),
     )
-    assert [one.message for one in client.trial(3).logs(follow=True)] == ["line 1", "line 2", "line 3"]
+    assert [line.message for line in client.trial(3).logs(follow=True)] == ["line 1", "line 2", "line 3"]
 
 
 def test_tail(client: Client, master: PretendMaster) -> None:
     """The last lines are asked for newest first and given oldest first."""
     master.on("GET", "/api/v1/trials/3", {"trial": {"id": 3}})
     master.on("GET", "/api/v1/trials/3/logs", Reply(lines=[line(9), line(8)]))
-    assert [one.message for one in client.trial(3).logs(tail=2)] == ["line 8", "line 9"]
+    assert [line.message for line in client.trial(3).logs(tail=2)] == ["line 8", "line 9"]
     assert master.asked[1].query == {"limit": ["2"], "orderBy": ["ORDER_BY_DESC"]}
 
 
@@ -173,7 +179,7 @@ def test_metrics(client: Client, master: PretendMaster) -> None:
     lines: list[object] = [{"result": {"metrics": [first]}}, {"result": {"metrics": [second]}}]
     master.on("GET", "/api/v1/trials/metrics/trial_metrics", Reply(lines=lines))
     got = list(client.trial(3).metrics("validation"))
-    assert [(one.steps, one.run_id, one.metrics) for one in got] == [
+    assert [(report.steps, report.run_id, report.metrics) for report in got] == [
         (10, 2, {"accuracy": 0.5}),
         (10, 2, {"loss": "NaN"}),
     ]

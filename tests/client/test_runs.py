@@ -77,6 +77,10 @@ def test_metadata_is_changed_by_paths() -> None:
     assert changed(before, ["a.d=[1]", "e=yes", "n=2"], ["c"]) == {"a": {"b": 1, "d": [1]}, "e": "yes", "n": 2}
     assert before == {"a": {"b": 1}, "c": "x"}
     assert leaves({"a": {"b": 1, "empty": {}}, "c": "x"}) == [("a.b", "1"), ("a.empty", "{}"), ("c", "x")]
-    for settings, unwanted, told in ((["x"], [], "KEY=VALUE"), (["c.d=1"], [], "holds no keys"), ([], ["z"], "no z")):
-        with pytest.raises(InvalidInput, match=told):
+    for settings, unwanted, message in (
+        (["x"], [], "KEY=VALUE"),
+        (["c.d=1"], [], "holds no keys"),
+        ([], ["z"], "no z"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
             changed(before, settings, unwanted)

@@ -22,7 +22,7 @@ ME = "/api/v1/me"
 
 
 def session(master: PretendMaster, **options: object) -> Session:
-    return Session(master.url, **{"patience": 0.0, **options})  # type: ignore[arg-type]
+    return Session(master.url, **{"retry_for_s": 0.0, **options})  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True, params=[httpx2, plain_http], ids=["httpx2", "plain"])
@@ -65,7 +65,7 @@ def test_not_logged_in(master: PretendMaster) -> None:
         session(master).get(ME)
     assert not master.sent("GET", ME)
     with pytest.raises(Unreachable, match="tenax up"):
-        Session("http://127.0.0.1:9", patience=0.0).get(ME)
+        Session("http://127.0.0.1:9", retry_for_s=0.0).get(ME)
 
 
 def test_the_local_cluster_lets_us_in(master: PretendMaster, home: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_token_that_ended_is_renewed(master: PretendMaster, home: Path) -> Non
     master.on("POST", LOGIN, {"token": "new"})
     master.on("GET", ME, refused(401, "ended"), {"user": {}})
     Session().get(ME)
-    assert [one.headers["Authorization"] for one in master.sent("GET", ME)] == ["Bearer old", "Bearer new"]
+    assert [request.headers["Authorization"] for request in master.sent("GET", ME)] == ["Bearer old", "Bearer new"]
 
 
 def test_a_remembered_token_that_ended_is_forgotten(master: PretendMaster) -> None:
@@ -114,7 +114,7 @@ def test_login_from_the_environment(master: PretendMaster, monkeypatch: pytest.M
     session(master).get(ME)
     monkeypatch.setenv("DET_USER_TOKEN", "given")
     session(master).get(ME)
-    assert [one.headers["Authorization"] for one in master.sent("GET", ME)] == ["Bearer t1", "Bearer given"]
+    assert [request.headers["Authorization"] for request in master.sent("GET", ME)] == ["Bearer t1", "Bearer given"]
 
 
 @pytest.mark.parametrize(
@@ -146,21 +146,21 @@ def test_errors_of_plain_routes(master: PretendMaster) -> None:
 def test_not_ready(master: PretendMaster) -> None:
     """A master that is not ready is asked again."""
     master.on("POST", "/x", refused(503, "starting"), {"done": True})
-    assert session(master, token="t", patience=10.0).post("/x") == {"done": True}
+    assert session(master, token="t", retry_for_s=10.0).post("/x") == {"done": True}
 
 
 def test_once(master: PretendMaster) -> None:
     """What must not be done twice is not asked again."""
     master.on("POST", "/x", refused(503, "starting"), {"done": True})
     with pytest.raises(TryAgain):
-        session(master, token="t", patience=10.0).call("POST", "/x", once=True)
+        session(master, token="t", retry_for_s=10.0).call("POST", "/x", once=True)
     assert len(master.asked) == 1
 
 
 def test_unreachable(home: Path) -> None:
     """When nothing answers, the message names the address and what to do."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9 .*tenax up"):
-        Session("http://127.0.0.1:9", token="t", patience=0.0).get(ME)
+        Session("http://127.0.0.1:9", token="t", retry_for_s=0.0).get(ME)
 
 
 def test_a_name_with_a_slash(master: PretendMaster) -> None:

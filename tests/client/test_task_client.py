@@ -261,11 +261,11 @@ def test_call_outlives_a_restart(master: TaskMaster) -> None:
 
 
 def test_call_gives_up(master: TaskMaster) -> None:
-    """``call`` ends with MasterAway when its patience has passed."""
+    """``call`` ends with MasterAway when it has tried for as long as it may."""
     url = master.url
     master.down()
     with pytest.raises(MasterAway, match="cannot be reached"):
-        TaskClient(url, TOKEN).call("GET", "/x", patience=0.1)
+        TaskClient(url, TOKEN).call("GET", "/x", retry_for_s=0.1)
     master.up()
 
 

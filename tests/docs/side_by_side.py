@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.main import cli
 from tests.kits.cli.verbs import DET, Path_, det_verbs, ours
 
@@ -74,7 +74,7 @@ def counterpart(verb: Path_, known: dict[Path_, click.Command]) -> Path_ | None:
     if meant in known:
         return meant
     group = cli.get_command(click.Context(cli), meant[0])
-    if len(meant) == 2 and isinstance(group, Group) and (meant[0], group.aliases.get(meant[1], "")) in known:
+    if len(meant) == 2 and isinstance(group, LazyGroup) and (meant[0], group.aliases.get(meant[1], "")) in known:
         return (meant[0], group.aliases[meant[1]])
     return None
 

@@ -1,5 +1,5 @@
 """The command line: one file per noun.
 
-Rules: stdout is data, stderr is what is said about it; no colour unless to a terminal; nothing heavy is imported before
+Rules: stdout is data, stderr is for messages; no colour unless to a terminal; nothing heavy is imported before
 it is used (``tenax --help`` imports click alone); a person never meets a traceback; exit codes are in `exits`.
 """

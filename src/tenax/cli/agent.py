@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.group(
     cls=ServerGroup,
     module="tenax.agent",
-    help="List agents, turn them on and off; with options of the server, run an agent in the foreground: "
+    help="List agents, enable and disable them; with options of the server, run an agent in the foreground: "
     "tenax agent --master-url http://master:8080 --join-token-file FILE",
 )
 def group() -> None:
@@ -26,7 +26,9 @@ def group() -> None:
 
 @group.command("list")
 @click.option("-p", "--pool", help="Only those of this resource pool.")
-@click.option("--state", type=click.Choice(["enabled", "draining", "disabled", "away"]), help="Only those that are so.")
+@click.option(
+    "--state", type=click.Choice(["enabled", "draining", "disabled", "away"]), help="Only those in this state."
+)
 @list_options
 @pass_access
 def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bool, as_csv: bool) -> None:
@@ -39,23 +41,23 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
         if (pool is None or pool in agent.pools) and (state is None or state_of(agent) == state)
     ]
     columns = [
-        output.Column("AGENT"),
-        output.Column("STATE", state=True),
-        output.Column("POOL", cuts=True),
-        output.Column("SLOTS", right=True),
-        output.Column("FREE", right=True),
-        output.Column("TASKS", right=True),
-        output.Column("DEVICES", wraps=True),
-        output.Column("ADDRESS", spare=True),
-        output.Column("LAST SEEN", spare=True),
+        output.TableColumn("AGENT"),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("POOL", cuts=True),
+        output.TableColumn("SLOTS", right=True),
+        output.TableColumn("FREE", right=True),
+        output.TableColumn("TASKS", right=True),
+        output.TableColumn("DEVICES", wraps=True),
+        output.TableColumn("ADDRESS", spare=True),
+        output.TableColumn("LAST SEEN", spare=True),
     ]
     output.listing(columns, [_row(agent) for agent in agents], [agent.raw for agent in agents], as_json, as_csv)
     if not agents and pool is None and state is None:
-        output.say("There is no agent. Start one with: tenax agent --master-url URL --join-token-file FILE")
+        output.say("There are no agents. Start one with: tenax agent --master-url URL --join-token-file FILE")
     for agent in agents:
         if agent.foreign_count:
             output.warn(
-                f"{agent.id} holds {agent.foreign_count} containers of another cluster; nothing here ends them."
+                f"{agent.id} has {_containers(agent.foreign_count)} of another cluster, which this one will not end."
             )
 
 
@@ -64,10 +66,10 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
 @click.option("--all", "everyone", is_flag=True, help="All agents.")
 @pass_access
 def enable(access: Access, agent: Tuple[str, ...], everyone: bool) -> None:
-    """Let agents take work again."""
+    """Let agents accept new work again."""
     from tenax.client.agents import enable_agent
 
-    for name in _named(access, agent, everyone):
+    for name in _agent_names(access, agent, everyone):
         enable_agent(access.session(), name)
         print(f"Agent {name} is enabled")
 
@@ -75,33 +77,33 @@ def enable(access: Access, agent: Tuple[str, ...], everyone: bool) -> None:
 @group.command()
 @click.argument("agent", nargs=-1)
 @click.option("--all", "everyone", is_flag=True, help="All agents.")
-@click.option("--drain", is_flag=True, help="What runs there may end by itself; without it, it is ended and goes back.")
+@click.option("--drain", is_flag=True, help="Let running tasks finish; without this they are ended and requeued.")
 @pass_access
 def disable(access: Access, agent: Tuple[str, ...], everyone: bool, drain: bool) -> None:
-    """Let agents take nothing new.
+    """Stop agents from accepting new work.
 
-    What runs there is ended and placed elsewhere (no trial is charged a restart for it), unless it may --drain.
+    Running tasks are ended and placed elsewhere, which no trial counts as a restart; --drain lets them finish.
     """
     from tenax.client.agents import disable_agent
 
-    for name in _named(access, agent, everyone):
+    for name in _agent_names(access, agent, everyone):
         left = disable_agent(access.session(), name, drain=drain)
         print(f"Agent {name} is {'draining' if drain else 'disabled'}")
         if left.container_count:
-            what = "may still end there by themselves" if drain else "are being ended there"
-            output.say(f"{left.container_count} containers {what}.")
+            what = "may still finish there" if drain else "will be ended there"
+            output.say(f"{_containers(left.container_count)} {what}.")
 
 
 @group.command()
 @click.argument("agent")
-@click.option("--force", is_flag=True, help="Give up what still counts as running there.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Give up tasks that still count as running there.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def remove(access: Access, agent: str, force: bool, yes: bool) -> None:
     """Forget an agent that is gone for good, with its slots.
 
-    It must not be connected. What still counts as running there is lost with --force, and goes back into the queue. A
-    machine that comes back under this name joins anew.
+    It must not be connected. With --force, tasks that still count as running there are given up and requeued. A machine
+    that comes back under this name joins as a new agent.
     """
     from tenax.client.agents import remove_agent
 
@@ -115,12 +117,12 @@ group.alias("list", "ls")
 group.alias("remove", "rm")
 
 
-def _named(access: Access, names: Tuple[str, ...], everyone: bool) -> List[str]:
+def _agent_names(access: Access, names: Tuple[str, ...], everyone: bool) -> List[str]:
     from tenax.client.agents import list_agents
 
     if everyone == bool(names):
         raise click.UsageError("Name the agents, or all of them with --all.")
-    return [one.id for one in list_agents(access.session())] if everyone else list(names)
+    return [agent.id for agent in list_agents(access.session())] if everyone else list(names)
 
 
 def _row(agent: Agent) -> list[str]:
@@ -139,9 +141,13 @@ def _row(agent: Agent) -> list[str]:
 
 
 def state_of(agent: Agent) -> str:
-    """In a word."""
+    """``away``, ``draining``, ``enabled`` or ``disabled``."""
     if not agent.connected:
         return "away"
     if agent.draining:
         return "draining"
     return "enabled" if agent.enabled else "disabled"
+
+
+def _containers(count: int) -> str:
+    return f"{count} container{'' if count == 1 else 's'}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _STATES = ("COMPLETED", "PARTIALLY_DELETED", "DELETED", "ACTIVE", "ERROR")
 
 
-@click.group(cls=Group, help="List, download, trim and delete checkpoints.")
+@click.group(cls=LazyGroup, help="List, download, trim and delete checkpoints.")
 def group() -> None:
     pass
 
 
 @group.command("list")
 @click.argument("experiment", type=EXPERIMENT)
-@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
+@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the best N.")
 @click.option("--trial", type=int, metavar="ID", help="Only those of this trial.")
 @click.option(
     "--state",
@@ -49,41 +49,41 @@ def list_(
     """List the checkpoints of an EXPERIMENT, the best first."""
     from tenax.client.experiments import get_experiment
 
-    found = get_experiment(access.session(), experiment)
+    details = get_experiment(access.session(), experiment)
     listed = [
-        one
-        for one in found.checkpoints()
-        if (trial is None or one.trial_id == trial) and (not states or one.state in states)
+        checkpoint
+        for checkpoint in details.checkpoints()
+        if (trial is None or checkpoint.trial_id == trial) and (not states or checkpoint.state in states)
     ]
-    show_list(listed[:best], found.metric, as_json, as_csv)
+    show_list(listed[:best], details.metric, as_json, as_csv)
 
 
 def show_list(checkpoints: Sequence[Checkpoint], metric: str, as_json: bool, as_csv: bool = False) -> None:
     """Print a list of checkpoints."""
     columns = [
-        output.Column("CHECKPOINT"),
-        output.Column("STATE", state=True),
-        output.Column("TRIAL", right=True),
-        output.Column("STEPS", right=True, spare=True),
-        output.Column("METRIC" if as_csv else metric, right=True),
-        output.Column("SIZE", right=True),
-        output.Column("SAVED", spare=True),
+        output.TableColumn("CHECKPOINT"),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("TRIAL", right=True),
+        output.TableColumn("STEPS", right=True, spare=True),
+        output.TableColumn("METRIC" if as_csv else metric, right=True),
+        output.TableColumn("SIZE", right=True),
+        output.TableColumn("SAVED", spare=True),
     ]
     rows = [
         [
-            one.uuid,
-            one.state,
-            str(one.trial_id) if one.trial_id else "",
-            str(one.steps),
-            output.number(one.searcher_metric),
-            output.size(one.size),
-            output.moment(one.reported),
+            checkpoint.uuid,
+            checkpoint.state,
+            str(checkpoint.trial_id) if checkpoint.trial_id else "",
+            str(checkpoint.steps),
+            output.number(checkpoint.searcher_metric),
+            output.size(checkpoint.size),
+            output.moment(checkpoint.reported),
         ]
-        for one in checkpoints
+        for checkpoint in checkpoints
     ]
     output.listing(columns, rows, [checkpoint.raw for checkpoint in checkpoints], as_json, as_csv)
     if not rows and not as_json:
-        output.say("There is none yet.")
+        output.say("There are no checkpoints yet.")
 
 
 @group.command()
@@ -94,25 +94,27 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
     """Show a checkpoint and its files."""
     from tenax.client.checkpoints import get_checkpoint
 
-    one = get_checkpoint(access.session(), uuid)
+    checkpoint = get_checkpoint(access.session(), uuid)
     if as_json:
-        output.document(one.raw)
+        output.document(checkpoint.raw)
         return
-    files = "\n".join(f"{path}  {output.size(size)}" for path, size in one.resources.items() if not path.endswith("/"))
-    metadata = {name: value for name, value in one.metadata.items() if name != "steps_completed"}
+    files = "\n".join(
+        f"{path}  {output.size(size)}" for path, size in checkpoint.resources.items() if not path.endswith("/")
+    )
+    metadata = {name: value for name, value in checkpoint.metadata.items() if name != "steps_completed"}
     rows = [
-        ("checkpoint", one.uuid),
-        ("state", output.state(one.state)),
-        ("experiment", str(one.experiment_id) if one.experiment_id else ""),
-        ("trial", str(one.trial_id) if one.trial_id else ""),
-        ("steps", str(one.steps)),
-        ("metric", output.number(one.searcher_metric)),
-        ("hyperparameters", output.assignments(one.hparams)),
+        ("checkpoint", checkpoint.uuid),
+        ("state", output.state(checkpoint.state)),
+        ("experiment", str(checkpoint.experiment_id) if checkpoint.experiment_id else ""),
+        ("trial", str(checkpoint.trial_id) if checkpoint.trial_id else ""),
+        ("steps", str(checkpoint.steps)),
+        ("metric", output.number(checkpoint.searcher_metric)),
+        ("hyperparameters", output.assignments(checkpoint.hparams)),
         ("metadata", output.assignments(metadata)),
-        ("saved", output.moment(one.reported)),
-        ("size", output.size(one.size)),
-        ("path", str(one.path() or "")),
-        ("deletion", one.going),
+        ("saved", output.moment(checkpoint.reported)),
+        ("size", output.size(checkpoint.size)),
+        ("path", str(checkpoint.path() or "")),
+        ("deletion", checkpoint.going),
         ("files", files),
     ]
     output.pairs([row for row in rows if row[1]])
@@ -129,7 +131,7 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
 )
 @pass_access
 def download(access: Access, uuid: str, target: Optional[Path]) -> None:
-    """Fetch the files of a checkpoint into a new directory."""
+    """Download a checkpoint into a new directory."""
     from tenax.client.checkpoints import get_checkpoint
 
     print(get_checkpoint(access.session(), uuid).download(target))
@@ -137,19 +139,19 @@ def download(access: Access, uuid: str, target: Optional[Path]) -> None:
 
 @group.command()
 @click.argument("uuids", metavar="UUID...", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, uuids: Tuple[str, ...], yes: bool) -> None:
     """Delete all files of checkpoints; their records stay."""
     from tenax.client.checkpoints import delete_checkpoints
 
-    found = _found(access, uuids)
+    checkpoints = _checkpoints(access, uuids)
     if not yes:
-        size = output.size(sum(one.size for one in found))
-        click.confirm(f"Delete the {size} of {_named(found)}?", abort=True, err=True)
-    delete_checkpoints(access.session(), [one.uuid for one in found])
-    for one in found:
-        print(f"Checkpoint {one.uuid} is deleted")
+        size = output.size(sum(checkpoint.size for checkpoint in checkpoints))
+        click.confirm(f"Delete the {size} of {_summary(checkpoints)}?", abort=True, err=True)
+    delete_checkpoints(access.session(), [checkpoint.uuid for checkpoint in checkpoints])
+    for checkpoint in checkpoints:
+        print(f"Checkpoint {checkpoint.uuid} is deleted")
 
 
 @group.command("rm")
@@ -161,32 +163,32 @@ def delete(access: Access, uuids: Tuple[str, ...], yes: bool) -> None:
     metavar="PATTERN",
     help="Delete the files that match: --glob '**/optimizer.pt'. May be given several times.",
 )
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def remove(access: Access, uuids: Tuple[str, ...], globs: Tuple[str, ...], yes: bool) -> None:
     """Delete some files of checkpoints.
 
-    Without a pattern nothing is deleted: the record is brought up to date with the files that are there.
+    Without a pattern nothing is deleted; the record of the checkpoint is updated to the files that exist.
     """
-    found = _found(access, uuids)
+    checkpoints = _checkpoints(access, uuids)
     if globs and not yes:
-        click.confirm(f"Delete what matches {' or '.join(globs)} from {_named(found)}?", abort=True, err=True)
-    for one in found:
-        one.remove_files(globs)
-        now = one.reload()
+        click.confirm(f"Delete what matches {' or '.join(globs)} from {_summary(checkpoints)}?", abort=True, err=True)
+    for checkpoint in checkpoints:
+        checkpoint.remove_files(globs)
+        now = checkpoint.reload()
         print(f"Checkpoint {now.uuid} is {now.state}, with {output.size(now.size)} left")
 
 
-def _found(access: Access, uuids: Tuple[str, ...]) -> List[Checkpoint]:
-    """All of them; several may also stand in one word, with commas."""
+def _checkpoints(access: Access, uuids: Tuple[str, ...]) -> List[Checkpoint]:
+    """All of them; one argument may name several, separated by commas."""
     from tenax.client.checkpoints import get_checkpoint
 
-    names = dict.fromkeys(name.strip() for word in uuids for name in word.split(",") if name.strip())
+    names = dict.fromkeys(name.strip() for argument in uuids for name in argument.split(",") if name.strip())
     return [get_checkpoint(access.session(), name) for name in names]
 
 
-def _named(found: Sequence[Checkpoint]) -> str:
-    return f"checkpoint {found[0].uuid}" if len(found) == 1 else f"{len(found)} checkpoints"
+def _summary(checkpoints: Sequence[Checkpoint]) -> str:
+    return f"checkpoint {checkpoints[0].uuid}" if len(checkpoints) == 1 else f"{len(checkpoints)} checkpoints"
 
 
 group.alias("list", "ls")

@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.commands import Command
 
 _COLUMNS = (
-    output.Column("ID"),
-    output.Column("DESCRIPTION", cuts=True),
-    output.Column("STATE", state=True),
-    output.Column("EXIT", right=True),
-    output.Column("OWNER", cuts=True),
-    output.Column("POOL", spare=True),
-    output.Column("STARTED", spare=True),
-    output.Column("TOOK", right=True, spare=True),
-    output.Column("REASON", wraps=True),
+    output.TableColumn("ID"),
+    output.TableColumn("DESCRIPTION", cuts=True),
+    output.TableColumn("STATE", state=True),
+    output.TableColumn("EXIT", right=True),
+    output.TableColumn("OWNER", cuts=True),
+    output.TableColumn("POOL", spare=True),
+    output.TableColumn("STARTED", spare=True),
+    output.TableColumn("TOOK", right=True, spare=True),
+    output.TableColumn("REASON", wraps=True),
 )
 
 
-@click.group(cls=Group, help="Run programs on the cluster, once each.")
+@click.group(cls=LazyGroup, help="Run programs on the cluster, once each.")
 def group() -> None:
     pass
 
 
 @group.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENT]...")
-@click.option("--slots", type=click.IntRange(0), metavar="N", help="Slots that it gets (default: 1; 0 for none).")
+@click.option("--slots", type=click.IntRange(0), metavar="N", help="Slots to run it on (default: 1; 0 for none).")
 @click.option(
     "--config",
     "overrides",
@@ -52,9 +52,9 @@ def group() -> None:
 @click.option(
     "-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send what is in this directory."
 )
-@click.option("--template", default="", metavar="NAME", help="Lay it over this template.")
+@click.option("--template", default="", metavar="NAME", help="Merge the configuration over this template.")
 @click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Put it into this workspace.")
-@click.option("-d", "--detach", is_flag=True, help="Do not wait: print its id.")
+@click.option("-d", "--detach", is_flag=True, help="Print its id and do not wait for it.")
 @pass_access
 def run(
     access: Access,
@@ -70,7 +70,7 @@ def run(
 ) -> int:
     """Run PROGRAM on the cluster, print its output and end with its exit code.
 
-    One word is a line for the shell: tenax cmd run 'make && ./train.sh'
+    A single argument is run by the shell: tenax cmd run 'make && ./train.sh'
     """
     from tenax.cli.console.overrides import document_of
     from tenax.client.commands import run_command
@@ -97,13 +97,13 @@ def run(
 
 def _attend(command: Command) -> int:
     """Say why it waits, print what it prints, to the end; its exit code."""
-    said = ""
+    last_reason = ""
 
     def started(current: Command) -> bool:
-        nonlocal said
-        if current.state == "QUEUED" and current.reason and current.reason != said:
-            said = current.reason
-            output.say(f"queued: {said}")
+        nonlocal last_reason
+        if current.state == "QUEUED" and current.reason and current.reason != last_reason:
+            last_reason = current.reason
+            output.say(f"queued: {last_reason}")
         return current.state in ("RUNNING", "TERMINATING")
 
     try:
@@ -112,26 +112,26 @@ def _attend(command: Command) -> int:
             if line.source in ("task", ""):
                 click.echo(line.log, err=line.stream == "stderr")
             elif command.reload().has_ended:
-                # The master's word on how it ended is the last line: a log that is followed goes on a little longer.
+                # The last line is the master's, on how it ended; a log that is followed stays open a little longer.
                 break
         ended = command.wait(interval=0.2)
     except KeyboardInterrupt:
         output.say(
-            f"\nDetached: command {command.id} goes on.\n"
+            f"\nDetached: command {command.id} keeps running.\n"
             f"  tenax command logs -f {command.id}   to watch it again\n"
             f"  tenax command kill {command.id}      to end it"
         )
         return exits.INTERRUPTED
     if ended.exit_code is None:
-        output.fail(f"the command did not end by itself: {ended.reason}")
+        output.fail(f"the command did not run to its end: {ended.reason}")
         return exits.NOT_COMPLETED
     return ended.exit_code
 
 
 @group.command("list")
-@click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users.")
-@click.option("-u", "--user", "users", multiple=True, metavar="NAME", help="Those of this user.")
-@click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Those in this workspace.")
+@click.option("-a", "--all", "everybodys", is_flag=True, help="Include those of all users.")
+@click.option("-u", "--user", "users", multiple=True, metavar="NAME", help="Only those of this user.")
+@click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Only those in this workspace.")
 @click.option("-q", "--quiet", is_flag=True, help="Print their ids only.")
 @list_options
 @pass_access
@@ -144,7 +144,7 @@ def list_(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """List commands that live or have ended within a day, the newest first: yours, or with --all everybody's."""
+    """List commands that run or ended within the last day, the newest first: yours, or everybody's with --all."""
     from tenax.client.commands import list_commands
     from tenax.client.users import whoami
     from tenax.client.workspaces import get_workspace
@@ -152,27 +152,29 @@ def list_(
     session = access.session()
     whose = [] if everybodys else list(users) or [whoami(session).username]
     number = get_workspace(session, workspace).id if workspace else 0
-    found = list_commands(session, users=whose, workspace_id=number)
+    commands = list_commands(session, users=whose, workspace_id=number)
     if quiet:
-        for one in found:
-            print(one.id)
+        for command in commands:
+            print(command.id)
         return
-    output.listing(_COLUMNS, [_row(one) for one in found], [one.raw for one in found], as_json, as_csv)
-    if not found:
-        output.say("There is none. Run one with: tenax command run -- PROGRAM")
+    output.listing(
+        _COLUMNS, [_row(command) for command in commands], [command.raw for command in commands], as_json, as_csv
+    )
+    if not commands:
+        output.say("There are no such commands. Run one with: tenax command run -- PROGRAM")
 
 
-def _row(one: Command) -> Tuple[str, ...]:
+def _row(command: Command) -> Tuple[str, ...]:
     return (
-        one.id,
-        one.description,
-        one.state,
-        "" if one.exit_code is None else str(one.exit_code),
-        one.owner,
-        one.pool,
-        output.moment(one.started),
-        output.between(one.started, one.ended),
-        one.reason,
+        command.id,
+        command.description,
+        command.state,
+        "" if command.exit_code is None else str(command.exit_code),
+        command.owner,
+        command.pool,
+        output.moment(command.started),
+        output.between(command.started, command.ended),
+        command.reason,
     )
 
 
@@ -181,27 +183,27 @@ def _row(one: Command) -> Tuple[str, ...]:
 @json_option
 @pass_access
 def describe(access: Access, command_id: str, as_json: bool) -> None:
-    """Show a COMMAND: its id, the beginning of it, or its description."""
+    """Show a command, given its id, the start of its id, or its description."""
     from tenax.client.commands import find_command
 
-    one = find_command(access.session(), command_id)
+    command = find_command(access.session(), command_id)
     if as_json:
-        output.document(one.raw)
+        output.document(command.raw)
         return
-    entrypoint = one.config.get("entrypoint")
+    entrypoint = command.config.get("entrypoint")
     rows = [
-        ("command", one.id),
-        ("description", one.description),
-        ("state", output.state(one.state)),
-        ("exit code", "" if one.exit_code is None else str(one.exit_code)),
-        ("why", one.reason),
-        ("program", " ".join(str(word) for word in entrypoint) if isinstance(entrypoint, list) else ""),
-        ("owner", one.owner),
-        ("pool", one.pool),
-        ("priority", str(one.priority)),
-        ("started", output.moment(one.started)),
-        ("ended", output.moment(one.ended)),
-        ("took", output.between(one.started, one.ended)),
+        ("command", command.id),
+        ("description", command.description),
+        ("state", output.state(command.state)),
+        ("exit code", "" if command.exit_code is None else str(command.exit_code)),
+        ("why", command.reason),
+        ("program", " ".join(str(argument) for argument in entrypoint) if isinstance(entrypoint, list) else ""),
+        ("owner", command.owner),
+        ("pool", command.pool),
+        ("priority", str(command.priority)),
+        ("started", output.moment(command.started)),
+        ("ended", output.moment(command.ended)),
+        ("took", output.between(command.started, command.ended)),
     ]
     output.pairs([row for row in rows if row[1]])
 
@@ -219,10 +221,10 @@ def config(access: Access, command_id: str) -> None:
 
 @group.command()
 @click.argument("command_id", metavar="COMMAND")
-@click.option("-f", "--follow", is_flag=True, help="Go on until it has ended.")
-@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
-@click.option("--search", default="", help="Only lines that hold this text.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until it has ended.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first N lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
+@click.option("--search", default="", help="Only lines that contain this text.")
 @json_option
 @pass_access
 def logs(
@@ -244,7 +246,7 @@ def logs(
 
 @group.command()
 @click.argument("ids", metavar="COMMAND...", nargs=-1, required=True)
-@click.option("-f", "--force", is_flag=True, help="Go on after one that cannot be ended, and end well.")
+@click.option("-f", "--force", is_flag=True, help="Continue after one that cannot be ended, and exit with 0.")
 @pass_access
 def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
     """End commands at once."""
@@ -252,9 +254,9 @@ def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
     from tenax.errors import UserError
 
     code = exits.OK
-    for word in ids:
+    for name in ids:
         try:
-            command = find_command(access.session(), word)
+            command = find_command(access.session(), name)
             command.kill()
         except UserError as error:
             output.fail(str(error))
@@ -264,7 +266,7 @@ def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
     return code
 
 
-@click.group(cls=Group, help="Change a command that waits or runs.")
+@click.group(cls=LazyGroup, help="Change a command that is waiting or running.")
 def set_() -> None:
     pass
 

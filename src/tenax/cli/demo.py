@@ -36,9 +36,9 @@ _EXAMPLE = Path("examples") / "digits"
     help="Directory with adaptive.yaml and evaluate.py (default: examples/digits of this checkout).",
 )
 def demo(keep: bool, example: Optional[Path]) -> int:
-    """Start a cluster, search hyperparameters on the handwritten digits, check the best checkpoint, stop everything.
+    """Start a cluster, search hyperparameters for the handwritten digits, check the best checkpoint, stop everything.
 
-    With --keep the cluster is left running, to look at. It needs torch and scikit-learn in this environment.
+    With --keep the cluster is left running. The demo needs torch and scikit-learn in this environment.
     """
     from tenax.local.state_dir import StateDir
 
@@ -55,9 +55,9 @@ def demo(keep: bool, example: Optional[Path]) -> int:
         if not kept:
             _stop(StateDir(root))
             shutil.rmtree(root, ignore_errors=True)
-            output.say("The demo's cluster is stopped and its files are removed; make demo KEEP=1 leaves it running.")
+            output.say("The demo's cluster is stopped and its files are deleted; make demo KEEP=1 leaves it running.")
         else:
-            _tell_about(root)
+            _show_how_to_stop(root)
 
 
 class _Demo:
@@ -109,8 +109,8 @@ class _Demo:
         command = [sys.executable, "evaluate.py", str(directory)]
         done = subprocess.run(command, cwd=self._code, capture_output=True, text=True)
         click.echo(f"   {done.stdout.strip()}")
-        told = reading.real(best.metadata.get(metric))
-        if done.returncode != 0 or told != best.searcher_metric:
+        reported = reading.real(best.metadata.get(metric))
+        if done.returncode != 0 or reported != best.searcher_metric:
             output.fail(f"The checkpoint does not give the figure that was reported.\n{done.stderr.strip()}")
             return exits.FAILED
         click.echo(click.style("   It gives the figure that was reported.", fg="green"))
@@ -170,9 +170,9 @@ def _stop(state: StateDir) -> None:
     end_all(state.agent, remove=True)
 
 
-def _tell_about(root: Path) -> None:
+def _show_how_to_stop(root: Path) -> None:
     output.say(
-        "\nThe cluster is left running. To look at it:\n"
+        "\nThe cluster is still running. To explore it:\n"
         f"  export TENAX_DIR={root}\n"
         "  tenax experiment list\n"
         "  tenax experiment describe 1\n"

@@ -10,45 +10,51 @@ from typing import List, NoReturn, Optional
 import click
 
 from tenax import __version__
-from tenax.cli.console.lazy import Entry, Group
+from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access
 
 #: Groups that Determined's users know keep the short names they have there.
 ENTRIES = {
-    "up": Entry("tenax.cli.up:up", "Start a cluster on this machine."),
-    "down": Entry("tenax.cli.up:down", "Stop the cluster on this machine."),
-    "status": Entry("tenax.cli.up:status", "Show the cluster on this machine."),
-    "demo": Entry("tenax.cli.demo:demo", "Run a small search on a cluster of its own, from start to end."),
-    "experiment": Entry("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
-    "trial": Entry("tenax.cli.trial:group", "Look at trials: metrics, logs, checkpoints.", ("t",)),
-    "run": Entry("tenax.cli.run:group", "Find runs across experiments, and act on many at once.", ("r",)),
-    "checkpoint": Entry("tenax.cli.checkpoint:group", "List and download checkpoints.", ("c",)),
-    "command": Entry("tenax.cli.command:group", "Run programs on the cluster, once each.", ("cmd",)),
-    "task": Entry("tenax.cli.task:group", "List all that runs; create, pause and end generic tasks."),
-    "template": Entry("tenax.cli.template:group", "Configurations below what is submitted.", ("tpl",)),
-    "workspace": Entry("tenax.cli.workspace:group", "Keep projects and models apart.", ("w",)),
-    "project": Entry("tenax.cli.project:group", "File experiments in projects.", ("p",)),
-    "model": Entry("tenax.cli.model:group", "Register checkpoints as versions of models.", ("m",)),
-    "preview-search": Entry("tenax.cli.experiment.preview:preview_search", "Show what a search would do."),
-    "queue": Entry("tenax.cli.queue:group", "Look at the queue of jobs, and change it.", ("job", "j")),
-    "agent": Entry("tenax.cli.agent:group", "List agents, turn them on and off, or run one here.", ("a",)),
-    "slot": Entry("tenax.cli.slot:group", "List slots, turn them on and off.", ("s",)),
-    "pool": Entry("tenax.cli.pool:group", "List resource pools, keep them for workspaces.", ("resource-pool", "rp")),
-    "usage": Entry("tenax.cli.usage:group", "Show what slots were used for.", ("resources", "res")),
-    "user": Entry("tenax.cli.user:group", "Log in and out; list, make and edit users.", ("u",)),
-    "group": Entry("tenax.cli.group:group", "Groups of users.", ("user-group",)),
-    "token": Entry("tenax.cli.token:group", "Access tokens, for programs that log in.", ("tkn",)),
-    "webhook": Entry("tenax.cli.webhook:group", "Tell other services what happens."),
-    "master": Entry("tenax.cli.master:group", "Show the master, its settings and its log, or run one here."),
-    "completion": Entry(
-        "tenax.cli.console.completion:completion", "Print what a shell reads to complete commands and ids."
+    "up": LazyCommand("tenax.cli.up:up", "Start a cluster on this machine."),
+    "down": LazyCommand("tenax.cli.up:down", "Stop the cluster on this machine."),
+    "status": LazyCommand("tenax.cli.up:status", "Show the cluster on this machine."),
+    "demo": LazyCommand("tenax.cli.demo:demo", "Run a small search on a cluster of its own, from start to end."),
+    "experiment": LazyCommand("tenax.cli.experiment.commands:group", "Create, watch and steer experiments.", ("e",)),
+    "trial": LazyCommand("tenax.cli.trial:group", "Show trials: metrics, logs, checkpoints.", ("t",)),
+    "run": LazyCommand("tenax.cli.run:group", "Find runs across experiments, and act on many of them at once.", ("r",)),
+    "checkpoint": LazyCommand("tenax.cli.checkpoint:group", "List and download checkpoints.", ("c",)),
+    "command": LazyCommand("tenax.cli.command:group", "Run programs on the cluster, once each.", ("cmd",)),
+    "task": LazyCommand(
+        "tenax.cli.task:group", "List everything that is running; create, pause and end generic tasks."
     ),
-    "version": Entry("tenax.cli.master:version", "Show the versions of this client and of the master."),
+    "template": LazyCommand(
+        "tenax.cli.template:group", "Partial configurations that submissions are merged over.", ("tpl",)
+    ),
+    "workspace": LazyCommand("tenax.cli.workspace:group", "Manage workspaces, which hold projects and models.", ("w",)),
+    "project": LazyCommand("tenax.cli.project:group", "Organise experiments in projects.", ("p",)),
+    "model": LazyCommand("tenax.cli.model:group", "Register checkpoints as versions of models.", ("m",)),
+    "preview-search": LazyCommand("tenax.cli.experiment.preview:preview_search", "Preview the trials of a search."),
+    "queue": LazyCommand("tenax.cli.queue:group", "Show the queue of jobs, and change it.", ("job", "j")),
+    "agent": LazyCommand("tenax.cli.agent:group", "List agents, enable and disable them, or run one here.", ("a",)),
+    "slot": LazyCommand("tenax.cli.slot:group", "List slots, enable and disable them.", ("s",)),
+    "pool": LazyCommand(
+        "tenax.cli.pool:group", "List resource pools, and bind them to workspaces.", ("resource-pool", "rp")
+    ),
+    "usage": LazyCommand("tenax.cli.usage:group", "Show how slots were used.", ("resources", "res")),
+    "user": LazyCommand("tenax.cli.user:group", "Log in and out; list, create and edit users.", ("u",)),
+    "group": LazyCommand("tenax.cli.group:group", "Manage groups of users.", ("user-group",)),
+    "token": LazyCommand("tenax.cli.token:group", "Manage access tokens, with which programs log in.", ("tkn",)),
+    "webhook": LazyCommand("tenax.cli.webhook:group", "Notify other services of events."),
+    "master": LazyCommand("tenax.cli.master:group", "Show the master, its settings and its log, or run one here."),
+    "completion": LazyCommand(
+        "tenax.cli.console.completion:completion", "Print the script that completes commands and ids in a shell."
+    ),
+    "version": LazyCommand("tenax.cli.master:version", "Show the versions of this client and of the master."),
 }
 
 
 @click.command(
-    cls=Group,
+    cls=LazyGroup,
     entries=ENTRIES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Tenax: experiments, hyperparameter search and training on your own machines.",
@@ -72,10 +78,10 @@ def run(arguments: Optional[List[str]] = None) -> int:
     from tenax.cli.console import exits
 
     _make_printable()
-    words = [_readable(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    argv = [_readable(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
     try:
-        result = cli.main(words, prog_name="tenax", standalone_mode=False, color=color)
+        result = cli.main(argv, prog_name="tenax", standalone_mode=False, color=color)
         return result if isinstance(result, int) else exits.OK
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
@@ -90,7 +96,7 @@ def run(arguments: Optional[List[str]] = None) -> int:
         enough = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
         return exits.OK if enough else ended.code if isinstance(ended.code, int) else exits.FAILED
     except Exception as error:
-        return _told(error)
+        return _report(error)
 
 
 def _make_printable() -> None:
@@ -102,12 +108,12 @@ def _make_printable() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _readable(word: str) -> str:
+def _readable(argument: str) -> str:
     """An argument as it was typed, also where the locale says nothing of how: it is UTF-8 then."""
-    return word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _told(error: Exception) -> int:
+def _report(error: Exception) -> int:
     from tenax.cli.console import exits
     from tenax.cli.console.output import fail
     from tenax.errors import TenaxError
@@ -122,7 +128,7 @@ def _told(error: Exception) -> int:
     if isinstance(error, OSError) and error.strerror:
         fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
         return exits.FAILED
-    fail(f"this should not have happened: {type(error).__name__}: {error}\nTENAX_DEBUG=1 shows where it did.")
+    fail(f"internal error: {type(error).__name__}: {error}\nSet TENAX_DEBUG=1 to see where it happened.")
     return exits.BUG
 
 

@@ -18,7 +18,7 @@ import click
 
 from tenax import __version__
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, pass_access
 from tenax.cli.console.servers import ServerGroup
 from tenax.client.cluster import master_logs
@@ -46,7 +46,7 @@ def group() -> None:
 @json_option
 @pass_access
 def info(access: Access, as_json: bool) -> None:
-    """Show which master answers."""
+    """Show which master answers, its version and its cluster."""
     from tenax.client.reading import text
 
     answer = access.session().get("/api/v1/master")
@@ -64,7 +64,9 @@ def info(access: Access, as_json: bool) -> None:
     output.pairs([row for row in rows if row[1]])
 
 
-@click.group("config", cls=Group, invoke_without_command=True, help="Show the master's settings, and change its log.")
+@click.group(
+    "config", cls=LazyGroup, invoke_without_command=True, help="Show the master's settings, and change its log level."
+)
 @click.pass_context
 def config(context: click.Context) -> None:
     if context.invoked_subcommand is None:
@@ -78,13 +80,13 @@ def show(access: Access, as_json: bool) -> None:
     """Show the settings of the master that answers, without secrets."""
     from tenax.client.cluster import master_config
 
-    found = master_config(access.session())
+    settings = master_config(access.session())
     if as_json:
-        output.document(found)
+        output.document(settings)
         return
     from tenax.cli.console import yaml12
 
-    print(yaml12.dump(found), end="")
+    print(yaml12.dump(settings), end="")
 
 
 @config.command("set")
@@ -92,20 +94,20 @@ def show(access: Access, as_json: bool) -> None:
 @click.option("--log-color", "--log.color", "color", type=click.Choice(["on", "off"]))
 @pass_access
 def set_(access: Access, level: Optional[str], color: Optional[str]) -> None:
-    """Change level and colour of its log, until it is restarted; all else is set in its configuration."""
+    """Change the level and colour of the master's log until it restarts; its configuration file sets the rest."""
     from tenax.client.cluster import set_master_log
 
     if level is None and color is None:
-        raise click.UsageError("Give what should change: --log-level or --log-color.")
+        raise click.UsageError("Give at least one change: --log-level or --log-color.")
     set_master_log(access.session(), level=level, color=None if color is None else color == "on")
-    print("The master's log is changed")
-    output.say("Until the master is restarted: its configuration stays as it is.")
+    print("The master's log settings are changed")
+    output.say("This lasts until the master restarts; its configuration file is unchanged.")
 
 
 @group.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
-@click.option("--tail", type=click.IntRange(min=0), help="Only the last lines, so many.")
-@click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), help="Only lines that are at least so loud.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log.")
+@click.option("--tail", type=click.IntRange(min=0), help="Only the last N lines.")
+@click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), help="Only lines of this level or above.")
 @click.option("--json", "as_json", is_flag=True, help="Print each line as a JSON object.")
 @pass_access
 def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str], as_json: bool) -> None:
@@ -116,18 +118,18 @@ def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str]
 
     least = 0 if level is None else LEVELS.index(level.lower())
     for line in master_logs(access.session(), tail=tail, follow=follow):
-        word = line.level.lower()
-        if word in LEVELS[:least]:
+        severity = line.level.lower()
+        if severity in LEVELS[:least]:
             continue
         if as_json:
             at = None if line.time is None else line.time.isoformat()
-            told = {"id": line.id, "time": at, "level": word, "message": line.message}
-            print(json.dumps(told, ensure_ascii=False), flush=follow)
+            record = {"id": line.id, "time": at, "level": severity, "message": line.message}
+            print(json.dumps(record, ensure_ascii=False), flush=follow)
         else:
-            print(f"{output.moment(line.time)} [{word}] {line.message}", flush=follow)
+            print(f"{output.moment(line.time)} [{severity}] {line.message}", flush=follow)
 
 
-@click.group("message", cls=Group, help="The message that is shown to everyone who uses the cluster.")
+@click.group("message", cls=LazyGroup, help="Manage the message that everyone who uses the cluster sees.")
 def message() -> None:
     pass
 
@@ -136,29 +138,29 @@ def message() -> None:
 @json_option
 @pass_access
 def get_message(access: Access, as_json: bool) -> None:
-    """Show the message, also one whose time has not come."""
+    """Show the message, including one that is not shown yet."""
     from tenax.client import reading
     from tenax.client.cluster import cluster_message
 
-    found = cluster_message(access.session())
+    message = cluster_message(access.session())
     if as_json:
-        output.document(found)
-    elif found is None:
+        output.document(message)
+    elif message is None:
         output.say("There is no message.")
     else:
-        start, end = reading.moment(found, "startTime"), reading.moment(found, "endTime")
-        until = output.moment(end) or "it is taken back"
-        output.pairs([("message", reading.text(found, "message")), ("from", output.moment(start)), ("until", until)])
+        start, end = reading.moment(message, "startTime"), reading.moment(message, "endTime")
+        until = output.moment(end) or "it is cleared"
+        output.pairs([("message", reading.text(message, "message")), ("from", output.moment(start)), ("until", until)])
 
 
 @message.command("set")
 @click.argument("text")
 @click.option("-s", "--start", metavar="TIME", help="When it begins (RFC 3339; default: now).")
-@click.option("-e", "--end", metavar="TIME", help="When it ends (RFC 3339; default: when it is taken back).")
+@click.option("-e", "--end", metavar="TIME", help="When it ends (RFC 3339; default: when it is cleared).")
 @click.option("-d", "--duration", help="How long it lasts: 30m, 24h, 2w.")
 @pass_access
 def set_message(access: Access, text: str, start: Optional[str], end: Optional[str], duration: Optional[str]) -> None:
-    """Show TEXT to everyone, in the place of the message before."""
+    """Show TEXT to everyone; it replaces the message before."""
     from tenax.client.cluster import set_cluster_message
 
     set_cluster_message(access.session(), text, start=start, end=end, duration=duration)
@@ -168,20 +170,20 @@ def set_message(access: Access, text: str, start: Optional[str], end: Optional[s
 @message.command("clear")
 @pass_access
 def clear_message(access: Access) -> None:
-    """Take the message back."""
+    """Clear the message."""
     from tenax.client.cluster import clear_cluster_message
 
     clear_cluster_message(access.session())
-    print("There is no message any more")
+    print("The message is cleared")
 
 
 @group.command("cleanup-logs")
 @pass_access
 def cleanup_logs(access: Access) -> None:
-    """Remove output of tasks that is kept no longer, now and not at the next time of the schedule."""
+    """Delete logs whose retention has passed now, without waiting for the schedule."""
     from tenax.client.cluster import cleanup_logs as clean
 
-    print(f"{clean(access.session())} lines are removed")
+    print(f"{clean(access.session())} lines deleted")
 
 
 group.add_command(config)
@@ -197,7 +199,7 @@ def version(access: Access, as_json: bool) -> None:
     from tenax.client.connection.session import Session, Unreachable
     from tenax.client.reading import text
 
-    session = Session(access.master, patience=0.0)
+    session = Session(access.master, retry_for_s=0.0)
     try:
         answer = session.get_anonymously("/info")
     except Unreachable:

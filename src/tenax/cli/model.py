@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from tenax.jsonvalue import JsonObject
 
 _COLUMNS = (
-    output.Column("ID", right=True),
-    output.Column("NAME", cuts=True),
-    output.Column("VERSIONS", right=True),
-    output.Column("OWNER", spare=True),
-    output.Column("LABELS", wraps=True),
-    output.Column("CHANGED", spare=True),
-    output.Column("DESCRIPTION", wraps=True),
+    output.TableColumn("ID", right=True),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("VERSIONS", right=True),
+    output.TableColumn("OWNER", spare=True),
+    output.TableColumn("LABELS", wraps=True),
+    output.TableColumn("CHANGED", spare=True),
+    output.TableColumn("DESCRIPTION", wraps=True),
 )
 _VERSIONS = (
-    output.Column("VERSION", right=True),
-    output.Column("NAME", cuts=True),
-    output.Column("CHECKPOINT"),
-    output.Column("EXPERIMENT", right=True),
-    output.Column("TRIAL", right=True),
-    output.Column("STEPS", right=True, spare=True),
-    output.Column("METRIC", right=True, spare=True),
-    output.Column("OWNER", spare=True),
-    output.Column("REGISTERED", spare=True),
+    output.TableColumn("VERSION", right=True),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("CHECKPOINT"),
+    output.TableColumn("EXPERIMENT", right=True),
+    output.TableColumn("TRIAL", right=True),
+    output.TableColumn("STEPS", right=True, spare=True),
+    output.TableColumn("METRIC", right=True, spare=True),
+    output.TableColumn("OWNER", spare=True),
+    output.TableColumn("REGISTERED", spare=True),
 )
 _ORDERS = ("name", "description", "creation_time", "last_updated_time", "num_versions", "workspace")
 
 
-@click.group(cls=Group, help="Register checkpoints as versions of models: they are kept from then on.")
+@click.group(cls=LazyGroup, help="Register checkpoints as versions of models; registered checkpoints are kept.")
 def group() -> None:
     pass
 
@@ -45,13 +45,17 @@ def group() -> None:
 @group.command("list")
 @click.option("--name", metavar="PART", help="Only those with this in their name.")
 @click.option("--description", metavar="PART", help="Only those with this in their description.")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only those with it; as often as needed.")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option(
+    "--label", "labels", multiple=True, metavar="LABEL", help="Only those with it; may be given several times."
+)
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("-w", "--workspace", "--workspace-names", "workspaces", multiple=True, metavar="NAME",
-              help="Only those in this workspace; as often as needed, or separated by commas.")  # fmt: skip
-@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
+              help="Only those in this workspace; may be given several times, or separated by commas.")  # fmt: skip
+@click.option(
+    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
+)
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="last_updated_time", help="The order.")
-@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @list_options
 @pass_access
 def list_(
@@ -70,32 +74,32 @@ def list_(
     """List models."""
     from tenax.client.models import list_models
 
-    found = list_models(
+    models = list_models(
         access.session(),
         name=name,
         description=description,
         labels=labels,
         users=users,
-        workspaces=[one for names in workspaces for one in names.split(",") if one],
+        workspaces=[workspace for names in workspaces for workspace in names.split(",") if workspace],
         archived=archived,
         sort=sort_by,
         descending=reverse,
     )
     rows = [
         [
-            str(one.id),
-            one.name,
-            str(one.versions_count),
-            one.owner,
-            ", ".join(one.labels),
-            output.moment(one.updated),
-            one.description,
+            str(model.id),
+            model.name,
+            str(model.versions_count),
+            model.owner,
+            ", ".join(model.labels),
+            output.moment(model.updated),
+            model.description,
         ]
-        for one in found
+        for model in models
     ]
-    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
-        output.say("There is none. Make one with: tenax model create NAME")
+    output.listing(_COLUMNS, rows, [model.raw for model in models], as_json, as_csv)
+    if not models:
+        output.say("There are no such models. Create one with: tenax model create NAME")
 
 
 @group.command()
@@ -107,12 +111,12 @@ def describe(access: Access, model: str, number: Optional[int], as_json: bool) -
     """Show a MODEL, by its name or id, and one of its versions."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
-    version = one.version(number) if number is not None or one.versions_count else None
+    details = get_model(access.session(), model)
+    version = details.version(number) if number is not None or details.versions_count else None
     if as_json:
-        output.document({"model": one.raw, "modelVersion": None if version is None else version.raw})
+        output.document({"model": details.raw, "modelVersion": None if version is None else version.raw})
         return
-    _show(one)
+    _show(details)
     if version is not None:
         _show_version(version)
 
@@ -121,7 +125,7 @@ def describe(access: Access, model: str, number: Optional[int], as_json: bool) -
 @click.argument("model", metavar="MODEL")
 @name_filter
 @click.option(
-    "--user", "users", multiple=True, metavar="NAME", help="Only what this user registered; as often as needed."
+    "--user", "users", multiple=True, metavar="NAME", help="Only what this user registered; may be given several times."
 )
 @list_options
 @pass_access
@@ -129,52 +133,54 @@ def list_versions(access: Access, model: str, part: str, users: Tuple[str, ...],
     """List the versions of a MODEL, the newest first."""
     from tenax.client.models import get_model
 
-    versions = named(part, get_model(access.session(), model).versions(), lambda one: one.name)
-    found = [one for one in versions if not users or one.owner in users]
+    versions = named(part, get_model(access.session(), model).versions(), lambda version: version.name)
+    chosen = [version for version in versions if not users or version.owner in users]
     rows = [
         [
-            str(one.version),
-            one.name,
-            one.checkpoint.uuid,
-            str(one.checkpoint.experiment_id or ""),
-            str(one.checkpoint.trial_id or ""),
-            str(one.checkpoint.steps),
-            output.number(one.checkpoint.searcher_metric),
-            one.owner,
-            output.moment(one.created),
+            str(version.version),
+            version.name,
+            version.checkpoint.uuid,
+            str(version.checkpoint.experiment_id or ""),
+            str(version.checkpoint.trial_id or ""),
+            str(version.checkpoint.steps),
+            output.number(version.checkpoint.searcher_metric),
+            version.owner,
+            output.moment(version.created),
         ]
-        for one in found
+        for version in chosen
     ]
-    output.listing(_VERSIONS, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
-        output.say(f"There is none. Register one with: tenax model register-version {model} CHECKPOINT")
+    output.listing(_VERSIONS, rows, [version.raw for version in chosen], as_json, as_csv)
+    if not chosen:
+        output.say(f"There are no such versions. Register one with: tenax model register-version {model} CHECKPOINT")
 
 
 @group.command()
 @click.argument("name")
-@click.option("-w", "--workspace", "--workspace-name", metavar="NAME", help="Where it is kept.")
-@click.option("--description", default="", metavar="TEXT", help="What it is.")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="As often as needed.")
+@click.option("-w", "--workspace", "--workspace-name", metavar="NAME", help="The workspace to create it in.")
+@click.option("--description", default="", metavar="TEXT", help="Its description.")
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Label it; may be given several times.")
 @json_option
 @pass_access
 def create(
     access: Access, name: str, workspace: Optional[str], description: str, labels: Tuple[str, ...], as_json: bool
 ) -> None:
-    """Make the model NAME."""
+    """Create the model NAME."""
     from tenax.client.models import create_model
 
-    one = create_model(access.session(), name, description=description, labels=labels, workspace=workspace)
-    _show(one) if not as_json else output.document(one.raw)
+    model = create_model(access.session(), name, description=description, labels=labels, workspace=workspace)
+    _show(model) if not as_json else output.document(model.raw)
 
 
 @group.command()
 @click.argument("model", metavar="MODEL")
 @click.option("--name", metavar="NAME", help="Its new name.")
-@click.option("--description", metavar="TEXT", help="What it is.")
+@click.option("--description", metavar="TEXT", help="Its description.")
 @click.option("--notes", metavar="TEXT", help="Markdown.")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Instead of those that it has.")
-@click.option("--no-labels", is_flag=True, help="Take all its labels away.")
-@click.option("--metadata", metavar="YAML", help="Instead of what it has, as YAML or JSON.")
+@click.option(
+    "--label", "labels", multiple=True, metavar="LABEL", help="Replace its labels; may be given several times."
+)
+@click.option("--no-labels", is_flag=True, help="Remove all its labels.")
+@click.option("--metadata", metavar="YAML", help="Replace its metadata, as YAML or JSON.")
 @json_option
 @pass_access
 def edit(
@@ -188,23 +194,23 @@ def edit(
     metadata: Optional[str],
     as_json: bool,
 ) -> None:
-    """Change what is given of a MODEL."""
+    """Edit a MODEL: its name, description, notes, labels or metadata."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model).edit(
+    edited = get_model(access.session(), model).edit(
         name=name,
         description=description,
         notes=notes,
         labels=labels if labels or no_labels else None,
         metadata=_document(metadata),
     )
-    _show(one) if not as_json else output.document(one.raw)
+    _show(edited) if not as_json else output.document(edited.raw)
 
 
 @group.command("register-version")
 @click.argument("model", metavar="MODEL")
 @click.argument("checkpoint", metavar="CHECKPOINT")
-@click.option("--name", default="", metavar="NAME", help="What this version is called.")
+@click.option("--name", default="", metavar="NAME", help="The name of this version.")
 @click.option("--comment", default="", metavar="TEXT", help="Why it was registered.")
 @json_option
 @pass_access
@@ -219,10 +225,10 @@ def register_version(access: Access, model: str, checkpoint: str, name: str, com
 @group.command("edit-version")
 @click.argument("model", metavar="MODEL")
 @click.argument("number", type=int, metavar="VERSION")
-@click.option("--name", metavar="NAME", help="What it is called.")
+@click.option("--name", metavar="NAME", help="Its new name.")
 @click.option("--comment", metavar="TEXT", help="Why it was registered.")
 @click.option("--notes", metavar="TEXT", help="Markdown.")
-@click.option("--metadata", metavar="YAML", help="Instead of what it has, as YAML or JSON.")
+@click.option("--metadata", metavar="YAML", help="Replace its metadata, as YAML or JSON.")
 @pass_access
 def edit_version(
     access: Access,
@@ -233,7 +239,7 @@ def edit_version(
     notes: Optional[str],
     metadata: Optional[str],
 ) -> None:
-    """Change what is given of a VERSION of a MODEL."""
+    """Edit a VERSION of a MODEL: its name, comment, notes or metadata."""
     from tenax.client.models import get_model
 
     version = get_model(access.session(), model).version(number)
@@ -243,10 +249,10 @@ def edit_version(
 @group.command("delete-version")
 @click.argument("model", metavar="MODEL")
 @click.argument("number", type=int, metavar="VERSION")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete_version(access: Access, model: str, number: int, yes: bool) -> None:
-    """Delete a VERSION of a MODEL; its checkpoint stays until it is deleted or collected."""
+    """Delete a VERSION of a MODEL; its checkpoint stays until it is deleted or garbage-collected."""
     from tenax.client.models import get_model
 
     version = get_model(access.session(), model).version(number)
@@ -258,54 +264,56 @@ def delete_version(access: Access, model: str, number: int, yes: bool) -> None:
 
 @group.command()
 @click.argument("model", metavar="MODEL")
-@click.option("-w", "--workspace", "--workspace-name", required=True, metavar="NAME", help="Where it goes.")
+@click.option(
+    "-w", "--workspace", "--workspace-name", required=True, metavar="NAME", help="The workspace to move it to."
+)
 @pass_access
 def move(access: Access, model: str, workspace: str) -> None:
     """Move a MODEL to another workspace."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
-    one.move(workspace)
-    print(f"The model {one.name} is in the workspace {workspace}")
+    target = get_model(access.session(), model)
+    target.move(workspace)
+    print(f"The model {target.name} is in the workspace {workspace}")
 
 
 @group.command()
 @click.argument("model", metavar="MODEL")
 @pass_access
 def archive(access: Access, model: str) -> None:
-    """Let a MODEL take no new versions."""
+    """Archive a MODEL: it takes no new versions."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
-    one.archive()
-    print(f"The model {one.name} is archived")
+    target = get_model(access.session(), model)
+    target.archive()
+    print(f"The model {target.name} is archived")
 
 
 @group.command()
 @click.argument("model", metavar="MODEL")
 @pass_access
 def unarchive(access: Access, model: str) -> None:
-    """Let a MODEL take versions again."""
+    """Unarchive a MODEL: it takes new versions again."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
-    one.unarchive()
-    print(f"The model {one.name} is no longer archived")
+    target = get_model(access.session(), model)
+    target.unarchive()
+    print(f"The model {target.name} is no longer archived")
 
 
 @group.command()
 @click.argument("model", metavar="MODEL")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, model: str, yes: bool) -> None:
-    """Delete a MODEL and its versions; their checkpoints stay until they are deleted or collected."""
+    """Delete a MODEL and its versions; their checkpoints stay until they are deleted or garbage-collected."""
     from tenax.client.models import get_model
 
-    one = get_model(access.session(), model)
+    target = get_model(access.session(), model)
     if not yes:
-        click.confirm(f"Delete the model {one.name} and its {one.versions_count} versions?", abort=True, err=True)
-    one.delete()
-    print(f"Deleted the model {one.name}")
+        click.confirm(f"Delete the model {target.name} and its {target.versions_count} versions?", abort=True, err=True)
+    target.delete()
+    print(f"Deleted the model {target.name}")
 
 
 @group.command("labels")
@@ -316,29 +324,29 @@ def labels_(access: Access, part: str, as_json: bool, as_csv: bool) -> None:
     """List the labels of models, the most used first."""
     from tenax.client.models import model_labels
 
-    found = named(part, model_labels(access.session()), str)
-    raw: list[JsonObject] = [{"label": label} for label in found]
-    output.listing([output.Column("LABEL")], [[label] for label in found], raw, as_json, as_csv)
+    labels = named(part, model_labels(access.session()), str)
+    raw: list[JsonObject] = [{"label": label} for label in labels]
+    output.listing([output.TableColumn("LABEL")], [[label] for label in labels], raw, as_json, as_csv)
 
 
 group.alias("list", "ls")
 
 
-def _show(one: Model) -> None:
+def _show(model: Model) -> None:
     from tenax.client.workspaces import get_workspace
 
     rows = [
-        ("model", f"{one.name} ({one.id})"),
-        ("description", one.description),
-        ("state", "archived" if one.archived else ""),
-        ("owner", one.owner),
-        ("workspace", get_workspace(one.session, one.workspace_id).name),
-        ("versions", str(one.versions_count)),
-        ("labels", ", ".join(one.labels)),
-        ("metadata", output.assignments(one.metadata)),
-        ("made", output.moment(one.created)),
-        ("changed", output.moment(one.updated)),
-        ("notes", one.notes),
+        ("model", f"{model.name} ({model.id})"),
+        ("description", model.description),
+        ("state", "archived" if model.archived else ""),
+        ("owner", model.owner),
+        ("workspace", get_workspace(model.session, model.workspace_id).name),
+        ("versions", str(model.versions_count)),
+        ("labels", ", ".join(model.labels)),
+        ("metadata", output.assignments(model.metadata)),
+        ("made", output.moment(model.created)),
+        ("changed", output.moment(model.updated)),
+        ("notes", model.notes),
     ]
     output.pairs([row for row in rows if row[1]])
 

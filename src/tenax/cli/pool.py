@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
@@ -15,39 +15,39 @@ if TYPE_CHECKING:
     from tenax.client.pools import Pool
 
 
-@click.group(cls=Group, help="List resource pools, and keep them for workspaces.")
+@click.group(cls=LazyGroup, help="List resource pools, and bind them to workspaces.")
 def group() -> None:
     pass
 
 
 @group.command("list")
 @name_filter
-@click.option("--waiting", is_flag=True, help="Only those in which something waits.")
+@click.option("--waiting", is_flag=True, help="Only those with waiting jobs.")
 @list_options
 @pass_access
 def list_(access: Access, part: str, waiting: bool, as_json: bool, as_csv: bool) -> None:
-    """List the resource pools: what they have, what is used, how much waits."""
+    """List the resource pools: their slots, how many are used, and what waits."""
     from tenax.client.pools import list_pools
 
-    found = named(part, list_pools(access.session()), lambda pool: pool.name)
-    pools = [pool for pool in found if pool.queued_jobs or not waiting]
+    listed = named(part, list_pools(access.session()), lambda pool: pool.name)
+    pools = [pool for pool in listed if pool.queued_jobs or not waiting]
     columns = [
-        output.Column("POOL"),
-        output.Column("AGENTS", right=True),
-        output.Column("SLOTS", right=True),
-        output.Column("USED", right=True),
-        output.Column("TYPE", spare=True),
-        output.Column("WAITING", right=True),
-        output.Column("RUNNING", right=True),
-        output.Column("PREEMPTION", spare=True),
-        output.Column("DEFAULT FOR", spare=True),
-        output.Column("BOUND", spare=True),
-        output.Column("DESCRIPTION", wraps=True),
+        output.TableColumn("POOL"),
+        output.TableColumn("AGENTS", right=True),
+        output.TableColumn("SLOTS", right=True),
+        output.TableColumn("USED", right=True),
+        output.TableColumn("TYPE", spare=True),
+        output.TableColumn("WAITING", right=True),
+        output.TableColumn("RUNNING", right=True),
+        output.TableColumn("PREEMPTION", spare=True),
+        output.TableColumn("DEFAULT FOR", spare=True),
+        output.TableColumn("BOUND", spare=True),
+        output.TableColumn("DESCRIPTION", wraps=True),
     ]
     output.listing(columns, [_row(pool) for pool in pools], [pool.raw for pool in pools], as_json, as_csv)
 
 
-@click.group("bindings", cls=Group, help="Keep a pool for some workspaces; one that is kept for none is for all.")
+@click.group("bindings", cls=LazyGroup, help="Bind a pool to workspaces; a pool that is bound to none is open to all.")
 def bindings() -> None:
     pass
 
@@ -58,17 +58,17 @@ def bindings() -> None:
 @list_options
 @pass_access
 def list_workspaces(access: Access, pool: str, part: str, as_json: bool, as_csv: bool) -> None:
-    """List the workspaces that POOL is kept for."""
+    """List the workspaces that POOL is bound to."""
     from tenax.client.pools import bound_workspaces
 
     session = access.session()
     numbers = bound_workspaces(session, pool)
     names = _workspace_names(session) if numbers else {}
     rows = named(part, ([str(number), names.get(number, "")] for number in numbers), lambda row: row[1])
-    columns = [output.Column("ID", right=True), output.Column("WORKSPACE")]
+    columns = [output.TableColumn("ID", right=True), output.TableColumn("WORKSPACE")]
     output.listing(columns, rows, [{"id": int(row[0]), "name": row[1]} for row in rows], as_json, as_csv)
     if not numbers:
-        output.say(f"The pool {pool} is for all workspaces.")
+        output.say(f"The pool {pool} is open to all workspaces.")
 
 
 @bindings.command()
@@ -76,11 +76,11 @@ def list_workspaces(access: Access, pool: str, part: str, as_json: bool, as_csv:
 @click.argument("workspaces", nargs=-1, required=True)
 @pass_access
 def add(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
-    """Keep POOL for these workspaces, beside those that it is kept for already."""
+    """Bind POOL to these workspaces, in addition to those it is bound to already."""
     from tenax.client.pools import bind_pool
 
     bind_pool(access.session(), pool, workspaces)
-    print(f"The pool {pool} is kept for {', '.join(workspaces)}")
+    print(f"The pool {pool} is bound to {', '.join(workspaces)}")
 
 
 @bindings.command()
@@ -88,11 +88,11 @@ def add(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
 @click.argument("workspaces", nargs=-1, required=True)
 @pass_access
 def remove(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
-    """Keep POOL for these workspaces no longer."""
+    """Unbind POOL from these workspaces."""
     from tenax.client.pools import unbind_pool
 
     unbind_pool(access.session(), pool, workspaces)
-    print(f"The pool {pool} is no longer kept for {', '.join(workspaces)}")
+    print(f"The pool {pool} is no longer bound to {', '.join(workspaces)}")
 
 
 @bindings.command()
@@ -100,11 +100,15 @@ def remove(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
 @click.argument("workspaces", nargs=-1)
 @pass_access
 def replace(access: Access, pool: str, workspaces: Tuple[str, ...]) -> None:
-    """Keep POOL for these workspaces and no others; without any it is for all again."""
+    """Bind POOL to exactly these workspaces; without any, it is open to all again."""
     from tenax.client.pools import rebind_pool
 
     rebind_pool(access.session(), pool, workspaces)
-    print(f"The pool {pool} is kept for {', '.join(workspaces)}" if workspaces else f"The pool {pool} is for all")
+    print(
+        f"The pool {pool} is bound to {', '.join(workspaces)}"
+        if workspaces
+        else f"The pool {pool} is open to all workspaces"
+    )
 
 
 group.add_command(bindings)
@@ -113,7 +117,7 @@ bindings.alias("list-workspaces", "list", "ls")
 
 
 def _row(pool: Pool) -> List[str]:
-    roles = [word for word, holds in (("slots", pool.default_compute), ("no slots", pool.default_aux)) if holds]
+    roles = [role for role, holds in (("slots", pool.default_compute), ("no slots", pool.default_aux)) if holds]
     return [
         pool.name,
         str(pool.agents),
@@ -133,4 +137,7 @@ def _workspace_names(session: Session) -> Dict[int, str]:
     from tenax.client import reading
 
     answer = session.get("/api/v1/workspaces")
-    return {reading.integer(one, "id"): reading.text(one, "name") for one in reading.records(answer, "workspaces")}
+    return {
+        reading.integer(workspace, "id"): reading.text(workspace, "name")
+        for workspace in reading.records(answer, "workspaces")
+    }

@@ -1,6 +1,6 @@
 """``tenax project``: where experiments are filed.
 
-A project is named by its workspace and its name, or by one word: its id, its key, or WORKSPACE/PROJECT.
+A project is named by its workspace and its name, or by one argument: its id, its key, or WORKSPACE/PROJECT.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Callable, Optional, Sequence, Tuple, TypeVar
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.experiment.choice import what_and_state
+from tenax.cli.experiment.choice import local_filter_options
 
 if TYPE_CHECKING:
     from tenax.client.projects import Project
@@ -21,26 +21,29 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., object])
 
 _COLUMNS = (
-    output.Column("ID", right=True),
-    output.Column("KEY"),
-    output.Column("NAME", cuts=True),
-    output.Column("WORKSPACE", cuts=True),
-    output.Column("EXPERIMENTS", right=True, spare=True),
-    output.Column("ACTIVE", right=True, spare=True),
-    output.Column("OWNER", spare=True),
-    output.Column("STATE", state=True),
-    output.Column("DESCRIPTION", wraps=True),
+    output.TableColumn("ID", right=True),
+    output.TableColumn("KEY"),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("WORKSPACE", cuts=True),
+    output.TableColumn("EXPERIMENTS", right=True, spare=True),
+    output.TableColumn("ACTIVE", right=True, spare=True),
+    output.TableColumn("OWNER", spare=True),
+    output.TableColumn("STATE", state=True),
+    output.TableColumn("DESCRIPTION", wraps=True),
 )
 _ORDERS = ("id", "name", "description", "creation_time", "last_experiment_start_time")
 
 
-@click.group(cls=Group, help="File experiments in projects. One is named by WORKSPACE PROJECT, its id or its key.")
+@click.group(
+    cls=LazyGroup,
+    help="Organise experiments in projects. Name a project by WORKSPACE PROJECT, by its id or by its key.",
+)
 def group() -> None:
     pass
 
 
 def _named(function: Function) -> Function:
-    """The one or two words that name a project."""
+    """The one or two arguments that name a project."""
     last = click.argument("project", metavar="PROJECT", required=False)(function)
     return click.argument("which", metavar="[WORKSPACE]")(last)
 
@@ -48,10 +51,12 @@ def _named(function: Function) -> Function:
 @group.command("list")
 @click.argument("workspace", required=False, metavar="[WORKSPACE]")
 @name_filter
-@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option(
+    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
+)
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="id", help="The order (default: id).")
-@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @list_options
 @pass_access
 def list_(
@@ -65,34 +70,34 @@ def list_(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """List the projects of a WORKSPACE, or of all."""
+    """List the projects of a WORKSPACE, or of all workspaces."""
     from tenax.client.projects import list_projects
 
-    found = list_projects(
+    projects = list_projects(
         access.session(), workspace or 0, archived=archived, users=users, sort=sort_by, descending=reverse
     )
-    show_list(named(part, found, lambda one: one.name), as_json, as_csv)
+    show_list(named(part, projects, lambda project: project.name), as_json, as_csv)
 
 
-def show_list(found: Sequence[Project], as_json: bool, as_csv: bool) -> None:
+def show_list(projects: Sequence[Project], as_json: bool, as_csv: bool) -> None:
     """Print a list of projects."""
     rows = [
         [
-            str(one.id),
-            one.key,
-            one.name,
-            one.workspace,
-            str(one.experiments_count),
-            str(one.active_count),
-            one.owner,
-            _state(one),
-            one.description,
+            str(project.id),
+            project.key,
+            project.name,
+            project.workspace,
+            str(project.experiments_count),
+            str(project.active_count),
+            project.owner,
+            _state(project),
+            project.description,
         ]
-        for one in found
+        for project in projects
     ]
-    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
-        output.say("There is none. Make one with: tenax project create WORKSPACE NAME")
+    output.listing(_COLUMNS, rows, [project.raw for project in projects], as_json, as_csv)
+    if not projects:
+        output.say("There are no such projects. Create one with: tenax project create WORKSPACE NAME")
 
 
 @group.command()
@@ -101,13 +106,13 @@ def show_list(found: Sequence[Project], as_json: bool, as_csv: bool) -> None:
 @pass_access
 def describe(access: Access, which: str, project: Optional[str], as_json: bool) -> None:
     """Show a project and its notes."""
-    _show(_found(access, which, project), as_json)
+    _show(_project(access, which, project), as_json)
 
 
 @group.command("list-experiments")
 @_named
-@click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
-@what_and_state
+@click.option("-a", "--all", "everybodys", is_flag=True, help="Include other users' experiments and archived ones.")
+@local_filter_options
 @list_options
 @pass_access
 def list_experiments(
@@ -125,25 +130,25 @@ def list_experiments(
     from tenax.cli.experiment.view import show_list
     from tenax.client.users import whoami
 
-    found = _found(access, which, project).experiments(
+    experiments = _project(access, which, project).experiments(
         users=[] if everybodys else [whoami(access.session()).username],
         archived=None if everybodys else False,
         name=name,
         labels=labels,
         states=states,
     )
-    show_list(found, as_json, as_csv)
+    show_list(experiments, as_json, as_csv)
 
 
 @group.command()
 @click.argument("workspace")
 @click.argument("name")
-@click.option("--description", default="", metavar="TEXT", help="What it is for.")
+@click.option("--description", default="", metavar="TEXT", help="Its description.")
 @click.option("--key", metavar="KEY", help="One to five letters and digits (default: made from its name).")
 @json_option
 @pass_access
 def create(access: Access, workspace: str, name: str, description: str, key: Optional[str], as_json: bool) -> None:
-    """Make the project NAME in a WORKSPACE."""
+    """Create the project NAME in a WORKSPACE."""
     from tenax.client.projects import create_project
 
     _show(create_project(access.session(), workspace, name, description=description, key=key), as_json)
@@ -152,7 +157,7 @@ def create(access: Access, workspace: str, name: str, description: str, key: Opt
 @group.command()
 @_named
 @click.option("--name", "--new_name", metavar="NAME", help="Its new name.")
-@click.option("--description", metavar="TEXT", help="What it is for.")
+@click.option("--description", metavar="TEXT", help="Its description.")
 @click.option("--key", metavar="KEY", help="One to five letters and digits.")
 @json_option
 @pass_access
@@ -165,19 +170,19 @@ def edit(
     key: Optional[str],
     as_json: bool,
 ) -> None:
-    """Change what is given of a project."""
-    _show(_found(access, which, project).edit(name=name, description=description, key=key), as_json)
+    """Edit a project: its name, description or key."""
+    _show(_project(access, which, project).edit(name=name, description=description, key=key), as_json)
 
 
 @group.command()
 @_named
-@click.option("--to", "goal", required=True, metavar="WORKSPACE", help="Where it goes.")
+@click.option("--to", "goal", required=True, metavar="WORKSPACE", help="The workspace to move it to.")
 @pass_access
 def move(access: Access, which: str, project: Optional[str], goal: str) -> None:
-    """Move a project with all that is filed in it to another workspace."""
-    one = _found(access, which, project)
-    one.move(goal)
-    print(f"The project {one.name} is in the workspace {one.reload().workspace}")
+    """Move a project and its experiments to another workspace."""
+    target = _project(access, which, project)
+    target.move(goal)
+    print(f"The project {target.name} is in the workspace {target.reload().workspace}")
 
 
 @group.command("add-note")
@@ -186,9 +191,9 @@ def move(access: Access, which: str, project: Optional[str], goal: str) -> None:
 @click.option("--contents", required=True, metavar="TEXT", help="Markdown; - for standard input.")
 @pass_access
 def add_note(access: Access, which: str, project: Optional[str], name: str, contents: str) -> None:
-    """Put a note into a project."""
+    """Add a note to a project."""
     text = sys.stdin.read() if contents == "-" else contents
-    print(f"There are {len(_found(access, which, project).add_note(name, text))} notes")
+    print(f"The project has {len(_project(access, which, project).add_note(name, text))} notes")
 
 
 @group.command("remove-note")
@@ -196,55 +201,55 @@ def add_note(access: Access, which: str, project: Optional[str], name: str, cont
 @click.option("--name", required=True, metavar="NAME", help="Its title.")
 @pass_access
 def remove_note(access: Access, which: str, project: Optional[str], name: str) -> None:
-    """Take the note of that title out of a project."""
+    """Remove a note from a project by its title."""
     from tenax.errors import NotFound
 
-    one = _found(access, which, project)
-    rest = [note for note in one.notes if note.name != name]
-    if len(rest) == len(one.notes):
-        raise NotFound(f"The project {one.name} has no note {name!r}.")
-    print(f"There are {len(one.set_notes(rest))} notes")
+    target = _project(access, which, project)
+    rest = [note for note in target.notes if note.name != name]
+    if len(rest) == len(target.notes):
+        raise NotFound(f"The project {target.name} has no note {name!r}.")
+    print(f"The project has {len(target.set_notes(rest))} notes")
 
 
 @group.command()
 @_named
 @pass_access
 def archive(access: Access, which: str, project: Optional[str]) -> None:
-    """Let nothing be filed in a project."""
-    one = _found(access, which, project)
-    one.archive()
-    print(f"The project {one.name} is archived")
+    """Archive a project: no experiments can be added to it."""
+    target = _project(access, which, project)
+    target.archive()
+    print(f"The project {target.name} is archived")
 
 
 @group.command()
 @_named
 @pass_access
 def unarchive(access: Access, which: str, project: Optional[str]) -> None:
-    """Let a project be as it was before."""
-    one = _found(access, which, project)
-    one.unarchive()
-    print(f"The project {one.name} is no longer archived")
+    """Make an archived project usable again."""
+    target = _project(access, which, project)
+    target.unarchive()
+    print(f"The project {target.name} is no longer archived")
 
 
 @group.command()
 @_named
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--no-wait", is_flag=True, help="Only ask for it.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until it is deleted.")
 @pass_access
 def delete(access: Access, which: str, project: Optional[str], yes: bool, no_wait: bool) -> None:
-    """Delete a project with its experiments and all that they have saved."""
-    one = _found(access, which, project)
+    """Delete a project, its experiments and everything they saved."""
+    target = _project(access, which, project)
     if not yes:
-        inside = f"{one.experiments_count} experiments"
-        click.confirm(f"Delete the project {one.name} with its {inside}, for good?", abort=True, err=True)
-    one.delete(wait=not no_wait, seen=_told)
-    print(f"The project {one.name} is {'being deleted' if no_wait else 'deleted'}")
+        inside = f"{target.experiments_count} experiments"
+        click.confirm(f"Delete the project {target.name} with its {inside}, for good?", abort=True, err=True)
+    target.delete(wait=not no_wait, seen=_report_progress)
+    print(f"The project {target.name} is {'being deleted' if no_wait else 'deleted'}")
 
 
 group.alias("list", "ls")
 
 
-def _found(access: Access, which: str, project: Optional[str]) -> Project:
+def _project(access: Access, which: str, project: Optional[str]) -> Project:
     from tenax.client.projects import get_project
 
     if project is None:
@@ -252,29 +257,29 @@ def _found(access: Access, which: str, project: Optional[str]) -> Project:
     return get_project(access.session(), project, which)
 
 
-def _state(one: Project) -> str:
-    return one.state if one.state != "ACTIVE" else "archived" if one.archived else ""
+def _state(project: Project) -> str:
+    return project.state if project.state != "ACTIVE" else "archived" if project.archived else ""
 
 
-def _told(now: Project) -> None:
-    output.say(f"{now.experiments_count} experiments are left")
+def _report_progress(now: Project) -> None:
+    output.say(f"{now.experiments_count} experiments left")
 
 
-def _show(one: Project, as_json: bool) -> None:
+def _show(project: Project, as_json: bool) -> None:
     if as_json:
-        output.document(one.raw)
+        output.document(project.raw)
         return
     rows = [
-        ("project", f"{one.name} ({one.id})"),
-        ("key", one.key),
-        ("description", one.description),
-        ("workspace", one.workspace),
-        ("state", output.state(_state(one))),
-        ("error", one.error),
-        ("owner", one.owner),
-        ("experiments", f"{one.experiments_count} ({one.active_count} active)"),
-        ("runs", str(one.runs_count)),
-        ("newest", output.moment(one.last_experiment)),
-        *((f"note {note.name}", note.contents) for note in one.notes),
+        ("project", f"{project.name} ({project.id})"),
+        ("key", project.key),
+        ("description", project.description),
+        ("workspace", project.workspace),
+        ("state", output.state(_state(project))),
+        ("error", project.error),
+        ("owner", project.owner),
+        ("experiments", f"{project.experiments_count} ({project.active_count} active)"),
+        ("runs", str(project.runs_count)),
+        ("newest", output.moment(project.last_experiment)),
+        *((f"note {note.name}", note.contents) for note in project.notes),
     ]
     output.pairs([row for row in rows if row[1]])

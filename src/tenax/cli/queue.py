@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @click.group(
-    cls=Group,
-    help="Look at the queue and change it. A JOB is its id, the number of its experiment, the id of its task, or a "
+    cls=LazyGroup,
+    help="Show the queue and change it. Name a JOB by its id, the number of its experiment, the id of its task, or a "
     "name that only one job has.",
 )
 def group() -> None:
@@ -34,57 +34,62 @@ def group() -> None:
 def list_(
     access: Access, pool: Optional[str], owner: Optional[str], states: Tuple[str, ...], as_json: bool, as_csv: bool
 ) -> None:
-    """List jobs that wait or run, in the order in which they come to their turn, and why they wait."""
+    """List jobs that are waiting or running, in the order of the queue, and why they wait."""
     from tenax.client.jobs import list_jobs
 
     jobs = [job for job in list_jobs(access.session(), pool, states) if owner in (None, job.username)]
     columns = [
-        output.Column("#", right=True),
-        output.Column("JOB", spare=True),
-        output.Column("TYPE", spare=True),
-        output.Column("ID"),
-        output.Column("NAME", cuts=True),
-        output.Column("USER", cuts=True),
-        output.Column("POOL", spare=True),
-        output.Column("PRIORITY", right=True, spare=True),
-        output.Column("SLOTS", right=True),
-        output.Column("STATE", state=True),
-        output.Column("SUBMITTED", spare=True),
-        output.Column("REASON", wraps=True),
+        output.TableColumn("#", right=True),
+        output.TableColumn("JOB", spare=True),
+        output.TableColumn("TYPE", spare=True),
+        output.TableColumn("ID"),
+        output.TableColumn("NAME", cuts=True),
+        output.TableColumn("USER", cuts=True),
+        output.TableColumn("POOL", spare=True),
+        output.TableColumn("PRIORITY", right=True, spare=True),
+        output.TableColumn("SLOTS", right=True),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("SUBMITTED", spare=True),
+        output.TableColumn("REASON", wraps=True),
     ]
     output.listing(columns, [_row(job) for job in jobs], [job.raw for job in jobs], as_json, as_csv)
     if not jobs:
-        output.say("Nothing waits and nothing runs.")
+        output.say("Nothing is waiting or running.")
 
 
 @group.command()
 @click.argument("job")
 @click.option("--priority", type=click.IntRange(1, 99), help="1 is the most urgent.")
-@click.option("--weight", type=click.FloatRange(0, min_open=True), help="Share, under policies that share.")
-@click.option("-p", "--pool", "--resource-pool", help="Run in this resource pool: what runs saves, leaves and moves.")
+@click.option("--weight", type=click.FloatRange(0, min_open=True), help="Weight under fair share.")
+@click.option(
+    "-p",
+    "--pool",
+    "--resource-pool",
+    help="Move it to this resource pool; if it is running, it saves a checkpoint first.",
+)
 @pass_access
 def update(access: Access, job: str, priority: Optional[int], weight: Optional[float], pool: Optional[str]) -> None:
     """Change the priority, weight or resource pool of a job."""
     from tenax.client.jobs import find_job, update_job
 
     if priority is None and weight is None and pool is None:
-        raise click.UsageError("Give what should change: --priority, --weight or --pool.")
-    found = find_job(access.session(), job)
-    update_job(access.session(), found.id, priority=priority, weight=weight, pool=pool)
-    print(f"Job {found.id} ({found.name}) is changed")
+        raise click.UsageError("Give at least one change: --priority, --weight or --pool.")
+    target = find_job(access.session(), job)
+    update_job(access.session(), target.id, priority=priority, weight=weight, pool=pool)
+    print(f"Job {target.id} ({target.name}) is changed")
 
 
 @group.command("update-batch")
 @click.argument("operations", metavar="JOB.FIELD=VALUE...", nargs=-1, required=True)
 @pass_access
 def update_batch(access: Access, operations: Tuple[str, ...]) -> None:
-    """Make several changes, all or none: JOB.priority=N, JOB.weight=X, JOB.resource-pool=NAME."""
+    """Make several changes, all or none of them: JOB.priority=N, JOB.weight=X, JOB.resource-pool=NAME."""
     from tenax.client.jobs import update_jobs
 
     session = access.session()
     changes = [_operation(session, operation) for operation in operations]
     update_jobs(session, changes)
-    print(f"{len(changes)} changes are made")
+    print(f"{len(changes)} changes made")
 
 
 @group.command("move-ahead")
@@ -92,7 +97,7 @@ def update_batch(access: Access, operations: Tuple[str, ...]) -> None:
 @click.argument("other")
 @pass_access
 def move_ahead(access: Access, job: str, other: str) -> None:
-    """Move JOB just before the job OTHER of the same pool; it takes the priority of that one."""
+    """Move JOB just ahead of the job OTHER in the same pool; it takes OTHER's priority."""
     _move(access, job, other, behind=False)
 
 
@@ -101,7 +106,7 @@ def move_ahead(access: Access, job: str, other: str) -> None:
 @click.argument("other")
 @pass_access
 def move_behind(access: Access, job: str, other: str) -> None:
-    """Move JOB just behind the job OTHER of the same pool; it takes the priority of that one."""
+    """Move JOB just behind the job OTHER in the same pool; it takes OTHER's priority."""
     _move(access, job, other, behind=True)
 
 
@@ -110,28 +115,28 @@ def move_behind(access: Access, job: str, other: str) -> None:
 @list_options
 @pass_access
 def stats(access: Access, pool: Optional[str], as_json: bool, as_csv: bool) -> None:
-    """Show how many jobs wait and run in each pool, and how long attempts waited of late."""
+    """Show how many jobs are waiting and running in each pool, and how long attempts waited recently."""
     from tenax.client import reading
     from tenax.client.jobs import queue_stats
 
-    found = [one for one in queue_stats(access.session()) if pool in (None, one.get("resourcePool"))]
+    pools = [entry for entry in queue_stats(access.session()) if pool in (None, entry.get("resourcePool"))]
     rows = []
-    for one in found:
-        counts = reading.record(one, "stats")
-        days = reading.records(one, "aggregates")
+    for entry in pools:
+        counts = reading.record(entry, "stats")
+        days = reading.records(entry, "aggregates")
         last = days[-1] if days else {}
         waited = reading.real(last.get("seconds"))
         waiting, running = (str(reading.integer(counts, name)) for name in ("queuedCount", "scheduledCount"))
         day = reading.text(last, "periodStart")
-        rows.append([reading.text(one, "resourcePool"), waiting, running, day, output.duration(waited)])
+        rows.append([reading.text(entry, "resourcePool"), waiting, running, day, output.duration(waited)])
     columns = [
-        output.Column("POOL", spare=True),
-        output.Column("WAITING", right=True),
-        output.Column("RUNNING", right=True),
-        output.Column("LAST DAY"),
-        output.Column("WAITED THEN", right=True),
+        output.TableColumn("POOL", spare=True),
+        output.TableColumn("WAITING", right=True),
+        output.TableColumn("RUNNING", right=True),
+        output.TableColumn("LAST DAY"),
+        output.TableColumn("WAITED THEN", right=True),
     ]
-    output.listing(columns, rows, found, as_json, as_csv)
+    output.listing(columns, rows, pools, as_json, as_csv)
 
 
 group.alias("list", "ls")
@@ -175,11 +180,13 @@ def _operation(session: Session, text: str) -> JsonObject:
     kinds: Dict[str, str] = {"priority": "priority", "weight": "weight", "resource-pool": "pool", "pool": "pool"}
     field = kinds.get(name.replace("_", "-"))
     if not (equals and dot and field and value):
-        raise click.UsageError(f"{text!r} is no change: write JOB.priority=N, JOB.weight=X or JOB.resource-pool=NAME.")
-    found = find_job(session, job).id
+        raise click.UsageError(
+            f"{text!r} is not a change: write JOB.priority=N, JOB.weight=X or JOB.resource-pool=NAME."
+        )
+    job_id = find_job(session, job).id
     try:
         if field == "priority":
-            return change(found, priority=int(value))
-        return change(found, weight=float(value)) if field == "weight" else change(found, pool=value)
+            return change(job_id, priority=int(value))
+        return change(job_id, weight=float(value)) if field == "weight" else change(job_id, pool=value)
     except ValueError:
         raise click.UsageError(f"{value!r} in {text!r} is not a number.") from None

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
-    from tenax.client.runs import Outcome, Run
+    from tenax.client.runs import Run, RunOutcome
 
 _PROJECT = click.option("--project", "project_id", type=int, metavar="ID", help="Only runs of this project.")
 _NUMBERS = click.argument("numbers", metavar="RUN...", type=int, nargs=-1, required=True)
 
 
-@click.group(cls=Group, help="Find runs (trials) across experiments, and act on many at once.")
+@click.group(cls=LazyGroup, help="Find runs (trials) across experiments, and act on many at once.")
 def group() -> None:
     pass
 
@@ -35,12 +35,12 @@ def group() -> None:
     "conditions",
     multiple=True,
     metavar="CONDITION",
-    help="Only runs for which it holds: hp.lr>0.01, state=COMPLETED, metadata.team~vision, validation.loss.min<0.2. "
-    "May be given several times; all hold then.",
+    help="Only runs that match: hp.lr>0.01, state=COMPLETED, metadata.team~vision, validation.loss.min<0.2. "
+    "May be given several times; all must match.",
 )
 @click.option("--sort", default="id=desc", show_default=True, metavar="COLUMN=asc|desc", help="What comes first.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many at most.")
-@click.option("--archived", is_flag=True, help="Archived ones, too.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="List at most this many.")
+@click.option("--archived", is_flag=True, help="Include archived ones.")
 @list_options
 @pass_access
 def list_(
@@ -63,19 +63,19 @@ def list_(
     )
     names = list({name: None for run in runs for name in run.hparams})
     columns = (
-        output.Column("RUN", right=True),
-        output.Column("NAME", cuts=True),
-        output.Column("EXPERIMENT", right=True),
-        output.Column("STATE", state=True),
-        output.Column("METRIC", right=True),
-        output.Column("STARTED", spare=True),
-        output.Column("TOOK", right=True, spare=True),
-        *(output.Column(name, right=True) for name in names),
-        output.Column("OF", wraps=True),
+        output.TableColumn("RUN", right=True),
+        output.TableColumn("NAME", cuts=True),
+        output.TableColumn("EXPERIMENT", right=True),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("METRIC", right=True),
+        output.TableColumn("STARTED", spare=True),
+        output.TableColumn("TOOK", right=True, spare=True),
+        *(output.TableColumn(name, right=True) for name in names),
+        output.TableColumn("OF", wraps=True),
     )
     output.listing(columns, [_row(run, names) for run in runs], [run.raw for run in runs], as_json, as_csv)
     if not runs and not as_json and not as_csv:
-        output.say("There is no such run.")
+        output.say("There are no such runs.")
 
 
 def _row(run: Run, names: List[str]) -> Tuple[str, ...]:
@@ -98,20 +98,26 @@ def _row(run: Run, names: List[str]) -> Tuple[str, ...]:
 @list_options
 @pass_access
 def columns(access: Access, project_id: int, part: str, as_json: bool, as_csv: bool) -> None:
-    """List what the runs of a project can be filtered and ordered by."""
+    """List the columns that runs of a project can be filtered and sorted by."""
     from tenax.client import reading
     from tenax.client.runs import columns as columns_of
 
-    found = named(part, columns_of(access.session(), project_id), lambda one: reading.text(one, "column"))
+    available = named(part, columns_of(access.session(), project_id), lambda column: reading.text(column, "column"))
     rows = [
         (
-            reading.text(one, "column"),
-            reading.text(one, "type").replace("COLUMN_TYPE_", "").lower(),
-            reading.text(one, "location").replace("LOCATION_TYPE_", "").replace("_", " ").lower(),
+            reading.text(column, "column"),
+            reading.text(column, "type").replace("COLUMN_TYPE_", "").lower(),
+            reading.text(column, "location").replace("LOCATION_TYPE_", "").replace("_", " ").lower(),
         )
-        for one in found
+        for column in available
     ]
-    output.listing((output.Column("COLUMN"), output.Column("TYPE"), output.Column("OF")), rows, found, as_json, as_csv)
+    output.listing(
+        (output.TableColumn("COLUMN"), output.TableColumn("TYPE"), output.TableColumn("OF")),
+        rows,
+        available,
+        as_json,
+        as_csv,
+    )
 
 
 @group.command()
@@ -126,16 +132,16 @@ def kill(access: Access, numbers: Tuple[int, ...]) -> int:
 @_NUMBERS
 @pass_access
 def pause(access: Access, numbers: Tuple[int, ...]) -> int:
-    """Let runs save and leave; each the only one of its experiment."""
-    return _act(access, "pause", numbers, "is asked to pause")
+    """Pause runs: each saves a checkpoint and frees its slots. Each must be the only run of its experiment."""
+    return _act(access, "pause", numbers, "is pausing")
 
 
 @group.command()
 @_NUMBERS
 @pass_access
 def resume(access: Access, numbers: Tuple[int, ...]) -> int:
-    """Let paused runs go on."""
-    return _act(access, "resume", numbers, "goes on")
+    """Resume paused runs."""
+    return _act(access, "resume", numbers, "is resumed")
 
 
 @group.command()
@@ -156,7 +162,7 @@ def unarchive(access: Access, numbers: Tuple[int, ...]) -> int:
 
 @group.command()
 @_NUMBERS
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, numbers: Tuple[int, ...], yes: bool) -> int:
     """Delete runs that have ended, with their checkpoints, metrics and logs."""
@@ -168,24 +174,24 @@ def delete(access: Access, numbers: Tuple[int, ...], yes: bool) -> int:
 
 @group.command()
 @_NUMBERS
-@click.option("--from", "source_id", type=int, required=True, metavar="ID", help="The project where they are.")
-@click.option("--to", "target_id", type=int, required=True, metavar="ID", help="The project where they go.")
+@click.option("--from", "source_id", type=int, required=True, metavar="ID", help="The project they are in.")
+@click.option("--to", "target_id", type=int, required=True, metavar="ID", help="The project to move them to.")
 @pass_access
 def move(access: Access, numbers: Tuple[int, ...], source_id: int, target_id: int) -> int:
-    """File runs, with all others of their experiments, in another project."""
+    """Move runs, and all other runs of their experiments, to another project."""
     from tenax.client.runs import move as move_runs
 
-    return _told(move_runs(access.session(), numbers, source_id, target_id), f"is in project {target_id}")
+    return _report(move_runs(access.session(), numbers, source_id, target_id), f"is in project {target_id}")
 
 
 @group.command()
 @click.argument("number", metavar="RUN", type=int)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Write this; VALUE may be JSON.")
-@click.option("--unset", "unwanted", multiple=True, metavar="KEY", help="Remove this.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set this key; VALUE may be JSON.")
+@click.option("--unset", "unwanted", multiple=True, metavar="KEY", help="Remove this key.")
 @json_option
 @pass_access
 def metadata(access: Access, number: int, settings: Tuple[str, ...], unwanted: Tuple[str, ...], as_json: bool) -> None:
-    """Show what was written about a run, or write it; team.lead=Ada goes into team."""
+    """Show or set the metadata of a run; team.lead=Ada sets lead inside team."""
     from tenax.client.trials import get_trial
 
     trial = get_trial(access.session(), number)
@@ -198,35 +204,35 @@ def metadata(access: Access, number: int, settings: Tuple[str, ...], unwanted: T
     elif document:
         output.pairs(leaves(document))
     else:
-        output.say(f"Nothing is written about run {number}: tenax run metadata {number} --set KEY=VALUE")
+        output.say(f"Run {number} has no metadata: tenax run metadata {number} --set KEY=VALUE")
 
 
 def _act(access: Access, verb: str, numbers: Tuple[int, ...], done: str) -> int:
     from tenax.client.runs import act
 
-    return _told(act(access.session(), verb, numbers), done)
+    return _report(act(access.session(), verb, numbers), done)
 
 
-def _told(outcomes: List[Outcome], done: str) -> int:
+def _report(outcomes: List[RunOutcome], done: str) -> int:
     failed = False
-    for one in outcomes:
-        if one.error:
+    for outcome in outcomes:
+        if outcome.error:
             failed = True
-            output.fail(f"run {one.id}: {one.error}")
+            output.fail(f"run {outcome.id}: {outcome.error}")
         else:
-            print(f"Run {one.id} {done}")
+            print(f"Run {outcome.id} {done}")
     return exits.FAILED if failed else exits.OK
 
 
 def leaves(document: JsonObject, prefix: str = "") -> List[Tuple[str, str]]:
     """(path with dots, value) of each leaf."""
-    found: List[Tuple[str, str]] = []
+    pairs: List[Tuple[str, str]] = []
     for key, value in document.items():
         if isinstance(value, dict) and value:
-            found += leaves(value, f"{prefix}{key}.")
+            pairs += leaves(value, f"{prefix}{key}.")
         else:
-            found.append((prefix + key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
-    return found
+            pairs.append((prefix + key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    return pairs
 
 
 def changed(document: JsonObject, settings: Sequence[str], unwanted: Sequence[str]) -> JsonObject:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.jsonvalue import JsonObject
 
@@ -15,31 +15,33 @@ if TYPE_CHECKING:
     from tenax.client.agents import Slot
 
 
-@click.group(cls=Group, help="List slots, the devices that tasks get; turn them on and off.")
+@click.group(cls=LazyGroup, help="List slots, the devices that tasks run on; enable and disable them.")
 def group() -> None:
     pass
 
 
 @group.command("list")
 @click.option("-a", "--agent", help="Only those of this agent.")
-@click.option("--state", type=click.Choice(["free", "in use", "draining", "disabled"]), help="Only those that are so.")
+@click.option(
+    "--state", type=click.Choice(["free", "in use", "draining", "disabled"]), help="Only those in this state."
+)
 @list_options
 @pass_access
 def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: bool, as_csv: bool) -> None:
     """List the slots of all agents, and what runs on them."""
     from tenax.client.agents import list_agents
 
-    slots = [slot for one in list_agents(access.session()) if agent in (None, one.id) for slot in one.slots]
-    shown = [slot for slot in slots if state is None or _word(slot) == state]
+    slots = [slot for listed in list_agents(access.session()) if agent in (None, listed.id) for slot in listed.slots]
+    shown = [slot for slot in slots if state is None or _state(slot) == state]
     columns = [
-        output.Column("AGENT"),
-        output.Column("SLOT", right=True),
-        output.Column("TYPE", spare=True),
-        output.Column("STATE", state=True),
-        output.Column("CONTAINER"),
-        output.Column("DEVICE", wraps=True),
+        output.TableColumn("AGENT"),
+        output.TableColumn("SLOT", right=True),
+        output.TableColumn("TYPE", spare=True),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("CONTAINER"),
+        output.TableColumn("DEVICE", wraps=True),
     ]
-    rows = [[slot.agent_id, slot.id, slot.kind, _word(slot), slot.container_id, slot.name] for slot in shown]
+    rows = [[slot.agent_id, slot.id, slot.kind, _state(slot), slot.container_id, slot.name] for slot in shown]
     output.listing(columns, rows, [_document(slot) for slot in shown], as_json, as_csv)
 
 
@@ -48,7 +50,7 @@ def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: b
 @click.argument("slot", type=int)
 @pass_access
 def enable(access: Access, agent: str, slot: int) -> None:
-    """Let new work use SLOT of AGENT again."""
+    """Enable SLOT of AGENT: new work may use it again."""
     from tenax.client.agents import enable_slot
 
     enable_slot(access.session(), agent, slot)
@@ -71,7 +73,7 @@ def disable(access: Access, agent: str, slot: int, drain: bool) -> None:
 group.alias("list", "ls")
 
 
-def _word(slot: Slot) -> str:
+def _state(slot: Slot) -> str:
     if slot.enabled and not slot.draining:
         return "in use" if slot.container_id else "free"
     return "draining" if slot.draining else "disabled"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from tenax.client.generic_tasks import Task
 
 _COLUMNS = (
-    output.Column("TASK"),
-    output.Column("NAME", cuts=True),
-    output.Column("STATE", state=True),
-    output.Column("SLOTS", right=True),
-    output.Column("AGENTS", cuts=True),
-    output.Column("POOL", spare=True),
-    output.Column("PRIORITY", right=True, spare=True),
-    output.Column("SINCE", spare=True),
-    output.Column("REASON", wraps=True),
+    output.TableColumn("TASK"),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("STATE", state=True),
+    output.TableColumn("SLOTS", right=True),
+    output.TableColumn("AGENTS", cuts=True),
+    output.TableColumn("POOL", spare=True),
+    output.TableColumn("PRIORITY", right=True, spare=True),
+    output.TableColumn("SINCE", spare=True),
+    output.TableColumn("REASON", wraps=True),
 )
 
 
-@click.group(cls=Group, help="List what runs; create, pause and end generic tasks.")
+@click.group(cls=LazyGroup, help="List what runs; create, pause and end generic tasks.")
 def group() -> None:
     pass
 
@@ -40,31 +40,31 @@ def group() -> None:
 @list_options
 @pass_access
 def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as_csv: bool) -> None:
-    """List all tasks that wait or run, of every kind, the oldest first, and why they wait."""
+    """List all tasks of any kind that are waiting or running, the oldest first, and why they wait."""
     from tenax.client.generic_tasks import open_tasks
 
-    found = [
-        one
-        for one in named(part, open_tasks(access.session()), lambda one: one.name)
-        if (not pool or one.pool == pool) and (one.reason or not waiting)
+    tasks = [
+        task
+        for task in named(part, open_tasks(access.session()), lambda task: task.name)
+        if (not pool or task.pool == pool) and (task.reason or not waiting)
     ]
     rows = [
         (
-            one.task_id,
-            one.name,
-            one.state,
-            str(one.slots),
-            ", ".join(one.agents),
-            one.pool,
-            str(one.priority),
-            output.moment(one.registered),
-            one.reason,
+            task.task_id,
+            task.name,
+            task.state,
+            str(task.slots),
+            ", ".join(task.agents),
+            task.pool,
+            str(task.priority),
+            output.moment(task.registered),
+            task.reason,
         )
-        for one in found
+        for task in tasks
     ]
-    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
-        output.say("Nothing waits or runs.")
+    output.listing(_COLUMNS, rows, [task.raw for task in tasks], as_json, as_csv)
+    if not tasks:
+        output.say("Nothing is waiting or running.")
 
 
 @group.command()
@@ -72,24 +72,24 @@ def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as
 @json_option
 @pass_access
 def describe(access: Access, task_id: str, as_json: bool) -> None:
-    """Show a task: its whole id, or the beginning of one that runs."""
+    """Show a task, given its id, or the start of the id of one that is running."""
     from tenax.client.generic_tasks import find_task
 
-    one = find_task(access.session(), task_id)
+    task = find_task(access.session(), task_id)
     if as_json:
-        output.document(one.raw)
+        output.document(task.raw)
         return
     rows = [
-        ("task", one.id),
-        ("kind", one.kind),
-        ("description", one.description),
-        ("state", output.state(one.state)),
-        ("why", one.reason),
-        ("owner", one.owner),
-        ("parent", one.parent_id),
-        ("forked from", one.forked_from),
-        ("created", output.moment(one.started)),
-        ("ended", output.moment(one.ended)),
+        ("task", task.id),
+        ("kind", task.kind),
+        ("description", task.description),
+        ("state", output.state(task.state)),
+        ("why", task.reason),
+        ("owner", task.owner),
+        ("parent", task.parent_id),
+        ("forked from", task.forked_from),
+        ("created", output.moment(task.started)),
+        ("ended", output.moment(task.ended)),
     ]
     output.pairs([row for row in rows if row[1]])
 
@@ -98,14 +98,14 @@ def describe(access: Access, task_id: str, as_json: bool) -> None:
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send its content.")
 @click.option(
-    "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file, too."
+    "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file as well."
 )
 @click.option("--project", "--project_id", "project_id", type=int, metavar="ID", help="Put it into this project.")
 @click.option("--config", "overrides", metavar="KEY=VALUE", multiple=True, help="Set a value of the configuration.")
 @click.option("-f", "--follow", is_flag=True, help="Print its output until it ends.")
-@click.option("--fork", default="", metavar="TASK", help="Take over the code of this task.")
+@click.option("--fork", default="", metavar="TASK", help="Use the code of this task.")
 @click.option("-p", "--parent", default="", metavar="TASK", help="Make it the child of this task.")
-@click.option("--inherit-context", "--inherit_context", is_flag=True, help="Take over the code of its parent.")
+@click.option("--inherit-context", "--inherit_context", is_flag=True, help="Use the code of its parent.")
 @click.option("--no-pause", "--no_pause", is_flag=True, help="It cannot be paused.")
 @json_option
 @pass_access
@@ -172,7 +172,7 @@ def _created(task: Task, remarks: List[str], follow: bool, as_json: bool) -> int
 @json_option
 @pass_access
 def config(access: Access, task_id: str, as_json: bool) -> None:
-    """Print the configuration of a task that is no trial's, with every default, as YAML."""
+    """Print the configuration of a task that is not a trial, with every default, as YAML."""
     from tenax.cli.console import yaml12
     from tenax.client.generic_tasks import find_task
 
@@ -185,10 +185,10 @@ def config(access: Access, task_id: str, as_json: bool) -> None:
 
 @group.command()
 @click.argument("task_id", metavar="TASK")
-@click.option("-f", "--follow", is_flag=True, help="Go on until it has ended.")
-@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
-@click.option("--search", default="", help="Only lines that hold this text.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until it has ended.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first N lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
+@click.option("--search", default="", help="Only lines that contain this text.")
 @json_option
 @pass_access
 def logs(
@@ -213,7 +213,7 @@ def print_output(
     from tenax.cli.trial import show_line
 
     if (head is not None) + (tail is not None) + follow > 1:
-        raise click.UsageError("--follow, --head and --tail exclude each other.")
+        raise click.UsageError("--follow, --head and --tail cannot be combined.")
     try:
         for line in of.logs(follow=follow, head=head, tail=tail, search=search):
             if as_json:
@@ -221,17 +221,17 @@ def print_output(
             else:
                 show_line(line)
     except KeyboardInterrupt:
-        output.say(f"\nDetached: {noun} {of.id} goes on. Its end: tenax {noun} describe {of.id}")
+        output.say(f"\nDetached: {noun} {of.id} keeps running. To see how it ends: tenax {noun} describe {of.id}")
         return exits.INTERRUPTED
     return exits.OK
 
 
 @group.command()
 @click.argument("task_id", metavar="TASK")
-@click.option("--root", is_flag=True, help="All that came from its topmost ancestor, too.")
+@click.option("--root", is_flag=True, help="Also end its topmost ancestor and all that ancestor's descendants.")
 @pass_access
 def kill(access: Access, task_id: str, root: bool) -> None:
-    """End a task and all that came from it, at once."""
+    """End a task and all its descendants at once."""
     from tenax.client.generic_tasks import find_task
 
     task = find_task(access.session(), task_id)
@@ -243,19 +243,19 @@ def kill(access: Access, task_id: str, root: bool) -> None:
 @click.argument("task_id", metavar="TASK")
 @pass_access
 def pause(access: Access, task_id: str) -> None:
-    """Pause a task and all that came from it: each saves and leaves its slots."""
+    """Pause a task and all its descendants: each saves a checkpoint and frees its slots."""
     from tenax.client.generic_tasks import find_task
 
     task = find_task(access.session(), task_id)
     task.pause()
-    print(f"Task {task.id} is asked to pause")
+    print(f"Task {task.id} is pausing")
 
 
 @group.command()
 @click.argument("task_id", metavar="TASK")
 @pass_access
 def unpause(access: Access, task_id: str) -> None:
-    """Let a paused task and all that came from it go on."""
+    """Resume a paused task and all its descendants."""
     from tenax.client.generic_tasks import find_task
 
     task = find_task(access.session(), task_id)

@@ -8,19 +8,19 @@ from typing import Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 _COLUMNS = (
-    output.Column("NAME", cuts=True),
-    output.Column("WORKSPACE", cuts=True),
-    output.Column("OWNER", cuts=True),
-    output.Column("CHANGED", spare=True),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("WORKSPACE", cuts=True),
+    output.TableColumn("OWNER", cuts=True),
+    output.TableColumn("CHANGED", spare=True),
 )
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
-@click.group(cls=Group, help="Keep partial configurations that experiments and commands are laid over.")
+@click.group(cls=LazyGroup, help="Manage partial configurations that experiments and commands are merged over.")
 def group() -> None:
     pass
 
@@ -28,7 +28,7 @@ def group() -> None:
 @group.command("list")
 @click.option("--name", default="", metavar="PART", help="Only those with this in their name.")
 @click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Only those in this workspace.")
-@click.option("-d", "--details", is_flag=True, help="Print their configurations, too.")
+@click.option("-d", "--details", is_flag=True, help="Print their configurations as well.")
 @list_options
 @pass_access
 def list_(access: Access, name: str, workspace: str, details: bool, as_json: bool, as_csv: bool) -> None:
@@ -39,20 +39,20 @@ def list_(access: Access, name: str, workspace: str, details: bool, as_json: boo
 
     session = access.session()
     number = get_workspace(session, workspace).id if workspace else 0
-    found = list_templates(session, name=name, workspace_id=number)
-    columns = (*_COLUMNS, output.Column("CONFIG", wraps=True)) if details else _COLUMNS
+    templates = list_templates(session, name=name, workspace_id=number)
+    columns = (*_COLUMNS, output.TableColumn("CONFIG", wraps=True)) if details else _COLUMNS
     rows = []
-    for one in found:
-        row: Tuple[str, ...] = (one.name, one.workspace, one.owner, output.moment(one.changed))
-        rows.append((*row, yaml12.dump(one.config, sort=True).rstrip()) if details else row)
+    for template in templates:
+        row: Tuple[str, ...] = (template.name, template.workspace, template.owner, output.moment(template.changed))
+        rows.append((*row, yaml12.dump(template.config, sort=True).rstrip()) if details else row)
     if details and not (as_json or as_csv):
         for row in rows:
             output.pairs(list(zip((column.title.lower() for column in columns), row)))
             click.echo()
     else:
-        output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
-    if not found:
-        output.say("There is none. Make one with: tenax template create NAME FILE")
+        output.listing(columns, rows, [template.raw for template in templates], as_json, as_csv)
+    if not templates:
+        output.say("There are no templates. Create one with: tenax template create NAME FILE")
 
 
 @group.command()
@@ -64,11 +64,11 @@ def describe(access: Access, template: str, as_json: bool) -> None:
     from tenax.cli.console import yaml12
     from tenax.client.templates import get_template
 
-    found = get_template(access.session(), template)
+    details = get_template(access.session(), template)
     if as_json:
-        output.document(found.raw)
+        output.document(details.raw)
     else:
-        print(yaml12.dump(found.config, sort=True), end="")
+        print(yaml12.dump(details.config, sort=True), end="")
 
 
 @group.command()
@@ -77,7 +77,7 @@ def describe(access: Access, template: str, as_json: bool) -> None:
 @click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Put it into this workspace.")
 @pass_access
 def create(access: Access, name: str, file: Path, workspace: str) -> None:
-    """Make the template NAME from a YAML FILE."""
+    """Create the template NAME from a YAML FILE."""
     from tenax.cli.console.overrides import document_of
     from tenax.client.templates import create_template
     from tenax.client.workspaces import get_workspace
@@ -88,7 +88,7 @@ def create(access: Access, name: str, file: Path, workspace: str) -> None:
     print(f"Created template {name}")
 
 
-@click.group(cls=Group, help="Change a template.")
+@click.group(cls=LazyGroup, help="Change a template.")
 def set_value() -> None:
     pass
 
@@ -98,7 +98,7 @@ def set_value() -> None:
 @click.argument("file", type=_FILE)
 @pass_access
 def set_config(access: Access, template: str, file: Path) -> None:
-    """Replace the configuration of a template by a YAML FILE."""
+    """Replace the configuration of a template with a YAML FILE."""
     from tenax.cli.console.overrides import document_of
     from tenax.client.templates import set_template_config
 
@@ -111,7 +111,7 @@ def set_config(access: Access, template: str, file: Path) -> None:
 @click.argument("file", type=_FILE)
 @pass_access
 def set_(access: Access, template: str, file: Path) -> None:
-    """Make the template NAME from a YAML FILE, or replace its configuration where it is there."""
+    """Create the template NAME from a YAML FILE, or replace its configuration if it exists."""
     from tenax.cli.console.overrides import document_of
     from tenax.client.templates import create_template, set_template_config
     from tenax.errors import AlreadyExists
@@ -128,7 +128,7 @@ def set_(access: Access, template: str, file: Path) -> None:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @pass_access
 def remove(access: Access, names: Tuple[str, ...]) -> int:
-    """Remove templates; what was submitted with them stays as it is."""
+    """Remove templates; what was submitted with them does not change."""
     from tenax.client.templates import delete_template
     from tenax.errors import UserError
 

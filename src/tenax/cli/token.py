@@ -9,25 +9,27 @@ from typing import TYPE_CHECKING, List, Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.access_tokens import AccessToken
 
 
-@click.group(cls=Group, help="Access tokens, for programs that log in.")
+@click.group(cls=LazyGroup, help="Manage access tokens, with which programs log in.")
 def group() -> None:
     pass
 
 
 @group.command("list")
 @click.argument("username", required=False)
-@click.option("-a", "--show-inactive", "inactive", is_flag=True, help="Also those that are revoked or have expired.")
+@click.option(
+    "-a", "--show-inactive", "inactive", is_flag=True, help="Include tokens that are revoked or have expired."
+)
 @list_options
 @pass_access
 def list_(access: Access, username: Optional[str], inactive: bool, as_json: bool, as_csv: bool) -> None:
-    """List your tokens; for an administrator everyone's, or those of USERNAME."""
+    """List your tokens; administrators see everyone's, or those of USERNAME."""
     from tenax.client.access_tokens import list_tokens
     from tenax.client.users import get_user
 
@@ -41,7 +43,7 @@ def list_(access: Access, username: Optional[str], inactive: bool, as_json: bool
 @list_options
 @pass_access
 def describe(access: Access, numbers: List[int], as_json: bool, as_csv: bool) -> None:
-    """Show tokens by their numbers, also those that have ended."""
+    """Show tokens by their numbers, including revoked and expired ones."""
     from tenax.client.access_tokens import get_token
 
     _show(access, [get_token(access.session(), number) for number in numbers], as_json, as_csv)
@@ -49,14 +51,14 @@ def describe(access: Access, numbers: List[int], as_json: bool, as_csv: bool) ->
 
 @group.command()
 @click.argument("username", required=False)
-@click.option("-e", "--expiration-days", "days", type=int, help="How long it is good; -1: as long as is allowed.")
-@click.option("-d", "--description", default="", help="What it is for.")
+@click.option("-e", "--expiration-days", "days", type=int, help="Days until it expires; -1 for as long as allowed.")
+@click.option("-d", "--description", default="", help="Its description.")
 @json_option
 @pass_access
 def create(access: Access, username: Optional[str], days: Optional[int], description: str, as_json: bool) -> None:
-    """Make a token of yours, or of USERNAME. It is printed this once, and nowhere kept.
+    """Create a token for yourself, or for USERNAME. It is printed once and stored nowhere.
 
-    A program uses it as DET_USER_TOKEN together with DET_USER, or with tenax token login.
+    Programs use it as DET_USER_TOKEN together with DET_USER, or through tenax token login.
     """
     from tenax.client.access_tokens import create_token
 
@@ -65,16 +67,16 @@ def create(access: Access, username: Optional[str], days: Optional[int], descrip
     if as_json:
         output.document({"tokenId": number, "token": token})
         return
-    output.say(f"Token {number}, shown this once:")
+    output.say(f"Token {number}, shown only this once:")
     print(token)
 
 
 @group.command()
 @click.argument("number", type=int)
-@click.option("-d", "--description", required=True, help="What it is for.")
+@click.option("-d", "--description", required=True, help="Its description.")
 @pass_access
 def edit(access: Access, number: int, description: str) -> None:
-    """Say what a token is for."""
+    """Set the description of a token."""
     from tenax.client.access_tokens import get_token
 
     get_token(access.session(), number).describe(description)
@@ -85,7 +87,7 @@ def edit(access: Access, number: int, description: str) -> None:
 @click.argument("numbers", type=int, nargs=-1, required=True)
 @pass_access
 def revoke(access: Access, numbers: List[int]) -> None:
-    """End tokens, at once and for good."""
+    """Revoke tokens, at once and for good."""
     from tenax.client.access_tokens import get_token
 
     for number in numbers:
@@ -97,7 +99,7 @@ def revoke(access: Access, numbers: List[int]) -> None:
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, for scripts.")
 @pass_access
 def login(access: Access, token_stdin: bool) -> None:
-    """Stay logged in on this machine with a token, which is asked for: arguments can be seen by everybody."""
+    """Stay logged in on this machine with a token. It is asked for: everybody on this machine can see arguments."""
     from tenax.client.connection.session import Session
     from tenax.client.users import whoami
 
@@ -116,23 +118,23 @@ def login(access: Access, token_stdin: bool) -> None:
 group.alias("list", "ls")
 
 
-def _show(access: Access, found: List[AccessToken], as_json: bool, as_csv: bool) -> None:
+def _show(access: Access, tokens: List[AccessToken], as_json: bool, as_csv: bool) -> None:
     columns = [
-        output.Column("ID", right=True),
-        output.Column("USER", cuts=True),
-        output.Column("STATE"),
-        output.Column("EXPIRES", spare=True),
-        output.Column("MADE", spare=True),
-        output.Column("DESCRIPTION", wraps=True),
+        output.TableColumn("ID", right=True),
+        output.TableColumn("USER", cuts=True),
+        output.TableColumn("STATE"),
+        output.TableColumn("EXPIRES", spare=True),
+        output.TableColumn("MADE", spare=True),
+        output.TableColumn("DESCRIPTION", wraps=True),
     ]
     from tenax.client.users import list_users
 
-    names = {user.id: user.username for user in list_users(access.session())} if found and not as_json else {}
+    names = {user.id: user.username for user in list_users(access.session())} if tokens and not as_json else {}
     now = datetime.datetime.now(datetime.timezone.utc)
     rows = []
-    for one in found:
-        expired = one.expires is not None and one.expires <= now
-        state = "revoked" if one.revoked else "expired" if expired else "good"
-        moments = [output.moment(one.expires), output.moment(one.created)]
-        rows.append([str(one.id), names.get(one.user_id, str(one.user_id)), state, *moments, one.description])
-    output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
+    for token in tokens:
+        expired = token.expires is not None and token.expires <= now
+        state = "revoked" if token.revoked else "expired" if expired else "good"
+        moments = [output.moment(token.expires), output.moment(token.created)]
+        rows.append([str(token.id), names.get(token.user_id, str(token.user_id)), state, *moments, token.description])
+    output.listing(columns, rows, [token.raw for token in tokens], as_json, as_csv)

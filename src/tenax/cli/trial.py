@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.log_options import log_filter, log_options
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COLORS = {"ERROR": "red", "CRITICAL": "red", "WARNING": "yellow", "DEBUG": "bright_black", "TRACE": "bright_black"}
 
 
-@click.group(cls=Group, help="Look at trials: metrics, logs, checkpoints.")
+@click.group(cls=LazyGroup, help="Show trials: metrics, logs, checkpoints.")
 def group() -> None:
     pass
 
@@ -72,7 +72,7 @@ def _rows(trial: Trial) -> List[tuple[str, str]]:
 @group.command("list")
 @click.argument("experiment", type=EXPERIMENT)
 @click.option("--state", "states", multiple=True, metavar="STATE", help="Only those in this state.")
-@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the so many best.")
+@click.option("--best", type=click.IntRange(1), metavar="N", help="Only the best N.")
 @list_options
 @pass_access
 def list_(
@@ -81,24 +81,24 @@ def list_(
     """List the trials of an experiment."""
     from tenax.client.experiments import get_experiment
 
-    found = get_experiment(access.session(), experiment)
-    wanted = {state.upper() for state in states}
-    trials = [trial for trial in found.trials() if not wanted or trial.state in wanted]
+    details = get_experiment(access.session(), experiment)
+    requested = {state.upper() for state in states}
+    trials = [trial for trial in details.trials() if not requested or trial.state in requested]
     if best is not None:
-        sign = 1.0 if found.smaller_is_better else -1.0
+        sign = 1.0 if details.smaller_is_better else -1.0
         ranked = [trial for trial in trials if trial.searcher_metric is not None]
         trials = sorted(ranked, key=lambda trial: sign * (trial.searcher_metric or 0.0))[:best]
     from tenax.cli.experiment.view import trial_cells
 
-    columns, rows = trial_cells(found.metric, trials, for_programs=as_csv)
+    columns, rows = trial_cells(details.metric, trials, for_programs=as_csv)
     output.listing(columns, rows, [trial.raw for trial in trials], as_json, as_csv)
 
 
 @group.command()
 @click.argument("number", metavar="TRIAL", type=int)
-@click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended.")
-@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first so many lines.")
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until the trial has ended.")
+@click.option("--head", type=click.IntRange(1), metavar="N", help="Only the first N lines.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
 @log_options
 @json_option
 @pass_access
@@ -124,7 +124,7 @@ def logs(
     from tenax.client.trials import get_trial
 
     if (head is not None) + (tail is not None) + follow > 1:
-        raise click.UsageError("--follow, --head and --tail exclude each other.")
+        raise click.UsageError("--follow, --head and --tail cannot be combined.")
     where = log_filter(search, regex, level, ranks, agents, containers, sources, streams, after, before)
     return print_logs(get_trial(access.session(), number), follow, head, tail, where, as_json)
 
@@ -137,15 +137,15 @@ def print_logs(
 
     from tenax.client.trials import LogFilter
 
-    wanted = LogFilter(search=where) if isinstance(where, str) else where
+    line_filter = LogFilter(search=where) if isinstance(where, str) else where
     try:
-        for line in trial.logs(follow=follow, head=head, tail=tail, where=wanted):
+        for line in trial.logs(follow=follow, head=head, tail=tail, where=line_filter):
             if as_json:
                 print(json.dumps(_line_document(line), ensure_ascii=False), flush=follow)
             else:
                 show_line(line)
     except KeyboardInterrupt:
-        output.say(f"\nDetached: trial {trial.id} goes on. Its end: tenax trial describe {trial.id}")
+        output.say(f"\nDetached: trial {trial.id} keeps running. To see how it ends: tenax trial describe {trial.id}")
         return exits.INTERRUPTED
     return exits.OK
 
@@ -181,13 +181,14 @@ def metrics(access: Access, number: int, kind: str, as_json: bool, as_csv: bool)
     if not reports and not as_json and not as_csv:
         output.say(f"Trial {number} has reported no {kind} metrics yet.")
         return
-    # The same order at each look: reports say their metrics in any.
-    names = sorted({name for one in reports for name in one.metrics})
-    columns = [output.Column("STEP", right=True), *(output.Column(name, right=True) for name in names)]
+    # Always the same order: reports name their metrics in any.
+    names = sorted({name for report in reports for name in report.metrics})
+    columns = [output.TableColumn("STEP", right=True), *(output.TableColumn(name, right=True) for name in names)]
     raw: List[JsonObject] = [
-        {"steps": one.steps, "group": one.group, "runId": one.run_id, "metrics": one.metrics} for one in reports
+        {"steps": report.steps, "group": report.group, "runId": report.run_id, "metrics": report.metrics}
+        for report in reports
     ]
-    output.listing(columns, [_metrics_row(one, names) for one in reports], raw, as_json, as_csv)
+    output.listing(columns, [_metrics_row(report, names) for report in reports], raw, as_json, as_csv)
 
 
 def _metrics_row(report: Report, names: List[str]) -> List[str]:
@@ -219,40 +220,42 @@ def kill(access: Access, number: int) -> None:
 @click.option("-o", "--output-dir", "target", type=click.Path(path_type=Path), help="A new directory.")
 @pass_access
 def download(access: Access, number: int, latest: bool, uuid: Optional[str], target: Optional[Path]) -> None:
-    """Fetch the files of a trial's checkpoint: the best one, the latest, or one by its uuid."""
+    """Download a checkpoint of a trial: the best, the latest, or one by its UUID."""
     from tenax.client.trials import get_trial
 
     if latest and uuid:
-        raise click.UsageError("--latest and --uuid exclude each other.")
+        raise click.UsageError("--latest and --uuid cannot be combined.")
     trial = get_trial(access.session(), number)
-    there = [one for one in trial.checkpoints() if one.state in ("COMPLETED", "PARTIALLY_DELETED")]
+    with_files = [
+        checkpoint for checkpoint in trial.checkpoints() if checkpoint.state in ("COMPLETED", "PARTIALLY_DELETED")
+    ]
     best = uuid or trial.best_checkpoint_uuid
-    chosen = there if latest or not best else [one for one in there if one.uuid == best]
+    chosen = with_files if latest or not best else [checkpoint for checkpoint in with_files if checkpoint.uuid == best]
     if not chosen:
         raise click.UsageError(
             f"Trial {number} has no checkpoint {uuid or 'with files'}: tenax trial describe {number}"
         )
-    print(max(chosen, key=lambda one: one.steps).download(target))
+    print(max(chosen, key=lambda checkpoint: checkpoint.steps).download(target))
 
 
-@group.group("set", cls=Group, help="Change what holds for a trial.")
+@group.group("set", cls=LazyGroup, help="Change the settings of a trial.")
 def set_() -> None:
     pass
 
 
 @set_.command("log-retention")
 @click.argument("number", metavar="TRIAL", type=int)
-@click.option("--days", type=click.IntRange(-1, 32767), metavar="N", help="Keep its log so many days after its end.")
+@click.option("--days", type=click.IntRange(-1, 32767), metavar="N", help="Keep its log for N days after its end.")
 @click.option("--forever", is_flag=True, help="Never delete its log.")
 @pass_access
 def log_retention(access: Access, number: int, days: Optional[int], forever: bool) -> None:
-    """Say how long the log of a trial is kept."""
+    """Set how long the log of a trial is kept."""
     from tenax.client.trials import get_trial
 
     if forever == (days is not None):
-        raise click.UsageError("Say either --days N or --forever.")
+        raise click.UsageError("Give either --days N or --forever.")
     get_trial(access.session(), number).keep_logs(-1 if days is None else days)
-    print(f"The log of trial {number} is kept {'for ever' if days in (None, -1) else f'{days} days after its end'}")
+    print(f"The log of trial {number} is kept {'forever' if days in (None, -1) else f'{days} days after its end'}")
 
 
 @group.command("support-bundle")
@@ -267,7 +270,7 @@ def log_retention(access: Access, number: int, days: Optional[int], forever: boo
 )
 @pass_access
 def support_bundle(access: Access, number: int, directory: Path) -> None:
-    """Gather what someone else needs to see what became of a trial, in one archive."""
+    """Collect what is needed to diagnose a trial in one archive: logs, metrics and configuration."""
     from tenax.cli.master import write
 
     print(write(access.session(), number, directory))

@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 #: How long ``up`` waits for the agent to be seen by the master.
 _AGENT_S = 20.0
-_LOOK_S = 0.1
+_POLL_S = 0.1
 
 
 def directory_option(function: Function) -> Function:
@@ -54,11 +54,11 @@ def state_of(directory: Optional[Path]) -> StateDir:
 @click.option(
     "--slots", metavar="N|auto", callback=lambda *given: _slots(given[2]), help="Slots that the agent offers."
 )
-@click.option("--agent/--no-agent", default=None, help="Whether an agent runs here, too.")
+@click.option("--agent/--no-agent", default=None, help="Whether to run an agent here as well.")
 @click.option(
     "--runtime",
     type=click.Choice(CHOICES),
-    help="What tasks run in: plain processes (the default), or containers.",
+    help="What tasks run in: plain processes (the default) or containers.",
 )
 @click.option(
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings file of the master (YAML)."
@@ -74,10 +74,10 @@ def up(
     config: Optional[Path],
     foreground: bool,
 ) -> int:
-    """Start a cluster on this machine: database, master and an agent, kept up by one process in the background.
+    """Start a cluster on this machine: database, master and an agent, supervised by one process in the background.
 
-    Everything lies in one directory. What is given here is remembered there, so that a later `tenax up` comes back at
-    the same address; tasks that were left running are found again.
+    Everything is kept in one directory. Options given here are remembered there, so that a later `tenax up` uses the
+    same address; tasks that were left running are picked up again.
     """
     from tenax.local.supervise.control import prepare
 
@@ -98,19 +98,19 @@ def start(cluster: LocalCluster, lock: int, *, hints: bool = True) -> int:
     try:
         wait_until_up(state, lambda message: output.say(f"  {message}"))
     except KeyboardInterrupt:
-        output.say(f"It goes on starting in the background: tenax status{_dir_flag(state)}")
+        output.say(f"It keeps starting in the background: tenax status{_dir_flag(state)}")
         raise
     agents = _agents_of(cluster) if cluster.options.agent else []
     output.say(f"The cluster is up: {cluster.url}")
     if cluster.options.agent and not agents:
-        _tell_about_the_agent(state)
-    for one in agents:
-        output.say(f"  agent {one.id} offers {_slots_in_words(one)}")
+        _warn_of_missing_agent(state)
+    for agent in agents:
+        output.say(f"  agent {agent.id} offers {_slots_in_words(agent)}")
     full = short_of_room(cluster)
     if full:
         output.warn(full)
     if hints:
-        _tell_what_is_next(cluster)
+        _show_next_steps(cluster)
     return exits.FAILED if cluster.options.agent and not agents else exits.OK
 
 
@@ -118,7 +118,7 @@ def _shares_account(runtime: str) -> bool:
     return runtime in RUNTIMES and RUNTIMES[runtime].shares_account
 
 
-def _tell_what_is_next(cluster: LocalCluster) -> None:
+def _show_next_steps(cluster: LocalCluster) -> None:
     import getpass
 
     state = cluster.state
@@ -157,14 +157,14 @@ def _agents_of(cluster: LocalCluster) -> List[Agent]:
     with session_of(cluster.state, cluster.url) as session:
         while time.monotonic() < until:
             try:
-                found = list_agents(session)
+                agents = list_agents(session)
             except TenaxError as error:
                 output.warn(str(error))
                 return []
-            joined = [agent for agent in found if agent.connected]
+            joined = [agent for agent in agents if agent.connected]
             if joined or _agent_keeps_ending(cluster.state):
                 return joined
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
     return []
 
 
@@ -182,7 +182,7 @@ def _agent_keeps_ending(state: StateDir) -> bool:
     return number_of(glance(state).services().get("agent", {}), "restarts") >= 2
 
 
-def _tell_about_the_agent(state: StateDir) -> None:
+def _warn_of_missing_agent(state: StateDir) -> None:
     from tenax.local.supervise.logs import tail
 
     output.warn(f"The agent has not joined yet, so nothing can run. The end of {state.log('agent')}:")
@@ -197,12 +197,12 @@ def _slots_in_words(agent: Agent) -> str:
 
 @click.command()
 @directory_option
-@click.option("--kill-tasks", is_flag=True, help="End running tasks, too; they are resumed from their checkpoints.")
+@click.option("--kill-tasks", is_flag=True, help="End running tasks as well; they resume from their checkpoints.")
 def down(directory: Optional[Path], kill_tasks: bool) -> int:
     """Stop the servers of the cluster on this machine.
 
-    Tasks that run in processes or containers of their own run on, and are found again by the next `tenax up`;
-    --kill-tasks ends them, which the next `tenax up` treats like a machine that was switched off.
+    Running tasks keep running, and the next `tenax up` picks them up again. --kill-tasks ends them, as if the machine
+    had been switched off.
     """
     from tenax.local.supervise.control import glance, stop
 
@@ -214,8 +214,8 @@ def down(directory: Optional[Path], kill_tasks: bool) -> int:
         running = _running_containers(state, seen.url) if seen.phase == "up" else 0
         if running and not kill_tasks:
             output.say(
-                f"{running} task{'s run' if running > 1 else ' runs'} on without the cluster and will be found again "
-                "by the next tenax up; to end them, too: tenax down --kill-tasks."
+                f"{running} task{'s keep' if running > 1 else ' keeps'} running without the cluster and will be "
+                "picked up again by the next tenax up; to end them as well: tenax down --kill-tasks."
             )
         stop(state, lambda message: None)
         output.say(f"The cluster in {state.root} is stopped.")
@@ -269,7 +269,7 @@ def status(directory: Optional[Path], as_json: bool) -> int:
         _show_services(state)
         _warn_of_a_full_disk(state)
     elif not seen.document:
-        output.say("No cluster was ever started there. Start one with: tenax up")
+        output.say("No cluster was ever started here. Start one with: tenax up")
     return exits.OK if seen.phase == "up" else exits.UNREACHABLE
 
 
@@ -290,11 +290,11 @@ def _show_services(state: StateDir) -> None:
     from tenax.local.supervise.control import glance
 
     columns = [
-        output.Column("SERVER"),
-        output.Column("STATE", state=True),
-        output.Column("PROCESS", right=True),
-        output.Column("RESTARTS", right=True),
-        output.Column("LOG"),
+        output.TableColumn("SERVER"),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("PROCESS", right=True),
+        output.TableColumn("RESTARTS", right=True),
+        output.TableColumn("LOG"),
     ]
     rows = []
     for name, service in glance(state).services().items():

@@ -10,11 +10,11 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.jsonvalue import JsonObject
 
-#: What sums can be shown by: the word here, and the field of the answer.
+#: What usage can be grouped by: the option's value, and the field of the answer.
 _BY = {
     "user": "byUsername",
     "pool": "byResourcePool",
@@ -24,7 +24,7 @@ _BY = {
 }
 
 
-@click.group(cls=Group, help="Show what slots were used for. Times are in UTC.")
+@click.group(cls=LazyGroup, help="Show how slots were used. Times are in UTC.")
 def group() -> None:
     pass
 
@@ -33,7 +33,7 @@ def group() -> None:
 @click.argument("start_date", required=False)
 @click.argument("end_date", required=False)
 @click.option("--monthly", is_flag=True, help="By month instead of by day.")
-@click.option("--by", type=click.Choice(sorted(_BY)), help="A row for each of them (default: one for all).")
+@click.option("--by", type=click.Choice(sorted(_BY)), help="One row for each of these (default: a single total).")
 @list_options
 @pass_access
 def aggregated(
@@ -47,7 +47,7 @@ def aggregated(
 ) -> None:
     """Show slot hours by day, from START_DATE to END_DATE (2026-11-21, or 2026-11), both included.
 
-    Without dates: the last 30 days. Days without any are left out. With --csv all sums come, in seconds.
+    Without dates: the last 30 days. Days without usage are left out. --csv prints all sums, in seconds.
     """
     from tenax.client import cluster
 
@@ -59,19 +59,21 @@ def aggregated(
     if as_json:
         output.document(list(entries))
         return
-    columns = [output.Column("MONTH" if monthly else "DAY")]
-    columns += [output.Column(by.upper())] if by else []
+    columns = [output.TableColumn("MONTH" if monthly else "DAY")]
+    columns += [output.TableColumn(by.upper())] if by else []
     rows = _rows(entries, by)
-    output.table([*columns, output.Column("SLOT HOURS", right=True)], rows)
+    output.table([*columns, output.TableColumn("SLOT HOURS", right=True)], rows)
     if not rows:
-        output.say(f"No slot was used from {start} to {end}.")
+        output.say(f"No slots were used from {start} to {end}.")
 
 
 @group.command("raw")
 @click.argument("after", required=False)
 @click.argument("before", required=False)
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
-@click.option("--pool", "pools", multiple=True, metavar="NAME", help="Only in this resource pool; as often as needed.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
+@click.option(
+    "--pool", "pools", multiple=True, metavar="NAME", help="Only in this resource pool; may be given several times."
+)
 @list_options
 @pass_access
 def raw(
@@ -85,7 +87,7 @@ def raw(
 ) -> None:
     """Show every attempt that held slots between AFTER and BEFORE (2026-11-21, 2026-11-21T08:00:00Z).
 
-    Without times: today and yesterday. With --csv also how long each one waited.
+    Without times: today and yesterday. --csv also shows how long each one waited.
     """
     from tenax.client import cluster, reading
 
@@ -96,34 +98,34 @@ def raw(
         _pieces(_only(cluster.attempts_csv(access.session(), begins, ends), users, pools))
         return
     entries = [
-        one
-        for one in cluster.attempts(access.session(), begins, ends)
-        if (not users or one.get("username") in users) and (not pools or one.get("resourcePool") in pools)
+        attempt
+        for attempt in cluster.attempts(access.session(), begins, ends)
+        if (not users or attempt.get("username") in users) and (not pools or attempt.get("resourcePool") in pools)
     ]
     columns = [
-        output.Column("ATTEMPT"),
-        output.Column("TYPE", spare=True),
-        output.Column("USER", cuts=True),
-        output.Column("POOL", spare=True),
-        output.Column("AGENTS", cuts=True),
-        output.Column("SLOTS", right=True),
-        output.Column("STARTED", spare=True),
-        output.Column("ENDED", spare=True),
-        output.Column("TIME", right=True),
+        output.TableColumn("ATTEMPT"),
+        output.TableColumn("TYPE", spare=True),
+        output.TableColumn("USER", cuts=True),
+        output.TableColumn("POOL", spare=True),
+        output.TableColumn("AGENTS", cuts=True),
+        output.TableColumn("SLOTS", right=True),
+        output.TableColumn("STARTED", spare=True),
+        output.TableColumn("ENDED", spare=True),
+        output.TableColumn("TIME", right=True),
     ]
     rows = [
         [
-            reading.text(one, "allocationId"),
-            reading.text(one, "kind"),
-            reading.text(one, "username"),
-            reading.text(one, "resourcePool"),
-            ", ".join(reading.texts(one, "agents")),
-            str(reading.integer(one, "slots")),
-            output.moment(reading.moment(one, "startTime")),
-            output.moment(reading.moment(one, "endTime")),
-            output.duration(reading.real(one.get("seconds"))),
+            reading.text(attempt, "allocationId"),
+            reading.text(attempt, "kind"),
+            reading.text(attempt, "username"),
+            reading.text(attempt, "resourcePool"),
+            ", ".join(reading.texts(attempt, "agents")),
+            str(reading.integer(attempt, "slots")),
+            output.moment(reading.moment(attempt, "startTime")),
+            output.moment(reading.moment(attempt, "endTime")),
+            output.duration(reading.real(attempt.get("seconds"))),
         ]
-        for one in entries
+        for attempt in entries
     ]
     output.listing(columns, rows, entries, as_json, False)
 
@@ -142,7 +144,7 @@ def _rows(entries: Iterable[JsonObject], by: Optional[str]) -> List[List[str]]:
         shares = {} if by is None else reading.numbers(reading.record(entry, _BY[by]))
         if by is None and total:
             rows.append([day, _hours(total)])
-        rows += [[day, name, _hours(seconds)] for name, seconds in sorted(shares.items(), key=lambda one: -one[1])]
+        rows += [[day, name, _hours(seconds)] for name, seconds in sorted(shares.items(), key=lambda share: -share[1])]
     return rows
 
 

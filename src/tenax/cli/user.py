@@ -9,14 +9,14 @@ from typing import Dict, List, Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.client.reading import number_or_name
 
 _STDIN = "Read the password from standard input, for scripts."
 
 
-@click.group(cls=Group, help="Log in and out; list, make and edit users.")
+@click.group(cls=LazyGroup, help="Log in and out; list, create and edit users.")
 def group() -> None:
     pass
 
@@ -28,16 +28,16 @@ def group() -> None:
 def login(access: Access, name: Optional[str], password_stdin: bool) -> None:
     """Log in as NAME, and stay logged in on this machine.
 
-    The password is asked for, or read with --password-stdin: arguments can be seen by everybody.
+    The password is asked for, or read with --password-stdin: everybody on this machine can see arguments.
     """
     session = access.session()
     who = name or access.user or click.prompt("Name", err=True)
-    session.log_in(who, _asked(f"Password of {who}", password_stdin))
+    session.log_in(who, _password(f"Password of {who}", password_stdin))
     output.say(f"Logged in at {session.url} as {who}.")
 
 
 @group.command()
-@click.option("-a", "--all", "everyone", is_flag=True, help="Every login of this machine at this master.")
+@click.option("-a", "--all", "everyone", is_flag=True, help="Log out every user of this machine at this master.")
 @pass_access
 def logout(access: Access, everyone: bool) -> None:
     """Log out, and forget the login on this machine."""
@@ -74,41 +74,41 @@ def whoami(access: Access, as_json: bool) -> None:
     if as_json:
         output.document(user.raw)
         return
-    words = [user.username]
+    shown = [user.username]
     if user.admin:
-        words.append("(admin)")
-    print(*words, "at", access.session().url)
+        shown.append("(admin)")
+    print(*shown, "at", access.session().url)
 
 
 @group.command("list")
-@click.option("-a", "--all", "everyone", is_flag=True, help="Also those who are not active.")
+@click.option("-a", "--all", "everyone", is_flag=True, help="Include inactive users.")
 @click.option("--admins", is_flag=True, help="Only administrators.")
-@click.option("--name", metavar="PART", help="Only those whose user name or display name holds this.")
+@click.option("--name", metavar="PART", help="Only those whose user name or display name contains this.")
 @list_options
 @pass_access
 def list_(access: Access, everyone: bool, admins: bool, name: Optional[str], as_json: bool, as_csv: bool) -> None:
     """List the users by name."""
     from tenax.client.users import list_users
 
-    found = list_users(access.session(), active=None if everyone else True, admin=admins or None, name=name)
+    users = list_users(access.session(), active=None if everyone else True, admin=admins or None, name=name)
     columns = [
-        output.Column("ID", right=True),
-        output.Column("NAME", cuts=True),
-        output.Column("DISPLAY NAME", wraps=True),
-        output.Column("ROLE"),
-        output.Column("STATE"),
-        output.Column("LAST LOGIN", spare=True),
-        output.Column("RUNS AS", spare=True),
+        output.TableColumn("ID", right=True),
+        output.TableColumn("NAME", cuts=True),
+        output.TableColumn("DISPLAY NAME", wraps=True),
+        output.TableColumn("ROLE"),
+        output.TableColumn("STATE"),
+        output.TableColumn("LAST LOGIN", spare=True),
+        output.TableColumn("RUNS AS", spare=True),
     ]
     rows: List[List[str]] = []
-    for user in found:
+    for user in users:
         identity = user.agent_identity
         state = ("active" if user.active else "inactive") + (", remote" if user.remote else "")
         runs_as = f"{identity.user}:{identity.group} ({identity.uid}:{identity.gid})" if identity else ""
         role = "admin" if user.admin else ""
         moment = output.moment(user.last_login)
         rows.append([str(user.id), user.username, user.display_name, role, state, moment, runs_as])
-    output.listing(columns, rows, [user.raw for user in found], as_json, as_csv)
+    output.listing(columns, rows, [user.raw for user in users], as_json, as_csv)
 
 
 @group.command()
@@ -139,27 +139,27 @@ def describe(access: Access, name: str, as_json: bool) -> None:
 
 @group.command()
 @click.argument("name")
-@click.option("--admin", is_flag=True, help="Make an administrator.")
-@click.option("--display-name", default="", help="How people call them.")
-@click.option("--remote", is_flag=True, help="They log in elsewhere, and have no password here.")
+@click.option("--admin", is_flag=True, help="Make them an administrator.")
+@click.option("--display-name", default="", help="Their display name.")
+@click.option("--remote", is_flag=True, help="They log in through another service, and have no password here.")
 @click.option("--password-stdin", is_flag=True, help=_STDIN)
 @pass_access
 def create(access: Access, name: str, admin: bool, display_name: str, remote: bool, password_stdin: bool) -> None:
-    """Make the user NAME; administrators may."""
+    """Create the user NAME; for administrators."""
     from tenax.client.users import create_user
 
-    password = None if remote else _asked(f"Password for {name}", password_stdin, twice=True)
+    password = None if remote else _password(f"Password for {name}", password_stdin, twice=True)
     user = create_user(access.session(), name, password, admin=admin, display_name=display_name, remote=remote)
-    print(f"Made the user {user.username} ({user.id})")
+    print(f"Created user {user.username} ({user.id})")
 
 
 @group.command()
 @click.argument("name")
-@click.option("--username", metavar="NAME", help="Another user name.")
-@click.option("--display-name", help="How people call them.")
-@click.option("--admin", type=bool, metavar="true|false", help="Whether they administer the cluster.")
+@click.option("--username", metavar="NAME", help="Their new user name.")
+@click.option("--display-name", help="Their display name.")
+@click.option("--admin", type=bool, metavar="true|false", help="Whether they are an administrator.")
 @click.option("--active", type=bool, metavar="true|false", help="Whether they may log in.")
-@click.option("--remote", type=bool, metavar="true|false", help="Whether they log in elsewhere.")
+@click.option("--remote", type=bool, metavar="true|false", help="Whether they log in through another service.")
 @pass_access
 def edit(
     access: Access,
@@ -170,7 +170,7 @@ def edit(
     active: Optional[bool],
     remote: Optional[bool],
 ) -> None:
-    """Change the user NAME."""
+    """Edit the user NAME."""
     changes: Dict[str, Optional[object]] = {
         "username": username,
         "display_name": display_name,
@@ -180,12 +180,12 @@ def edit(
     }
     given = [option for option, value in changes.items() if value is not None]
     if not given:
-        raise click.UsageError("Say what to change: --username, --display-name, --admin, --active or --remote.")
+        raise click.UsageError("Give at least one change: --username, --display-name, --admin, --active or --remote.")
     from tenax.client.users import get_user
 
     user = get_user(access.session(), number_or_name(name))
     user.edit(username=username, display_name=display_name, admin=admin, active=active, remote=remote)
-    print(f"Changed of {name}: {', '.join(option.replace('_', ' ') for option in given)}")
+    print(f"Changed for {name}: {', '.join(option.replace('_', ' ') for option in given)}")
 
 
 @group.command()
@@ -193,18 +193,18 @@ def edit(
 @click.argument("new_name")
 @pass_access
 def rename(access: Access, name: str, new_name: str) -> None:
-    """Give the user NAME another name."""
+    """Rename the user NAME."""
     from tenax.client.users import get_user
 
     get_user(access.session(), number_or_name(name)).edit(username=new_name)
-    print(f"{name} is {new_name} now")
+    print(f"{name} is now called {new_name}")
 
 
 @group.command()
 @click.argument("names", nargs=-1, required=True)
 @pass_access
 def activate(access: Access, names: List[str]) -> None:
-    """Let users log in again."""
+    """Reactivate users: they may log in again."""
     _set_active(access, names, True)
 
 
@@ -212,7 +212,7 @@ def activate(access: Access, names: List[str]) -> None:
 @click.argument("names", nargs=-1, required=True)
 @pass_access
 def deactivate(access: Access, names: List[str]) -> None:
-    """Keep users out: their logins and tokens end at once."""
+    """Deactivate users: their sessions and tokens end at once."""
     _set_active(access, names, False)
 
 
@@ -221,26 +221,26 @@ def deactivate(access: Access, names: List[str]) -> None:
 @click.option("--password-stdin", is_flag=True, help=_STDIN)
 @pass_access
 def change_password(access: Access, name: Optional[str], password_stdin: bool) -> None:
-    """Give yourself, or the user NAME, another password; all other logins of that user end."""
+    """Change your password, or that of the user NAME; all other sessions of that user end."""
     from tenax.client import users
 
     session = access.session()
     user = users.whoami(session) if name is None else users.get_user(session, number_or_name(name))
-    user.change_password(_asked(f"New password of {user.username}", password_stdin, twice=True))
-    print(f"{user.username} has another password now")
+    user.change_password(_password(f"New password of {user.username}", password_stdin, twice=True))
+    print(f"{user.username} has a new password")
 
 
 @group.command("link-with-agent-user")
 @click.argument("name")
-@click.option("--agent-uid", type=click.IntRange(0), required=True, help="Number of the user on the agents.")
-@click.option("--agent-user", required=True, help="Name of the user on the agents.")
-@click.option("--agent-gid", type=click.IntRange(0), required=True, help="Number of the group on the agents.")
-@click.option("--agent-group", required=True, help="Name of the group on the agents.")
+@click.option("--agent-uid", type=click.IntRange(0), required=True, help="Uid on the agents.")
+@click.option("--agent-user", required=True, help="User name on the agents.")
+@click.option("--agent-gid", type=click.IntRange(0), required=True, help="Gid on the agents.")
+@click.option("--agent-group", required=True, help="Group name on the agents.")
 @pass_access
 def link_with_agent_user(
     access: Access, name: str, agent_uid: int, agent_user: str, agent_gid: int, agent_group: str
 ) -> None:
-    """Let the tasks of the user NAME run as this user and group of the agents' machines."""
+    """Run the tasks of the user NAME as this user and group on the agents."""
     from tenax.client.users import get_user
 
     get_user(access.session(), number_or_name(name)).link_with_agent(agent_uid, agent_user, agent_gid, agent_group)
@@ -256,10 +256,10 @@ def _set_active(access: Access, names: List[str], active: bool) -> None:
     session = access.session()
     for user in [get_user(session, number_or_name(name)) for name in names]:
         user.edit(active=active)
-        print(f"{user.username} is {'active' if active else 'not active'} now")
+        print(f"{user.username} is now {'active' if active else 'inactive'}")
 
 
-def _asked(what: str, from_stdin: bool, twice: bool = False) -> str:
+def _password(what: str, from_stdin: bool, twice: bool = False) -> str:
     """A password, typed without being shown, or from standard input."""
     if from_stdin:
         return sys.stdin.readline().rstrip("\n")

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.client.reading import number_or_name
 
@@ -15,7 +15,7 @@ _DELIVERY_STATES = ("WAITING", "DELIVERED", "FAILED")
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
 
 
-@click.group(cls=Group, help="Tell other services what happens.")
+@click.group(cls=LazyGroup, help="Notify other services of events.")
 def group() -> None:
     pass
 
@@ -28,21 +28,30 @@ def list_(access: Access, part: str, as_json: bool, as_csv: bool) -> None:
     """List the webhooks."""
     from tenax.client.webhooks import list_webhooks
 
-    found = named(part, list_webhooks(access.session()), lambda one: one.name)
+    webhooks = named(part, list_webhooks(access.session()), lambda webhook: webhook.name)
     columns = [
-        output.Column("ID", right=True),
-        output.Column("NAME", cuts=True),
-        output.Column("TYPE"),
-        output.Column("HEARS OF", cuts=True),
-        output.Column("TRIGGERS", wraps=True),
-        output.Column("URL", wraps=True),
+        output.TableColumn("ID", right=True),
+        output.TableColumn("NAME", cuts=True),
+        output.TableColumn("TYPE"),
+        output.TableColumn("HEARS OF", cuts=True),
+        output.TableColumn("TRIGGERS", wraps=True),
+        output.TableColumn("URL", wraps=True),
     ]
     rows = []
-    for one in found:
-        where = f"workspace {one.workspace_id}" if one.workspace_id else "all workspaces"
-        hears = where if one.mode == "WORKSPACE" else f"those that name it, {where}"
-        rows.append([str(one.id), one.name, one.kind, hears, "; ".join(t.words for t in one.triggers), one.url])
-    output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
+    for webhook in webhooks:
+        where = f"workspace {webhook.workspace_id}" if webhook.workspace_id else "all workspaces"
+        scope = where if webhook.mode == "WORKSPACE" else f"those that name it, {where}"
+        rows.append(
+            [
+                str(webhook.id),
+                webhook.name,
+                webhook.kind,
+                scope,
+                "; ".join(t.words for t in webhook.triggers),
+                webhook.url,
+            ]
+        )
+    output.listing(columns, rows, [webhook.raw for webhook in webhooks], as_json, as_csv)
 
 
 @group.command()
@@ -53,18 +62,18 @@ def describe(access: Access, name: str, as_json: bool) -> None:
     """Show a webhook, by its NAME or number."""
     from tenax.client.webhooks import get_webhook
 
-    one = get_webhook(access.session(), number_or_name(name))
+    webhook = get_webhook(access.session(), number_or_name(name))
     if as_json:
-        output.document(one.raw)
+        output.document(webhook.raw)
         return
     rows = [
-        ("id", str(one.id)),
-        ("name", one.name),
-        ("type", one.kind),
-        ("mode", one.mode),
-        ("workspace", str(one.workspace_id) if one.workspace_id else "all"),
-        ("url", one.url),
-        ("triggers", "\n".join(trigger.words for trigger in one.triggers)),
+        ("id", str(webhook.id)),
+        ("name", webhook.name),
+        ("type", webhook.kind),
+        ("mode", webhook.mode),
+        ("workspace", str(webhook.workspace_id) if webhook.workspace_id else "all"),
+        ("url", webhook.url),
+        ("triggers", "\n".join(trigger.words for trigger in webhook.triggers)),
     ]
     output.pairs(rows)
 
@@ -73,11 +82,11 @@ def describe(access: Access, name: str, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("url")
 @click.option("--on-state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False),
-              help="Tell when an experiment gets into this state; as often as needed.")  # fmt: skip
+              help="Notify when an experiment enters this state; may be given several times.")  # fmt: skip
 @click.option("--on-log", "patterns", multiple=True, metavar="REGEX",
-              help="Tell when a line of a task's output matches, once for each task.")  # fmt: skip
-@click.option("--on-alert", is_flag=True, help="Tell what scripts send with core_context.alert().")
-@click.option("--slack", is_flag=True, help="URL is one of Slack's: send what it shows as a message.")
+              help="Notify when a line of a task's output matches, once per task.")  # fmt: skip
+@click.option("--on-alert", is_flag=True, help="Notify of what scripts send with core_context.alert().")
+@click.option("--slack", is_flag=True, help="URL is a Slack webhook: send messages in Slack's format.")
 @click.option("--workspace", "workspace_id", type=int, metavar="ID", help="Only experiments of this workspace.")
 @click.option("--specific", is_flag=True, help="Only experiments that name it under integrations.webhooks.")
 @pass_access
@@ -92,15 +101,15 @@ def create(
     workspace_id: Optional[int],
     specific: bool,
 ) -> None:
-    """Make the webhook NAME, which sends to URL."""
+    """Create the webhook NAME, which sends to URL."""
     from tenax.client.webhooks import Trigger, create_webhook
 
     triggers = [Trigger("EXPERIMENT_STATE_CHANGE", {"state": state.upper()}) for state in states]
     triggers += [Trigger("TASK_LOG", {"regex": pattern}) for pattern in patterns]
     triggers += [Trigger("CUSTOM")] if on_alert else []
     if not triggers:
-        raise click.UsageError("Say what it is to tell: --on-state, --on-log or --on-alert.")
-    one = create_webhook(
+        raise click.UsageError("Say what to notify of: --on-state, --on-log or --on-alert.")
+    webhook = create_webhook(
         access.session(),
         name,
         url,
@@ -109,7 +118,7 @@ def create(
         mode="SPECIFIC" if specific else "WORKSPACE",
         workspace_id=workspace_id,
     )
-    print(f"Made the webhook {one.name} ({one.id})")
+    print(f"Created webhook {webhook.name} ({webhook.id})")
 
 
 @group.command("set-url")
@@ -117,75 +126,84 @@ def create(
 @click.argument("url")
 @pass_access
 def set_url(access: Access, name: str, url: str) -> None:
-    """Let the webhook NAME send to another URL, also what waits already."""
+    """Send deliveries of the webhook NAME to another URL, including those that wait already."""
     from tenax.client.webhooks import get_webhook
 
-    one = get_webhook(access.session(), number_or_name(name)).set_url(url)
-    print(f"{one.name} sends to {one.url} now")
+    webhook = get_webhook(access.session(), number_or_name(name)).set_url(url)
+    print(f"{webhook.name} now sends to {webhook.url}")
 
 
 @group.command()
 @click.argument("name")
 @click.pass_context
 def test(context: click.Context, name: str) -> None:
-    """Send a message to the webhook NAME now, and tell how the receiver answered."""
+    """Send a test message to the webhook NAME, and show how the receiver answered."""
     from tenax.client.webhooks import get_webhook
 
     access = context.ensure_object(Access)
     taken, outcome = get_webhook(access.session(), number_or_name(name)).test()
     if not taken:
-        output.fail(f"It was not taken: {outcome}.")
+        output.fail(f"The receiver did not accept it: {outcome}.")
         context.exit(exits.FAILED)
-    print(f"It was taken: {outcome}")
+    print(f"The receiver accepted it: {outcome}")
 
 
 @group.command()
 @click.argument("name")
-@click.option("-n", "--limit", "most", type=click.IntRange(1), default=50, show_default=True, help="So many.")
+@click.option(
+    "-n", "--limit", "most", type=click.IntRange(1), default=50, show_default=True, help="List at most this many."
+)
 @click.option("--state", "states", multiple=True, type=click.Choice(_DELIVERY_STATES, case_sensitive=False),
-              help="Only those in this state; as often as needed.")  # fmt: skip
+              help="Only those in this state; may be given several times.")  # fmt: skip
 @list_options
 @pass_access
 def deliveries(access: Access, name: str, most: int, states: Tuple[str, ...], as_json: bool, as_csv: bool) -> None:
-    """Show what the webhook NAME was sent, what waits and what was given up, the newest first."""
+    """Show the deliveries of the webhook NAME, the newest first: sent, waiting and given up."""
     from tenax.client.webhooks import get_webhook
 
     sent = get_webhook(access.session(), number_or_name(name)).deliveries(most)
-    found = [one for one in sent if not states or one.state in states]
+    chosen = [delivery for delivery in sent if not states or delivery.state in states]
     columns = [
-        output.Column("ID", right=True),
-        output.Column("EVENT"),
-        output.Column("STATE", state=True),
-        output.Column("ATTEMPTS", right=True),
-        output.Column("AT"),
-        output.Column("OUTCOME", wraps=True),
+        output.TableColumn("ID", right=True),
+        output.TableColumn("EVENT"),
+        output.TableColumn("STATE", state=True),
+        output.TableColumn("ATTEMPTS", right=True),
+        output.TableColumn("AT"),
+        output.TableColumn("OUTCOME", wraps=True),
     ]
     rows = [
-        [str(one.id), one.event_type, one.state, str(one.attempts), output.moment(one.created), one.outcome]
-        for one in found
+        [
+            str(delivery.id),
+            delivery.event_type,
+            delivery.state,
+            str(delivery.attempts),
+            output.moment(delivery.created),
+            delivery.outcome,
+        ]
+        for delivery in chosen
     ]
-    output.listing(columns, rows, [one.raw for one in found], as_json, as_csv)
+    output.listing(columns, rows, [delivery.raw for delivery in chosen], as_json, as_csv)
 
 
 @group.command()
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete(access: Access, name: str, yes: bool) -> None:
-    """Delete the webhook NAME, and what waits for it."""
+    """Delete the webhook NAME and its waiting deliveries."""
     from tenax.client.webhooks import get_webhook
 
-    one = get_webhook(access.session(), number_or_name(name))
+    webhook = get_webhook(access.session(), number_or_name(name))
     if not yes:
-        click.confirm(f"Delete the webhook {one.name}?", abort=True, err=True)
-    one.delete()
-    print(f"Deleted the webhook {one.name}")
+        click.confirm(f"Delete the webhook {webhook.name}?", abort=True, err=True)
+    webhook.delete()
+    print(f"Deleted the webhook {webhook.name}")
 
 
 @group.command("signing-key")
 @pass_access
 def signing_key(access: Access) -> None:
-    """Print what receivers check signatures with; administrators may."""
+    """Print the key with which receivers verify signatures; for administrators."""
     from tenax.client.webhooks import signing_key
 
     print(signing_key(access.session()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Entry, Group
+from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
@@ -18,30 +18,36 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., object])
 
 _COLUMNS = (
-    output.Column("ID", right=True),
-    output.Column("NAME", cuts=True),
-    output.Column("OWNER", cuts=True),
-    output.Column("PROJECTS", right=True),
-    output.Column("EXPERIMENTS", right=True),
-    output.Column("STATE", state=True),
+    output.TableColumn("ID", right=True),
+    output.TableColumn("NAME", cuts=True),
+    output.TableColumn("OWNER", cuts=True),
+    output.TableColumn("PROJECTS", right=True),
+    output.TableColumn("EXPERIMENTS", right=True),
+    output.TableColumn("STATE", state=True),
 )
 
 
-_ENTRIES = {"list-projects": Entry("tenax.cli.project:list_", "List the projects of a workspace.")}
+_ENTRIES = {"list-projects": LazyCommand("tenax.cli.project:list_", "List the projects of a workspace.")}
 
 
-@click.group(cls=Group, entries=_ENTRIES, help="Keep projects and models apart, with defaults for what runs there.")
+@click.group(
+    cls=LazyGroup,
+    entries=_ENTRIES,
+    help="Manage workspaces, which hold projects and models and set defaults for what runs in them.",
+)
 def group() -> None:
     pass
 
 
 @group.command("list")
 @name_filter
-@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
-@click.option("--pinned", is_flag=True, help="Only those that you have pinned.")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; as often as needed.")
+@click.option(
+    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
+)
+@click.option("--pinned", is_flag=True, help="Only those that you pinned.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("--sort-by", type=click.Choice(["id", "name"]), default="id", help="The order (default: id).")
-@click.option("--reverse", is_flag=True, help="From the end of that order.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @list_options
 @pass_access
 def list_(
@@ -58,7 +64,7 @@ def list_(
     """List workspaces."""
     from tenax.client.workspaces import list_workspaces
 
-    found = list_workspaces(
+    workspaces = list_workspaces(
         access.session(),
         archived=archived,
         users=users,
@@ -66,12 +72,19 @@ def list_(
         sort=sort_by,
         descending=reverse,
     )
-    found = named(part, found, lambda one: one.name)
+    workspaces = named(part, workspaces, lambda workspace: workspace.name)
     rows = [
-        [str(one.id), one.name, one.owner, str(one.projects_count), str(one.experiments_count), shown_state(one)]
-        for one in found
+        [
+            str(workspace.id),
+            workspace.name,
+            workspace.owner,
+            str(workspace.projects_count),
+            str(workspace.experiments_count),
+            shown_state(workspace),
+        ]
+        for workspace in workspaces
     ]
-    output.listing(_COLUMNS, rows, [one.raw for one in found], as_json, as_csv)
+    output.listing(_COLUMNS, rows, [workspace.raw for workspace in workspaces], as_json, as_csv)
 
 
 @group.command()
@@ -86,19 +99,19 @@ def describe(access: Access, workspace: str, as_json: bool) -> None:
 
 
 def _settings(function: Function) -> Function:
-    """What may be said of a workspace when it is made and later."""
+    """The settings of a workspace, for create and edit."""
     options = (
         click.option("--checkpoint-storage", "--checkpoint-storage-config", "storage", metavar="YAML",
-                     help="Where checkpoints go that say nothing else, as YAML or JSON; {} for nowhere of its own."),
+                     help="Default checkpoint storage, as YAML or JSON; {} for none of its own."),
         click.option("--checkpoint-storage-file", "--checkpoint-storage-config-file", "file", metavar="FILE",
                      type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-                     help="The same from a file."),
-        click.option("--default-compute-pool", metavar="POOL", help="Where tasks with slots go."),
-        click.option("--default-aux-pool", metavar="POOL", help="Where tasks without slots go."),
-        click.option("--agent-uid", type=click.IntRange(0), help="Number of the user that its tasks run as."),
-        click.option("--agent-gid", type=click.IntRange(0), help="Number of the group that they run as."),
-        click.option("--agent-user", metavar="NAME", help="Name of that user."),
-        click.option("--agent-group", metavar="NAME", help="Name of that group."),
+                     help="Default checkpoint storage from a file."),
+        click.option("--default-compute-pool", metavar="POOL", help="Default pool for tasks with slots."),
+        click.option("--default-aux-pool", metavar="POOL", help="Default pool for tasks without slots."),
+        click.option("--agent-uid", type=click.IntRange(0), help="Uid that its tasks run as."),
+        click.option("--agent-gid", type=click.IntRange(0), help="Gid that its tasks run as."),
+        click.option("--agent-user", metavar="NAME", help="Name of the user its tasks run as."),
+        click.option("--agent-group", metavar="NAME", help="Name of the group its tasks run as."),
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
@@ -111,7 +124,7 @@ def _settings(function: Function) -> Function:
 @json_option
 @pass_access
 def create(access: Access, /, name: str, as_json: bool, **settings: object) -> None:
-    """Make the workspace NAME."""
+    """Create the workspace NAME."""
     from tenax.client.workspaces import create_workspace
 
     _show(create_workspace(access.session(), name, **_given(settings)), as_json)  # type: ignore[arg-type]
@@ -124,35 +137,35 @@ def create(access: Access, /, name: str, as_json: bool, **settings: object) -> N
 @json_option
 @pass_access
 def edit(access: Access, /, workspace: str, name: Optional[str], as_json: bool, **settings: object) -> None:
-    """Change what is given of a WORKSPACE."""
+    """Edit a WORKSPACE: its name and its defaults."""
     from tenax.client.workspaces import get_workspace
 
-    one = get_workspace(access.session(), workspace)
-    _show(one.edit(name=name, **_given(settings)), as_json)  # type: ignore[arg-type]
+    target = get_workspace(access.session(), workspace)
+    _show(target.edit(name=name, **_given(settings)), as_json)  # type: ignore[arg-type]
 
 
 @group.command()
 @click.argument("workspace", metavar="WORKSPACE")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--no-wait", is_flag=True, help="Only ask for it.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until it is deleted.")
 @pass_access
 def delete(access: Access, workspace: str, yes: bool, no_wait: bool) -> None:
-    """Delete a WORKSPACE with its projects, their experiments and all that they have saved."""
+    """Delete a WORKSPACE, its projects, their experiments and everything they saved."""
     from tenax.client.workspaces import get_workspace
 
-    one = get_workspace(access.session(), workspace)
+    target = get_workspace(access.session(), workspace)
     if not yes:
-        inside = f"{one.projects_count} projects and {one.experiments_count} experiments"
-        click.confirm(f"Delete the workspace {one.name} with its {inside}, for good?", abort=True, err=True)
-    one.delete(wait=not no_wait, seen=_told)
-    print(f"The workspace {one.name} is {'being deleted' if no_wait else 'deleted'}")
+        inside = f"{target.projects_count} projects and {target.experiments_count} experiments"
+        click.confirm(f"Delete the workspace {target.name} with its {inside}, for good?", abort=True, err=True)
+    target.delete(wait=not no_wait, seen=_report_progress)
+    print(f"The workspace {target.name} is {'being deleted' if no_wait else 'deleted'}")
 
 
 @group.command()
 @click.argument("workspace", metavar="WORKSPACE")
 @pass_access
 def archive(access: Access, workspace: str) -> None:
-    """Let nothing in a WORKSPACE change, and nothing be put into it."""
+    """Archive a WORKSPACE: nothing in it can be changed or added."""
     _do(access, workspace, "archive", "archived")
 
 
@@ -160,7 +173,7 @@ def archive(access: Access, workspace: str) -> None:
 @click.argument("workspace", metavar="WORKSPACE")
 @pass_access
 def unarchive(access: Access, workspace: str) -> None:
-    """Let a WORKSPACE be as it was before."""
+    """Make an archived WORKSPACE usable again."""
     _do(access, workspace, "unarchive", "no longer archived")
 
 
@@ -168,7 +181,7 @@ def unarchive(access: Access, workspace: str) -> None:
 @click.argument("workspace", metavar="WORKSPACE")
 @pass_access
 def pin(access: Access, workspace: str) -> None:
-    """Show a WORKSPACE first to you."""
+    """Pin a WORKSPACE: it comes first in your lists."""
     _do(access, workspace, "pin", "pinned")
 
 
@@ -176,7 +189,7 @@ def pin(access: Access, workspace: str) -> None:
 @click.argument("workspace", metavar="WORKSPACE")
 @pass_access
 def unpin(access: Access, workspace: str) -> None:
-    """Show a WORKSPACE where it stands."""
+    """Unpin a WORKSPACE."""
     _do(access, workspace, "unpin", "no longer pinned")
 
 
@@ -190,7 +203,9 @@ def list_pools(access: Access, workspace: str, part: str, as_json: bool, as_csv:
     from tenax.client.workspaces import get_workspace
 
     names = named(part, get_workspace(access.session(), workspace).pools(), str)
-    output.listing([output.Column("POOL")], [[name] for name in names], [{"name": n} for n in names], as_json, as_csv)
+    output.listing(
+        [output.TableColumn("POOL")], [[name] for name in names], [{"name": n} for n in names], as_json, as_csv
+    )
 
 
 @group.command("list-members")
@@ -199,53 +214,56 @@ def list_pools(access: Access, workspace: str, part: str, as_json: bool, as_csv:
 @list_options
 @pass_access
 def list_members(access: Access, workspace: str, part: str, as_json: bool, as_csv: bool) -> None:
-    """List who has a role in a WORKSPACE; everybody else may use it, too."""
+    """List who has a role in a WORKSPACE; everybody else may use it as well."""
     from tenax.client.workspaces import get_workspace
 
-    found = named(part, get_workspace(access.session(), workspace).members(), lambda member: member[0])
-    columns = [output.Column("USER"), output.Column("ROLE")]
-    raw: list[JsonObject] = [{"user": user, "role": role} for user, role in found]
-    output.listing(columns, found, raw, as_json, as_csv)
+    members = named(part, get_workspace(access.session(), workspace).members(), lambda member: member[0])
+    columns = [output.TableColumn("USER"), output.TableColumn("ROLE")]
+    raw: list[JsonObject] = [{"user": user, "role": role} for user, role in members]
+    output.listing(columns, members, raw, as_json, as_csv)
 
 
 group.alias("list", "ls")
 
 
-def shown_state(one: Workspace) -> str:
+def shown_state(workspace: Workspace) -> str:
     """DELETING, DELETE_FAILED, archived or nothing."""
-    return one.state if one.state != "ACTIVE" else "archived" if one.archived else ""
+    return workspace.state if workspace.state != "ACTIVE" else "archived" if workspace.archived else ""
 
 
-def _show(one: Workspace, as_json: bool) -> None:
+def _show(workspace: Workspace, as_json: bool) -> None:
     if as_json:
-        output.document(one.raw)
+        output.document(workspace.raw)
         return
     rows = [
-        ("workspace", f"{one.name} ({one.id})"),
-        ("state", output.state(shown_state(one))),
-        ("error", one.error),
-        ("owner", one.owner),
-        ("projects", str(one.projects_count)),
-        ("experiments", str(one.experiments_count)),
-        ("compute pool", one.default_compute_pool),
-        ("aux pool", one.default_aux_pool),
-        ("runs as", ", ".join(f"{name[len('agent') :].lower()} {value}" for name, value in one.agent_user.items())),
-        ("checkpoints", output.assignments(one.checkpoint_storage)),
-        ("pinned", "yes" if one.pinned else ""),
+        ("workspace", f"{workspace.name} ({workspace.id})"),
+        ("state", output.state(shown_state(workspace))),
+        ("error", workspace.error),
+        ("owner", workspace.owner),
+        ("projects", str(workspace.projects_count)),
+        ("experiments", str(workspace.experiments_count)),
+        ("compute pool", workspace.default_compute_pool),
+        ("aux pool", workspace.default_aux_pool),
+        (
+            "runs as",
+            ", ".join(f"{name[len('agent') :].lower()} {value}" for name, value in workspace.agent_user.items()),
+        ),
+        ("checkpoints", output.assignments(workspace.checkpoint_storage)),
+        ("pinned", "yes" if workspace.pinned else ""),
     ]
     output.pairs([row for row in rows if row[1]])
 
 
-def _told(now: Workspace) -> None:
-    output.say(f"{now.experiments_count} experiments are left")
+def _report_progress(now: Workspace) -> None:
+    output.say(f"{now.experiments_count} experiments left")
 
 
-def _do(access: Access, workspace: str, verb: str, told: str) -> None:
+def _do(access: Access, workspace: str, verb: str, outcome: str) -> None:
     from tenax.client.workspaces import get_workspace
 
-    one = get_workspace(access.session(), workspace)
-    getattr(one, verb)()
-    print(f"The workspace {one.name} is {told}")
+    target = get_workspace(access.session(), workspace)
+    getattr(target, verb)()
+    print(f"The workspace {target.name} is {outcome}")
 
 
 def _given(settings: dict[str, object]) -> dict[str, object]:

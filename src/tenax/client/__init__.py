@@ -8,7 +8,7 @@
         best = experiment.best_checkpoint()
         best.download("best")
 
-Names are loaded when they are asked for: a training process that imports one module here does not pay for the others.
+Names are loaded when they are first used: a training process that imports one module here does not pay for the others.
 """
 
 from __future__ import annotations

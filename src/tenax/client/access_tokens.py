@@ -73,13 +73,13 @@ def list_tokens(
 ) -> List[AccessToken]:
     """One's own tokens, and everyone's for an administrator; ``inactive``: also those that have ended."""
     query = {"username": username, "showInactive": inactive, "tokenIds": list(numbers)}
-    found = reading.records(session.get("/api/v1/tokens", query), "tokenInfo")
-    return [AccessToken.read(one, session) for one in found]
+    tokens = reading.records(session.get("/api/v1/tokens", query), "tokenInfo")
+    return [AccessToken.read(token, session) for token in tokens]
 
 
 def get_token(session: Session, number: int) -> AccessToken:
     """The token of that number. Raises NotFound for one that is not there, or not yours to see."""
-    found = list_tokens(session, numbers=[number])
-    if not found:
+    tokens = list_tokens(session, numbers=[number])
+    if not tokens:
         raise NotFound(f"There is no token {number}.")
-    return found[0]
+    return tokens[0]

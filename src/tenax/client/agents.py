@@ -37,7 +37,7 @@ class Agent:
     addresses: Tuple[str, ...]
     version: str
     registered: Optional[datetime.datetime]
-    #: Whether it is heard of.
+    #: Whether it is connected.
     connected: bool
     last_seen: Optional[datetime.datetime]
     #: ``process`` or ``docker``: what runs its tasks.
@@ -94,8 +94,8 @@ def _slot(agent: str, key: str, value: JsonObject) -> Slot:
 
 def list_agents(session: Session) -> List[Agent]:
     """The agents of the cluster; one that is silent is among them while it may come back."""
-    found = [Agent.read(value) for value in reading.records(session.get("/api/v1/agents"), "agents")]
-    return sorted(found, key=lambda agent: agent.id)
+    agents = [Agent.read(value) for value in reading.records(session.get("/api/v1/agents"), "agents")]
+    return sorted(agents, key=lambda agent: agent.id)
 
 
 def enable_agent(session: Session, agent_id: str) -> Agent:

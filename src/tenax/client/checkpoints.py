@@ -29,7 +29,7 @@ class Checkpoint:
 
     uuid: str
     state: str
-    #: What the script said about it; ``steps_completed`` is always there.
+    #: What the script recorded about it; ``steps_completed`` is always there.
     metadata: JsonObject
     #: Size in bytes of each file, by path; directories end in a slash.
     resources: Dict[str, int]
@@ -95,26 +95,28 @@ class Checkpoint:
         self.session.call("DELETE", "/api/v1/checkpoints", body={"checkpointUuids": [self.uuid]})
 
     def remove_files(self, globs: Sequence[str]) -> None:
-        """Delete the files that match (``**`` crosses directories); none: look at what is there, and record it."""
+        """Delete the files that match (``**`` crosses directories); none: update its record."""
         body: JsonObject = {"checkpointUuids": [self.uuid], "checkpointGlobs": list(globs)}
         self.session.call("POST", "/api/v1/checkpoints/rm", body=body)
 
     def add_metadata(self, metadata: JsonObject) -> Checkpoint:
-        """Say more about it; what is said already under the same names is replaced. The checkpoint as it is then."""
-        return self._say({**self.reload().metadata, **metadata})
+        """Add metadata; values under the same names are replaced. The checkpoint as it is then."""
+        return self._write_metadata({**self.reload().metadata, **metadata})
 
     def remove_metadata(self, names: Sequence[str]) -> Checkpoint:
-        """Take back what was said under these names; the steps at which it was saved stay."""
-        return self._say({name: value for name, value in self.reload().metadata.items() if name not in names})
+        """Remove metadata by name; the steps at which it was saved stay."""
+        return self._write_metadata(
+            {name: value for name, value in self.reload().metadata.items() if name not in names}
+        )
 
     def metrics(self, group: str = "") -> List[Report]:
-        """What trials reported that said that they use it; without a ``group``, of every group."""
+        """Metrics of trials that reported using it; without a ``group``, of every group."""
         from tenax.client.trials import Report
 
         answer = self.session.get(at("/api/v1/checkpoints/{}/metrics", self.uuid), {"metricGroup": group})
-        return [Report.read(one) for one in reading.records(answer, "metrics")]
+        return [Report.read(report) for report in reading.records(answer, "metrics")]
 
-    def _say(self, metadata: JsonObject) -> Checkpoint:
+    def _write_metadata(self, metadata: JsonObject) -> Checkpoint:
         body: JsonObject = {"checkpoint": {"uuid": self.uuid, "metadata": metadata}}
         answer = self.session.post(at("/api/v1/checkpoints/{}/metadata", self.uuid), body)
         return Checkpoint.read(reading.record(answer, "checkpoint"), self.session)
@@ -126,7 +128,7 @@ class Checkpoint:
         """
         target = Path(to) if to is not None else Path("checkpoints") / self.uuid
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise AlreadyExists(f"{target} is there already: name another directory, or remove it.")
+            raise AlreadyExists(f"{target} exists already: name another directory, or remove it.")
         if self.state == "DELETED":
             raise NotFound(f"The files of checkpoint {self.uuid} were deleted.")
         half = target.with_name(f".{target.name}.part")
@@ -180,15 +182,17 @@ class _Pieces:
             if not piece:
                 break
             self._rest += piece
-        found, self._rest = self._rest[:size], self._rest[size:]
-        return found
+        content, self._rest = self._rest[:size], self._rest[size:]
+        return content
 
 
 def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
     """Files and directories alone, and none outside: the archive comes from another machine."""
     target = (into / member.name).resolve()
     if into.resolve() not in (target, *target.parents):
-        raise InvalidInput(f"The archive holds {member.name!r}, which lies outside of it: it was not unpacked.")
+        raise InvalidInput(
+            f"The archive holds {member.name!r}, which lies outside the target directory: it was not unpacked."
+        )
     if member.isdir():
         target.mkdir(parents=True, exist_ok=True)
     elif member.isfile():
@@ -221,17 +225,21 @@ def delete_checkpoints(session: Session, uuids: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Policy:
-    """How many checkpoints are kept: policies are a union."""
+class GcPolicy:
+    """How many checkpoints an experiment keeps: those that any of the three numbers keeps."""
 
     experiment_best: int
     trial_best: int
     trial_latest: int
 
 
+#: Its name for scripts.
+Policy = GcPolicy
+
+
 @dataclass(frozen=True)
-class Fate:
-    """What becomes of one checkpoint."""
+class GcDecision:
+    """Whether a policy keeps a checkpoint, and why."""
 
     uuid: str
     trial_id: int
@@ -241,13 +249,13 @@ class Fate:
     #: Bytes.
     size: int
     keep: bool
-    #: Every reason to keep it, or the one why it goes.
+    #: Every reason to keep it, or the one for which it is deleted.
     reasons: Tuple[str, ...]
 
     @staticmethod
-    def read(value: JsonObject) -> Fate:
+    def read(value: JsonObject) -> GcDecision:
         """From an answer of the master."""
-        return Fate(
+        return GcDecision(
             uuid=reading.text(value, "uuid"),
             trial_id=reading.integer(value, "trialId"),
             steps=reading.integer(value, "stepsCompleted"),
@@ -267,7 +275,7 @@ class Removal:
     unreported: bool
     reason: str
     tries: int
-    #: Why it did not work the last time; empty: nothing failed.
+    #: Why the last try failed; empty: none did.
     failure: str
 
     @staticmethod
@@ -283,24 +291,24 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Garbage:
-    """What a policy makes of an experiment's checkpoints, and what is on its way out already."""
+class GcPreview:
+    """What a policy keeps and deletes of an experiment's checkpoints, and what is being deleted already."""
 
-    policy: Policy
+    policy: GcPolicy
     metric: str
-    checkpoints: Tuple[Fate, ...]
+    checkpoints: Tuple[GcDecision, ...]
     removals: Tuple[Removal, ...]
     #: The whole answer.
     raw: JsonObject = field(repr=False, compare=False)
 
     @property
-    def going(self) -> Tuple[Fate, ...]:
-        return tuple(one for one in self.checkpoints if not one.keep)
+    def going(self) -> Tuple[GcDecision, ...]:
+        return tuple(checkpoint for checkpoint in self.checkpoints if not checkpoint.keep)
 
     @property
     def freed(self) -> int:
         """Bytes that the policy frees."""
-        return sum(one.size for one in self.going)
+        return sum(checkpoint.size for checkpoint in self.going)
 
 
 def garbage_of(
@@ -310,7 +318,7 @@ def garbage_of(
     experiment_best: Optional[int] = None,
     trial_best: Optional[int] = None,
     trial_latest: Optional[int] = None,
-) -> Garbage:
+) -> GcPreview:
     """What its policy, with these numbers in place, keeps of an experiment; nothing is changed. Raises NotFound."""
     query: Query = {
         "saveExperimentBest": experiment_best,
@@ -319,20 +327,20 @@ def garbage_of(
     }
     value = session.get(at("/api/v1/experiments/{}/garbage", experiment), query)
     policy = reading.record(value, "policy")
-    return Garbage(
-        policy=Policy(
+    return GcPreview(
+        policy=GcPolicy(
             reading.integer(policy, "saveExperimentBest"),
             reading.integer(policy, "saveTrialBest"),
             reading.integer(policy, "saveTrialLatest"),
         ),
         metric=reading.text(value, "metric"),
-        checkpoints=tuple(Fate.read(one) for one in reading.records(value, "checkpoints")),
-        removals=tuple(Removal.read(one) for one in reading.records(value, "removals")),
+        checkpoints=tuple(GcDecision.read(checkpoint) for checkpoint in reading.records(value, "checkpoints")),
+        removals=tuple(Removal.read(removal) for removal in reading.records(value, "removals")),
         raw=value,
     )
 
 
-def set_policy(session: Session, experiment: int, policy: Policy) -> None:
+def set_policy(session: Session, experiment: int, policy: GcPolicy) -> None:
     """Keep so many from now on; what is not kept is deleted at once. Raises NotFound, Forbidden."""
     body: JsonObject = {
         "checkpointStorage": {

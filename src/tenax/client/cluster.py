@@ -58,8 +58,8 @@ def master_logs(session: Session, *, tail: Optional[int] = None, follow: bool = 
 
 def cluster_message(session: Session) -> Optional[JsonObject]:
     """The message that is shown to everyone, or will be; None for none."""
-    found = session.get("/api/v1/master/cluster_message").get("clusterMessage")
-    return found if isinstance(found, dict) else None
+    message = session.get("/api/v1/master/cluster_message").get("clusterMessage")
+    return message if isinstance(message, dict) else None
 
 
 def set_cluster_message(

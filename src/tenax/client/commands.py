@@ -1,6 +1,6 @@
-"""Commands: a program run once on the cluster, as values, with what can be asked about them and done to them.
+"""Commands: a program run once on the cluster, as values, with queries about them and actions on them.
 
-A value is what the master said at one moment; `Command.reload` asks again.
+A value is a snapshot of the master's answer; `Command.reload` fetches a new one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 from tenax.client import reading
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import read_context
-from tenax.client.patience import wait_until
+from tenax.client.polling import wait_until
 from tenax.client.reading import only
 from tenax.client.trials import LogLine, pages, read_logs
 from tenax.errors import InvalidInput
@@ -81,7 +81,9 @@ class Command:
 
         A master that is away is waited for. Raises Unreachable when it stays away for ten minutes.
         """
-        return wait_until(self, self.reload, lambda one: one.has_ended or (seen is not None and seen(one)), interval)
+        return wait_until(
+            self, self.reload, lambda command: command.has_ended or (seen is not None and seen(command)), interval
+        )
 
     def kill(self) -> None:
         """End it at once; nothing if it has ended."""
@@ -136,13 +138,15 @@ def get_command(session: Session, name: str) -> Command:
     return Command.read(reading.record(answer, "command"), session, reading.record(answer, "config"))
 
 
-def find_command(session: Session, word: str) -> Command:
+def find_command(session: Session, name: str) -> Command:
     """The command whose id begins so, or whose description is this. Raises NotFound, InvalidInput for several."""
-    if len(word) == _WHOLE and word.count("-") == 4:
-        return get_command(session, word)
-    found = [one for one in list_commands(session) if one.id.startswith(word) or one.description == word]
+    if len(name) == _WHOLE and name.count("-") == 4:
+        return get_command(session, name)
+    matches = [
+        command for command in list_commands(session) if command.id.startswith(name) or command.description == name
+    ]
     otherwise = " of today: give its whole id, or see: tenax command list --all"
-    return get_command(session, only(word, found, lambda one: one.id, "command", otherwise).id)
+    return get_command(session, only(name, matches, lambda command: command.id, "command", otherwise).id)
 
 
 def list_commands(session: Session, *, users: Sequence[str] = (), workspace_id: int = 0) -> List[Command]:

@@ -1,4 +1,4 @@
-"""The door of the SDK: one object that stands for a master.
+"""The entry point of the SDK: one object that stands for a master.
 
 The address and the login are found as the command line finds them; see `tenax.client.connection`, its
 `address` and `login`.
@@ -50,7 +50,7 @@ class Client:
         self.session = Session(master, user=user, token=token, certificate=certificate)
         if password is not None:
             if user is None:
-                raise InvalidInput("A password belongs to a user: give both.")
+                raise InvalidInput("A password needs a user: give both.")
             self.session.log_in(user, password, remember=False)
 
     def create_experiment(
@@ -70,7 +70,7 @@ class Client:
         Raises InvalidInput with every problem that was found, by path and line.
         """
         text = _config_text(config)
-        files = read_context(Path(code), [Path(one) for one in includes]) if code is not None else []
+        files = read_context(Path(code), [Path(include) for include in includes]) if code is not None else []
         experiment, _ = create_experiment(
             self.session,
             text,
@@ -129,10 +129,10 @@ class Client:
 
         Raises InvalidInput for what is no condition.
         """
-        found = search_runs(
+        runs = search_runs(
             self.session, project_id=project_id, conditions=conditions, archived=archived, sort=sort, limit=limit
         )
-        return list(found)
+        return list(runs)
 
     def checkpoint(self, uuid: str) -> Checkpoint:
         """Raises NotFound."""
@@ -149,7 +149,7 @@ class Client:
         template: str = "",
         workspace_id: int = 0,
     ) -> Command:
-        """Run a program once on the cluster: its words, or one line for the shell. See `tenax.client.commands`.
+        """Run a program once on the cluster: its arguments, or one line for the shell. See `tenax.client.commands`.
 
         ``context``: a directory that becomes its work directory; ``files`` are put beside it. Raises InvalidInput.
         """
@@ -159,7 +159,7 @@ class Client:
             config=config,
             slots=slots,
             context=None if context is None else Path(context),
-            files=[Path(one) for one in files],
+            files=[Path(file) for file in files],
             template=template,
             workspace_id=workspace_id,
         )
@@ -272,7 +272,7 @@ class Client:
         return access_tokens.create_token(self.session, lifespan=lifespan, description=description)
 
     def webhooks(self) -> List[Webhook]:
-        """Who is told of what; they are made with `tenax.client.webhooks.create_webhook`."""
+        """All webhooks; create one with `tenax.client.webhooks.create_webhook`."""
         return webhooks.list_webhooks(self.session)
 
     def close(self) -> None:

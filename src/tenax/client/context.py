@@ -45,7 +45,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Item:
+class ContextEntry:
     """A file or a directory that goes along."""
 
     #: Below the root of the code, with slashes.
@@ -67,7 +67,7 @@ def read_context(root: Optional[Path], includes: Sequence[Path] = (), limit: int
     return [_packed(item) for item in items]
 
 
-def collect(root: Optional[Path], includes: Sequence[Path] = ()) -> List[Item]:
+def collect(root: Optional[Path], includes: Sequence[Path] = ()) -> List[ContextEntry]:
     """What would go along, directories before what they hold."""
     if root is not None and not root.is_dir():
         there = "is a file" if root.exists() else "does not exist"
@@ -102,7 +102,9 @@ def _ignored(root: Optional[Path]) -> Callable[[str], bool]:
         raise InvalidInput(f"A pattern in {own} is not valid: {error}.") from None
 
 
-def _walk(directory: Path, prefix: str, ignored: Callable[[str], bool], above: Tuple[str, ...]) -> Iterator[Item]:
+def _walk(
+    directory: Path, prefix: str, ignored: Callable[[str], bool], above: Tuple[str, ...]
+) -> Iterator[ContextEntry]:
     real = os.path.realpath(directory)
     if real in above:
         raise InvalidInput(
@@ -117,24 +119,24 @@ def _walk(directory: Path, prefix: str, ignored: Callable[[str], bool], above: T
         source = Path(entry.path)
         if entry.is_dir():
             if not ignored(path + "/"):
-                yield Item(path, source, 0, True)
+                yield ContextEntry(path, source, 0, True)
                 yield from _walk(source, path + "/", ignored, (*above, real))
         elif entry.is_file() and not ignored(path):
-            yield Item(path, source, entry.stat().st_size, False)
+            yield ContextEntry(path, source, entry.stat().st_size, False)
 
 
-def _included(include: Path, ignored: Callable[[str], bool]) -> Iterator[Item]:
+def _included(include: Path, ignored: Callable[[str], bool]) -> Iterator[ContextEntry]:
     name = include.resolve().name
     if include.is_dir():
-        yield Item(name, include, 0, True)
+        yield ContextEntry(name, include, 0, True)
         yield from _walk(include, name + "/", ignored, ())
     else:
-        yield Item(name, include, include.stat().st_size, False)
+        yield ContextEntry(name, include, include.stat().st_size, False)
 
 
-def _packed(item: Item) -> JsonObject:
+def _packed(item: ContextEntry) -> JsonObject:
     try:
-        found = item.source.stat()
+        status = item.source.stat()
         content = b"" if item.is_directory else item.source.read_bytes()
     except OSError as error:
         raise InvalidInput(f"{item.source} cannot be read: {error.strerror}. Name it in {IGNORE_FILE}.") from None
@@ -143,14 +145,14 @@ def _packed(item: Item) -> JsonObject:
         "path": item.path,
         "type": _DIRECTORY if item.is_directory else _REGULAR,
         "content": base64.b64encode(content).decode("ascii"),
-        "mtime": str(int(found.st_mtime)),
-        "mode": kind | stat.S_IMODE(found.st_mode),
+        "mtime": str(int(status.st_mtime)),
+        "mode": kind | stat.S_IMODE(status.st_mode),
         "uid": 0,
         "gid": 0,
     }
 
 
-def _too_large(root: Path, items: Sequence[Item], total: int, limit: int) -> str:
+def _too_large(root: Path, items: Sequence[ContextEntry], total: int, limit: int) -> str:
     sizes: Dict[str, int] = {}
     for item in items:
         if not item.is_directory:

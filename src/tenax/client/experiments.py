@@ -1,8 +1,8 @@
-"""Experiments as values, with what can be asked about them and done to them.
+"""Experiments as values, with queries about them and actions on them.
 
-A value is what the master said at one moment; `Experiment.reload` asks again.
+A value is a snapshot of the master's answer; `Experiment.reload` fetches a new one.
 
-Many experiments at once: chosen by what they are, and told what to do.
+Many experiments at once: chosen by a filter, and acted on together.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
-from tenax.client.checkpoints import Checkpoint, Garbage, Policy, garbage_of, set_policy
+from tenax.client.checkpoints import Checkpoint, GcPolicy, GcPreview, garbage_of, set_policy
 from tenax.client.connection.session import Query, Session, at
-from tenax.client.patience import wait_until
+from tenax.client.polling import wait_until
 from tenax.client.trials import LogLine, Trial, pages, read_logs
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 
 #: An experiment in one of these stays in it.
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
-#: What ends an experiment, or lets it go on.
+#: What can be done to an experiment at once.
 VERBS = ("activate", "pause", "cancel", "kill", "archive", "unarchive")
 #: What a list may be ordered by.
 ORDERS = (
@@ -104,10 +104,10 @@ class Experiment:
         A master that is away is waited for. Raises Unreachable when it stays away for ten minutes.
         """
 
-        def has_ended(one: Experiment) -> bool:
+        def has_ended(current: Experiment) -> bool:
             if seen is not None:
-                seen(one)
-            return one.has_ended
+                seen(current)
+            return current.has_ended
 
         return wait_until(self, self.reload, has_ended, interval)
 
@@ -144,10 +144,16 @@ class Experiment:
     def checkpoints(self, limit: Optional[int] = None) -> List[Checkpoint]:
         """Its checkpoints, the best by the searcher's metric first, then those without one."""
         path = at("/api/v1/experiments/{}/checkpoints", self.id)
-        found = [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints")]
+        checkpoints = [Checkpoint.read(value, self.session) for value in pages(self.session, path, "checkpoints")]
         sign = 1.0 if self.smaller_is_better else -1.0
-        found.sort(key=lambda one: (one.searcher_metric is None, sign * (one.searcher_metric or 0.0), -one.steps))
-        return found[:limit]
+        checkpoints.sort(
+            key=lambda checkpoint: (
+                checkpoint.searcher_metric is None,
+                sign * (checkpoint.searcher_metric or 0.0),
+                -checkpoint.steps,
+            )
+        )
+        return checkpoints[:limit]
 
     def checkpoints_by(self, metric: str, *, smaller_is_better: bool) -> List[Checkpoint]:
         """Those of its checkpoints with a validation that has ``metric``, the best first."""
@@ -162,13 +168,13 @@ class Experiment:
         experiment_best: Optional[int] = None,
         trial_best: Optional[int] = None,
         trial_latest: Optional[int] = None,
-    ) -> Garbage:
+    ) -> GcPreview:
         """What its policy, with these numbers in place, keeps of its checkpoints, and why; nothing is changed."""
         return garbage_of(
             self.session, self.id, experiment_best=experiment_best, trial_best=trial_best, trial_latest=trial_latest
         )
 
-    def set_checkpoint_policy(self, policy: Policy) -> None:
+    def set_checkpoint_policy(self, policy: GcPolicy) -> None:
         """Keep so many of its checkpoints from now on; what is not kept is deleted at once."""
         set_policy(self.session, self.id, policy)
 
@@ -184,15 +190,15 @@ class Experiment:
         weight: Optional[float] = None,
         priority: Optional[int] = None,
     ) -> Experiment:
-        """Change its words and its share of the cluster; what is None stays. ``unlimited``: without ``max_slots``."""
-        words: JsonObject = {"name": name, "description": description, "notes": notes}
-        words["labels"] = None if labels is None else list(labels)
+        """Change what is given; None leaves a field as it is. ``unlimited``: without ``max_slots``."""
+        texts: JsonObject = {"name": name, "description": description, "notes": notes}
+        texts["labels"] = None if labels is None else list(labels)
         share: JsonObject = {"weight": weight, "priority": priority}
         share = {key: value for key, value in share.items() if value is not None}
         if max_slots is not None or unlimited:
             # Null, and not its absence, takes the limit away.
             share["maxSlots"] = None if unlimited else max_slots
-        body: JsonObject = {key: value for key, value in words.items() if value is not None}
+        body: JsonObject = {key: value for key, value in texts.items() if value is not None}
         if share:
             body["resources"] = share
         answer = self.session.call("PATCH", at("/api/v1/experiments/{}", self.id), body=body)
@@ -274,18 +280,18 @@ def list_experiments(
     descending: bool = True,
 ) -> List[Experiment]:
     """Experiments, the newest first; ``archived`` None: both kinds. ``sort``: one of ORDERS."""
-    wanted = Wanted(name, description, tuple(labels), tuple(users), tuple(states), archived, project_id)
+    filters = ExperimentQuery(name, description, tuple(labels), tuple(users), tuple(states), archived, project_id)
     query: Query = {
-        **wanted.query(),
+        **filters.query(),
         "sortBy": f"SORT_BY_{sort.upper()}",
         "orderBy": "ORDER_BY_DESC" if descending else "ORDER_BY_ASC",
     }
-    found: List[Experiment] = []
+    experiments: List[Experiment] = []
     for value in pages(session, "/api/v1/experiments", "experiments", query, size=min(limit or 200, 200)):
-        if limit is not None and len(found) >= limit:
+        if limit is not None and len(experiments) >= limit:
             break
-        found.append(Experiment.read(value, session))
-    return found
+        experiments.append(Experiment.read(value, session))
+    return experiments
 
 
 def create_experiment(
@@ -320,9 +326,9 @@ def _remarks(answer: JsonObject) -> List[str]:
     notices = reading.texts(answer, "notices")
     warnings = reading.texts(answer, "warnings")
     if any(notice.startswith("it will wait") for notice in notices):
-        # Said with its reason: the word is for Determined's clients.
-        warnings = [word for word in warnings if word not in _REMARKS]
-    return [_REMARKS.get(word, word) for word in warnings] + notices
+        # The notice gives the reason, too; the warning is for Determined's clients.
+        warnings = [warning for warning in warnings if warning not in _REMARKS]
+    return [_REMARKS.get(warning, warning) for warning in warnings] + notices
 
 
 _REMARKS = {
@@ -354,8 +360,8 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which experiments are meant; empty and None: no matter."""
+class ExperimentQuery:
+    """Which experiments are meant; an empty field or None restricts nothing."""
 
     #: A part of the name, whatever its case.
     name: str = ""
@@ -368,7 +374,7 @@ class Wanted:
     project_id: Optional[int] = None
 
     def query(self) -> Query:
-        """As the master is asked."""
+        """As parameters of a request."""
         return {
             "name": self.name or None,
             "description": self.description or None,
@@ -380,39 +386,40 @@ class Wanted:
         }
 
 
-def count_experiments(session: Session, wanted: Wanted) -> int:
+def count_experiments(session: Session, filters: ExperimentQuery) -> int:
     """How many there are."""
-    answer = session.get("/api/v1/experiments", {**wanted.query(), "limit": -2})
+    answer = session.get("/api/v1/experiments", {**filters.query(), "limit": -2})
     return reading.integer(reading.record(answer, "pagination"), "total")
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one of many."""
+class ExperimentOutcome:
+    """How an action on many experiments ended for one of them."""
 
     id: int
-    #: Why it was not done; empty where it was.
+    #: Why it failed; empty where it succeeded.
     error: str
 
 
-def act_on_many(session: Session, verb: str, wanted: Wanted, **more: int) -> List[Outcome]:
-    """Do something to all experiments that are meant, each by itself.
+def act_on_many(session: Session, verb: str, filters: ExperimentQuery, **more: int) -> List[ExperimentOutcome]:
+    """Do something to all experiments that match, each by itself.
 
     ``verb``: one of VERBS, ``delete``, ``move`` (with ``destinationProjectId``) or ``retain_logs`` (with ``numDays``).
     """
     from tenax.client.users import get_user
 
-    filters: JsonObject = {
-        "name": wanted.name or None,
-        "description": wanted.description or None,
-        "labels": list(wanted.labels),
-        "states": [f"STATE_{state}" for state in wanted.states],
-        "archived": wanted.archived,
-        "userIds": [get_user(session, user).id for user in wanted.users],
+    conditions: JsonObject = {
+        "name": filters.name or None,
+        "description": filters.description or None,
+        "labels": list(filters.labels),
+        "states": [f"STATE_{state}" for state in filters.states],
+        "archived": filters.archived,
+        "userIds": [get_user(session, user).id for user in filters.users],
     }
-    body: JsonObject = {"experimentIds": [], "filters": filters, "projectId": wanted.project_id, **more}
+    body: JsonObject = {"experimentIds": [], "filters": conditions, "projectId": filters.project_id, **more}
     method = {"delete": "DELETE", "retain_logs": "PUT"}.get(verb, "POST")
-    answer = session.call(method, at("/api/v1/projects/{}/experiments/{}", wanted.project_id or 0, verb), body=body)
+    answer = session.call(method, at("/api/v1/projects/{}/experiments/{}", filters.project_id or 0, verb), body=body)
     return [
-        Outcome(reading.integer(one, "id"), reading.text(one, "error")) for one in reading.records(answer, "results")
+        ExperimentOutcome(reading.integer(result, "id"), reading.text(result, "error"))
+        for result in reading.records(answer, "results")
     ]

@@ -1,6 +1,6 @@
 """Tasks of any kind as values; and generic tasks, which are created, forked, paused and ended.
 
-A value is what the master said at one moment; `Task.reload` asks again.
+A value is a snapshot of the master's answer; `Task.reload` fetches a new one.
 """
 
 from __future__ import annotations
@@ -143,19 +143,19 @@ def get_task(session: Session, name: str) -> Task:
     return Task.read(reading.record(session.get(at("/api/v1/tasks/{}", name)), "task"), session)
 
 
-def find_task(session: Session, word: str) -> Task:
+def find_task(session: Session, name: str) -> Task:
     """The task of that id, or the open one whose id begins so. Raises NotFound, InvalidInput for several."""
-    if len(word.rpartition(".")[2]) == _WHOLE:
-        return get_task(session, word)
-    found = sorted({one.task_id for one in open_tasks(session) if one.task_id.startswith(word)})
-    return get_task(session, only(word, found, str, "task", " that waits or runs: give its whole id."))
+    if len(name.rpartition(".")[2]) == _WHOLE:
+        return get_task(session, name)
+    ids = sorted({task.task_id for task in open_tasks(session) if task.task_id.startswith(name)})
+    return get_task(session, only(name, ids, str, "task", " that waits or runs: give its whole id."))
 
 
 def open_tasks(session: Session) -> List[OpenTask]:
     """What waits or runs, of every kind, the oldest first."""
     listed = reading.record(session.get("/api/v1/tasks"), "allocationIdToSummary")
-    found = [_open(value) for value in listed.values() if isinstance(value, dict)]
-    return sorted(found, key=lambda one: (one.registered is None, one.registered, one.allocation_id))
+    tasks = [_open(value) for value in listed.values() if isinstance(value, dict)]
+    return sorted(tasks, key=lambda task: (task.registered is None, task.registered, task.allocation_id))
 
 
 def _open(value: JsonObject) -> OpenTask:

@@ -29,7 +29,7 @@ class Group:
         return Group(
             id=reading.integer(value, "groupId"),
             name=reading.text(value, "name"),
-            users=tuple(User.read(one, session) for one in reading.records(value, "users")),
+            users=tuple(User.read(user, session) for user in reading.records(value, "users")),
             raw=value,
             session=session,
         )
@@ -71,8 +71,8 @@ def list_groups(session: Session, *, of_user: Optional[str] = None) -> List[Grou
     body: JsonObject = {"limit": 0}
     if of_user is not None:
         body["userId"] = get_user(session, of_user).id
-    found = reading.records(session.post("/api/v1/groups/search", body), "groups")
-    return [_size(one) for one in found]
+    groups = reading.records(session.post("/api/v1/groups/search", body), "groups")
+    return [_size(group) for group in groups]
 
 
 def get_group(session: Session, which: Union[int, str]) -> Group:
@@ -94,8 +94,10 @@ def user_ids(session: Session, usernames: Sequence[str]) -> List[int]:
 
 
 def _number(session: Session, name: str) -> int:
-    found = [_size(one) for one in reading.records(session.post("/api/v1/groups/search", {"name": name}), "groups")]
-    number = next((one.id for one in found if one.name == name), None)
+    groups = [
+        _size(entry) for entry in reading.records(session.post("/api/v1/groups/search", {"name": name}), "groups")
+    ]
+    number = next((group.id for group in groups if group.name == name), None)
     if number is None:
         raise NotFound(f"There is no group {name!r}.")
     return number

@@ -68,12 +68,12 @@ class Job:
 def list_jobs(session: Session, pool: Optional[str] = None, states: Sequence[str] = ()) -> List[Job]:
     """The queue of a pool, or of all pools one after the other, in the order of turns. Raises NotFound."""
     pools = [pool] if pool is not None else _pool_names(session)
-    wanted = [f"STATE_{state.upper()}" for state in states]
-    found: List[Job] = []
+    requested = [f"STATE_{state.upper()}" for state in states]
+    jobs: List[Job] = []
     for name in pools:
-        answer = session.get("/api/v1/job-queues", {"resourcePool": name, "states": wanted or None})
-        found += [Job.read(value) for value in reading.records(answer, "jobs")]
-    return found
+        answer = session.get("/api/v1/job-queues", {"resourcePool": name, "states": requested or None})
+        jobs += [Job.read(value) for value in reading.records(answer, "jobs")]
+    return jobs
 
 
 def find_job(session: Session, named: str) -> Job:
@@ -85,9 +85,9 @@ def find_job(session: Session, named: str) -> Job:
         return near[0]
     if near:
         raise NotFound(
-            f"{named!r} means {len(near)} jobs of the queue: give the whole id, as `tenax queue list` has it."
+            f"{named!r} matches {len(near)} jobs of the queue: give the whole id, as `tenax queue list` shows it."
         )
-    raise NotFound(f"The queue has no job {named!r}: `tenax queue list` shows what waits and runs.")
+    raise NotFound(f"The queue has no job {named!r}: `tenax queue list` shows the queue.")
 
 
 def update_job(

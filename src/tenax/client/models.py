@@ -61,8 +61,8 @@ class Model:
 
     def versions(self, *, descending: bool = True) -> List[ModelVersion]:
         """Its versions, the newest first."""
-        found = pages(self.session, f"{self._path}/versions", "modelVersions", ordered("version", descending))
-        return [ModelVersion.read(value, self.session) for value in found]
+        versions = pages(self.session, f"{self._path}/versions", "modelVersions", ordered("version", descending))
+        return [ModelVersion.read(value, self.session) for value in versions]
 
     def version(self, number: Optional[int] = None) -> ModelVersion:
         """One version; without a number the newest. Raises NotFound."""
@@ -192,7 +192,7 @@ class ModelVersion:
         return ModelVersion.read(reading.record(answer, "modelVersion"), self.session)
 
     def metrics(self, group: Optional[str] = None) -> List[JsonObject]:
-        """What trials reported that said that they use it: ``trialId``, ``group``, ``totalBatches``, ``metrics``..."""
+        """Metrics of trials that reported using it: ``trialId``, ``group``, ``totalBatches``, ``metrics``..."""
         return reading.records(self.session.get(f"{self._path}/metrics", {"metricGroup": group}), "metrics")
 
     def delete(self) -> None:
@@ -216,7 +216,7 @@ def list_models(
     sort: str = "name",
     descending: bool = False,
 ) -> List[Model]:
-    """Models whose words contain these, with all these labels, in any of these workspaces.
+    """Models whose name and description contain these, with all these labels, in any of these workspaces.
 
     By name, description, creation_time, last_updated_time, num_versions or workspace; ``archived`` None: both kinds.
     """

@@ -67,8 +67,8 @@ def list_pools(session: Session) -> List[Pool]:
 
 def bound_workspaces(session: Session, pool: str) -> List[int]:
     """Numbers of the workspaces that a pool is kept for; none: it is for all. Raises NotFound."""
-    found = session.get(at(_BINDINGS, pool)).get("workspaceIds")
-    return [int(one) for one in found if isinstance(one, (int, str))] if isinstance(found, list) else []
+    numbers = session.get(at(_BINDINGS, pool)).get("workspaceIds")
+    return [int(number) for number in numbers if isinstance(number, (int, str))] if isinstance(numbers, list) else []
 
 
 def bind_pool(session: Session, pool: str, workspaces: Sequence[str]) -> None:

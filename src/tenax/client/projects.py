@@ -16,8 +16,8 @@ from tenax.client.workspaces import folder_state, get_workspace, ordered
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 
-#: Between two looks at what is being deleted.
-_LOOK_S = 0.5
+#: Between two polls of what is being deleted.
+_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Project:
                 raise NotNow(f"Project {self.name} was not deleted: {now.error}")
             if seen is not None:
                 seen(now)
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     @property
     def _path(self) -> str:
@@ -164,8 +164,8 @@ def list_projects(
     """Projects of a workspace (0: of all), by id, name, description, creation_time or last_experiment_start_time."""
     number = workspace if workspace == 0 else get_workspace(session, workspace).id
     query: Query = {"archived": archived, "users": list(users), **ordered(sort, descending)}
-    found = pages(session, at("/api/v1/workspaces/{}/projects", number), "projects", query)
-    return [Project.read(value, session) for value in found]
+    projects = pages(session, at("/api/v1/workspaces/{}/projects", number), "projects", query)
+    return [Project.read(value, session) for value in projects]
 
 
 def get_project(session: Session, which: Union[int, str], workspace: Union[int, str, None] = None) -> Project:
@@ -175,10 +175,10 @@ def get_project(session: Session, which: Union[int, str], workspace: Union[int, 
     if workspace is not None:
         place = get_workspace(session, workspace)
         path = at("/api/v1/workspaces/{}/projects", place.id)
-        found = reading.records(session.get(path, {"name": which}), "projects") if which else []
-        if not found:
+        matches = reading.records(session.get(path, {"name": which}), "projects") if which else []
+        if not matches:
             raise NotFound(f"There is no project {which!r} in the workspace {place.name!r}.")
-        return Project.read(found[0], session)
+        return Project.read(matches[0], session)
     numbered = isinstance(which, int) or is_number(which)
     path = at("/api/v1/projects/{}" if numbered else "/api/v1/projects/key/{}", which)
     return Project.read(reading.record(session.get(path), "project"), session)

@@ -17,19 +17,19 @@ from tenax.jsonvalue import Json, JsonObject
 
 def text(value: JsonObject, key: str) -> str:
     """A string; empty when it is not there."""
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
+    field = value.get(key)
+    return field if isinstance(field, str) else ""
 
 
 def integer(value: JsonObject, key: str) -> int:
     """An integer; 0 when it is not there."""
-    found = value.get(key)
-    if isinstance(found, str):
+    field = value.get(key)
+    if isinstance(field, str):
         try:
-            return int(found)
+            return int(field)
         except ValueError:
             return 0
-    return int(found) if isinstance(found, (int, float)) else 0
+    return int(field) if isinstance(field, (int, float)) else 0
 
 
 def real(value: Json) -> Optional[float]:
@@ -50,29 +50,29 @@ def flag(value: JsonObject, key: str) -> bool:
 
 def record(value: JsonObject, key: str) -> JsonObject:
     """An object; empty when it is not there."""
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+    field = value.get(key)
+    return field if isinstance(field, dict) else {}
 
 
 def records(value: JsonObject, key: str) -> List[JsonObject]:
     """The objects of a list; empty when it is not there."""
-    found = value.get(key)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    field = value.get(key)
+    return [item for item in field if isinstance(item, dict)] if isinstance(field, list) else []
 
 
 def texts(value: JsonObject, key: str) -> List[str]:
     """The strings of a list; empty when it is not there."""
-    found = value.get(key)
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+    field = value.get(key)
+    return [item for item in field if isinstance(item, str)] if isinstance(field, list) else []
 
 
 def moment(value: JsonObject, key: str) -> Optional[datetime.datetime]:
     """A time with its zone; None when it is not there."""
-    found = text(value, key)
-    if not found:
+    written = text(value, key)
+    if not written:
         return None
     # Python 3.9 reads at most six digits, and no Z.
-    plain = re.sub(r"(\.\d{1,6})\d*", lambda match: match[1].ljust(7, "0"), found.replace("Z", "+00:00"))
+    plain = re.sub(r"(\.\d{1,6})\d*", lambda match: match[1].ljust(7, "0"), written.replace("Z", "+00:00"))
     try:
         parsed = datetime.datetime.fromisoformat(plain)
     except ValueError:
@@ -82,40 +82,40 @@ def moment(value: JsonObject, key: str) -> Optional[datetime.datetime]:
 
 def state(value: JsonObject, key: str = "state") -> str:
     """``STATE_STOPPING_KILLED`` as ``STOPPING_KILLED``."""
-    found = text(value, key)
-    return found[len("STATE_") :] if found.startswith("STATE_") else found
+    name = text(value, key)
+    return name[len("STATE_") :] if name.startswith("STATE_") else name
 
 
 def numbers(value: JsonObject) -> Dict[str, float]:
     """The numbers of a flat object, by name."""
-    found: Dict[str, float] = {}
+    by_name: Dict[str, float] = {}
     for name, item in value.items():
         number = real(item)
         if number is not None:
-            found[name] = number
-    return found
+            by_name[name] = number
+    return by_name
 
 
-Thing = TypeVar("Thing")
-#: Of those that a word may mean, so many are told.
-_TOLD = 5
+Value = TypeVar("Value")
+#: How many of several matches an error names.
+_NAMED = 5
 
 
-def is_number(word: str) -> bool:
+def is_number(name: str) -> bool:
     """Whether it can be the number of something."""
-    return word.isascii() and word.isdigit()
+    return name.isascii() and name.isdigit()
 
 
-def number_or_name(word: str) -> Union[int, str]:
-    """What a word of a command line names a thing by: digits are a number."""
-    return int(word) if is_number(word) else word
+def number_or_name(argument: str) -> Union[int, str]:
+    """An argument of a command line: a number where it is digits, else a name."""
+    return int(argument) if is_number(argument) else argument
 
 
-def only(word: str, things: Sequence[Thing], id_of: Callable[[Thing], str], noun: str, otherwise: str) -> Thing:
-    """The one thing that ``word`` can mean. Raises NotFound with the hint ``otherwise``, InvalidInput for several."""
-    if not word or not things:
-        raise NotFound(f"There is no {noun} {word!r}{otherwise}")
-    if len(things) > 1:
-        ids: List[str] = [id_of(thing) for thing in things[:_TOLD]]
-        raise InvalidInput(f"{word!r} may be any of {len(things)} {noun}s ({', '.join(ids)}): say its id.")
-    return things[0]
+def only(name: str, matches: Sequence[Value], id_of: Callable[[Value], str], noun: str, otherwise: str) -> Value:
+    """The only match of ``name``. Raises NotFound with the hint ``otherwise``, InvalidInput for several."""
+    if not name or not matches:
+        raise NotFound(f"There is no {noun} {name!r}{otherwise}")
+    if len(matches) > 1:
+        ids: List[str] = [id_of(match) for match in matches[:_NAMED]]
+        raise InvalidInput(f"{name!r} may be any of {len(matches)} {noun}s ({', '.join(ids)}): give its id.")
+    return matches[0]

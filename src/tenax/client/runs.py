@@ -63,7 +63,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What became of one run."""
 
     id: int
@@ -86,11 +86,17 @@ def search_runs(
     ``state=COMPLETED``, ``hp.lr>0.01``, ``metadata.team~vision``, ``validation.loss.min<0.2``; a column alone has to be
     there. Raises InvalidInput for what is none.
     """
-    told = filter_text(conditions, archived=archived)
+    filter_document = filter_text(conditions, archived=archived)
     offset, given = 0, 0
     while True:
         size = 200 if limit is None else min(200, limit - given)
-        body: JsonObject = {"projectId": project_id, "filter": told, "sort": sort, "offset": offset, "limit": size}
+        body: JsonObject = {
+            "projectId": project_id,
+            "filter": filter_document,
+            "sort": sort,
+            "offset": offset,
+            "limit": size,
+        }
         answer = session.post("/api/v1/runs", body)
         for value in reading.records(answer, "runs"):
             given += 1
@@ -103,17 +109,17 @@ def search_runs(
 
 def filter_text(conditions: Sequence[str], *, archived: bool = False) -> str:
     """The filter for which all of ``conditions`` hold. Raises InvalidInput."""
-    children: List[Json] = [_condition(one) for one in conditions]
+    children: List[Json] = [_condition(condition) for condition in conditions]
     group: JsonObject = {"kind": "group", "conjunction": "and", "children": children}
     return json.dumps({"filterGroup": group, "showArchived": archived})
 
 
-def act(session: Session, verb: str, ids: Sequence[int], project_id: Optional[int] = None) -> List[Outcome]:
+def act(session: Session, verb: str, ids: Sequence[int], project_id: Optional[int] = None) -> List[RunOutcome]:
     """Do one of `VERBS` to each of these runs."""
     return _outcomes(session.post(at("/api/v1/runs/{}", verb), {"runIds": list(ids), "projectId": project_id}))
 
 
-def move(session: Session, ids: Sequence[int], source_id: int, destination_id: int) -> List[Outcome]:
+def move(session: Session, ids: Sequence[int], source_id: int, destination_id: int) -> List[RunOutcome]:
     """File runs, with all others of their experiments, in another project."""
     body: JsonObject = {"runIds": list(ids), "sourceProjectId": source_id, "destinationProjectId": destination_id}
     return _outcomes(session.post("/api/v1/runs/move", body))
@@ -125,16 +131,17 @@ def columns(session: Session, project_id: int) -> List[JsonObject]:
     return reading.records(session.get(path, {"tableType": "TABLE_TYPE_RUN"}), "columns")
 
 
-def _outcomes(answer: JsonObject) -> List[Outcome]:
+def _outcomes(answer: JsonObject) -> List[RunOutcome]:
     return [
-        Outcome(reading.integer(one, "id"), reading.text(one, "error")) for one in reading.records(answer, "results")
+        RunOutcome(reading.integer(result, "id"), reading.text(result, "error"))
+        for result in reading.records(answer, "results")
     ]
 
 
 def _condition(text: str) -> JsonObject:
     match = _CONDITION.fullmatch(text)
     if match is None and (not text.strip() or any(sign in text for sign in _OPERATORS)):
-        raise InvalidInput(f"{text!r} is no condition: write COLUMN OPERATOR VALUE, as in 'hp.lr>0.01'")
+        raise InvalidInput(f"{text!r} is not a condition: write COLUMN OPERATOR VALUE, as in 'hp.lr>0.01'")
     column = text.strip() if match is None else match["column"]
     made: Dict[str, Json] = {"kind": "field", "columnName": column, "location": f"LOCATION_TYPE_{_location(column)}"}
     if match is None:

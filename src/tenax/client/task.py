@@ -1,9 +1,9 @@
 """What a task says to its master, as itself: requests with the allocation's token. Standard library only, Python 3.9.
 
-``attempt`` is one try; ``call`` tries until ``patience`` seconds have passed. What comes out of a failure:
+``attempt`` is one try; ``call`` tries again for ``retry_for_s`` seconds. What comes out of a failure:
 
 - :class:`MasterAway` (try again): no connection, a broken one, 408, 425, 429 or any 5xx; carries how long to wait.
-- a :class:`tenax.errors.UserError` with the master's own words: 401, 403, 404, 409 and other 4xx.
+- a :class:`tenax.errors.UserError` with the master's message: 401, 403, 404, 409 and other 4xx.
 
 Every request of a task is harmless when sent twice, so all of them are retried. One client serves one thread at a time
 (a lock sees to it); threads that wait long (the preemption watcher, the shipper) have a :meth:`TaskClient.twin`.
@@ -17,7 +17,7 @@ import time
 
 from tenax.backoff import PASSING, Backoff, Retry
 from tenax.client.connection import fast_json
-from tenax.client.connection.http1 import Connection, Response
+from tenax.client.connection.http1 import Connection, Http1Response
 from tenax.errors import AlreadyExists, Forbidden, InvalidInput, NotAuthenticated, NotFound, TryAgain, UserError
 
 TYPE_CHECKING = False
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from tenax.jsonvalue import Json
 
-#: Seconds that a call goes on trying when the caller names no other patience.
-PATIENCE = 60.0
+#: Seconds for which a call is tried again, unless the caller names another time.
+RETRY_FOR_S = 60.0
 BACKOFF = Backoff(first=0.05, ceiling=3.0)
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 _KINDS: dict[int, type[UserError]] = {401: NotAuthenticated, 403: Forbidden, 404: NotFound, 409: AlreadyExists}
@@ -93,10 +93,10 @@ class TaskClient:
         query: Optional[Mapping[str, object]] = None,
         body: Optional[Mapping[str, object]] = None,
         timeout: float = 30.0,
-        patience: float = PATIENCE,
+        retry_for_s: float = RETRY_FOR_S,
     ) -> Json:
-        """As ``attempt``, again and again while the master is away. Raises MasterAway after ``patience`` seconds."""
-        deadline = time.monotonic() + patience
+        """As ``attempt``, again and again while the master is away. Raises MasterAway after ``retry_for_s`` seconds."""
+        deadline = time.monotonic() + retry_for_s
         attempts = retry()
         while True:
             try:
@@ -122,7 +122,7 @@ class TaskClient:
     def _connect(self) -> Connection:
         return Connection(self.master_url, cert_file=self._cert_file, cert_name=self._cert_name)
 
-    def _read(self, response: Response) -> Json:
+    def _read(self, response: Http1Response) -> Json:
         if response.status == 200:
             if not response.body:
                 return None
@@ -150,8 +150,8 @@ def quote(text: str) -> str:
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in text.encode())
 
 
-def _message_of(response: Response) -> str:
-    """The words of an error body in any of the master's shapes."""
+def _message_of(response: Http1Response) -> str:
+    """The message of an error body in any of the master's shapes."""
     text = response.body.decode("utf-8", "replace")
     try:
         document = fast_json.loads(text)
@@ -166,7 +166,7 @@ def _message_of(response: Response) -> str:
     return text[:500] or f"status {response.status}"
 
 
-def _retry_after(response: Response) -> float:
+def _retry_after(response: Http1Response) -> float:
     """Seconds that the master asks for; 0 where it names none."""
     text = response.headers.get("retry-after", "")
     return float(text) if text.replace(".", "", 1).isdigit() else 0.0

@@ -16,7 +16,7 @@ _PATH = "/api/v1/templates"
 
 @dataclass(frozen=True)
 class Template:
-    """One template as it was when it was asked for."""
+    """A template, as the master returned it."""
 
     name: str
     workspace: str

@@ -1,6 +1,6 @@
-"""Trials as values, with what can be asked about them and done to them.
+"""Trials as values, with queries about them and actions on them.
 
-A value is what the master said at one moment; `Trial.reload` asks again.
+A value is a snapshot of the master's answer; `Trial.reload` fetches a new one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Unio
 
 from tenax.client import reading
 from tenax.client.connection.session import BrokenStream, Query, QueryValue, Session, Unreachable, at
-from tenax.client.patience import FOLLOW_S
+from tenax.client.polling import RETRY_S
 from tenax.errors import InvalidInput, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 
@@ -103,7 +103,7 @@ LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Which lines of a log are wanted; what is empty restricts nothing."""
+    """Which lines of a log to show; an empty field restricts nothing."""
 
     search: str = ""
     #: ``search`` is a regular expression (RE2's).
@@ -123,11 +123,11 @@ class LogFilter:
     before: str = ""
 
     def query(self) -> Dict[str, QueryValue]:
-        """As a request says it. Raises InvalidInput for a level that there is not."""
+        """As a request says it. Raises InvalidInput for a level that does not exist."""
         levels = None
         if self.level:
             if self.level.upper() not in LEVELS:
-                raise InvalidInput(f"there is no level {self.level!r}: {', '.join(LEVELS)} are all")
+                raise InvalidInput(f"there is no level {self.level!r}; the levels are {', '.join(LEVELS)}")
             levels = [f"LOG_LEVEL_{name}" for name in LEVELS[LEVELS.index(self.level.upper()) :]]
         return {
             "searchText": self.search or None,
@@ -242,8 +242,8 @@ class Trial:
         where: Optional[LogFilter] = None,
     ) -> Iterator[LogLine]:
         """Its output, the oldest line first; ``follow`` goes on until the trial has ended."""
-        wanted = where or LogFilter(search=search)
-        return read_logs(self.session, at("/api/v1/trials/{}/logs", self.id), follow, head, tail, wanted)
+        line_filter = where or LogFilter(search=search)
+        return read_logs(self.session, at("/api/v1/trials/{}/logs", self.id), follow, head, tail, line_filter)
 
     def log_fields(self) -> JsonObject:
         """What its output can be filtered by: every agent, container, rank, source and stream that occurs."""
@@ -268,8 +268,8 @@ class Trial:
     def series(self, metric: str, group: str = "training", points: int = 1000) -> List[Point]:
         """One metric for a chart, thinned to so many points (0: all); its least and greatest value are kept."""
         path = at("/api/v1/trials/{}/series", self.id)
-        found = self.session.get(path, {"metric": metric, "group": group, "maxPoints": points})
-        columns = [found.get(name) for name in ("steps", "times", "values")]
+        chart = self.session.get(path, {"metric": metric, "group": group, "maxPoints": points})
+        columns = [chart.get(name) for name in ("steps", "times", "values")]
         steps, times, values = (column if isinstance(column, list) else [] for column in columns)
         return [
             Point(int(str(step)), _moment(time), reading.real(value)) for step, time, value in zip(steps, times, values)
@@ -320,9 +320,9 @@ def _query(base: Dict[str, QueryValue], *, limit: Optional[int] = None, newest: 
 def _followed(session: Session, path: str, base: Dict[str, QueryValue]) -> Iterator[LogLine]:
     """After a break it goes on a little before the last line, and leaves out what was shown: ids never change."""
     shown: Dict[str, None] = {}
-    asked = base["timestampAfter"]
-    after = asked if isinstance(asked, str) else ""
-    until = time.monotonic() + FOLLOW_S
+    requested = base["timestampAfter"]
+    after = requested if isinstance(requested, str) else ""
+    until = time.monotonic() + RETRY_S
     while True:
         try:
             for value in session.lines(path, {**_query(base), "follow": True, "timestampAfter": after or None}):
@@ -333,7 +333,7 @@ def _followed(session: Session, path: str, base: Dict[str, QueryValue]) -> Itera
                 if len(shown) > _REMEMBERED:
                     del shown[next(iter(shown))]
                 after = (line.time - _OVERLAP).isoformat() if line.time is not None else after
-                until = time.monotonic() + FOLLOW_S
+                until = time.monotonic() + RETRY_S
                 yield line
             return
         except (BrokenStream, Unreachable, TryAgain):
@@ -349,9 +349,9 @@ def pages(
     offset = 0
     while True:
         answer = session.get(path, {**(query or {}), "limit": size, "offset": offset})
-        found = reading.records(answer, key)
-        yield from found
+        items = reading.records(answer, key)
+        yield from items
         page = reading.record(answer, "pagination")
         offset = reading.integer(page, "endIndex")
-        if not found or offset >= reading.integer(page, "total"):
+        if not items or offset >= reading.integer(page, "total"):
             return

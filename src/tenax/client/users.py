@@ -112,7 +112,7 @@ def list_users(
     """Users by name; ``name``: a part of a user name or a display name."""
     query = {"active": active, "admin": admin, "name": name or None, "sortBy": "SORT_BY_USER_NAME"}
     answer = session.get("/api/v1/users", query)
-    return [User.read(one, session) for one in reading.records(answer, "users")]
+    return [User.read(user, session) for user in reading.records(answer, "users")]
 
 
 def get_user(session: Session, which: Union[int, str]) -> User:
@@ -147,18 +147,18 @@ def create_user(
 
 
 def check_password(password: str) -> None:
-    """Raises InvalidInput for one that is too easy, saying what it lacks. A blank one is the master's to allow."""
+    """Raises InvalidInput for a weak password, naming what it lacks. A blank one is left to the master to allow."""
     if not password:
         return
     lacks = [
-        words
-        for words, there in (
+        requirement
+        for requirement, met in (
             ("eight characters", len(password) >= 8),
-            ("a capital letter", any(one.isupper() for one in password)),
-            ("a small letter", any(one.islower() for one in password)),
-            ("a digit", any(one.isdigit() for one in password)),
+            ("a capital letter", any(character.isupper() for character in password)),
+            ("a small letter", any(character.islower() for character in password)),
+            ("a digit", any(character.isdigit() for character in password)),
         )
-        if not there
+        if not met
     ]
     if lacks:
-        raise InvalidInput(f"The password is too easy: it needs {', '.join(lacks)}.")
+        raise InvalidInput(f"The password is too weak: it needs {', '.join(lacks)}.")

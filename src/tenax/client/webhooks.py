@@ -1,4 +1,4 @@
-"""Webhooks as values: who is told of what over HTTP."""
+"""Webhooks as values: who is notified of which events over HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenax.jsonvalue import JsonObject
 
 @dataclass(frozen=True)
 class Trigger:
-    """One thing that a webhook tells of.
+    """A kind of event that a webhook notifies of.
 
     ``kind``: EXPERIMENT_STATE_CHANGE (with ``{"state": ...}``), TASK_LOG (``{"regex": ...}``) or CUSTOM.
     """
@@ -47,7 +47,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address, and what it is told of."""
+    """An address, and the events that it is notified of."""
 
     id: int
     name: str
@@ -68,8 +68,8 @@ class Webhook:
     def read(value: JsonObject, session: Session) -> Webhook:
         """From an answer of the master."""
         triggers = tuple(
-            Trigger(_short(one, "triggerType", "TRIGGER_TYPE_"), reading.record(one, "condition"))
-            for one in reading.records(value, "triggers")
+            Trigger(_short(trigger, "triggerType", "TRIGGER_TYPE_"), reading.record(trigger, "condition"))
+            for trigger in reading.records(value, "triggers")
         )
         return Webhook(
             id=reading.integer(value, "id"),
@@ -100,12 +100,12 @@ class Webhook:
     def deliveries(self, most: int = 50) -> List[Delivery]:
         """What was sent and what waits, the newest first. Raises Forbidden."""
         answer = self.session.get(at("/api/v1/webhooks/{}/deliveries", self.id), {"limit": most})
-        return [_delivery(one) for one in reading.records(answer, "deliveries")]
+        return [_delivery(delivery) for delivery in reading.records(answer, "deliveries")]
 
 
 def list_webhooks(session: Session) -> List[Webhook]:
     """All of them."""
-    return [Webhook.read(one, session) for one in reading.records(session.get("/api/v1/webhooks"), "webhooks")]
+    return [Webhook.read(webhook, session) for webhook in reading.records(session.get("/api/v1/webhooks"), "webhooks")]
 
 
 def get_webhook(session: Session, which: Union[int, str]) -> Webhook:
@@ -113,13 +113,13 @@ def get_webhook(session: Session, which: Union[int, str]) -> Webhook:
     if isinstance(which, int):
         answer = session.get(at("/api/v1/webhooks/{}", which))
         return Webhook.read(reading.record(answer, "webhook"), session)
-    found = [one for one in list_webhooks(session) if one.name.lower() == which.lower()]
-    if not found:
+    matches = [webhook for webhook in list_webhooks(session) if webhook.name.lower() == which.lower()]
+    if not matches:
         raise NotFound(f"There is no webhook {which!r}.")
-    if len(found) > 1:
-        numbers = ", ".join(str(one.id) for one in found)
-        raise NotFound(f"{which!r} is the name of several webhooks: give one of the numbers {numbers}.")
-    return found[0]
+    if len(matches) > 1:
+        numbers = ", ".join(str(webhook.id) for webhook in matches)
+        raise NotFound(f"{which!r} is the name of several webhooks: give a number, one of {numbers}.")
+    return matches[0]
 
 
 def create_webhook(
@@ -139,7 +139,9 @@ def create_webhook(
         "webhookType": f"WEBHOOK_TYPE_{kind}",
         "mode": f"WEBHOOK_MODE_{mode}",
         "workspaceId": workspace_id,
-        "triggers": [{"triggerType": f"TRIGGER_TYPE_{one.kind}", "condition": one.condition} for one in triggers],
+        "triggers": [
+            {"triggerType": f"TRIGGER_TYPE_{trigger.kind}", "condition": trigger.condition} for trigger in triggers
+        ],
     }
     return Webhook.read(reading.record(session.post("/api/v1/webhooks", body), "webhook"), session)
 
@@ -163,5 +165,5 @@ def _delivery(value: JsonObject) -> Delivery:
 
 
 def _short(value: JsonObject, key: str, prefix: str) -> str:
-    found = reading.text(value, key)
-    return found[len(prefix) :] if found.startswith(prefix) else found
+    text = reading.text(value, key)
+    return text[len(prefix) :] if text.startswith(prefix) else text

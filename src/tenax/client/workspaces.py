@@ -13,8 +13,8 @@ from tenax.client.trials import pages
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 
-#: Between two looks at what is being deleted.
-_LOOK_S = 0.5
+#: Between two polls of what is being deleted.
+_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,13 @@ class Workspace:
         """(user, role) of those who have a role in it."""
         answer = self.session.get(at("/api/v1/roles/workspace/{}", self.id))
         names = {reading.integer(user, "id"): user for user in reading.records(answer, "usersAssignedDirectly")}
-        found = []
+        members = []
         for assigned in reading.records(answer, "assignments"):
             role = reading.text(reading.record(assigned, "role"), "name")
-            for one in reading.records(assigned, "userRoleAssignments"):
-                user = names.get(reading.integer(one, "userId"), {})
-                found.append((reading.text(user, "username"), role))
-        return found
+            for assignment in reading.records(assigned, "userRoleAssignments"):
+                user = names.get(reading.integer(assignment, "userId"), {})
+                members.append((reading.text(user, "username"), role))
+        return members
 
     def delete(self, *, wait: bool = True, seen: Optional[Callable[[Workspace], None]] = None) -> None:
         """Delete it with its projects and their experiments; ``seen`` is shown it while it goes. Raises NotNow."""
@@ -131,7 +131,7 @@ class Workspace:
                 raise NotNow(f"Workspace {self.name} was not deleted: {now.error}")
             if seen is not None:
                 seen(now)
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     def _do(self, verb: str) -> None:
         self.session.post(at("/api/v1/workspaces/{}/{}", self.id, verb))
@@ -154,11 +154,11 @@ def list_workspaces(
 def get_workspace(session: Session, which: Union[int, str]) -> Workspace:
     """A workspace by number or name, whatever its capitals. Raises NotFound."""
     if isinstance(which, str):
-        found = reading.records(session.get("/api/v1/workspaces", {"name": which}), "workspaces") if which else []
-        if found:
-            return Workspace.read(found[0], session)
+        matches = reading.records(session.get("/api/v1/workspaces", {"name": which}), "workspaces") if which else []
+        if matches:
+            return Workspace.read(matches[0], session)
         if not is_number(which):
-            raise NotFound(f"There is no workspace {which!r}: tenax workspace list shows those that there are.")
+            raise NotFound(f"There is no workspace {which!r}: `tenax workspace list` shows all of them.")
     answer = session.get(at("/api/v1/workspaces/{}", which))
     return Workspace.read(reading.record(answer, "workspace"), session)
 
@@ -179,14 +179,14 @@ def create_workspace(
 
 
 def ordered(sort: str, descending: bool) -> Dict[str, str]:
-    """How a list is asked for in an order: ``last_updated_time`` as its name in the protocol."""
+    """The parameters that sort a list: ``last_updated_time`` as its name in the protocol."""
     return {"sortBy": f"SORT_BY_{sort.upper()}", "orderBy": f"ORDER_BY_{'DESC' if descending else 'ASC'}"}
 
 
 def folder_state(value: JsonObject) -> str:
-    """``WORKSPACE_STATE_DELETING`` as ``DELETING``; what is not going is ACTIVE."""
-    found = reading.text(value, "state").replace("WORKSPACE_STATE_", "")
-    return "ACTIVE" if found in ("", "UNSPECIFIED") else found
+    """``WORKSPACE_STATE_DELETING`` as ``DELETING``; ACTIVE where it is not being deleted."""
+    state = reading.text(value, "state").replace("WORKSPACE_STATE_", "")
+    return "ACTIVE" if state in ("", "UNSPECIFIED") else state
 
 
 def _settings(

@@ -47,7 +47,7 @@ def main() -> int:
         )
 
         def tell(reports: list[Json]) -> None:
-            client.call("POST", "/api/v1/checkpoints/removals", body={"removals": reports}, patience=_PATIENCE)
+            client.call("POST", "/api/v1/checkpoints/removals", body={"removals": reports}, retry_for_s=_PATIENCE)
 
         return carry_out(document, tell)
     except (TenaxError, OSError, ValueError, KeyError) as error:

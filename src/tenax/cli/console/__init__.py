@@ -1,1 +1,1 @@
-"""How all commands look and behave: options, tables, completion, exit codes."""
+"""What all commands share: options, tables, completion, exit codes."""

@@ -1,9 +1,9 @@
 """Completion of the command line in a shell: commands, options, and the ids and names of what is at the master.
 
-``tenax completion bash`` prints what the shell has to read. What an argument or an option may be is said here once, by
-its name, and for names that mean different things by the noun of the command: commands themselves know nothing of it;
-a test finds what nobody thought of. While the shell completes, a master is asked with little patience, and whatever
-goes wrong completes nothing.
+``tenax completion bash`` prints the script for the shell. What completes an argument or an option is decided here
+alone, by its name, and by the noun of the command for names that mean different things; commands themselves know
+nothing of it, and a test finds arguments that nothing completes. While the shell completes, requests are retried for
+a second at most, and an error completes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Optional, Tupl
 
 import click
 
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 #: Set by the shell while it completes.
 VARIABLE = "_TENAX_COMPLETE"
-_PATIENCE_S = 1.0
+_RETRY_FOR_S = 1.0
 _MOST = 200
 #: Checkpoints are completed from so many of the newest experiments that have any.
 _WITH_CHECKPOINTS = 5
 
-#: What a thing can be called on the command line, and what it is.
+#: What to write on the command line, and its description.
 Named = Tuple[str, str]
 Lister = Callable[["Session", click.Context], Iterator[Named]]
 Completer = Callable[[click.Context, click.Parameter, str], List["CompletionItem"]]
@@ -59,17 +59,17 @@ BY_NOUN = {
 NEW = {("user", "create"), ("user", "login"), ("group", "create"), ("webhook", "create"), ("template", "create")}
 
 
-@click.command("completion", cls=Command)
+@click.command("completion", cls=StrictCommand)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
 def completion(shell: Optional[str]) -> None:
-    """Print what a shell reads to complete commands, options, ids and names.
+    """Print the script that completes commands, options, ids and names in a shell.
 
     \b
     bash:  echo 'eval "$(tenax completion bash)"' >> ~/.bashrc
     zsh:   echo 'eval "$(tenax completion zsh)"' >> ~/.zshrc
     fish:  tenax completion fish > ~/.config/fish/completions/tenax.fish
 
-    Without a name the shell is the one in SHELL.
+    Without an argument, the shell is taken from SHELL.
     """
     from click.shell_completion import get_completion_class
 
@@ -77,14 +77,14 @@ def completion(shell: Optional[str]) -> None:
 
     root = click.get_current_context().find_root()
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
-    found = get_completion_class(name)
-    if found is None:
+    shell_class = get_completion_class(name)
+    if shell_class is None:
         raise InvalidInput(f"there is no completion for the shell {name!r}: name one of bash, zsh and fish")
-    click.echo(found(root.command, {}, "tenax", VARIABLE).source())
+    click.echo(shell_class(root.command, {}, "tenax", VARIABLE).source())
 
 
 def teach(noun: str, name: str, command: click.Command) -> None:
-    """Let the arguments and options of a command of ``noun`` be completed with what there is."""
+    """Complete the arguments and options of a command of ``noun``."""
     for parameter in command.params:
         kind = kind_of(noun, name, parameter)
         if kind is not None:
@@ -110,53 +110,55 @@ def _completer(kind: str) -> Completer:
         before = {str(value) for value in given} if isinstance(given, (tuple, list)) else set()
         return [
             CompletionItem(name, help=about or None)
-            for name, about in _asked(context, kind)
+            for name, about in _candidates(context, kind)
             if name.startswith(incomplete) and name not in before
         ]
 
     return complete
 
 
-def _asked(context: click.Context, kind: str) -> List[Named]:
+def _candidates(context: click.Context, kind: str) -> List[Named]:
     """Names and descriptions; nothing where they cannot be had."""
     from tenax.client.connection.session import Session
     from tenax.errors import TenaxError
 
     options = context.find_root().params
     try:
-        with Session(options.get("master"), user=options.get("user"), patience=_PATIENCE_S) as session:
+        with Session(options.get("master"), user=options.get("user"), retry_for_s=_RETRY_FOR_S) as session:
             return list(LISTERS[kind](session, context))
     except (TenaxError, OSError):
         return []
 
 
 def _plain(path: str, listed: str, name: str, *about: str, query: Optional[Query] = None, number: str = "") -> Lister:
-    """What one request lists. ``number``: how a thing is called whose name has blanks, which shells take for two."""
+    """What one request lists. ``number``: the field to write for names with blanks, which shells would split."""
 
-    def look(session: Session, _: click.Context) -> Iterator[Named]:
-        found = session.get(path, query).get(listed)
-        for thing in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
-            if isinstance(thing, dict):
-                yield from _named(thing, name, about, number)
+    def list_names(session: Session, _: click.Context) -> Iterator[Named]:
+        entries = session.get(path, query).get(listed)
+        for entry in entries.values() if isinstance(entries, dict) else entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict):
+                yield from _named(entry, name, about, number)
 
-    return look
+    return list_names
 
 
-def _named(thing: JsonObject, name: str, about: Tuple[str, ...], number: str = "") -> Iterator[Named]:
-    called = str(thing.get(name) or "")
-    words = [str(thing[field]).replace("STATE_", "") for field in about if thing.get(field)]
-    words = [word.lower() if field == "state" else word for field, word in zip(about, words)]
+def _named(entry: JsonObject, name: str, about: Tuple[str, ...], number: str = "") -> Iterator[Named]:
+    called = str(entry.get(name) or "")
+    descriptions = [str(entry[field]).replace("STATE_", "") for field in about if entry.get(field)]
+    descriptions = [
+        description.lower() if field == "state" else description for field, description in zip(about, descriptions)
+    ]
     if len(called.split()) == 1:
-        yield called, " ".join(words)
+        yield called, " ".join(descriptions)
     elif called and number:
-        yield str(thing.get(number)), " ".join([called, *words])
+        yield str(entry.get(number)), " ".join([called, *descriptions])
 
 
 def _groups(session: Session, _: click.Context) -> Iterator[Named]:
     from tenax.client.groups import list_groups
 
-    for one in list_groups(session):
-        yield from _named({"id": one.id, "name": one.name}, "name", (), "id")
+    for group in list_groups(session):
+        yield from _named({"id": group.id, "name": group.name}, "name", (), "id")
 
 
 def _trials(session: Session, _: click.Context) -> Iterator[Named]:
@@ -171,7 +173,9 @@ def _checkpoints(session: Session, _: click.Context) -> Iterator[Named]:
     from tenax.client.experiments import get_experiment
 
     listed = reading.records(session.get("/api/v1/experiments", _NEWEST), "experiments")
-    having = [reading.integer(one, "id") for one in listed if reading.integer(one, "checkpointCount")]
+    having = [
+        reading.integer(experiment, "id") for experiment in listed if reading.integer(experiment, "checkpointCount")
+    ]
     for number in having[:_WITH_CHECKPOINTS]:
         for checkpoint in get_experiment(session, number).checkpoints():
             yield checkpoint.uuid, f"experiment {number} {checkpoint.state.lower()}"

@@ -6,23 +6,23 @@ from tenax.errors import AlreadyExists, Forbidden, NotAuthenticated, NotFound, T
 
 #: Done.
 OK = 0
-#: It was refused, or it failed.
+#: The command was refused, or it failed.
 FAILED = 1
-#: The command was not written as it must be.
+#: The command line is wrong: an unknown command or option, or a bad value.
 USAGE = 2
 #: Nothing answers at the master's address, or no cluster is up.
 UNREACHABLE = 3
 #: Not logged in, a wrong password, or not allowed.
 NOT_ALLOWED = 4
-#: What was waited for ended in another way than COMPLETED.
+#: What the command waited for ended, but not as COMPLETED.
 NOT_COMPLETED = 5
-#: There is no such experiment, trial, checkpoint, ...
+#: There is no such experiment, trial, checkpoint...
 NOT_FOUND = 6
-#: It is there already; a cluster is already up.
+#: It exists already, or a cluster is already up.
 EXISTS = 7
-#: A mistake of ours.
+#: A bug in Tenax.
 BUG = 70
-#: Ctrl-C; what was followed goes on.
+#: Interrupted with Ctrl-C; what was being followed keeps running.
 INTERRUPTED = 130
 
 

@@ -1,6 +1,6 @@
-"""Watching an experiment until it ends: one table that is kept up to date on a terminal, a line per change elsewhere.
+"""Following an experiment until it ends: one live table on a terminal, a line per change elsewhere.
 
-An experiment of one trial is watched by its output, which is what its author wants to see.
+Of an experiment of one trial, the output is shown, which is what its author wants to see.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _LINE_EVERY = datetime.timedelta(seconds=5)
 class Follower:
     """Shows one experiment. Owned by one command."""
 
-    def __init__(self, experiment: Experiment, *, hint: str = "Ctrl-C detaches; the experiment goes on.") -> None:
+    def __init__(self, experiment: Experiment, *, hint: str = "Ctrl-C detaches; the experiment keeps running.") -> None:
         self._experiment = experiment
         self._hint = hint
         self._trials: List[Trial] = []
-        self._said = ""
-        self._said_state = ""
-        self._said_at: Optional[datetime.datetime] = None
+        self._shown = ""
+        self._shown_state = ""
+        self._shown_at: Optional[datetime.datetime] = None
 
     def run(self) -> Experiment:
         """Until it has ended; the experiment as it ended."""
@@ -50,7 +50,7 @@ class Follower:
             ended = self._watch_table()
         else:
             ended = self._experiment.wait(interval=_EVERY_S, seen=self._say_line)
-        self._look(ended)
+        self._refresh(ended)
         self._conclude(ended)
         return ended
 
@@ -65,26 +65,26 @@ class Follower:
         return self._experiment.wait(interval=_EVERY_S)
 
     def _first_trial(self) -> Optional[Trial]:
-        found: List[Trial] = []
+        first: List[Trial] = []
 
-        class _Found(Exception):
+        class _Started(Exception):
             pass
 
-        def look(current: Experiment) -> None:
+        def check(current: Experiment) -> None:
             self._say_waiting(current)
-            found.extend(self._fetch(current)[:1])
-            if found:
-                raise _Found
+            first.extend(self._fetch(current)[:1])
+            if first:
+                raise _Started
 
-        with contextlib.suppress(_Found):
-            self._experiment.wait(interval=_EVERY_S, seen=look)
-        return found[0] if found else None
+        with contextlib.suppress(_Started):
+            self._experiment.wait(interval=_EVERY_S, seen=check)
+        return first[0] if first else None
 
     def _say_waiting(self, current: Experiment) -> None:
-        words = f"{current.state.lower()}: {current.reason}" if current.reason and not current.has_ended else ""
-        if words and words != self._said:
-            output.say(words)
-            self._said = words
+        message = f"{current.state.lower()}: {current.reason}" if current.reason and not current.has_ended else ""
+        if message and message != self._shown:
+            output.say(message)
+            self._shown = message
 
     def _watch_table(self) -> Experiment:
         from rich.console import Console
@@ -94,7 +94,7 @@ class Follower:
         with Live(console=terminal, auto_refresh=False, transient=True, vertical_overflow="crop") as live:
 
             def show(current: Experiment) -> None:
-                self._look(current)
+                self._refresh(current)
                 live.update(self._picture(current, live), refresh=True)
 
             return self._experiment.wait(interval=_EVERY_S, seen=show)
@@ -108,11 +108,11 @@ class Follower:
             (experiment.state, "cyan" if not experiment.has_ended else ""),
             f"  {output.percent(experiment.progress)}  {output.between(experiment.started, experiment.ended)}",
         )
-        told = Text(self._summary(experiment), style="bright_black")
+        summary = Text(self._summary(experiment), style="bright_black")
         width = min(_BAR, live.console.width - 2)
         filled = round(width * min(1.0, experiment.progress or 0.0))
         bar = Text.assemble(("━" * filled, "cyan"), ("━" * (width - filled), "bright_black"))
-        parts: List[RenderableType] = [head, bar, told]
+        parts: List[RenderableType] = [head, bar, summary]
         if experiment.reason:
             parts.append(Text(experiment.reason, style="yellow"))
         room = max(3, live.console.height - 7)
@@ -133,8 +133,8 @@ class Follower:
         count = max(experiment.trial_count, len(self._trials))
         return f"{count} trials {counts(self._trials)}".rstrip() + (f"  best {best}" if best else "")
 
-    def _look(self, current: Experiment) -> None:
-        # The next look at the experiment itself tells whether the master is away for long.
+    def _refresh(self, current: Experiment) -> None:
+        # Polling the experiment itself finds out whether the master is away for long.
         with contextlib.suppress(TenaxError):
             self._trials = self._fetch(current)
 
@@ -143,25 +143,25 @@ class Follower:
             return current.trials()
         path = f"/api/v1/experiments/{current.id}/trials"
         order = "ORDER_BY_ASC" if current.smaller_is_better else "ORDER_BY_DESC"
-        found: List[Trial] = []
+        trials: List[Trial] = []
         for value in pages(
             current.session, path, "trials", {"sortBy": "SORT_BY_BEST_VALIDATION_METRIC", "orderBy": order}, size=50
         ):
-            found.append(Trial.read(value, current.session))
-            if len(found) == 50:
+            trials.append(Trial.read(value, current.session))
+            if len(trials) == 50:
                 break
-        return found
+        return trials
 
     def _say_line(self, current: Experiment) -> None:
-        self._look(current)
-        words = f"{current.state}  {output.percent(current.progress) or '0 %'}  {self._summary(current)}"
+        self._refresh(current)
+        line = f"{current.state}  {output.percent(current.progress) or '0 %'}  {self._summary(current)}"
         if current.reason:
-            words += f"  ({current.reason})"
+            line += f"  ({current.reason})"
         now = datetime.datetime.now()
-        fresh = self._said_at is None or now - self._said_at >= _LINE_EVERY
-        if words != self._said and (fresh or current.state != self._said_state or current.has_ended):
-            self._said, self._said_state, self._said_at = words, current.state, now
-            output.say(f"{now:%H:%M:%S}  {words}")
+        fresh = self._shown_at is None or now - self._shown_at >= _LINE_EVERY
+        if line != self._shown and (fresh or current.state != self._shown_state or current.has_ended):
+            self._shown, self._shown_state, self._shown_at = line, current.state, now
+            output.say(f"{now:%H:%M:%S}  {line}")
 
     def _conclude(self, ended: Experiment) -> None:
         took = output.between(ended.started, ended.ended)

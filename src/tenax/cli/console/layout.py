@@ -23,7 +23,7 @@ _INDENT = 4
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table."""
 
     title: str
@@ -40,7 +40,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTable:
     """A table that fits, as far as one can."""
 
     #: The indices of the columns that stand side by side.
@@ -52,17 +52,19 @@ class Fitted:
     left_out: Tuple[str, ...]
 
 
-def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> Fitted:
+def fit(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], room: int) -> FittedTable:
     """Lay a table out for a terminal that is ``room`` characters wide."""
-    natural = [max(width(line[i]) for line in ([one.title for one in columns], *rows)) for i in range(len(columns))]
-    whole = Fitted(tuple(range(len(columns))), tuple(natural), (), ())
+    natural = [
+        max(width(line[i]) for line in ([column.title for column in columns], *rows)) for i in range(len(columns))
+    ]
+    whole = FittedTable(tuple(range(len(columns))), tuple(natural), (), ())
     if _total(whole) <= room:
         return whole
     last = len(columns) - 1
     rest = room - _total(replace(whole, widths=tuple(natural[:-1]))) - _GAP
-    if columns[last].wraps and rest >= _LEAST_ROOM and not any(one.wraps for one in columns[:-1]):
+    if columns[last].wraps and rest >= _LEAST_ROOM and not any(column.wraps for column in columns[:-1]):
         return replace(whole, widths=(*natural[:-1], rest))
-    below = tuple(i for i, one in enumerate(columns) if one.wraps and i)
+    below = tuple(i for i, column in enumerate(columns) if column.wraps and i)
     shown = [i for i in whole.shown if i not in below]
     left_out: List[str] = []
     while _total(_beside(shown, natural)) > room and any(columns[i].spare for i in shown):
@@ -73,7 +75,7 @@ def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> 
     return replace(_beside(shown, _cut(columns, shown, natural, room)), below=below, left_out=tuple(left_out))
 
 
-def below(row: Sequence[str], fitted: Fitted, room: int) -> List[str]:
+def below(row: Sequence[str], fitted: FittedTable, room: int) -> List[str]:
     """The lines under a row."""
     margin = " " * _INDENT
     return [
@@ -100,8 +102,8 @@ def cut(text: str, room: int) -> str:
 
 def width(text: str) -> int:
     """How many columns of a terminal a text takes."""
-    return sum(0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1
-               for one in text)  # fmt: skip
+    return sum(0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+               for character in text)  # fmt: skip
 
 
 def padded(text: str, room: int, right: bool) -> str:
@@ -110,7 +112,7 @@ def padded(text: str, room: int, right: bool) -> str:
     return gap + text if right else text + gap
 
 
-def _cut(columns: Sequence[Column], shown: Sequence[int], natural: Sequence[int], room: int) -> List[int]:
+def _cut(columns: Sequence[TableColumn], shown: Sequence[int], natural: Sequence[int], room: int) -> List[int]:
     widths = list(natural)
     may = [i for i in shown if columns[i].cuts]
     while _total(_beside(shown, widths)) > room and any(widths[i] > _LEAST_NAME for i in may):
@@ -119,9 +121,9 @@ def _cut(columns: Sequence[Column], shown: Sequence[int], natural: Sequence[int]
     return widths
 
 
-def _beside(shown: Sequence[int], widths: Sequence[int]) -> Fitted:
-    return Fitted(tuple(shown), tuple(widths[i] for i in shown), (), ())
+def _beside(shown: Sequence[int], widths: Sequence[int]) -> FittedTable:
+    return FittedTable(tuple(shown), tuple(widths[i] for i in shown), (), ())
 
 
-def _total(fitted: Fitted) -> int:
+def _total(fitted: FittedTable) -> int:
     return sum(fitted.widths) + _GAP * max(0, len(fitted.widths) - 1)

@@ -15,7 +15,7 @@ _COMPLETING = "_TENAX_COMPLETE"
 
 
 @dataclass(frozen=True)
-class Entry:
+class LazyCommand:
     """A command that is not imported yet."""
 
     #: ``tenax.cli.experiment.commands:group``.
@@ -31,12 +31,12 @@ class Entry:
         return command
 
 
-#: Arguments that may be empty, by their names in a usage line: words to be kept as they are.
+#: Arguments that may be empty, by their names in a usage line: text that is taken as it is.
 _MAY_BE_EMPTY = ("TEXT", "[--] PROGRAM [ARGUMENT]...")
 
 
-class Command(click.Command):
-    """A command that refuses an empty word where it wants a name or an id.
+class StrictCommand(click.Command):
+    """A command that refuses an empty argument where it takes a name or an id.
 
     In a script that is a variable which is not set: `tenax command kill "$ID"` must not find what begins with nothing.
     """
@@ -52,25 +52,25 @@ class Command(click.Command):
         return rest
 
 
-class Group(click.Group):
+class LazyGroup(click.Group):
     """A click group with aliases, lazy members, and a suggestion where a name is wrong."""
 
-    command_class = Command
+    command_class = StrictCommand
 
     def __init__(
         self,
         name: Optional[str] = None,
         *,
-        entries: Optional[Mapping[str, Entry]] = None,
+        entries: Optional[Mapping[str, LazyCommand]] = None,
         **options: object,
     ) -> None:
         super().__init__(name, **options)  # type: ignore[arg-type]
         self._entries = dict(entries or {})
-        #: Another name -> the command that it means.
+        #: Alias -> the command that it stands for.
         self.aliases: Dict[str, str] = {alias: name for name, entry in self._entries.items() for alias in entry.aliases}
 
     def alias(self, name: str, *others: str) -> None:
-        """Let ``others`` mean the command ``name``."""
+        """Let ``others`` be aliases of the command ``name``."""
         self.aliases.update(dict.fromkeys(others, name))
 
     def list_commands(self, ctx: click.Context) -> List[str]:
@@ -80,7 +80,7 @@ class Group(click.Group):
         name = self.aliases.get(cmd_name, cmd_name)
         entry = self._entries.get(name)
         command = super().get_command(ctx, name) if entry is None else entry.load()
-        if isinstance(command, Command) and _COMPLETING in os.environ:
+        if isinstance(command, StrictCommand) and _COMPLETING in os.environ:
             from tenax.cli.console.completion import teach
 
             teach(self._noun(ctx), name, command)
@@ -92,7 +92,7 @@ class Group(click.Group):
             ctx = ctx.parent
         root = ctx.parent.command if ctx.parent is not None else None
         called = ctx.info_name or ""
-        return root.aliases.get(called, called) if isinstance(root, Group) else called
+        return root.aliases.get(called, called) if isinstance(root, LazyGroup) else called
 
     def resolve_command(
         self, ctx: click.Context, args: List[str]
@@ -107,8 +107,8 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: List[Tuple[str, str]] = []
         for name in self.list_commands(ctx):
-            others = [alias for alias, meant in self.aliases.items() if meant == name]
-            shown = ", ".join([name, *others])
+            aliases = [alias for alias, meant in self.aliases.items() if meant == name]
+            shown = ", ".join([name, *aliases])
             entry = self._entries.get(name)
             if entry is not None:
                 rows.append((shown, entry.help))

@@ -27,11 +27,11 @@ async def _end_all(directory: Path, remove: bool) -> int:
     async for runtime in _runtimes(directory):
         try:
             held = await runtime.find()
-            running = [found.container_id for found in held if found.state != "exited"]
+            running = [container.container_id for container in held if container.state != "exited"]
             await asyncio.gather(*(runtime.switch_off(container) for container in running))
             count += len(running)
             if remove:
-                await asyncio.gather(*(runtime.remove(found.container_id) for found in held))
+                await asyncio.gather(*(runtime.remove(container.container_id) for container in held))
         finally:
             await runtime.close()
     return count

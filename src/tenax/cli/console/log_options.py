@@ -22,19 +22,31 @@ def log_options(function: Function) -> Function:
 
 
 _OPTIONS = (
-    click.option("--search", default="", metavar="TEXT", help="Only lines that hold this text, in any case."),
+    click.option("--search", default="", metavar="TEXT", help="Only lines that contain this text, ignoring case."),
     click.option("--regex", is_flag=True, help="TEXT is a regular expression."),
     click.option(
-        "--level", type=click.Choice(_LEVELS, case_sensitive=False), help="Only lines of this level, or above it."
+        "--level", type=click.Choice(_LEVELS, case_sensitive=False), help="Only lines of this level or above."
     ),
     click.option("--rank", "--rank-id", "ranks", type=int, multiple=True, metavar="N", help="Only lines of this rank."),
     click.option(
         "--agent", "--agent-id", "agents", multiple=True, metavar="ID", help="Only lines from this agent's machine."
     ),
-    click.option("--container", "--container-id", "containers", multiple=True, metavar="ID", help="Only of this one."),
-    click.option("--source", "sources", multiple=True, metavar="NAME", help="Only from task, master or agent."),
     click.option(
-        "--stream", "--stdtype", "streams", multiple=True, metavar="NAME", help="Only what went to stdout or stderr."
+        "--container",
+        "--container-id",
+        "containers",
+        multiple=True,
+        metavar="ID",
+        help="Only lines from this container.",
+    ),
+    click.option("--source", "sources", multiple=True, metavar="NAME", help="Only lines from task, master or agent."),
+    click.option(
+        "--stream",
+        "--stdtype",
+        "streams",
+        multiple=True,
+        metavar="NAME",
+        help="Only lines written to stdout or stderr.",
     ),
     click.option("--after", "--timestamp-after", default="", metavar="TIME", help="Only later lines (RFC 3339)."),
     click.option("--before", "--timestamp-before", default="", metavar="TIME", help="Only earlier lines (RFC 3339)."),

@@ -1,4 +1,4 @@
-"""What every command needs: which master, as whom, and how its answer is to look."""
+"""What every command needs: which master, as which user, and the format of its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Access:
     _session: Optional[Session] = field(default=None, repr=False)
 
     def session(self) -> Session:
-        """The conversation with the master that is meant; made when it is first needed."""
+        """The session with the chosen master; made when it is first needed."""
         if self._session is None:
             from tenax.client.connection.session import Session
 
@@ -50,10 +50,10 @@ def list_options(function: Function) -> Function:
 def name_filter(function: Function) -> Function:
     """``--name``, for lists that are short enough to be filtered here; with `named`."""
     return click.option(
-        "--name", "part", default="", metavar="PART", help="Only those with this in their name, whatever its capitals."
+        "--name", "part", default="", metavar="PART", help="Only those with this in their name, ignoring case."
     )(function)
 
 
-def named(part: str, things: Iterable[Thing], name: Callable[[Thing], str]) -> List[Thing]:
+def named(part: str, items: Iterable[Thing], name: Callable[[Thing], str]) -> List[Thing]:
     """Those with ``part`` in their name."""
-    return [thing for thing in things if part.lower() in name(thing).lower()]
+    return [item for item in items if part.lower() in name(item).lower()]

@@ -1,4 +1,4 @@
-"""How answers look: tables and JSON on stdout, messages on stderr, colour only where a terminal shows it."""
+"""The format of output: tables and JSON on stdout, messages on stderr, colour only where a terminal shows it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Iterable, List, Mapping, Optional, Sequence
 import click
 
 from tenax.cli.console import layout
-from tenax.cli.console.layout import Column as Column
+from tenax.cli.console.layout import TableColumn as TableColumn
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Of a column whose text may be broken.
 _LEAST_WIDTH = 24
-#: By the last word of a state.
+#: By the last part of a state.
 _COLORS = {
     "COMPLETED": "green",
     "ERROR": "red",
@@ -43,7 +43,7 @@ _COLORS = {
 }
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+def table(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]]) -> None:
     """Print a table: with colour and fitted to its width on a terminal, as plain aligned text elsewhere."""
     listed = [list(row) for row in rows]
     if not sys.stdout.isatty():
@@ -64,7 +64,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
         say(f"This terminal is too narrow for {', '.join(fitted.left_out)}: --csv and --json have everything.")
 
 
-def _side_by_side(columns: Sequence[Column], fitted: layout.Fitted, cells: Sequence[str]) -> List[str]:
+def _side_by_side(columns: Sequence[TableColumn], fitted: layout.FittedTable, cells: Sequence[str]) -> List[str]:
     """The lines of one row, without what goes below it; states are coloured."""
     shown = [columns[index] for index in fitted.shown]
     blocks = [
@@ -83,7 +83,7 @@ def _side_by_side(columns: Sequence[Column], fitted: layout.Fitted, cells: Seque
     return lines
 
 
-def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> RenderableType:
+def grid(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> RenderableType:
     """A table that is drawn again and again on a terminal: what is too long for a line is cut."""
     from rich.table import Table
     from rich.text import Text
@@ -104,7 +104,7 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Renderable
     return shown
 
 
-def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> List[str]:
+def plain(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> List[str]:
     """The lines of a table without colour, as wide as they need to be."""
     lines = [[column.title for column in columns], *rows]
     widths = [max(layout.width(line[index]) for line in lines) for index in range(len(columns))]
@@ -116,7 +116,7 @@ def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> List[str]
     ]
 
 
-def csv(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+def csv(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]]) -> None:
     """Print a table as comma-separated values, the titles in small letters first."""
     import csv as writing
 
@@ -126,9 +126,13 @@ def csv(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
 
 
 def listing(
-    columns: Sequence[Column], rows: Sequence[Sequence[str]], raw: Sequence[JsonObject], as_json: bool, as_csv: bool
+    columns: Sequence[TableColumn],
+    rows: Sequence[Sequence[str]],
+    raw: Sequence[JsonObject],
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
-    """Print a list as it was asked for (`tenax.cli.console.options.list_options`): a table, JSON of ``raw``, or CSV."""
+    """Print a list as a table, as JSON of ``raw``, or as CSV (see `tenax.cli.console.options.list_options`)."""
     if as_json:
         document(list(raw))
     elif as_csv:
@@ -153,7 +157,7 @@ def document(value: Json) -> None:
 
 
 def say(message: str) -> None:
-    """A message to the person."""
+    """A message to the user."""
     click.echo(message, err=True)
 
 
@@ -163,14 +167,14 @@ def warn(message: str) -> None:
 
 
 def fail(message: str) -> None:
-    """Why a command ends."""
+    """The error that ends a command."""
     click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
 
 
-def state(word: str) -> str:
+def state(name: str) -> str:
     """A state in its colour; click takes the colour out again where it cannot be shown."""
-    color = _style(word)
-    return click.style(word, fg=color) if color else word
+    color = _style(name)
+    return click.style(name, fg=color) if color else name
 
 
 def number(value: Optional[float]) -> str:
@@ -237,5 +241,5 @@ def assignments(values: Mapping[str, Json]) -> str:
     return " ".join(f"{name}={short(value)}" for name, value in values.items())
 
 
-def _style(word: str) -> str:
-    return _COLORS.get(word.rpartition("_")[2], "")
+def _style(name: str) -> str:
+    return _COLORS.get(name.rpartition("_")[2], "")

@@ -12,12 +12,12 @@ from typing import Iterator, List, Tuple
 import click
 
 from tenax.cli.console import exits
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.main import cli
 
 _HEAD = """# Command line
 
-Every command says what it is about with `--help`. Data goes to standard output, everything else to standard error; a
+Every command explains itself with `--help`. Data goes to standard output, everything else to standard error; a
 command that reads takes `--json`. There is no colour unless a terminal shows it, and none with `NO_COLOR`.
 
 | variable | meaning |
@@ -74,11 +74,11 @@ def _described(path: str, command: click.Command) -> str:
     options = [line for parameter in command.params if (line := _option(parameter, context))]
     if options:
         parts += ["| option | meaning |", "|---|---|", *options]
-    if isinstance(command, Group):
-        others = {name: [] for name in command.list_commands(context)}  # type: dict[str, List[str]]
+    if isinstance(command, LazyGroup):
+        aliases = {name: [] for name in command.list_commands(context)}  # type: dict[str, List[str]]
         for alias, name in command.aliases.items():
-            others[name].append(f"`{alias}`")
-        short = [f"`{name}` is also {', '.join(names)}" for name, names in others.items() if names]
+            aliases[name].append(f"`{alias}`")
+        short = [f"`{name}` is also {', '.join(names)}" for name, names in aliases.items() if names]
         if short:
             parts.append("\n" + "; ".join(short) + ".")
     return "\n".join(parts).strip()

@@ -1,4 +1,4 @@
-"""Groups that list things of a server, and run the server itself when they are called with its options."""
+"""Groups with commands about a server, which run the server itself when they are called with its options."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import List, NoReturn, Optional
 
 import click
 
-from tenax.cli.console.lazy import Group
+from tenax.cli.console.lazy import LazyGroup
 from tenax.errors import UserError
 
 
-class ServerGroup(Group):
+class ServerGroup(LazyGroup):
     """``tenax NAME COMMAND`` as ever; ``tenax NAME [OPTIONS]`` becomes ``python -m MODULE [OPTIONS]``."""
 
     def __init__(self, name: Optional[str] = None, *, module: str, **options: object) -> None:

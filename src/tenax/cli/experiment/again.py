@@ -1,4 +1,4 @@
-"""``tenax experiment`` continue and fork: an experiment goes on, or another one is made from it."""
+"""``tenax experiment`` continue and fork: an experiment goes on after its end, or another one is made from it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, json_option, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
 
@@ -19,16 +19,16 @@ _OVERRIDES = click.option(
     multiple=True,
     help="Set a value of the configuration: --config max_restarts=4. May be given several times.",
 )
-_FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code tells how.")
+_FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code says how it ended.")
 
 
-@click.command("continue", cls=Command)
+@click.command("continue", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option(
     "--config-file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     metavar="FILE",
-    help="YAML that is laid over its configuration.",
+    help="YAML file that is merged over its configuration.",
 )
 @_OVERRIDES
 @_FOLLOW
@@ -37,9 +37,9 @@ _FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it e
 def continue_(
     access: Access, number: int, config_file: Optional[Path], overrides: Tuple[str, ...], follow: bool, as_json: bool
 ) -> int:
-    """Let an experiment go on after its end, from where its trials saved.
+    """Continue an experiment that has ended, from the checkpoints of its trials.
 
-    A search of one trial goes on even when it has completed; of others those trials that did not complete.
+    An experiment of one trial continues even if it completed; in a search, the trials continue that did not complete.
     """
     from tenax.cli.console import yaml12
     from tenax.cli.console.overrides import document_of
@@ -53,11 +53,11 @@ def continue_(
     if as_json:
         output.document(experiment.raw)
     else:
-        print(f"Experiment {number} goes on")
+        print(f"Experiment {number} continues")
     return follow_to_the_end(experiment) if follow else exits.OK
 
 
-@click.command("fork", cls=Command)
+@click.command("fork", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.argument("directory", required=False, type=click.Path(exists=True, path_type=Path))
 @_OVERRIDES
@@ -76,7 +76,7 @@ def fork(
     follow: bool,
     as_json: bool,
 ) -> int:
-    """Create an experiment like another one, with its configuration and its code, or the code in DIRECTORY."""
+    """Create an experiment from another one, with its configuration and its code, or the code in DIRECTORY."""
     from tenax.cli.console import yaml12
     from tenax.cli.console.overrides import laid_over
     from tenax.cli.experiment.choice import project_id

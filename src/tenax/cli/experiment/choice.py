@@ -1,4 +1,4 @@
-"""Which experiments a command is about: those that are named, or all that a filter finds; and what is done to each."""
+"""Which experiments a command acts on: those that are named, or all that match a filter; and the action on each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.cli.console import exits, output
 if TYPE_CHECKING:
     from tenax.cli.console.options import Access
     from tenax.client.connection.session import Session
-    from tenax.client.experiments import Wanted
+    from tenax.client.experiments import ExperimentQuery
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -19,42 +19,58 @@ STATES = ("ACTIVE", "QUEUED", "RUNNING", "PAUSED", "COMPLETED", "CANCELED", "ERR
 
 
 class ExperimentNumber(click.ParamType):  # type: ignore[type-arg]
-    """An experiment by its number, or by a name that it alone has; the number."""
+    """An experiment by its number, or by its name if no other has it; gives the number."""
 
     name = "experiment"
 
     def convert(self, value: object, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> int:
         from tenax.client.reading import is_number, only
 
-        word = str(value)
-        if is_number(word):
-            return int(word)
-        if not word or ctx is None or ctx.resilient_parsing:
-            self.fail("it is empty." if not word else f"{word!r} is not a number.", param, ctx)
+        text = str(value)
+        if is_number(text):
+            return int(text)
+        if not text or ctx is None or ctx.resilient_parsing:
+            self.fail("it is empty." if not text else f"{text!r} is not a number.", param, ctx)
         from tenax.cli.console.options import Access
         from tenax.client.experiments import list_experiments
 
         access = ctx.find_object(Access) or Access()
-        found = [one for one in list_experiments(access.session(), name=word, archived=None) if one.name == word]
-        return only(word, found, lambda one: str(one.id), "experiment", ": tenax experiment list --all shows them.").id
+        matches = [
+            experiment
+            for experiment in list_experiments(access.session(), name=text, archived=None)
+            if experiment.name == text
+        ]
+        return only(
+            text,
+            matches,
+            lambda experiment: str(experiment.id),
+            "experiment",
+            ": tenax experiment list --all shows them.",
+        ).id
 
 
 EXPERIMENT = ExperimentNumber()
 
 
-def filters(function: Function) -> Function:
+def filter_options(function: Function) -> Function:
     """Options that choose experiments: names, labels, states, projects."""
     project = click.option(
         "--project", metavar="PROJECT", help="Only those in this project: its id, key or WORKSPACE/NAME."
     )
-    return what_and_state(project(function))
+    return local_filter_options(project(function))
 
 
-def what_and_state(function: Function) -> Function:
+def local_filter_options(function: Function) -> Function:
     """Options that choose experiments within a project: names, labels, states."""
     options = (
         click.option("--name", default="", metavar="PART", help="Only those with this in their name."),
-        click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only those with this label, too."),
+        click.option(
+            "--label",
+            "labels",
+            multiple=True,
+            metavar="LABEL",
+            help="Only those with this label; all of them if given several times.",
+        ),
         click.option(
             "--state",
             "states",
@@ -71,12 +87,14 @@ def what_and_state(function: Function) -> Function:
 
 def chosen(function: Function) -> Function:
     """The arguments of a command for many experiments: numbers, or filters and ``--yes``."""
-    asked = click.option("-y", "--yes", is_flag=True, help="Do not ask.")(filters(function))
-    return click.argument("numbers", metavar="[EXPERIMENT...]", type=EXPERIMENT, nargs=-1)(asked)
+    with_filters = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")(
+        filter_options(function)
+    )
+    return click.argument("numbers", metavar="[EXPERIMENT...]", type=EXPERIMENT, nargs=-1)(with_filters)
 
 
 def project_id(session: Session, project: Optional[str]) -> Optional[int]:
-    """The number of a project that is named in one word. Raises NotFound."""
+    """The number of a project that one argument names. Raises NotFound."""
     if not project:
         return None
     from tenax.client.projects import get_project
@@ -84,17 +102,17 @@ def project_id(session: Session, project: Optional[str]) -> Optional[int]:
     return get_project(session, project).id
 
 
-def wanted_of(
+def filter_of(
     access: Access, name: str, labels: Tuple[str, ...], states: Tuple[str, ...], project: Optional[str]
-) -> Optional[Wanted]:
-    """The caller's own experiments that are chosen; None where nothing chooses."""
-    from tenax.client.experiments import Wanted
+) -> Optional[ExperimentQuery]:
+    """A filter for the caller's own experiments; None where no option was given."""
+    from tenax.client.experiments import ExperimentQuery
     from tenax.client.users import whoami
 
     if not (name or labels or states or project):
         return None
     session = access.session()
-    return Wanted(
+    return ExperimentQuery(
         name=name,
         labels=labels,
         users=(whoami(session).username,),
@@ -103,19 +121,21 @@ def wanted_of(
     )
 
 
-def each_wanted(access: Access, verb: str, wanted: Wanted, done: str, question: str, yes: bool, **more: int) -> int:
-    """Do it to all that are chosen, after asking; the exit code."""
+def act_on_chosen(
+    access: Access, verb: str, filters: ExperimentQuery, done: str, question: str, yes: bool, **more: int
+) -> int:
+    """Act on all experiments that match, after asking; the exit code."""
     from tenax.client.experiments import act_on_many, count_experiments
 
     session = access.session()
-    count = count_experiments(session, wanted)
+    count = count_experiments(session, filters)
     if not count:
-        output.say("None of your experiments is chosen by that.")
+        output.say("None of your experiments match.")
         return exits.OK
     if not yes:
         click.confirm(f"{question} {count} experiment{'' if count == 1 else 's'}?", abort=True, err=True)
     code = exits.OK
-    for outcome in act_on_many(session, verb, wanted, **more):
+    for outcome in act_on_many(session, verb, filters, **more):
         if outcome.error:
             output.fail(f"experiment {outcome.id}: {outcome.error}")
             code = exits.FAILED

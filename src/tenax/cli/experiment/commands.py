@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Entry, Group
+from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT, filters
+from tenax.cli.experiment.choice import EXPERIMENT, filter_options
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
@@ -24,28 +24,36 @@ _ORDERS = ("id", "name", "description", "state", "user", "progress", *_WIRE_ORDE
 
 #: In files of their own.
 _ENTRIES = {
-    "pause": Entry("tenax.cli.experiment.verbs:pause", "Pause: every trial saves and leaves its slots."),
-    "activate": Entry("tenax.cli.experiment.verbs:activate", "Let paused experiments go on.", ("unpause",)),
-    "cancel": Entry("tenax.cli.experiment.verbs:cancel", "End experiments: every trial saves first."),
-    "kill": Entry("tenax.cli.experiment.verbs:kill", "End experiments at once."),
-    "archive": Entry("tenax.cli.experiment.verbs:archive", "Hide experiments that have ended from lists."),
-    "unarchive": Entry("tenax.cli.experiment.verbs:unarchive", "Show archived experiments in lists again."),
-    "delete": Entry("tenax.cli.experiment.verbs:delete", "Delete experiments with all that they left."),
-    "continue": Entry("tenax.cli.experiment.again:continue_", "Let an experiment go on after its end."),
-    "fork": Entry("tenax.cli.experiment.again:fork", "Create an experiment like another one."),
-    "set": Entry("tenax.cli.experiment.edit:set_", "Change its words, its share of the cluster."),
-    "label": Entry("tenax.cli.experiment.edit:label", "Add and remove labels."),
-    "move": Entry("tenax.cli.experiment.edit:move", "File it in another project."),
-    "gc-policy": Entry("tenax.cli.experiment.gc_policy:command", "Show or change which checkpoints are kept, and why."),
-    "download": Entry("tenax.cli.experiment.files:download", "Fetch the best checkpoints."),
-    "download-model-def": Entry("tenax.cli.experiment.files:download_model_def", "Fetch the code that it came with."),
-    "list-trials": Entry("tenax.cli.trial:list_", "List its trials.", ("lt",)),
-    "list-checkpoints": Entry("tenax.cli.checkpoint:list_", "List its checkpoints, the best first.", ("lc",)),
-    "delete-tb-files": Entry("tenax.cli.experiment.files:delete_tb_files", "Delete its TensorBoard files."),
+    "pause": LazyCommand(
+        "tenax.cli.experiment.verbs:pause", "Pause experiments: every trial saves a checkpoint and frees its slots."
+    ),
+    "activate": LazyCommand("tenax.cli.experiment.verbs:activate", "Resume paused experiments.", ("unpause",)),
+    "cancel": LazyCommand(
+        "tenax.cli.experiment.verbs:cancel", "End experiments after every trial has saved a checkpoint."
+    ),
+    "kill": LazyCommand("tenax.cli.experiment.verbs:kill", "End experiments at once, without saving."),
+    "archive": LazyCommand("tenax.cli.experiment.verbs:archive", "Hide experiments that have ended from lists."),
+    "unarchive": LazyCommand("tenax.cli.experiment.verbs:unarchive", "Show archived experiments in lists again."),
+    "delete": LazyCommand("tenax.cli.experiment.verbs:delete", "Delete experiments and everything they saved."),
+    "continue": LazyCommand("tenax.cli.experiment.again:continue_", "Continue an experiment that has ended."),
+    "fork": LazyCommand("tenax.cli.experiment.again:fork", "Create an experiment from another one."),
+    "set": LazyCommand("tenax.cli.experiment.edit:set_", "Edit an experiment: name, notes, priority, slots."),
+    "label": LazyCommand("tenax.cli.experiment.edit:label", "Add and remove labels."),
+    "move": LazyCommand("tenax.cli.experiment.edit:move", "Move it to another project."),
+    "gc-policy": LazyCommand(
+        "tenax.cli.experiment.gc_policy:command", "Show or change which checkpoints are kept, and why."
+    ),
+    "download": LazyCommand("tenax.cli.experiment.files:download", "Download the best checkpoints."),
+    "download-model-def": LazyCommand(
+        "tenax.cli.experiment.files:download_model_def", "Download the code it was created with."
+    ),
+    "list-trials": LazyCommand("tenax.cli.trial:list_", "List its trials.", ("lt",)),
+    "list-checkpoints": LazyCommand("tenax.cli.checkpoint:list_", "List its checkpoints, the best first.", ("lc",)),
+    "delete-tb-files": LazyCommand("tenax.cli.experiment.files:delete_tb_files", "Delete its TensorBoard files."),
 }
 
 
-@click.group(cls=Group, entries=_ENTRIES, help="Create, watch and steer experiments.")
+@click.group(cls=LazyGroup, entries=_ENTRIES, help="Create, watch and steer experiments.")
 def group() -> None:
     pass
 
@@ -53,7 +61,7 @@ def group() -> None:
 @group.command()
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
-@click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code tells how.")
+@click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code says how it ended.")
 @click.option(
     "--config",
     "overrides",
@@ -62,7 +70,7 @@ def group() -> None:
     help="Set a value of the configuration: --config searcher.max_trials=4. May be given several times.",
 )
 @click.option(
-    "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file, too."
+    "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file as well."
 )
 @click.option("--paused", is_flag=True, help="Create it without starting it.")
 @click.option(
@@ -71,7 +79,7 @@ def group() -> None:
     metavar="PROJECT",
     help="Put it into this project: its id, key or WORKSPACE/NAME.",
 )
-@click.option("--template", metavar="NAME", help="Lay the configuration over this template.")
+@click.option("--template", metavar="NAME", help="Merge the configuration over this template.")
 @click.option("--dry-run", is_flag=True, help="Only check the configuration.")
 @json_option
 @pass_access
@@ -90,7 +98,7 @@ def create(
 ) -> int:
     """Create an experiment from the YAML file CONFIG, with the code in DIRECTORY.
 
-    What .detignore in DIRECTORY names is left out. CONFIG may be - for standard input.
+    Files that .detignore in DIRECTORY names are left out. CONFIG may be - for standard input.
     """
     from tenax.cli.console.overrides import configuration
     from tenax.cli.experiment.choice import project_id
@@ -99,7 +107,7 @@ def create(
 
     text = configuration(config, overrides)
     if includes and directory is None:
-        raise click.UsageError("--include adds to the code: name its DIRECTORY, too.")
+        raise click.UsageError("--include adds files to the code: name its DIRECTORY as well.")
     files = read_context(directory, includes) if directory is not None else []
     session = access.session()
     experiment, remarks = create_experiment(
@@ -134,7 +142,7 @@ def follow_to_the_end(experiment: Experiment) -> int:
     except KeyboardInterrupt:
         number = experiment.id
         output.say(
-            f"\nDetached: experiment {number} goes on.\n"
+            f"\nDetached: experiment {number} keeps running.\n"
             f"  tenax experiment wait {number}   to watch it again\n"
             f"  tenax experiment kill {number}   to end it"
         )
@@ -143,13 +151,15 @@ def follow_to_the_end(experiment: Experiment) -> int:
 
 
 @group.command("list")
-@click.option("-a", "--all", "everybodys", is_flag=True, help="Those of all users, and archived ones.")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="Those of this user; as often as needed.")
-@filters
-@click.option("--archived/--not-archived", default=None, help="Only archived ones, or only others.")
+@click.option("-a", "--all", "everybodys", is_flag=True, help="Include other users' experiments and archived ones.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Those of this user; may be given several times.")
+@filter_options
+@click.option(
+    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
+)
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="id", metavar="ORDER", help=f"{', '.join(_ORDERS)}.")
-@click.option("--reverse", is_flag=True, help="From the other end of that order.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many, the first in that order.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="List at most N, the first in that order.")
 @list_options
 @pass_access
 def list_(
@@ -174,7 +184,7 @@ def list_(
     from tenax.client.users import whoami
 
     session = access.session()
-    found = list_experiments(
+    experiments = list_experiments(
         session,
         users=users or ([] if everybodys else [whoami(session).username]),
         states=states,
@@ -187,9 +197,9 @@ def list_(
         # The newest and the largest come first, names and states from A to Z.
         descending=(sort_by not in _RISING) is not reverse,
     )
-    show_list(found, as_json, as_csv)
-    if not found:
-        output.say("There is none. Create one with: tenax experiment create CONFIG DIRECTORY")
+    show_list(experiments, as_json, as_csv)
+    if not experiments:
+        output.say("There are no such experiments. Create one with: tenax experiment create CONFIG DIRECTORY")
 
 
 @group.command()
@@ -227,8 +237,8 @@ def config(access: Access, number: int) -> None:
 
 @group.command()
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
-@click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended.")
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last so many lines.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until the trial has ended.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
 @json_option
 @pass_access
 def logs(access: Access, number: int, follow: bool, tail: Optional[int], as_json: bool) -> int:
@@ -246,7 +256,7 @@ def logs(access: Access, number: int, follow: bool, tail: Optional[int], as_json
 
 @group.command()
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
-@click.option("--polling-interval", "interval", type=float, default=1.0, help="Seconds between two looks.", hidden=True)
+@click.option("--polling-interval", "interval", type=float, default=1.0, help="Seconds between two polls.", hidden=True)
 @pass_access
 def wait(access: Access, number: int, interval: float) -> int:
     """Watch an experiment until it has ended; the exit code is 0 if it completed, 5 if it did not."""

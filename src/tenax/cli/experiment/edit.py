@@ -1,4 +1,4 @@
-"""``tenax experiment`` set, label, move: what may be changed of an experiment after it was made."""
+"""``tenax experiment`` set, label, move: edits of an experiment that exists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Command, Entry, Group
+from tenax.cli.console.lazy import LazyCommand, LazyGroup, StrictCommand
 from tenax.cli.console.options import Access, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 _NUMBER = click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 _ENTRIES = {
-    "gc-policy": Entry("tenax.cli.experiment.gc_policy:command", "Which checkpoints are kept."),
+    "gc-policy": LazyCommand("tenax.cli.experiment.gc_policy:command", "Which checkpoints are kept."),
 }
 
 
-def _found(access: Access, number: int) -> Experiment:
+def _experiment(access: Access, number: int) -> Experiment:
     from tenax.client.experiments import get_experiment
 
     return get_experiment(access.session(), number)
 
 
-@click.group("set", cls=Group, entries=_ENTRIES, help="Change an experiment: its words, its share of the cluster.")
+@click.group("set", cls=LazyGroup, entries=_ENTRIES, help="Edit an experiment: name, notes, priority, slots.")
 def set_() -> None:
     pass
 
@@ -36,8 +36,8 @@ def set_() -> None:
 @click.argument("name")
 @pass_access
 def name(access: Access, number: int, name: str) -> None:
-    """Give an experiment another NAME."""
-    print(f"Experiment {number} is called {_found(access, number).edit(name=name).name!r}")
+    """Rename an experiment."""
+    print(f"Experiment {number} is now called {_experiment(access, number).edit(name=name).name!r}")
 
 
 @set_.command()
@@ -45,9 +45,9 @@ def name(access: Access, number: int, name: str) -> None:
 @click.argument("text")
 @pass_access
 def description(access: Access, number: int, text: str) -> None:
-    """Say what an experiment is for."""
-    _found(access, number).edit(description=text)
-    print(f"Experiment {number} has another description")
+    """Set the description of an experiment."""
+    _experiment(access, number).edit(description=text)
+    print(f"Experiment {number} has a new description")
 
 
 @set_.command()
@@ -58,8 +58,8 @@ def notes(access: Access, number: int, text: str) -> None:
     """Replace the notes on an experiment; - reads them from standard input."""
     import sys
 
-    _found(access, number).edit(notes=sys.stdin.read() if text == "-" else text)
-    print(f"Experiment {number} has other notes")
+    _experiment(access, number).edit(notes=sys.stdin.read() if text == "-" else text)
+    print(f"Experiment {number} has new notes")
 
 
 @set_.command("max-slots")
@@ -67,15 +67,15 @@ def notes(access: Access, number: int, text: str) -> None:
 @click.argument("slots", metavar="N|none")
 @pass_access
 def max_slots(access: Access, number: int, slots: str) -> None:
-    """Let an experiment hold at most N slots at a time; none takes the limit away."""
+    """Let an experiment hold at most N slots at a time; `none` removes the limit."""
     if slots.lower() == "none":
-        _found(access, number).edit(unlimited=True)
+        _experiment(access, number).edit(unlimited=True)
         print(f"Experiment {number} may hold any number of slots")
         return
     if not slots.isdecimal():
-        raise click.UsageError(f"{slots!r} is no number of slots: give 0 or more, or none.")
-    _found(access, number).edit(max_slots=int(slots))
-    print(f"Experiment {number} may hold {int(slots)} slots")
+        raise click.UsageError(f"{slots!r} is not a number of slots: give 0 or more, or none.")
+    _experiment(access, number).edit(max_slots=int(slots))
+    print(f"Experiment {number} may hold at most {int(slots)} slots")
 
 
 @set_.command()
@@ -83,9 +83,9 @@ def max_slots(access: Access, number: int, slots: str) -> None:
 @click.argument("weight", type=click.FloatRange(min=0, min_open=True))
 @pass_access
 def weight(access: Access, number: int, weight: float) -> None:
-    """Change an experiment's share where slots are shared: twice the weight, twice the slots."""
-    _found(access, number).edit(weight=weight)
-    print(f"Experiment {number} has the weight {weight:g}")
+    """Set the weight of an experiment under fair share: twice the weight, twice the slots."""
+    _experiment(access, number).edit(weight=weight)
+    print(f"Experiment {number} has weight {weight:g}")
 
 
 @set_.command()
@@ -93,26 +93,26 @@ def weight(access: Access, number: int, weight: float) -> None:
 @click.argument("priority", type=click.IntRange(1, 99))
 @pass_access
 def priority(access: Access, number: int, priority: int) -> None:
-    """Change an experiment's priority: 1 is the most urgent, 99 the least."""
-    _found(access, number).edit(priority=priority)
-    print(f"Experiment {number} has the priority {priority}")
+    """Set the priority of an experiment: 1 is the most urgent, 99 the least."""
+    _experiment(access, number).edit(priority=priority)
+    print(f"Experiment {number} has priority {priority}")
 
 
 @set_.command("log-retention")
 @_NUMBER
 @click.option("--days", type=click.IntRange(-1, 32767), metavar="N", help="Days after the end of each trial.")
-@click.option("--forever", is_flag=True, help="Keep it for ever.")
+@click.option("--forever", is_flag=True, help="Keep it forever.")
 @pass_access
 def log_retention(access: Access, number: int, days: Optional[int], forever: bool) -> None:
-    """Change how long the output of an experiment's trials is kept."""
+    """Set how long the logs of an experiment's trials are kept."""
     if (days is None) is not forever:
-        raise click.UsageError("Say --days N or --forever.")
-    _found(access, number).set_log_retention(-1 if days is None else days)
-    told = "for ever" if days is None or days < 0 else f"{days} days after the end of each trial"
-    print(f"The output of experiment {number} is kept {told}")
+        raise click.UsageError("Give --days N or --forever.")
+    _experiment(access, number).set_log_retention(-1 if days is None else days)
+    period = "forever" if days is None or days < 0 else f"{days} days after the end of each trial"
+    print(f"The logs of experiment {number} are kept {period}")
 
 
-@click.group("label", cls=Group, help="Add and remove labels of an experiment.")
+@click.group("label", cls=LazyGroup, help="Add labels to an experiment, and remove them.")
 def label() -> None:
     pass
 
@@ -123,10 +123,10 @@ def label() -> None:
 @pass_access
 def add(access: Access, number: int, labels: Tuple[str, ...]) -> None:
     """Add labels to an experiment."""
-    experiment = _found(access, number)
-    for one in labels:
-        now = experiment.add_label(one)
-    _tell(number, now)
+    experiment = _experiment(access, number)
+    for added in labels:
+        now = experiment.add_label(added)
+    _print_labels(number, now)
 
 
 @label.command()
@@ -134,29 +134,29 @@ def add(access: Access, number: int, labels: Tuple[str, ...]) -> None:
 @click.argument("labels", metavar="LABEL...", nargs=-1, required=True)
 @pass_access
 def remove(access: Access, number: int, labels: Tuple[str, ...]) -> None:
-    """Remove labels of an experiment."""
-    experiment = _found(access, number)
-    for one in labels:
-        now = experiment.remove_label(one)
-    _tell(number, now)
+    """Remove labels from an experiment."""
+    experiment = _experiment(access, number)
+    for removed in labels:
+        now = experiment.remove_label(removed)
+    _print_labels(number, now)
 
 
-def _tell(number: int, labels: Tuple[str, ...]) -> None:
+def _print_labels(number: int, labels: Tuple[str, ...]) -> None:
     print(f"Experiment {number} has {', '.join(labels) if labels else 'no labels'}")
 
 
-@click.command(cls=Command)
+@click.command(cls=StrictCommand)
 @_NUMBER
 @click.argument("which", metavar="[WORKSPACE]")
 @click.argument("project", metavar="PROJECT", required=False)
 @pass_access
 def move(access: Access, number: int, which: str, project: Optional[str]) -> None:
-    """File an experiment in another project: WORKSPACE PROJECT, or a project's id or key."""
+    """Move an experiment to another project: WORKSPACE PROJECT, or a project's id or key."""
     from tenax.client.projects import get_project
 
     session = access.session()
     goal = get_project(session, project, which) if project else get_project(session, which)
-    _found(access, number).move(goal.id)
+    _experiment(access, number).move(goal.id)
     print(f"Experiment {number} is in the project {goal.name!r} of the workspace {goal.workspace!r}")
     if goal.archived:
         output.warn("that project is archived")

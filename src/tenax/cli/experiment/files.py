@@ -1,4 +1,4 @@
-"""``tenax experiment`` download, download-model-def, delete-tb-files: what an experiment has left in files."""
+"""``tenax experiment`` download, download-model-def, delete-tb-files: the files of an experiment."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
 
 
-@click.command(cls=Command)
+@click.command(cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option(
     "-o",
@@ -21,15 +21,15 @@ from tenax.cli.experiment.choice import EXPERIMENT
     "target",
     default="checkpoints",
     type=click.Path(path_type=Path),
-    help="Directories named by their UUIDs are made in here (default: checkpoints).",
+    help="Create a directory for each checkpoint in here, named by its UUID (default: checkpoints).",
 )
 @click.option(
-    "--top-n", "count", default=1, type=click.IntRange(1), metavar="N", help="So many, the best (default: 1)."
+    "--top-n", "count", default=1, type=click.IntRange(1), metavar="N", help="Download the best N (default: 1)."
 )
+@click.option("--sort-by", "metric", metavar="METRIC", help="Rank by this validation metric (default: the searcher's).")
 @click.option(
-    "--sort-by", "metric", metavar="METRIC", help="The best by this validation metric (default: the searcher's)."
+    "--smaller-is-better", type=bool, metavar="BOOL", help="Whether smaller values of that metric are better."
 )
-@click.option("--smaller-is-better", type=bool, metavar="BOOL", help="Whether smaller values of it are better.")
 @click.option("-q", "--quiet", is_flag=True, help="Only print the paths.")
 @pass_access
 def download(
@@ -41,46 +41,56 @@ def download(
     smaller_is_better: Optional[bool],
     quiet: bool,
 ) -> None:
-    """Fetch the best checkpoints of an experiment."""
+    """Download the best checkpoints of an experiment."""
     from tenax.client.experiments import get_experiment
     from tenax.errors import NotFound
 
     if (metric is None) is not (smaller_is_better is None):
-        raise click.UsageError("--sort-by and --smaller-is-better are said together.")
+        raise click.UsageError("--sort-by and --smaller-is-better must be given together.")
     experiment = get_experiment(access.session(), number)
     if metric is None:
-        found = experiment.checkpoints()
+        checkpoints = experiment.checkpoints()
     else:
-        found = experiment.checkpoints_by(metric, smaller_is_better=smaller_is_better is True)
-    whole = [one for one in found if one.state == "COMPLETED"][:count]
+        checkpoints = experiment.checkpoints_by(metric, smaller_is_better=smaller_is_better is True)
+    whole = [checkpoint for checkpoint in checkpoints if checkpoint.state == "COMPLETED"][:count]
     if not whole:
         raise NotFound(f"Experiment {number} has no checkpoint.")
-    for one in whole:
-        place = one.download(target / one.uuid)
-        print(place if quiet else f"Checkpoint {one.uuid} of trial {one.trial_id}, step {one.steps}: {place}")
+    for checkpoint in whole:
+        place = checkpoint.download(target / checkpoint.uuid)
+        print(
+            place
+            if quiet
+            else f"Checkpoint {checkpoint.uuid} of trial {checkpoint.trial_id}, step {checkpoint.steps}: {place}"
+        )
 
 
-@click.command("download-model-def", cls=Command)
+@click.command("download-model-def", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
-@click.option("--output-dir", "target", default=".", type=click.Path(path_type=Path), help="Where to (default: here).")
+@click.option(
+    "--output-dir",
+    "target",
+    default=".",
+    type=click.Path(path_type=Path),
+    help="Directory to write it to (default: here).",
+)
 @pass_access
 def download_model_def(access: Access, number: int, target: Path) -> None:
-    """Fetch the code that an experiment came with, as a .tgz file."""
+    """Download the code that an experiment was created with, as a .tgz file."""
     from tenax.client.experiments import get_experiment
     from tenax.errors import NotFound
 
     archive = get_experiment(access.session(), number).code()
     if not archive:
-        raise NotFound(f"Experiment {number} came without code.")
+        raise NotFound(f"Experiment {number} was created without code.")
     target.mkdir(parents=True, exist_ok=True)
     path = target / f"experiment_{number}_model_def.tgz"
     path.write_bytes(archive)
     print(path)
 
 
-@click.command("delete-tb-files", cls=Command)
+@click.command("delete-tb-files", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_access
 def delete_tb_files(access: Access, number: int, yes: bool) -> None:
     """Delete what the trials of an experiment wrote for TensorBoard."""

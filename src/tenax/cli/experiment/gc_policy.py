@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Optional
 import click
 
 from tenax.cli.console import output
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
 
 if TYPE_CHECKING:
-    from tenax.client.checkpoints import Garbage
+    from tenax.client.checkpoints import GcPreview
 
 _COUNT = click.IntRange(min=0)
 
 
-@click.command("gc-policy", cls=Command)
+@click.command("gc-policy", cls=StrictCommand)
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option("--save-experiment-best", "best", type=_COUNT, metavar="N", help="Keep the best N of the experiment.")
 @click.option("--save-trial-best", "trial_best", type=_COUNT, metavar="N", help="Keep the best N of each trial.")
 @click.option("--save-trial-latest", "latest", type=_COUNT, metavar="N", help="Keep the latest N of each trial.")
-@click.option("--dry-run", is_flag=True, help="Only show what would stay and what would go, and why.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be kept and what deleted, and why.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @list_options
 @pass_access
 def command(
@@ -39,58 +39,63 @@ def command(
 ) -> None:
     """Show or change which checkpoints of an EXPERIMENT are kept.
 
-    Without a number of checkpoints the policy is shown, with what it keeps and why. What a changed policy does not keep
-    is deleted at once; a number that is not given stays as it is.
+    Without any number, show the policy, what it keeps and why. Checkpoints that a changed policy does not keep are
+    deleted at once; numbers that are not given stay as they are.
     """
     from tenax.client.experiments import get_experiment
 
     experiment = get_experiment(access.session(), number)
-    found = experiment.garbage(experiment_best=best, trial_best=trial_best, trial_latest=latest)
+    preview = experiment.garbage(experiment_best=best, trial_best=trial_best, trial_latest=latest)
     if dry_run or (best is None and trial_best is None and latest is None):
-        _show(found, as_json, as_csv)
+        _show(preview, as_json, as_csv)
         return
-    count = len(found.going)
+    count = len(preview.going)
     if count and not yes:
-        _show(found, False, False)
-        click.confirm(f"Delete {_count(count)} ({output.size(found.freed)})?", abort=True, err=True)
-    experiment.set_checkpoint_policy(found.policy)
-    print(f"Experiment {number} keeps {_words(found)}; {_count(count)} ({output.size(found.freed)}) will be deleted")
+        _show(preview, False, False)
+        click.confirm(f"Delete {_count(count)} ({output.size(preview.freed)})?", abort=True, err=True)
+    experiment.set_checkpoint_policy(preview.policy)
+    print(
+        f"Experiment {number} keeps {_summary(preview)}; {_count(count)} ({output.size(preview.freed)}) will be deleted"
+    )
 
 
-def _show(found: Garbage, as_json: bool, as_csv: bool) -> None:
+def _show(preview: GcPreview, as_json: bool, as_csv: bool) -> None:
     columns = [
-        output.Column("CHECKPOINT"),
-        output.Column("FATE"),
-        output.Column("TRIAL", right=True),
-        output.Column("STEPS", right=True, spare=True),
-        output.Column(found.metric, right=True),
-        output.Column("SIZE", right=True, spare=True),
-        output.Column("WHY", wraps=True),
+        output.TableColumn("CHECKPOINT"),
+        output.TableColumn("FATE"),
+        output.TableColumn("TRIAL", right=True),
+        output.TableColumn("STEPS", right=True, spare=True),
+        output.TableColumn(preview.metric, right=True),
+        output.TableColumn("SIZE", right=True, spare=True),
+        output.TableColumn("WHY", wraps=True),
     ]
     rows = [
         [
-            one.uuid,
-            "stays" if one.keep else "goes",
-            str(one.trial_id),
-            str(one.steps),
-            output.number(one.metric),
-            output.size(one.size),
-            "; ".join(one.reasons),
+            checkpoint.uuid,
+            "stays" if checkpoint.keep else "goes",
+            str(checkpoint.trial_id),
+            str(checkpoint.steps),
+            output.number(checkpoint.metric),
+            output.size(checkpoint.size),
+            "; ".join(checkpoint.reasons),
         ]
-        for one in found.checkpoints
+        for checkpoint in preview.checkpoints
     ]
-    for one in found.removals:
-        why = f"{one.reason}: {one.failure}" if one.failure else one.reason
-        rows.append([one.uuid, "is being deleted", "", "", "", "", why])
+    for removal in preview.removals:
+        why = f"{removal.reason}: {removal.failure}" if removal.failure else removal.reason
+        rows.append([removal.uuid, "is being deleted", "", "", "", "", why])
     if as_json:
-        output.document(found.raw)
+        output.document(preview.raw)
         return
     output.listing(columns, rows, [], False, as_csv)
-    output.say(f"Kept are {_words(found)}: {_count(len(found.going))} ({output.size(found.freed)}) would go.")
+    output.say(
+        f"The policy keeps {_summary(preview)}. "
+        f"It would delete {_count(len(preview.going))} ({output.size(preview.freed)})."
+    )
 
 
-def _words(found: Garbage) -> str:
-    policy = found.policy
+def _summary(preview: GcPreview) -> str:
+    policy = preview.policy
     return (
         f"the best {policy.experiment_best} of the experiment, the best {policy.trial_best} and the latest "
         f"{policy.trial_latest} of each trial"

@@ -35,4 +35,4 @@ def preview_search(
         whole = unit.get("maxLength") is True
         length = "the whole length" if whole else f"{integer(unit, 'value')} {text(unit, 'name')}".strip()
         rows.append([str(integer(line, "count")), length])
-    output.table([output.Column("TRIALS", right=True), output.Column("TRAIN FOR")], rows)
+    output.table([output.TableColumn("TRIALS", right=True), output.TableColumn("TRAIN FOR")], rows)

@@ -7,16 +7,16 @@ from typing import Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
-from tenax.cli.console.lazy import Command
+from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, pass_access
-from tenax.cli.experiment.choice import chosen, each_wanted, wanted_of
+from tenax.cli.experiment.choice import act_on_chosen, chosen, filter_of
 
 
 def _verb(name: str, done: str, help_: str) -> click.Command:
     @click.command(
         name,
-        cls=Command,
-        help=f"{help_}\n\nName experiments, or choose among yours by filters; then it is asked first.",
+        cls=StrictCommand,
+        help=f"{help_}\n\nName experiments, or choose among yours with filters; you are asked to confirm then.",
     )
     @chosen
     @pass_access
@@ -29,12 +29,12 @@ def _verb(name: str, done: str, help_: str) -> click.Command:
         project: Optional[str],
         yes: bool,
     ) -> int:
-        wanted = wanted_of(access, name, labels, states, project)
-        if bool(numbers) is (wanted is not None):
-            raise click.UsageError("Name experiments, or choose them by --name, --label, --state, --project.")
-        if wanted is not None:
+        filters = filter_of(access, name, labels, states, project)
+        if bool(numbers) is (filters is not None):
+            raise click.UsageError("Name experiments, or choose them with --name, --label, --state or --project.")
+        if filters is not None:
             question = f"{verb.capitalize()} {_ALL.get(verb, '')}".strip()
-            return each_wanted(access, verb, wanted, done, question, yes)
+            return act_on_chosen(access, verb, filters, done, question, yes)
         if verb == "delete" and not yes:
             listed = ", ".join(str(number) for number in numbers)
             click.confirm(f"Delete experiment {listed} with its metrics, logs and checkpoints?", abort=True, err=True)
@@ -44,12 +44,12 @@ def _verb(name: str, done: str, help_: str) -> click.Command:
     return run
 
 
-#: What is worth a warning.
+#: Added to the question of a verb that destroys something.
 _ALL = {"delete": "with metrics, logs and checkpoints:"}
 
 
 def _each(access: Access, numbers: Tuple[int, ...], verb: str, done: str) -> int:
-    """Do it to each, also after one has refused; the exit code of the last refusal."""
+    """Act on each, and go on after an error; the exit code of the last error."""
     from tenax.client.experiments import get_experiment
     from tenax.errors import UserError
 
@@ -62,18 +62,20 @@ def _each(access: Access, numbers: Tuple[int, ...], verb: str, done: str) -> int
             else:
                 experiment.do(verb)
         except UserError as error:
-            told = str(error)
-            output.fail(told if f"experiment {number}" in told else f"experiment {number}: {told}")
+            message = str(error)
+            output.fail(message if f"experiment {number}" in message else f"experiment {number}: {message}")
             code = exits.code_of(error)
         else:
             print(f"Experiment {number} {done}")
     return code
 
 
-pause = _verb("pause", "is asked to pause", "Pause: every trial saves and leaves its slots.")
-activate = _verb("activate", "is active", "Let paused experiments go on.")
-cancel = _verb("cancel", "is asked to end", "End experiments: every trial saves first.")
-kill = _verb("kill", "is ended", "End experiments at once.")
+pause = _verb("pause", "is pausing", "Pause experiments: every trial saves a checkpoint and frees its slots.")
+activate = _verb("activate", "is active", "Resume paused experiments.")
+cancel = _verb(
+    "cancel", "will end once its trials have saved", "End experiments after every trial has saved a checkpoint."
+)
+kill = _verb("kill", "is ended", "End experiments at once, without saving.")
 archive = _verb("archive", "is archived", "Hide experiments that have ended from lists.")
 unarchive = _verb("unarchive", "is no longer archived", "Show archived experiments in lists again.")
 delete = _verb("delete", "is being deleted", "Delete experiments with their metrics, logs and checkpoints.")

@@ -1,28 +1,28 @@
-"""How experiments and trials look in tables and in detail."""
+"""Experiments and trials as tables and in detail."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, List, Sequence, Tuple
 
 from tenax.cli.console import output
-from tenax.cli.console.output import Column
+from tenax.cli.console.output import TableColumn
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
     from tenax.client.trials import Trial
 
 _LIST = (
-    Column("ID", right=True),
-    Column("NAME", cuts=True),
-    Column("STATE", state=True),
-    Column("PROGRESS", right=True),
-    Column("TRIALS", right=True),
-    Column("BEST", right=True),
-    Column("OWNER", cuts=True),
-    Column("SEARCHER", spare=True),
-    Column("STARTED", spare=True),
-    Column("TOOK", right=True, spare=True),
-    Column("REASON", wraps=True),
+    TableColumn("ID", right=True),
+    TableColumn("NAME", cuts=True),
+    TableColumn("STATE", state=True),
+    TableColumn("PROGRESS", right=True),
+    TableColumn("TRIALS", right=True),
+    TableColumn("BEST", right=True),
+    TableColumn("OWNER", cuts=True),
+    TableColumn("SEARCHER", spare=True),
+    TableColumn("STARTED", spare=True),
+    TableColumn("TOOK", right=True, spare=True),
+    TableColumn("REASON", wraps=True),
 )
 
 
@@ -30,22 +30,22 @@ def show_list(experiments: Sequence[Experiment], as_json: bool, as_csv: bool) ->
     """Print a list of experiments; the last column of the table says why one waits."""
     rows = [
         [
-            str(one.id),
-            one.name,
-            one.state,
-            output.percent(one.progress),
-            str(one.trial_count),
-            output.number(one.best_metric),
-            one.owner,
-            one.searcher,
-            output.moment(one.started),
-            output.between(one.started, one.ended),
-            one.reason,
+            str(experiment.id),
+            experiment.name,
+            experiment.state,
+            output.percent(experiment.progress),
+            str(experiment.trial_count),
+            output.number(experiment.best_metric),
+            experiment.owner,
+            experiment.searcher,
+            output.moment(experiment.started),
+            output.between(experiment.started, experiment.ended),
+            experiment.reason,
         ]
-        for one in experiments
+        for experiment in experiments
     ]
-    columns = _LIST if as_csv or any(one.reason for one in experiments) else _LIST[:-1]
-    output.listing(columns, rows, [one.raw for one in experiments], as_json, as_csv)
+    columns = _LIST if as_csv or any(experiment.reason for experiment in experiments) else _LIST[:-1]
+    output.listing(columns, rows, [experiment.raw for experiment in experiments], as_json, as_csv)
 
 
 def overview(experiment: Experiment, trials: Sequence[Trial]) -> None:
@@ -83,37 +83,37 @@ def best_line(experiment: Experiment) -> str:
 
 def counts(trials: Sequence[Trial]) -> str:
     """``(3 RUNNING, 1 QUEUED, 12 COMPLETED)``."""
-    found: dict[str, int] = {}
+    by_state: dict[str, int] = {}
     for trial in trials:
-        found[trial.state] = found.get(trial.state, 0) + 1
-    return f"({', '.join(f'{count} {state}' for state, count in found.items())})" if found else ""
+        by_state[trial.state] = by_state.get(trial.state, 0) + 1
+    return f"({', '.join(f'{count} {state}' for state, count in by_state.items())})" if by_state else ""
 
 
 def trial_cells(
     metric: str, trials: Sequence[Trial], *, for_programs: bool = False
-) -> Tuple[List[Column], List[List[str]]]:
+) -> Tuple[List[TableColumn], List[List[str]]]:
     """Columns and rows of a table of trials; columns that would say nothing are left out.
 
     ``for_programs``: the columns are always the same.
     """
     names = searched(trials)
-    every: List[Tuple[Column, Callable[[Trial], str]]] = [
-        (Column("TRIAL", right=True), lambda one: str(one.id)),
-        (Column("STATE", state=True), lambda one: one.state),
-        (Column("STEPS", right=True), lambda one: str(one.steps)),
+    every: List[Tuple[TableColumn, Callable[[Trial], str]]] = [
+        (TableColumn("TRIAL", right=True), lambda trial: str(trial.id)),
+        (TableColumn("STATE", state=True), lambda trial: trial.state),
+        (TableColumn("STEPS", right=True), lambda trial: str(trial.steps)),
         (
-            Column("BEST" if for_programs else f"BEST {metric}", right=True),
-            lambda one: output.number(best_of(one, metric)),
+            TableColumn("BEST" if for_programs else f"BEST {metric}", right=True),
+            lambda trial: output.number(best_of(trial, metric)),
         ),
-        (Column("LATEST", right=True, spare=True), lambda one: output.number(latest_of(one, metric))),
-        (Column("RESTARTS", right=True, spare=True), lambda one: str(one.restarts)),
-        (Column("TOOK", right=True, spare=True), lambda one: output.between(one.started, one.ended)),
-        (Column("HYPERPARAMETERS", wraps=True), lambda one: _values(one, names)),
-        (Column("REASON", wraps=True), lambda one: one.reason),
+        (TableColumn("LATEST", right=True, spare=True), lambda trial: output.number(latest_of(trial, metric))),
+        (TableColumn("RESTARTS", right=True, spare=True), lambda trial: str(trial.restarts)),
+        (TableColumn("TOOK", right=True, spare=True), lambda trial: output.between(trial.started, trial.ended)),
+        (TableColumn("HYPERPARAMETERS", wraps=True), lambda trial: _values(trial, names)),
+        (TableColumn("REASON", wraps=True), lambda trial: trial.reason),
     ]
     silent = {
-        "RESTARTS": not any(one.restarts for one in trials),
-        "REASON": not any(one.reason for one in trials),
+        "RESTARTS": not any(trial.restarts for trial in trials),
+        "REASON": not any(trial.reason for trial in trials),
         "HYPERPARAMETERS": not names,
     }
     shown = [(column, cell) for column, cell in every if for_programs or not silent.get(column.title)]

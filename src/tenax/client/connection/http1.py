@@ -32,7 +32,7 @@ class _ClosedEarly(OSError):
     """The server closed a kept connection before it answered."""
 
 
-class Response:
+class Http1Response:
     """An answer, read whole; header names are lower-case."""
 
     __slots__ = ("body", "headers", "status")
@@ -68,7 +68,7 @@ class Connection:
         body: bytes = b"",
         headers: Optional[Mapping[str, str]] = None,
         timeout: float = 30.0,
-    ) -> Response:
+    ) -> Http1Response:
         """Send and read the answer; ``timeout`` seconds bound each wait for the network. Raises OSError."""
         message = self._head(method, target, len(body), headers or {})
         kept = self._socket is not None
@@ -112,7 +112,7 @@ class Connection:
         lines.extend(f"{name}: {value}" for name, value in headers.items())
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
-    def _exchange(self, head: bytes, body: bytes, timeout: float, method: str) -> Response:
+    def _exchange(self, head: bytes, body: bytes, timeout: float, method: str) -> Http1Response:
         sock, reader = self._connected()
         sock.settimeout(timeout)
         try:
@@ -153,7 +153,7 @@ class Connection:
             context = ssl.create_default_context(cafile=self._cert_file or None)
         return context.wrap_socket(sock, server_hostname=self._cert_name or self.host)
 
-    def _read(self, reader: BinaryIO, method: str) -> Response:
+    def _read(self, reader: BinaryIO, method: str) -> Http1Response:
         status, version = _read_status(reader)
         headers = _read_headers(reader)
         while 100 <= status < 200:
@@ -172,11 +172,11 @@ class Connection:
         wish = headers.get("connection", "").lower()
         if ends_with_connection or "close" in wish or (version == "HTTP/1.0" and "keep-alive" not in wish):
             self.close()
-        return Response(status, headers, body)
+        return Http1Response(status, headers, body)
 
 
 def _split(url: str) -> tuple[bool, str, int, str]:
-    """``scheme://host:port/prefix`` -> (secure, host, port, prefix); http and port 8080 unless said otherwise."""
+    """``scheme://host:port/prefix`` -> (secure, host, port, prefix); http and port 8080 by default."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         scheme, rest = "", url

@@ -27,7 +27,7 @@ def hashed_password(password: str) -> str:
     return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
 
 
-class Credentials:
+class SessionLogin:
     """The login of one session.
 
     ``user``: None for whoever logged in last. ``token``: used as it is, and never replaced.

@@ -58,12 +58,12 @@ class Response:
 
     def read(self) -> bytes:
         """The whole body. Raises TransportError, as all that reads does."""
-        with _told():
+        with _transport_errors():
             return self._answer.read()
 
     def iter_raw(self) -> Iterator[bytes]:
         """The body, piece by piece as it comes."""
-        with _told():
+        with _transport_errors():
             while True:
                 piece = self._answer.read1(_PIECE)
                 if not piece:
@@ -72,7 +72,7 @@ class Response:
 
     def iter_lines(self) -> Iterator[str]:
         """The lines of the body as they come, without their ends."""
-        # Not those of the answer itself: they end without a word where the connection breaks.
+        # Not those of the answer itself: they end silently where the connection breaks.
         rest = b""
         for piece in self.iter_raw():
             *lines, rest = (rest + piece).split(b"\n")
@@ -87,7 +87,7 @@ class Response:
             self._answer.close()
 
 
-class Client:
+class PlainClient:
     """Sends requests. Not thread-safe."""
 
     def __init__(self, *, verify: Union[bool, ssl.SSLContext], follow_redirects: bool, trust_env: bool) -> None:
@@ -116,14 +116,18 @@ class Client:
 
     def send(self, request: Request, *, stream: bool) -> Response:
         """The answer, of whatever status. Raises TransportError."""
-        # An empty body is a body: its length is told.
+        # An empty body is a body: its length is sent.
         data = request.content if request.content is not None or request.method in ("GET", "DELETE") else b""
-        asked = urllib.request.Request(request.url, data=data, headers=request.headers, method=request.method)
-        with _told():
-            return Response(self._opener.open(asked, timeout=request.timeout.read))
+        urllib_request = urllib.request.Request(request.url, data=data, headers=request.headers, method=request.method)
+        with _transport_errors():
+            return Response(self._opener.open(urllib_request, timeout=request.timeout.read))
 
     def close(self) -> None:
         """Nothing is kept open between requests."""
+
+
+#: As httpx2 calls it.
+Client = PlainClient
 
 
 class _NoErrors(urllib.request.HTTPErrorProcessor):
@@ -138,7 +142,7 @@ class _NoErrors(urllib.request.HTTPErrorProcessor):
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _transport_errors() -> Iterator[None]:
     """Errors of the standard library as those of this module."""
     try:
         yield

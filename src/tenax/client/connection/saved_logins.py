@@ -57,8 +57,8 @@ class TokenStore:
 
     @staticmethod
     def _tokens(entry: JsonObject) -> Dict[str, str]:
-        found = entry.get("tokens")
-        pairs = found.items() if isinstance(found, dict) else ()
+        tokens = entry.get("tokens")
+        pairs = tokens.items() if isinstance(tokens, dict) else ()
         return {name: token for name, token in pairs if isinstance(token, str)}
 
     def _write(self, url: str, user: str, tokens: Dict[str, str]) -> None:

@@ -1,7 +1,7 @@
-"""One conversation with a master: requests, streams, logins, and errors as the errors of ours that they are.
+"""A session with a master: requests, streams, logins; errors of the master become those of `tenax.errors`.
 
-Not thread-safe. What was refused because the master is not ready is tried again for a while; what may have been done
-is not.
+Not thread-safe. Requests that a master refuses because it is not ready are retried for a while; those that may have
+been carried out are not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from tenax.backoff import Backoff, Retry
 from tenax.client.connection.address import local_cluster_at, master_url
-from tenax.client.connection.login import Credentials, hashed_password
+from tenax.client.connection.login import SessionLogin, hashed_password
 from tenax.client.connection.saved_logins import TokenStore
 from tenax.errors import (
     AlreadyExists,
@@ -44,8 +44,8 @@ Query = Mapping[str, QueryValue]
 CONNECT_S = 10.0
 #: Between two pieces of an answer; uploads of large contexts are digested before the first.
 READ_S = 300.0
-#: How long a master that is not ready is tried again.
-PATIENCE_S = 10.0
+#: How long a master that is away or not ready is tried again.
+RETRY_S = 10.0
 BACKOFF = Backoff(first=0.2, ceiling=2.0)
 #: How long a remote address where nothing listens is tried again.
 ABSENCE_S = 3.0
@@ -96,8 +96,8 @@ class Session:
     """HTTP to one master, as one user.
 
     ``url``: see `address` beside this; ``user`` and ``token``: see `login`; ``certificate``: a PEM file, or
-    ``noverify``; ``patience``: seconds that a master that is away or not ready is waited for; ``local``: the directory
-    of the cluster that answers there, if it is one of this machine.
+    ``noverify``; ``retry_for_s``: for how many seconds a master that is away or not ready is tried again; ``local``:
+    the directory of the cluster that answers there, if it is one of this machine.
     """
 
     def __init__(
@@ -107,16 +107,16 @@ class Session:
         user: Optional[str] = None,
         token: Optional[str] = None,
         certificate: Optional[str] = None,
-        patience: float = PATIENCE_S,
+        retry_for_s: float = RETRY_S,
         store: Optional[TokenStore] = None,
         local: Optional[StateDir] = None,
     ) -> None:
         self.url = master_url(url)
         self.store = store if store is not None else TokenStore()
         self._local = local if local is not None else local_cluster_at(self.url)
-        self._credentials = Credentials(self.url, user=user, token=token, store=self.store, local=self._local)
+        self._login = SessionLogin(self.url, user=user, token=token, store=self.store, local=self._local)
         self._certificate = certificate or os.environ.get("DET_MASTER_CERT_FILE") or self._local_certificate()
-        self._patience = patience
+        self._retry_for_s = retry_for_s
         self._opened: Optional[httpx2.Client] = None
 
     def get(self, path: str, query: Optional[Query] = None) -> JsonObject:
@@ -140,7 +140,7 @@ class Session:
         query: Optional[Query] = None,
         once: bool = False,
     ) -> JsonObject:
-        """One request and its answer, an object. ``once``: to do it twice would be worse than not at all."""
+        """One request and its answer, an object. ``once``: never sent a second time."""
         return self._object(_Request(method, path, body=body, query=query, once=once))
 
     def lines(self, path: str, query: Optional[Query] = None) -> Iterator[JsonObject]:
@@ -154,7 +154,7 @@ class Session:
                     if not isinstance(value, dict):
                         continue
                     if "error" in value:
-                        raise BrokenStream(_told(value) or "the master broke off")
+                        raise BrokenStream(_error_message(value) or "the master broke off")
                     result = value.get("result")
                     if isinstance(result, dict):
                         yield result
@@ -177,13 +177,13 @@ class Session:
         token = self._ask_for_token(user, hashed_password(password))
         if remember:
             self.store.put(self.url, user, token)
-        self._credentials = Credentials(self.url, user=user, token=token, store=self.store, local=self._local)
+        self._login = SessionLogin(self.url, user=user, token=token, store=self.store, local=self._local)
         return token
 
     def forget(self, user: str) -> None:
         """Forget every remembered login of ``user`` at this master."""
         self.store.drop(self.url, user)
-        self._credentials.forget(user)
+        self._login.forget(user)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -215,7 +215,7 @@ class Session:
             if not request.anonymous:
                 headers["Authorization"] = f"Bearer {self._token()}"
             response = self._until_ready(request, headers)
-            if response.status_code == 401 and not request.anonymous and self._credentials.refused():
+            if response.status_code == 401 and not request.anonymous and self._login.refused():
                 response.close()
                 continue
             if response.status_code != 200:
@@ -224,9 +224,9 @@ class Session:
 
     def _token(self) -> str:
         try:
-            return self._credentials.token(self._ask_for_token)
+            return self._login.token(self._ask_for_token)
         except NotAuthenticated:
-            # Where nothing answers, that is what the person should hear.
+            # If nothing answers, say that instead.
             self.get_anonymously("/info")
             raise
 
@@ -238,7 +238,7 @@ class Session:
         while True:
             pause = retry.pause()
             waited = time.monotonic() + pause - started
-            late = waited > self._patience
+            late = waited > self._retry_for_s
             try:
                 response = self._attempt(request, headers)
                 if response.status_code != 503 or request.once or late:
@@ -248,7 +248,7 @@ class Session:
                 if late or waited > self._absence_s() or _is_about_trust(error):
                     raise self._unreachable(error) from None
             except httpx2.TransportError as error:
-                # It may have been done: only what changes nothing is asked again.
+                # It may have been done: only requests that change nothing are sent again.
                 if late or request.method != "GET":
                     raise self._unreachable(error) from None
             time.sleep(pause)
@@ -271,7 +271,7 @@ class Session:
         """How long it makes sense to wait where nothing listens: a master that is kept up will be back."""
         if self._local is None:
             return ABSENCE_S
-        return self._patience if self._local.is_locked() else 0.0
+        return self._retry_for_s if self._local.is_locked() else 0.0
 
     def _client(self) -> httpx2.Client:
         if self._opened is None:
@@ -306,17 +306,17 @@ class Session:
         body = response.read()
         response.close()
         value = _json(body)
-        told = _told(value) if isinstance(value, dict) else body[:500].decode("utf-8", "replace").strip()
+        message = _error_message(value) if isinstance(value, dict) else body[:500].decode("utf-8", "replace").strip()
         if response.status_code == 401:
             return NotAuthenticated(f"Your session at {self.url} has ended: tenax user login.")
-        if told == _NO_ROUTE:
-            told = _no_such(path) or told
+        if message == _NO_ROUTE:
+            message = _no_such(path) or message
         kind = _KINDS.get(response.status_code)
         if kind is not None:
-            return kind(told or None)
+            return kind(message or None)
         if 400 <= response.status_code < 500:
-            return UserError(told or f"The master refused it with status {response.status_code}.")
-        return MasterFailed(told or f"The master answered with status {response.status_code}.")
+            return UserError(message or f"The master refused it with status {response.status_code}.")
+        return MasterFailed(message or f"The master answered with status {response.status_code}.")
 
     def _unreachable(self, error: Exception) -> Unreachable:
         reason = str(error) or type(error).__name__
@@ -335,7 +335,7 @@ def at(template: str, *parts: Union[str, int]) -> str:
 
 
 def _no_such(path: str) -> str:
-    """What is told where a name with a slash was taken for two parts of an address; empty where there is none."""
+    """The message for a name with a slash, which was taken for two parts of an address; empty where there is none."""
     split = next((part for part in path.split("?")[0].split("/") if "%2F" in part), "")
     return f"There is no {unquote(split)!r}: a name has no slash." if split else ""
 
@@ -362,7 +362,7 @@ def _json(text: bytes) -> Json:
     return value
 
 
-def _told(value: JsonObject) -> str:
+def _error_message(value: JsonObject) -> str:
     """The message of an error body, of either kind of route."""
     error = value.get("error")
     inner = error if isinstance(error, dict) else value
