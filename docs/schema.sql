@@ -45,7 +45,6 @@ CREATE TABLE agent_slots (
     present boolean NOT NULL DEFAULT true,
     CONSTRAINT agent_slots_pkey PRIMARY KEY (agent_id, slot_id),
     CONSTRAINT agent_slots_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE,
-    CONSTRAINT agent_slots_kind_check CHECK (kind = ANY (ARRAY['cpu'::text, 'cuda'::text, 'rocm'::text])),
     CONSTRAINT agent_slots_slot_id_check CHECK (slot_id >= 0),
     CONSTRAINT drained_when_off CHECK (NOT (draining AND enabled))
 );
