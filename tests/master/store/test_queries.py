@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +39,40 @@ def test_a_statement_holds_the_text_of_a_fragment() -> None:
     assert load("experiments").shown_state in load("experiments").views
     assert load("trials").shown_state in load("runs").views
     assert "{{" not in load("runs").views
+
+
+def test_every_statement_is_asked_for_and_is_there() -> None:
+    """What the modules of the store name stands in their noun's file, and nothing stands there that nobody names."""
+    store = Path(__file__).parents[3] / "src" / "tenax" / "master" / "store"
+    named: dict[str, set[str]] = {}
+    for path in store.rglob("*.py"):
+        for noun, name in _named_in(ast.parse(path.read_text())):
+            assert name in dir(load(noun)), f"{path.relative_to(store)} asks for {noun}.{name}"
+            named.setdefault(noun, set()).add(name)
+    texts = " ".join(path.read_text() for path in store.rglob("queries.sql"))
+    nouns = [path.parent.name for path in store.rglob("queries.sql")]
+    within = set(re.findall(r"\{\{(?:[a-z_]+\.)?([a-z0-9_]+)\}\}", texts))
+    unused = {noun: sorted(set(dir(load(noun))) - named.get(noun, set()) - within) for noun in nouns}
+    assert not {noun: names for noun, names in unused.items() if names}
+
+
+def _named_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Noun and statement of each ``Q.name``, whatever ``Q`` is called."""
+    nouns = {
+        target.id: noun
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and (noun := _loaded(node.value))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            noun = nouns.get(node.value.id) if isinstance(node.value, ast.Name) else _loaded(node.value)
+            if noun:
+                yield noun, node.attr
+
+
+def _loaded(node: ast.expr) -> str:
+    """The noun of ``load("noun")``; "" for anything else."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "load"
+    return str(node.args[0].value) if called and isinstance(node.args[0], ast.Constant) else ""

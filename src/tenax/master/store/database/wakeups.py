@@ -148,7 +148,7 @@ class Listener:
         try:
             conn.add_termination_listener(lambda _: lost.set())
             with translated():
-                await conn.execute(leases.Q.hold_name, self.holder)
+                await conn.execute(Q.hold_name, self.holder)
                 await conn.add_listener(CHANNEL, self._received)
             self._connected.set()
             for subscriptions in self._subscriptions.values():
