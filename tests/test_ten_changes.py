@@ -55,11 +55,10 @@ from tenax.search import view
 from tenax.search.brackets import BracketPlan, without_rungs
 from tenax.search.config import Map, Method
 from tenax.search.methods.registry import METHODS
-from tenax.storage.config import from_config
 from tenax.storage.directory import DirectoryStorage
 from tenax.storage.kind import StorageKind, absolute
 from tenax.storage.port import Storage
-from tenax.storage.registry import KINDS
+from tenax.storage.registry import KINDS, from_config
 from tenax.wire.agents import SlotInfo
 from tests.kits.api import Api, Client
 from tests.kits.builders.pool import Pool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.lifecycle.task import TaskKind, TaskState
+from tenax.master.checkpoints.removal_tasks import launch_task, own_config
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.reconcile_tasks import ReconcileTasks
 from tenax.master.store.agents import rows as agents
@@ -13,7 +14,6 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import PlacedFile
-from tenax.master.submission.launch import launch_task, own_config
 from tests.kits.rows import add_agent, add_experiment
 
 SETTINGS = MasterSettings(

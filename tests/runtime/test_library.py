@@ -14,7 +14,7 @@ from tests.kits.interpreters import interpreters
 IMPORTS = """
 import importlib, pkgutil, sys
 sys.path.append(sys.argv[1])
-import tenax.client, tenax.core, tenax.experimental.client, tenax.storage.config
+import tenax.client, tenax.core, tenax.experimental.client, tenax.storage.registry
 for package in (tenax.client, tenax.core):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(found.name)

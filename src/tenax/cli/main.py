@@ -33,7 +33,7 @@ ENTRIES = {
     "workspace": LazyCommand("tenax.cli.workspace:group", "Manage workspaces, which hold projects and models.", ("w",)),
     "project": LazyCommand("tenax.cli.project:group", "Organise experiments in projects.", ("p",)),
     "model": LazyCommand("tenax.cli.model:group", "Register checkpoints as versions of models.", ("m",)),
-    "preview-search": LazyCommand("tenax.cli.experiment.preview:preview_search", "Preview the trials of a search."),
+    "preview-search": LazyCommand("tenax.cli.experiment.commands:preview_search", "Preview the trials of a search."),
     "queue": LazyCommand("tenax.cli.queue:group", "Show the queue of jobs, and change it.", ("job", "j")),
     "agent": LazyCommand("tenax.cli.agent:group", "List agents, enable and disable them, or run one here.", ("a",)),
     "slot": LazyCommand("tenax.cli.slot:group", "List slots, enable and disable them.", ("s",)),

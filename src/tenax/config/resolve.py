@@ -2,7 +2,7 @@
 
 Layers, the highest first: the user's own text, the template, the task container defaults (a pool's over the master's),
 the workspace's checkpoint storage, the master's, the pool's default priority, the defaults of the schema. All problems
-of all layers are reported at once. The resolved document holds every key, and resolving it again changes nothing.
+of all layers are reported at once. The resolved document holds every key, and resolving it again changes nothing. `search_config` is what it asks of the search.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from tenax.config.dialect import modernised
 from tenax.config.names import readable_name
 from tenax.config.problems import ConfigError, ProblemReport
 from tenax.config.schema.experiment import EXPERIMENT, ExperimentConfig
+from tenax.config.schema.searcher import CommonConfig
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
-from tenax.config.searcher import search_config
 from tenax.config.templates import for_struct
 from tenax.config.text import read_object
 from tenax.jsonvalue import Json, JsonObject
+from tenax.search import config as search
 from tenax.search.config import SearchConfig
 
 #: Seeds that are drawn; a user may give any of 32 bits.
@@ -200,3 +201,13 @@ def _wishes(document: Json) -> Wishes:
 
 def _object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
+
+
+def search_config(searcher: CommonConfig, hyperparameters: search.Map) -> search.SearchConfig:
+    """The search of a complete configuration. Raises `Impossible` for a searcher that cannot run."""
+    return search.SearchConfig(
+        hyperparameters=hyperparameters,
+        method=searcher.method(),
+        metric=searcher.metric,
+        smaller_is_better=searcher.smaller_is_better,
+    )

@@ -269,8 +269,8 @@ def _run_start(info: ClusterInfo) -> str:
 
 
 def _make_storage(info: Optional[ClusterInfo], chosen: Optional[Union[str, Mapping[str, Json]]]) -> Storage:
-    from tenax.storage.config import from_config, from_shortcut
     from tenax.storage.local_directory import from_directory
+    from tenax.storage.registry import from_config, from_shortcut
 
     if isinstance(chosen, str):
         return from_shortcut(chosen)

@@ -13,8 +13,8 @@ import sys
 from tenax.client.connection import fast_json
 from tenax.client.task import TaskClient
 from tenax.errors import InvalidInput, TenaxError
-from tenax.storage.config import from_config
 from tenax.storage.port import EVERYTHING, CheckpointMissing
+from tenax.storage.registry import from_config
 from tenax.wire.task_names import REMOVALS_FILE, RUN_DIRECTORY
 
 TYPE_CHECKING = False

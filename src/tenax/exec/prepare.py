@@ -109,7 +109,7 @@ def validate_storage(trial: TrialEnvironment) -> None:
     """See whether checkpoints can be stored, before hours are spent on them. Raises StorageFailed or InvalidInput."""
     section = trial.config.get("checkpoint_storage")
     if isinstance(section, dict):
-        from tenax.storage.config import from_config
+        from tenax.storage.registry import from_config
 
         from_config(section).validate()
 

@@ -40,7 +40,7 @@ _UNTIL_SWEPT = Backoff(first=0.01, ceiling=1.0)
 #: loaded by then may be out of reach of the task's user.
 FIRST_PROGRAMS = (
     *("tenax.exec.trial", "tenax.exec.task"),
-    *("tenax.exec.namespaces", "tenax.storage.config", "pwd", "shutil"),
+    *("tenax.exec.namespaces", "tenax.storage.registry", "pwd", "shutil"),
 )
 
 

@@ -1,12 +1,16 @@
-"""Which kinds of checkpoint storage are served: the one place where a new one is added. Standard library, Python 3.9.
+"""The kinds of checkpoint storage: the one place where a new one is added; and from a section to its storage.
 
-A kind is one module with a subclass of `tenax.storage.kind.Kind` and one line in the table. Its settings: a schema in
-`tenax.config.schema.storage`, which knows some that are not served yet.
+A kind is one module with a subclass of `tenax.storage.kind.StorageKind` and one line in the table. Its settings: a
+schema in `tenax.config.schema.storage`, which knows some that are not served yet. Standard library only, Python 3.9.
 """
 
 from __future__ import annotations
 
-from tenax.storage.local_directory import DirectoryKind
+import os
+
+from tenax.errors import InvalidInput
+from tenax.storage.local_directory import DirectoryKind, from_directory
+from tenax.storage.port import SHARED_FS_MOUNT
 from tenax.storage.shared_fs import SharedFsKind
 
 TYPE_CHECKING = False
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
 
     from tenax.jsonvalue import Json
     from tenax.storage.kind import StorageKind
+    from tenax.storage.port import Storage
 
 #: By the ``type`` of a section.
 KINDS: Mapping[str, StorageKind] = {kind.name: kind for kind in (SharedFsKind(), DirectoryKind())}
@@ -37,3 +42,25 @@ def kind_of(section: Optional[Mapping[str, Json]]) -> Optional[StorageKind]:
     """The kind of a ``checkpoint_storage`` section; None for one that is not served, and for none."""
     name = None if section is None else section.get("type")
     return KINDS.get(name) if isinstance(name, str) else None
+
+
+def from_config(config: Mapping[str, Json], *, mount: str = SHARED_FS_MOUNT) -> Storage:
+    """The storage that a ``checkpoint_storage`` section names. Raises InvalidInput.
+
+    ``mount``: where shared_fs is mounted in a container; where there is no such directory (no container engine),
+    ``host_path`` itself is used.
+    """
+    kind = kind_of(config)
+    if kind is None:
+        raise InvalidInput(
+            f"checkpoint_storage of type {config.get('type')!r} is not served by this release: "
+            f"use one of {', '.join(KINDS)}"
+        )
+    return kind.open(config, mount)
+
+
+def from_shortcut(text: str) -> Storage:
+    """A directory, or a URL of an object store. Raises InvalidInput for a URL that is not served."""
+    if "://" in text:
+        raise InvalidInput(f"checkpoint storage {text!r} is not served by this release: give a directory")
+    return from_directory(os.path.expanduser(text))

@@ -2,6 +2,9 @@
 
 Each function is one event, applied inside the caller's transaction: load and lock (experiment, trial or launched task,
 allocation, members), decide (``tenax.lifecycle``), write. An event that comes again changes nothing.
+
+A trial whose log policies exclude machines ends when none is left for it (`nowhere_left`): only what the exclusions
+cause counts, agents that are away count, for they may come back, and disabled ones do not.
 """
 
 from __future__ import annotations
@@ -11,25 +14,28 @@ from dataclasses import dataclass, replace
 
 from asyncpg import Connection
 
+from tenax.ids import AgentId
+from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.allocation import AllocationState, after_members
 from tenax.lifecycle.container import Container, ContainerState, Desired, Ending, raise_desired, report
 from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.lifecycle.trial import TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
-from tenax.master.allocations.exclusion import nowhere_left
 from tenax.master.allocations.exit_reason import with_exit_reason
 from tenax.master.store.allocations import barriers, containers
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import MemberRow
 from tenax.master.store.allocations.rows import AllocationOwner, AllocationRow
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments.rows import Experiment
+from tenax.master.store.experiments.rows import Experiment, Plan
 from tenax.master.store.logs import policies as log_policies
 from tenax.master.store.logs import rows as logs
+from tenax.master.store.queue import placements
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import LaunchedTask
 from tenax.master.store.trials import rows as trials
-from tenax.master.store.trials.rows import Trial
+from tenax.master.store.trials.rows import Size, Trial
+from tenax.scheduler.fitting import can_never_fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +225,29 @@ def _task_log_line(verdict: TaskVerdict) -> str:
     if verdict.state is TaskState.ACTIVE:
         return f"{verdict.reason}; the task goes on when there is room"
     return f"{verdict.reason}; the task is {verdict.state.value}"
+
+
+async def nowhere_left(conn: Connection, trial_id: int, plan: Plan) -> str | None:
+    """Why no agent that is left has room for another run, with the arithmetic; None: one has, or none is excluded."""
+    excluded = await log_policies.excluded(conn, trial_id)
+    if not excluded:
+        return None
+    # By capacity alone: how a pool spreads a gang is a matter of waiting, and explained there.
+    snapshots = await placements.snapshots(conn, {}, {})
+    snapshot = next((snapshot for snapshot in snapshots if snapshot.pool == plan.pool), None)
+    if snapshot is None:
+        return None
+    size = size_of(plan.config)
+    if can_never_fit(size.slots, snapshot, single_node=size.single_node) is not None:
+        return None
+    blocked = frozenset(AgentId(name) for name in excluded)
+    why = can_never_fit(size.slots, snapshot, single_node=size.single_node, blocked_agents=blocked)
+    return why and f"log policies excluded {', '.join(excluded)}, and nothing else can run it: {why}"
+
+
+def size_of(config: JsonObject) -> Size:
+    """What each trial of a configuration asks for."""
+    resources = config.get("resources")
+    section = resources if isinstance(resources, dict) else {}
+    slots = section.get("slots_per_trial")
+    return Size(slots if isinstance(slots, int) else 1, section.get("is_single_node") is True)

@@ -26,11 +26,10 @@ from typing import TYPE_CHECKING
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.storage.config import from_config
 from tenax.storage.directory import being_staged, half_deleted
 from tenax.storage.files import matching
 from tenax.storage.port import EVERYTHING, StorageFailed
-from tenax.storage.registry import kind_of
+from tenax.storage.registry import from_config, kind_of
 
 if TYPE_CHECKING:
     from tenax.storage.port import Files

@@ -11,7 +11,7 @@ from tenax.lifecycle import reconcile
 from tenax.lifecycle.container import Desired
 from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState
 from tenax.master.allocations import events as allocation_events
-from tenax.master.allocations.exclusion import size_of
+from tenax.master.allocations.events import size_of
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.loops.quarantine import quarantine_in
 from tenax.master.store.allocations import rows as allocations

@@ -28,8 +28,7 @@ from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, ProjectRow
 from tenax.master.submission.code import Code, pack
-from tenax.master.submission.defaults import layers
-from tenax.master.submission.experiments import SLOTS_EXCEEDED, pool_of, template_of, unfit_in
+from tenax.master.submission.experiments import SLOTS_EXCEEDED, layers, pool_of, template_of, unfit_in
 from tenax.master.submission.messages import CreateGenericTaskRequest, LaunchCommandRequest
 
 #: Where ``data`` of a command lies, under its run directory.

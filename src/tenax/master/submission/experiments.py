@@ -1,7 +1,8 @@
 """From what a user submits to the rows of a new experiment, or every reason why not.
 
 Rules it keeps: everything is checked before anything is written, so a refusal changes nothing; what could never run is
-refused with the arithmetic; parsing and packing happen in threads.
+refused with the arithmetic; parsing and packing happen in threads. `layers` are what stands below a user's own
+configuration: the template, the pool's, the workspace's and the master's defaults.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 import anyio.to_thread
 from asyncpg import Connection
 
-from tenax.config import ConfigError, ResolvedExperiment, Wishes, parse_experiment, wishes_of
+from tenax.config import ConfigError, Layers, PoolLayer, ResolvedExperiment, Wishes, parse_experiment, wishes_of
 from tenax.config.master import MasterSettings, PoolSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import PoolName
@@ -28,7 +29,6 @@ from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import ProjectRow
 from tenax.master.store.workspaces.rows import WorkspaceDefaults
 from tenax.master.submission.code import Code, pack
-from tenax.master.submission.defaults import layers
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
@@ -219,3 +219,25 @@ def _empty(pool: PoolSettings, its_rules: PoolRules) -> PoolSnapshot:
 
 def _size(code: Code | None) -> int:
     return code.size if code is not None else 0
+
+
+def layers(
+    settings: MasterSettings,
+    pool: PoolSettings,
+    template: JsonObject | None = None,
+    *,
+    workspace_storage: JsonObject | None = None,
+) -> Layers:
+    """What stands below a user's own configuration in ``pool``."""
+    storage = settings.checkpoint_storage
+    return Layers(
+        template=template,
+        workspace_checkpoint_storage=workspace_storage,
+        task_container_defaults=settings.task_container_defaults,
+        pool=PoolLayer(
+            name=pool.name,
+            default_priority=pool.scheduler.default_priority,
+            task_container_defaults=pool.task_container_defaults,
+        ),
+        master_checkpoint_storage=None if storage is None else storage,
+    )

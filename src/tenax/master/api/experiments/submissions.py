@@ -39,8 +39,7 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.lists import ExperimentView
 from tenax.master.store.workspaces import projects
 from tenax.master.submission.continuing import check_offered, continued, overlaid
-from tenax.master.submission.defaults import layers
-from tenax.master.submission.experiments import SLOTS_EXCEEDED, Submission, examine, pool_of, unfit_for
+from tenax.master.submission.experiments import SLOTS_EXCEEDED, Submission, examine, layers, pool_of, unfit_for
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.search import view
 
