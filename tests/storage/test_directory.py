@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import InvalidInput
-from tenax.storage import config, local_directory
+from tenax.storage import local_directory, registry
 from tenax.storage.port import CheckpointMissing, Storage, StorageFailed
 from tests.kits.storage_kit import PATHS, STORAGE_ID, StorageKit, put, source
 
@@ -18,7 +18,7 @@ __all__ = ["source"]
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     (tmp_path / "share").mkdir()
-    return config.from_config(
+    return registry.from_config(
         {"type": "shared_fs", "host_path": str(tmp_path / "share"), "storage_path": "team/checkpoints"},
         mount=str(tmp_path / "no-mount"),
     )
@@ -65,13 +65,13 @@ class TestSharedFs(StorageKit):
 class TestDirectory(StorageKit):
     @pytest.fixture
     def storage(self, tmp_path: Path) -> Storage:
-        return config.from_config({"type": "directory", "container_path": str(tmp_path / "made/when/needed")})
+        return registry.from_config({"type": "directory", "container_path": str(tmp_path / "made/when/needed")})
 
 
 def test_mount_wins(tmp_path: Path) -> None:
     """Inside a container with the mount, checkpoints go there; the identity stays the host's path."""
     (tmp_path / "mount").mkdir()
-    storage = config.from_config(
+    storage = registry.from_config(
         {"type": "shared_fs", "host_path": "/data/ckpt", "storage_path": "/data/ckpt/a", "save_trial_best": 1},
         mount=str(tmp_path / "mount"),
     )
@@ -83,7 +83,7 @@ def test_mount_wins(tmp_path: Path) -> None:
 
 def test_missing_host_path_is_not_made(tmp_path: Path) -> None:
     """A host_path that is not there (not mounted?) fails in words instead of filling the machine's own disk."""
-    storage = config.from_config(
+    storage = registry.from_config(
         {"type": "shared_fs", "host_path": str(tmp_path / "gone")}, mount=str(tmp_path / "no-mount")
     )
     with pytest.raises(StorageFailed, match=r"gone cannot be written on .* does not exist there. Make or mount it"):
@@ -95,7 +95,7 @@ def test_a_file_where_a_directory_belongs(tmp_path: Path) -> None:
     """Is told as what it is."""
     (tmp_path / "file").touch()
     place = {"type": "shared_fs", "host_path": str(tmp_path / "file")}
-    storage = config.from_config(place, mount=str(tmp_path / "no-mount"))
+    storage = registry.from_config(place, mount=str(tmp_path / "no-mount"))
     with pytest.raises(StorageFailed, match=r"is no directory there\. Name a directory"):
         storage.validate()
 
@@ -140,7 +140,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Path
 def test_bad_sections(section: dict[str, object], message: str) -> None:
     """A section that names no usable place is refused with its key."""
     with pytest.raises(InvalidInput, match=message):
-        config.from_config(section)  # type: ignore[arg-type]
+        registry.from_config(section)  # type: ignore[arg-type]
 
 
 def test_files_beside_checkpoints(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 Layers, the highest first: the user's own text, the template, the task container defaults (a pool's over the master's),
 the workspace's checkpoint storage, the master's, the pool's default priority, the defaults of the schema. All problems
-of all layers are reported at once. The resolved document holds every key, and resolving it again changes nothing. `search_config` is what it asks of the search.
+of all layers are reported at once. The resolved document holds every key, and resolving it again changes nothing.
+`search_config` is what it asks of the search.
 """
 
 from __future__ import annotations
