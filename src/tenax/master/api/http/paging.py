@@ -41,8 +41,8 @@ class Window:
         if not 0 <= start <= total:
             raise InvalidInput(f"offset is {self.offset}, and the list has {total} entries: choose one inside it")
         end = total if self.limit == 0 else min(total, start + self.limit)
-        told = Pagination(offset=self.offset, limit=self.limit, start_index=start, end_index=end, total=total)
-        return Page(start, end - start), told
+        pagination = Pagination(offset=self.offset, limit=self.limit, start_index=start, end_index=end, total=total)
+        return Page(start, end - start), pagination
 
 
 #: Entries of a search's page when none are asked for; what asks for all, and for none.
@@ -62,8 +62,8 @@ def search_page(total: int, offset: int, limit: int) -> tuple[Page, Pagination]:
         start = end = total
     if limit != NONE:
         end = total if limit == ALL else min(total, start + (limit or SEARCH_PAGE))
-    told = Pagination(offset=offset, limit=limit, start_index=start, end_index=end, total=total)
-    return Page(start, end - start), told
+    pagination = Pagination(offset=offset, limit=limit, start_index=start, end_index=end, total=total)
+    return Page(start, end - start), pagination
 
 
 async def _window(

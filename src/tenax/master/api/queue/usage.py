@@ -37,13 +37,13 @@ MOST_PERIODS = 4000
 def moment(text: str, field: str) -> datetime:
     """A time (RFC 3339) or the beginning of a day (``2026-11-21``). Raises InvalidInput, naming the field."""
     try:
-        found = datetime.fromisoformat(text.strip())
-        _check_year(found)
+        parsed = datetime.fromisoformat(text.strip())
+        _check_year(parsed)
     except ValueError:
         raise InvalidInput(
             f"{field} is {text!r}: write a time such as 2026-11-21T08:00:00Z, or a day such as 2026-11-21"
         ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
+    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=timezone.utc)
 
 
 def window(after: str, before: str) -> Period:
@@ -65,15 +65,15 @@ def days(start: str, end: str) -> Period:
 
 def split(whole: Period, *, monthly: bool) -> list[Period]:
     """The days, or the months (the first and the last may be a part of one), of a time. Raises InvalidInput."""
-    found: list[Period] = []
+    periods: list[Period] = []
     begins = whole.begins
     while begins < whole.ends:
         ends = min(_next_month(begins) if monthly else begins + timedelta(days=1), whole.ends)
-        found.append(Period(begins, ends))
+        periods.append(Period(begins, ends))
         begins = ends
-        if len(found) > MOST_PERIODS:
+        if len(periods) > MOST_PERIODS:
             raise InvalidInput(f"start_date and end_date are more than {MOST_PERIODS} periods apart: ask for less")
-    return found
+    return periods
 
 
 def name_of(period: Period, *, monthly: bool) -> str:
@@ -129,15 +129,15 @@ _AGGREGATED = ("aggregation_type", "aggregation_key", "date", "seconds")
 @routes.get("/api/v1/resources/allocation/raw", "ResourceAllocationRaw", allow=Allow.USER)
 async def get_raw(master: MasterDep, timestamp_after: Text, timestamp_before: Text) -> RawResponse:
     """Every attempt that held slots in a time."""
-    found: list[RawEntry] = []
+    entries: list[RawEntry] = []
     async for part in usage.raw(master.db, window(timestamp_after, timestamp_before)):
-        found += [_entry(attempt) for attempt in part]
-        if len(found) > _MOST_ENTRIES:
+        entries += [_entry(attempt) for attempt in part]
+        if len(entries) > _MOST_ENTRIES:
             raise InvalidInput(
                 f"there are more than {_MOST_ENTRIES} attempts in this time: ask for a shorter one, or for the CSV "
                 "(GET /resources/allocation/raw), which comes as a stream"
             )
-    return RawResponse(resource_entries=found)
+    return RawResponse(resource_entries=entries)
 
 
 @routes.get("/api/v1/resources/allocation/aggregated", "ResourceAllocationAggregated", allow=Allow.USER)
