@@ -1,8 +1,8 @@
-"""Agents and slots: looked at by everyone, turned on and off, and removed for good, by administrators.
+"""Agents and slots: shown to everyone; enabled, disabled, drained and removed by administrators.
 
-Rules it keeps: an agent or slot that is turned off takes nothing new; unless it is only drained, what runs there is
-ended and goes back into the queue, which no trial is charged a restart for. What was turned off is gone over again by
-the loop `timeouts`, so that nothing is forgotten between two transactions.
+Rules it keeps: a disabled agent or slot takes nothing new; unless it is only drained, what runs there is ended and goes
+back into the queue, which costs no trial a restart. The loop `timeouts` goes over what was disabled once more, so that
+nothing is missed between two transactions.
 """
 
 from __future__ import annotations

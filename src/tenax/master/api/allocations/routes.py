@@ -1,12 +1,9 @@
-"""What the members of an attempt ask and tell: preemption, rendezvous, gathering, readiness.
+"""What the members of an attempt ask and report: preemption, rendezvous, gathering, readiness.
 
-Rules it keeps: a task speaks for its own attempt only; all of it may be repeated; a wait ends in an error that names
-who is missing, after a time that can be set.
-
-Long polls: wait for a row to become what one waits for, woken by the database, never longer than told.
-
-Rules it keeps: the row is read again after every wake-up, and at least every half minute; a master that ends answers
-503 at once, so that the client asks another or again.
+Rules it keeps: a task speaks for its own attempt only; every request may be repeated. Who waits is woken by the
+database, and reads the row again after every wake-up and at least every half minute; a wait ends after a time that can
+be set, with an error that names who is missing. A master that shuts down answers 503 at once, so that the client asks
+again, or asks another master.
 """
 
 from __future__ import annotations

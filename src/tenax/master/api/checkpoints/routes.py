@@ -1,7 +1,7 @@
-"""Checkpoints: reported by tasks, looked at by anyone; trimmed, deleted and downloaded where the master reaches them.
+"""Checkpoints: reported by tasks, shown to anyone; trimmed, deleted and downloaded where the master reaches them.
 
-Rules: what is registered, or what a live trial would start from, is not deleted; files go first, then the record; a
-deletion that does not work at once is tried again by itself, and the checkpoint says why.
+Rules it keeps: what is registered, or what a live trial would start from, is not deleted; files go first, then the
+record; a deletion that fails is retried, and the checkpoint says why it failed.
 """
 
 from __future__ import annotations

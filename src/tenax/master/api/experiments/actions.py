@@ -1,7 +1,7 @@
-"""What is done to experiments: verbs, labels, moving, keeping output; to one of them, or to many of a project at once.
+"""What is done to experiments, to one or to many of a project: verbs, labels, moves, retention of logs.
 
 Rules it keeps: only its owner and administrators change an experiment; a verb that the state does not allow is refused
-with what to do instead; of many each is done by itself, and one that cannot be done stops no other.
+with what to do instead; of many, each is changed by itself, and one that is refused stops no other.
 """
 
 from __future__ import annotations

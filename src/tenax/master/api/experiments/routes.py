@@ -1,13 +1,8 @@
-"""Experiments: listed, looked at, edited.
+"""Experiments: listed, searched by any column, shown and edited.
 
-Rules it keeps: everyone who is logged in sees every experiment; only its owner and administrators change it.
-
-Experiments of a list as JSON, whose configurations travel as the text that the database has of them.
-
-Rule: only for who may see all of a configuration, or where it has nothing to hide; else as `experiment_message`.
-Decoding a configuration and writing it again is most of the work of a page.
-
-Experiments found by a filter over all that is known of them, with the best trial of each.
+Rules it keeps: everyone who is logged in sees every experiment; only its owner and administrators change it. In a list,
+a configuration is sent as the text that the database holds, because decoding it and writing it again is most of the
+work of a page; but only where nothing in it has to be hidden from the caller, and else as `experiment_message`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Making experiments, and looking ahead at what one would do.
-
-Continuing experiments that have ended.
-"""
+"""Experiments: submitted, previewed before they are, and continued after they have ended."""
 
 from __future__ import annotations
 

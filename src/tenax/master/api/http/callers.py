@@ -1,10 +1,8 @@
-"""What handlers ask for: the master, and who is calling.
+"""What handlers ask for: the master, who is calling, and for which trial.
 
 Handlers name these as parameter types; FastAPI fills them in. `authorize` runs before every route, declared or not:
 as the first thing of a request, before its body is read, and as a dependency of the application for whatever got there
-in another way.
-
-For which trial a request speaks: that of the task's token, or an unmanaged one of the caller's own.
+in another way. A request speaks for the trial of the task's token, or for an unmanaged trial of the caller's own.
 """
 
 from __future__ import annotations

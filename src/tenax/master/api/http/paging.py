@@ -1,9 +1,7 @@
-"""Pages of lists, said once: offset and limit come in, a pagination object goes out.
+"""Pages of lists, once for all of them: offset and limit come in, a pagination object goes out.
 
-A negative offset counts from the end; limit 0 is all that is left. (Lists of experiments differ: see there.)
-
-Answers that are the same for everyone who may ask are made once for all who ask at once
-(`tenax.master.concurrency.single_flight`).
+A negative offset counts from the end; limit 0 is all that is left (of a search: `SEARCH_PAGE`). An answer that is the
+same for everyone is made once for all who ask at the same time (`tenax.master.concurrency.single_flight`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Output of tasks: taken in from agents and from Determined's shipper, and read back.
+"""Output of tasks: taken in from agents and from Determined's shipper, read back, and kept for a time.
 
-How long output is kept: said for a trial by its owner; what is kept no longer is removed when administrators ask.
+Rules it keeps: a trial's owner says how long its output is kept; what is older is removed on a schedule, or at once
+when an administrator asks; lines for which there is no room are refused to agents, which send them again, and dropped
+with a warning where the shipper would end the task.
 """
 
 from __future__ import annotations

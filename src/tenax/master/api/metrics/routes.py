@@ -1,8 +1,7 @@
-"""Metrics: reported one by one as Determined's client does, and read back.
+"""Metrics: reported and read back.
 
-Older ways of reporting metrics, and what asks for one attempt; kept for clients that still use them.
-
-Where tasks and agents ship spools (`tenax.wire.spool`).
+Reports come in one by one as Determined's client sends them, in the older forms that some clients still use, and in
+spools from tasks and agents (`tenax.wire.spool`). A report is answered once it is durable.
 """
 
 from __future__ import annotations

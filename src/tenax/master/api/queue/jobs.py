@@ -1,4 +1,4 @@
-"""The queue: looked at by everyone, changed for their own jobs by owners, for all jobs by administrators."""
+"""The queue: shown to everyone; owners move their own jobs, administrators all jobs."""
 
 from __future__ import annotations
 

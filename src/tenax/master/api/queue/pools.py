@@ -1,4 +1,4 @@
-"""Resource pools: looked at by everyone; kept for workspaces by administrators."""
+"""Resource pools: shown to everyone; bound to workspaces by administrators."""
 
 from __future__ import annotations
 

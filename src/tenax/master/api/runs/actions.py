@@ -1,7 +1,7 @@
-"""What is done to many runs at once, each for itself: an answer per run, and one that cannot be done stops no other.
+"""What is done to many runs at once, each by itself: an answer per run, and one that is refused stops no other.
 
-Rules: runs are named by ids or found by a filter; only who may change a run's experiment changes it; a run of a search
-of one trial stands for its experiment, where what is asked is the experiment's to do.
+Rules it keeps: runs are named by ids or found by a filter; only who may change a run's experiment changes it; the run
+of an experiment of one trial stands for the experiment, where only the experiment can do what is asked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Commands: launched, listed, looked at, ended.
+"""Commands: launched, listed, shown, ended.
 
-Rules it keeps: everyone who is logged in sees every command; only its owner and administrators change it; a secret of a
-configuration is shown to these alone.
+Rules it keeps: everyone who is logged in sees every command; only its owner and administrators change it, and only they
+see the secrets of its configuration.
 """
 
 from __future__ import annotations

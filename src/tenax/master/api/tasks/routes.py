@@ -1,7 +1,4 @@
-"""Tasks and their attempts; and the code that a task or an agent fetches.
-
-Rows of tasks as messages.
-"""
+"""Tasks and their attempts as messages, and the code that a task or an agent fetches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Templates: made, looked at, changed, removed.
+"""Templates: made, shown, changed, removed.
 
-Rules it keeps: everyone who is logged in sees and uses every template; only its owner and administrators change it. A
-secret in one is shown to these alone, and used by all. A change does not reach what was submitted before.
+Rules it keeps: everyone who is logged in sees and uses every template; only its owner and administrators change it, and
+only they see its secrets, which are used for all. A change does not reach what was submitted before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Trials: looked at, killed; and what their scripts say besides metrics.
-
-Trials as messages, whole: with what their metrics come to.
-"""
+"""Trials: shown with a summary of their metrics, killed, and what their scripts report besides metrics."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Webhooks: who is told of what over HTTP.
+"""Webhooks: which addresses are notified of what.
 
-Rules it keeps: a workspace's webhook is made and changed by its owner, one of all workspaces by administrators; all
-others see that it is there, and of its address, which is often a secret, the host; an event of a script's own is sent
-by whoever owns the experiment, and by its tasks.
+Rules it keeps: a workspace's webhook is made and changed by its owner, one of all workspaces by administrators;
+everyone else sees that it exists, and only the host of its address, which is often a secret; a custom event is sent by
+the owner of the experiment, and by its tasks.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Workspaces: listed, made, changed, archived, pinned, deleted.
+"""Workspaces: listed, made, changed, archived, pinned, deleted; and what the routes of projects share with these.
 
-Rules it keeps: everyone sees and may use every workspace; its owner and administrators change it; whom its tasks run as
-is an administrator's to say; the immutable one stays as it is; what is archived takes nothing new and does not change.
-
-Workspaces and projects as messages, and what their routes share.
+Rules it keeps: everyone sees and may use every workspace; its owner and administrators change it; only administrators
+say as whom its tasks run; the immutable one stays as it is; what is archived takes nothing new and does not change.
 """
 
 from __future__ import annotations
