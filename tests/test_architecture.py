@@ -54,17 +54,19 @@ NO_CONNECTION: dict[tuple[str, str], str] = {
     ("runtime/main_process.py", "self.execute"): "becomes the user's program",
 }
 
-#: Names of public classes that stand in more than one file; it only gets shorter.
+#: Messages of the API whose names others have, too: OpenAPI publishes the name of the class as the schema's, so that it
+#: stays; the SDK's object, or the value of a pure folder, is the same noun and keeps it as well.
+PUBLISHED = frozenset(
+    """
+    Agent Checkpoint Command Container Delivery Experiment Group Job LogLevel Metrics Model ModelVersion Note Project
+    Rung Slot State Task TaskState Template Trial Trigger User Webhook Workspace
+    """.split()  # noqa: SIM905
+)
+
+#: Names of other public classes that stand in more than one file; it only gets shorter.
 COLLISIONS = frozenset(
     """
-    AccessToken AdaptiveAsha Agent AgentState Allocation AsyncHalving Attempt CannotServe Checkpoint
-    CheckpointPolicy Client Cluster Column Command Container Credential Credentials Database Delivery Device
-    Directory Entry ExitReason Experiment Fate File Found Grid Group Int Item Job Kind Known Line LogLevel
-    LogPolicies MasterAway Member Metrics Model ModelVersion NoRoom Note OpenAllocation Outcome Owner PackedSteps
-    Place Plan Policy PortTaken Project Random Refused Removal Report ReportRefused ReportTrialSourceInfoRequest
-    ReportTrialSourceInfoResponse Request Response Rung Session Share SharedFs Single Situation Size Slot Snapshot
-    Span Standing StartFailed State Stored Supervisor Task TaskState Template Text Trial Trigger User Validation
-    Verdict Wanted Watch Webhook Words Workspace
+    Experiment Group Line OpenAllocation Report ReportRefused Span Stored Template Trial Validation Wanted
     """.split()  # noqa: SIM905
 )
 
@@ -159,8 +161,16 @@ def test_a_class_has_a_name_of_its_own() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
     twice = {name: files for name, files in places.items() if len(files) > 1}
+    assert not PUBLISHED - {name for name, files in twice.items() if any(map(_of_the_api, files))}, "not needed"
+    for name in PUBLISHED:
+        twice[name] = [file for file in twice[name] if not _of_the_api(file)]
+    twice = {name: files for name, files in twice.items() if len(files) > 1}
     assert not {name: files for name, files in twice.items() if name not in COLLISIONS}
     assert not COLLISIONS - twice.keys(), "these are told apart now: take them off the list"
+
+
+def _of_the_api(file: str) -> bool:
+    return file.startswith("master/api/")
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[int, str]]:

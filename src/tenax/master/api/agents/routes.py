@@ -1,8 +1,8 @@
-"""Agents and slots: looked at by everyone, turned on and off, and removed for good, by administrators.
+"""Agents and slots: shown to everyone; enabled, disabled, drained and removed by administrators.
 
-Rules it keeps: an agent or slot that is turned off takes nothing new; unless it is only drained, what runs there is
-ended and goes back into the queue, which no trial is charged a restart for. What was turned off is gone over again by
-the loop `timeouts`, so that nothing is forgotten between two transactions.
+Rules it keeps: a disabled agent or slot takes nothing new; unless it is only drained, what runs there is ended and goes
+back into the queue, which costs no trial a restart. The loop `timeouts` goes over what was disabled once more, so that
+nothing is missed between two transactions.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ async def get_agents(
 ) -> GetAgentsResponse:
     """All agents that ever joined and were not removed."""
     async with master.db.connection() as conn:
-        found = agent_messages(await agent_lists.machines(conn))
+        messages = agent_messages(await agent_lists.machines(conn))
     if sort_by is AgentSortBy.TIME:
-        found.sort(key=lambda agent: (agent.registered_time is None, agent.registered_time, agent.id))
+        messages.sort(key=lambda agent: (agent.registered_time is None, agent.registered_time, agent.id))
     else:
-        found.sort(key=lambda agent: agent.id)
+        messages.sort(key=lambda agent: agent.id)
     if window.descending:
-        found.reverse()
-    page, pagination = window.of(len(found))
-    shown = found[page.offset : page.offset + (page.limit or 0)]
+        messages.reverse()
+    page, pagination = window.of(len(messages))
+    shown = messages[page.offset : page.offset + (page.limit or 0)]
     for agent in shown:
         if exclude_slots:
             agent.slots = {}
@@ -144,15 +144,15 @@ async def remove_agent(master: MasterDep, agent_id: str, force: Annotated[bool, 
     return Empty()
 
 
-def agent_messages(found: Machines) -> list[Agent]:
+def agent_messages(machines: Machines) -> list[Agent]:
     """Agents with their slots and containers, as clients see them."""
     slots: dict[str, list[SlotView]] = defaultdict(list)
     containers: dict[str, list[ContainerView]] = defaultdict(list)
-    for slot in found.slots:
+    for slot in machines.slots:
         slots[slot.agent_id].append(slot)
-    for container in found.containers:
+    for container in machines.containers:
         containers[container.agent_id].append(container)
-    return [_message(agent, slots[agent.agent_id], containers[agent.agent_id]) for agent in found.agents]
+    return [_message(agent, slots[agent.agent_id], containers[agent.agent_id]) for agent in machines.agents]
 
 
 def slot_stats(slots: list[Slot]) -> SlotStats:
@@ -185,7 +185,7 @@ async def _slot(master: Master, agent_id: str, slot_id: int) -> Slot:
 
 def _message(agent: AgentView, slots: list[SlotView], containers: list[ContainerView]) -> Agent:
     devices = {slot.slot_id: _device(slot) for slot in slots}
-    held = {one.container_id: _container(one, devices) for one in containers}
+    held = {container.container_id: _container(container, devices) for container in containers}
     draining = agent.state == "DRAINING"
     shown = [
         Slot(
@@ -212,7 +212,9 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
         version=agent.agent_version,
         resource_pools=[agent.pool],
         slot_stats=slot_stats(shown),
-        foreign_containers=[{key: str(value) for key, value in one.items()} for one in agent.foreign_containers],
+        foreign_containers=[
+            {key: str(value) for key, value in foreign.items()} for foreign in agent.foreign_containers
+        ],
     )
 
 

@@ -22,10 +22,10 @@ routes = Routes("agent sessions")
 async def join(master: MasterDep, request: Request) -> Response:
     """Trade the join token for a credential bound to the agent's id. The token is in the body."""
     try:
-        asked = msgspec.json.decode(await request.body(), type=JoinRequest)
+        join_request = msgspec.json.decode(await request.body(), type=JoinRequest)
     except msgspec.MsgspecError as error:
         raise InvalidInput(f"the body is not a join request: {error}") from None
-    reply: JoinReply = await master.hub.join(asked, join_token(master.settings))
+    reply: JoinReply = await master.hub.join(join_request, join_token(master.settings))
     return Response(msgspec.json.encode(reply), media_type="application/json")
 
 

@@ -1,1 +1,1 @@
-"""What the members of an allocation ask and tell."""
+"""What the members of an allocation ask and report."""

@@ -1,12 +1,9 @@
-"""What the members of an attempt ask and tell: preemption, rendezvous, gathering, readiness.
+"""What the members of an attempt ask and report: preemption, rendezvous, gathering, readiness.
 
-Rules it keeps: a task speaks for its own attempt only; all of it may be repeated; a wait ends in an error that names
-who is missing, after a time that can be set.
-
-Long polls: wait for a row to become what one waits for, woken by the database, never longer than told.
-
-Rules it keeps: the row is read again after every wake-up, and at least every half minute; a master that ends answers
-503 at once, so that the client asks another or again.
+Rules it keeps: a task speaks for its own attempt only; every request may be repeated. Who waits is woken by the
+database, and reads the row again after every wake-up and at least every half minute; a wait ends after a time that can
+be set, with an error that names who is missing. A master that shuts down answers 503 at once, so that the client asks
+again, or asks another master.
 """
 
 from __future__ import annotations
@@ -62,14 +59,14 @@ async def preemption_signal(
     """Whether to save and leave; held up to ``timeoutSeconds`` while the answer is no."""
     _check_own(task, allocation_id)
 
-    async def look() -> bool | None:
+    async def poll() -> bool | None:
         async with master.db.connection() as conn:
-            asked, ended = await barriers.preemption(conn, allocation_id)
+            requested, ended = await barriers.preemption(conn, allocation_id)
         # An attempt that has ended needs no answer: it is held like any other no, or its client would ask in a loop.
-        return True if asked and not ended else None
+        return True if requested and not ended else None
 
     seconds = min(max(0.0, timeout_seconds), LONGEST_POLL_S)
-    return PreemptionResponse(preempt=await wait_until(master, "allocation", allocation_id, seconds, look) is True)
+    return PreemptionResponse(preempt=await wait_until(master, "allocation", allocation_id, seconds, poll) is True)
 
 
 @routes.post(f"{_PREFIX}/signals/ack_preemption", "AckAllocationPreemptionSignal", allow=Allow.TASK)
@@ -104,14 +101,14 @@ async def rendezvous(
     async with master.db.transaction() as conn:
         await barriers.arrive(conn, allocation_id, resources_id)
 
-    async def look() -> list[BarrierMember] | None:
+    async def poll() -> list[BarrierMember] | None:
         async with master.db.connection() as conn:
-            found = await barriers.members(conn, allocation_id)
-        _check_still_possible(found)
-        return found if all(_is_there(member, len(found)) for member in found) else None
+            members = await barriers.members(conn, allocation_id)
+        _check_still_possible(members)
+        return members if all(_is_there(member, len(members)) for member in members) else None
 
     seconds = master.settings.rendezvous_timeout if timeout_seconds is None else timeout_seconds
-    met = await wait_until(master, "allocation", allocation_id, seconds, look)
+    met = await wait_until(master, "allocation", allocation_id, seconds, poll)
     if met is None:
         raise NotNow(await _who_is_missing(master, allocation_id, seconds))
     rank = next(member.rank for member in met if member.container_id == resources_id)
@@ -129,18 +126,18 @@ async def all_gather(master: MasterDep, task: TaskDep, allocation_id: str, body:
     async with master.db.transaction() as conn:
         await barriers.bring(conn, allocation_id, body.request_uuid, body.num_peers, body.data)
 
-    async def look() -> list[JsonObject] | None:
+    async def poll() -> list[JsonObject] | None:
         async with master.db.connection() as conn:
             _check_still_possible(await barriers.members(conn, allocation_id))
             return await barriers.gathered(conn, allocation_id, body.request_uuid, body.num_peers)
 
     seconds = master.settings.rendezvous_timeout
-    found = await wait_until(master, "allocation", allocation_id, seconds, look)
-    if found is None:
+    gathered = await wait_until(master, "allocation", allocation_id, seconds, poll)
+    if gathered is None:
         async with master.db.connection() as conn:
             there = await barriers.arrived_at_gathering(conn, allocation_id, body.request_uuid, body.num_peers)
         raise NotNow(f"only {there} of {body.num_peers} members came to gather within {seconds:g} s")
-    return AllGatherResponse(data=found)
+    return AllGatherResponse(data=gathered)
 
 
 @routes.get(_PREFIX, "GetAllocation", allow=Allow.USER)
@@ -202,14 +199,14 @@ async def daemon(master: MasterDep, task: TaskDep, allocation_id: str, resources
 async def accelerator_data(master: MasterDep, task: TaskDep, allocation_id: str, body: AcceleratorDataRequest) -> Empty:
     """The devices that a member found."""
     _check_own(task, allocation_id)
-    told = body.accelerator_data
+    reported = body.accelerator_data
     document: JsonObject = {
-        "accelerator_type": told.accelerator_type,
-        "accelerator_uuids": list(told.accelerator_uuids),
-        "node_name": told.node_name,
+        "accelerator_type": reported.accelerator_type,
+        "accelerator_uuids": list(reported.accelerator_uuids),
+        "node_name": reported.node_name,
     }
     async with master.db.transaction() as conn:
-        await barriers.put_accelerators(conn, allocation_id, told.container_id, document)
+        await barriers.put_accelerators(conn, allocation_id, reported.container_id, document)
     return Empty()
 
 
@@ -234,15 +231,15 @@ def _check_still_possible(members: list[BarrierMember]) -> None:
 
 async def _who_is_missing(master: Master, allocation_id: str, seconds: float) -> str:
     async with master.db.connection() as conn:
-        found = await barriers.members(conn, allocation_id)
-    missing = [member for member in found if not _is_there(member, len(found))]
+        members = await barriers.members(conn, allocation_id)
+    missing = [member for member in members if not _is_there(member, len(members))]
     named = ", ".join(
         f"rank {member.rank} on agent {member.agent_id} ({member.state.lower()}"
         + (", has asked)" if member.arrived else ", has not asked)")
         for member in missing
     )
     return (
-        f"{len(missing)} of {len(found)} members did not come within {seconds:g} s: {named}. "
+        f"{len(missing)} of {len(members)} members did not come within {seconds:g} s: {named}. "
         "Look at their agents; the time is the master's setting rendezvous_timeout"
     )
 
@@ -251,17 +248,17 @@ T = TypeVar("T")
 
 
 async def wait_until(
-    master: Master, kind: str, name: str, seconds: float, look: Callable[[], Awaitable[T | None]]
+    master: Master, kind: str, name: str, seconds: float, poll: Callable[[], Awaitable[T | None]]
 ) -> T | None:
-    """What ``look`` gives as soon as that is not None; None after ``seconds``. Raises TryAgain when the master ends."""
+    """What ``poll`` gives as soon as that is not None; None after ``seconds``. Raises TryAgain when the master ends."""
     deadline = time.monotonic() + seconds
     with master.listener.subscribe(kind, name) as subscription:
         # The first wait returns at once: what happened before we listened is seen by the first look.
         while True:
-            found = await look()
+            result = await poll()
             left = deadline - time.monotonic()
-            if found is not None or left <= 0:
-                return found
+            if result is not None or left <= 0:
+                return result
             await _wait(master, subscription, left)
 
 

@@ -1,1 +1,1 @@
-"""Checkpoints: reported, listed, collected, deleted, downloaded."""
+"""Checkpoints: reported, listed, garbage-collected, deleted, downloaded."""

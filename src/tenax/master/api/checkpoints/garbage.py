@@ -70,8 +70,8 @@ async def get_garbage(
         now, fates = await _fates(conn, experiment_id, save_experiment_best, save_trial_best, save_trial_latest)
         policy = _policy(now, save_experiment_best, save_trial_best, save_trial_latest)
         removals = await gc.removals_of_experiment(conn, experiment_id)
-    by_uuid = {one.uuid: one for one in now.saved}
-    told = [
+    by_uuid = {checkpoint.uuid: checkpoint for checkpoint in now.saved}
+    fate_messages = [
         CheckpointFate(
             uuid=fate.uuid,
             trial_id=by_uuid[fate.uuid].trial_id,
@@ -91,20 +91,20 @@ async def get_garbage(
         ),
         metric=now.metric,
         smaller_is_better=now.smaller_is_better,
-        checkpoints=told,
-        kept_size=sum(one.size for one in told if one.keep),
-        freed_size=sum(one.size for one in told if not one.keep),
+        checkpoints=fate_messages,
+        kept_size=sum(message.size for message in fate_messages if message.keep),
+        freed_size=sum(message.size for message in fate_messages if not message.keep),
         removals=[
             CheckpointRemoval(
-                uuid=one.uuid,
-                unreported=one.unreported,
-                reason=one.reason,
-                tries=one.tries,
-                failure=one.failure,
-                asked_at=one.asked_at,
-                next_try_at=one.retry_at,
+                uuid=removal.uuid,
+                unreported=removal.unreported,
+                reason=removal.reason,
+                tries=removal.tries,
+                failure=removal.failure,
+                asked_at=removal.asked_at,
+                next_try_at=removal.retry_at,
             )
-            for one in removals
+            for removal in removals
         ],
     )
 

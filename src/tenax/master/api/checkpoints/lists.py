@@ -59,9 +59,9 @@ async def of_experiment(
     """Checkpoints of its trials."""
     async with master.db.connection() as conn:
         await experiments.get(conn, experiment_id)
-    wanted = CheckpointFilter(experiment_id=experiment_id, states=_states(states))
+    filters = CheckpointFilter(experiment_id=experiment_id, states=_states(states))
     return await _listed(
-        master, caller, experiment_id, wanted, window, _order(sort_by_attr, sort_by_metric, "trial_id")
+        master, caller, experiment_id, filters, window, _order(sort_by_attr, sort_by_metric, "trial_id")
     )
 
 
@@ -78,9 +78,9 @@ async def of_trial(
     """Its checkpoints."""
     async with master.db.connection() as conn:
         _, experiment_id = await trial_lists.owner(conn, trial_id)
-    wanted = CheckpointFilter(trial_id=trial_id, states=_states(states))
+    filters = CheckpointFilter(trial_id=trial_id, states=_states(states))
     order = _order(sort_by_attr, sort_by_metric, "steps")
-    return await _listed(master, caller, experiment_id, wanted, window, order)
+    return await _listed(master, caller, experiment_id, filters, window, order)
 
 
 async def with_metrics(master: Master, conn: Connection, views: Sequence[CheckpointView]) -> list[CheckpointView]:
@@ -88,8 +88,8 @@ async def with_metrics(master: Master, conn: Connection, views: Sequence[Checkpo
     steps = {(view.trial_id, view.steps_completed) for view in views if view.trial_id is not None}
     if not steps:
         return list(views)
-    found = await master.readers.run((await checkpoint_lists.at_steps(conn, steps)).reports)
-    return [_with(view, found.get((view.trial_id or 0, view.steps_completed), StepReports())) for view in views]
+    reports = await master.readers.run((await checkpoint_lists.at_steps(conn, steps)).reports)
+    return [_with(view, reports.get((view.trial_id or 0, view.steps_completed), StepReports())) for view in views]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +106,20 @@ class _Order:
 
 
 async def _listed(
-    master: Master, caller: Caller, experiment_id: int, wanted: CheckpointFilter, window: Window, order: _Order
+    master: Master, caller: Caller, experiment_id: int, filters: CheckpointFilter, window: Window, order: _Order
 ) -> GetCheckpointsResponse:
     descending = window.descending
     async with master.db.snapshot() as conn:
-        total = await checkpoint_lists.count(conn, wanted)
+        total = await checkpoint_lists.count(conn, filters)
         page, pagination = window.of(total)
         if window.order_by is OrderBy.UNSPECIFIED and order.best_first:
             descending = not _smaller_is_better((await experiments.plan(conn, experiment_id)).config)
         shown = Page() if order.metric else page
-        found = await checkpoint_lists.page(conn, wanted, shown, order=order.column, descending=descending)
-        found = await with_metrics(master, conn, found)
+        views = await checkpoint_lists.page(conn, filters, shown, order=order.column, descending=descending)
+        views = await with_metrics(master, conn, views)
     if order.metric:
-        found = _sorted(found, order.metric, descending)[page.offset : page.offset + (page.limit or 0)]
-    messages = [checkpoint_message(view, caller) for view in found]
+        views = _sorted(views, order.metric, descending)[page.offset : page.offset + (page.limit or 0)]
+    messages = [checkpoint_message(view, caller) for view in views]
     return GetCheckpointsResponse(checkpoints=messages, pagination=pagination)
 
 
@@ -145,9 +145,9 @@ def _number(value: Json) -> float | None:
     return float(value)
 
 
-def _with(view: CheckpointView, found: StepReports) -> CheckpointView:
-    validated = view.metrics if found.validation is None else {**(view.metrics or {}), **found.validation}
-    return replace(view, trained=found.training, metrics=validated)
+def _with(view: CheckpointView, reports: StepReports) -> CheckpointView:
+    validated = view.metrics if reports.validation is None else {**(view.metrics or {}), **reports.validation}
+    return replace(view, trained=reports.training, metrics=validated)
 
 
 def _smaller_is_better(config: JsonObject) -> bool:

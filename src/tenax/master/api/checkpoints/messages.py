@@ -1,7 +1,4 @@
-"""Checkpoints: files that a task saved at a step.
-
-Which checkpoints of an experiment stay and which go, and why.
-"""
+"""Messages about checkpoints: reported, listed, deleted; which of an experiment's are kept, and why."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Checkpoints: reported by tasks, looked at by anyone; trimmed, deleted and downloaded where the master reaches them.
+"""Checkpoints: reported by tasks, shown to anyone; trimmed, deleted and downloaded where the master reaches them.
 
-Rules: what is registered, or what a live trial would start from, is not deleted; files go first, then the record; a
-deletion that does not work at once is tried again by itself, and the checkpoint says why.
+Rules it keeps: what is registered, or what a live trial would start from, is not deleted; files go first, then the
+record; a deletion that fails is retried, and the checkpoint says why it failed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ async def report_checkpoint(master: MasterDep, caller: CallerDep, body: ReportCh
 async def patch_checkpoints(master: MasterDep, caller: CallerDep, body: PatchCheckpointsRequest) -> Empty:
     """What is left of checkpoints after files were deleted; by their owner or an administrator."""
     async with master.db.transaction() as conn:
-        for patched in sorted(body.checkpoints, key=lambda one: one.uuid):
+        for patched in sorted(body.checkpoints, key=lambda checkpoint: checkpoint.uuid):
             view = await checkpoint_lists.get(conn, patched.uuid)
             caller.may_change(view.owner_id, f"checkpoint {patched.uuid}")
             if patched.resources is None:
@@ -175,11 +175,11 @@ async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple
                 raise NotNow(f"trial {trial} still runs and may start from checkpoint {view.uuid}: end it first")
         reasons = {view.uuid: f"deleted by {caller.person.username}" for view in views}
         own = len(views) <= _AT_ONCE
-        doomed = await gc.request_removals(conn, reasons, globs=globs, wait_s=_OWN_S if own else 0.0)
-    outcomes = [await carry_out(master.db.transaction, _clusters(master), uuid) for uuid in doomed] if own else []
-    told = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.delegated]
-    if told:
-        raise NotNow(f"{len(told)} of {len(views)} could not be deleted yet, and are tried again: {told[0]}")
+        removals = await gc.request_removals(conn, reasons, globs=globs, wait_s=_OWN_S if own else 0.0)
+    outcomes = [await carry_out(master.db.transaction, _clusters(master), uuid) for uuid in removals] if own else []
+    failures = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.delegated]
+    if failures:
+        raise NotNow(f"{len(failures)} of {len(views)} could not be deleted yet, and are tried again: {failures[0]}")
     return Empty()
 
 
@@ -188,9 +188,9 @@ async def _refresh(master: Master, caller: Caller, uuids: list[str]) -> Empty:
         views = await _to_change(conn, caller, uuids)
     for view in views:
         place = await anyio.to_thread.run_sync(_place, master, view)
-        found = await anyio.to_thread.run_sync(files_of, place, view.uuid)
+        files = await anyio.to_thread.run_sync(files_of, place, view.uuid)
         async with master.db.transaction() as conn:
-            await states.checkpoint_files_left(conn, view.uuid, found)
+            await states.checkpoint_files_left(conn, view.uuid, files)
     return Empty()
 
 

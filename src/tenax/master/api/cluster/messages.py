@@ -1,8 +1,6 @@
-"""The master's own: its settings, what it says about itself, and the message that administrators show to everyone.
+"""Messages about the master and the cluster: settings, log, health, the message to everyone.
 
-The master about itself.
-
-Notebooks, shells and TensorBoards: lists of them, which are empty as long as none can be started.
+The lists of notebooks, shells and TensorBoards are here too: empty, because none can be started.
 """
 
 from __future__ import annotations

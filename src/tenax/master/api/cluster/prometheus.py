@@ -38,9 +38,9 @@ async def metrics() -> Response:
 async def state(master: MasterDep) -> Response:
     """What runs where, what it belongs to, and how full the pools are."""
     async with master.db.snapshot() as conn:
-        found = await gauges.snapshot(conn)
+        snapshot = await gauges.snapshot(conn)
     registry = CollectorRegistry()
-    registry.register(_State(found))
+    registry.register(_State(snapshot))
     return Response(generate_latest(registry), media_type=_TEXT)
 
 
@@ -48,14 +48,14 @@ async def state(master: MasterDep) -> Response:
 async def targets(master: MasterDep) -> JSONResponse:
     """The machines of connected agents, for Prometheus' HTTP service discovery."""
     async with master.db.connection() as conn:
-        found = await gauges.agents(conn)
+        agents = await gauges.agents(conn)
     return JSONResponse(
         [
             {
                 "targets": [f"{_host(agent.address)}:{port}" for port in _EXPORTER_PORTS],
                 "labels": {"det_agent_id": agent.agent_id, "det_resource_pool": agent.pool},
             }
-            for agent in found
+            for agent in agents
             if agent.connected and agent.address
         ]
     )
@@ -64,21 +64,21 @@ async def targets(master: MasterDep) -> JSONResponse:
 class _State:
     """One answer, as prometheus_client wants it."""
 
-    def __init__(self, found: ClusterGauges) -> None:
-        self._found = found
+    def __init__(self, snapshot: ClusterGauges) -> None:
+        self._gauges = snapshot
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from self._belonging()
         yield from self._supply()
 
     def _belonging(self) -> Iterator[GaugeMetricFamily]:
-        members = self._found.members
-        tasks = {(one.allocation_id, one.task_id, one.kind) for one in members}
-        jobs = {(one.job_id, str(one.experiment_id)) for one in members if one.experiment_id is not None}
-        labels = {(str(one.experiment_id), label) for one in members for label in one.labels or ()}
-        devices = {(device, one.container_id) for one in members for device in one.devices or ()}
-        where = {(one.container_id, one.agent_id) for one in members}
-        of = {(one.container_id, one.allocation_id) for one in members}
+        members = self._gauges.members
+        tasks = {(member.allocation_id, member.task_id, member.kind) for member in members}
+        jobs = {(member.job_id, str(member.experiment_id)) for member in members if member.experiment_id is not None}
+        labels = {(str(member.experiment_id), label) for member in members for label in member.labels or ()}
+        devices = {(device, member.container_id) for member in members for device in member.devices or ()}
+        where = {(member.container_id, member.agent_id) for member in members}
+        of = {(member.container_id, member.allocation_id) for member in members}
         yield _pairs("det_container_id_allocation_id", "Containers of an allocation.", "container_id allocation_id", of)
         yield _pairs("det_allocation_id_task_id", "Tasks of allocations.", "allocation_id task_id task_type", tasks)
         yield _pairs("det_gpu_uuid_container_id", "GPUs of a container.", "gpu_uuid container_id", devices)
@@ -89,18 +89,18 @@ class _State:
     def _supply(self) -> Iterator[GaugeMetricFamily]:
         agents = GaugeMetricFamily("tenax_agents", "Agents that were not removed.", labels=["pool", "state"])
         counts: dict[tuple[str, str], int] = {}
-        for agent in self._found.agents:
+        for agent in self._gauges.agents:
             key = (agent.pool, agent.state.lower() if agent.connected else "away")
             counts[key] = counts.get(key, 0) + 1
         for (pool, word), count in sorted(counts.items()):
             agents.add_metric([pool, word], count)
         yield agents
         slots = GaugeMetricFamily("tenax_slots", "Slots of connected agents.", labels=["pool", "kind", "state"])
-        for key3, count in sorted(self._found.slots.items()):
+        for key3, count in sorted(self._gauges.slots.items()):
             slots.add_metric(list(key3), count)
         yield slots
         attempts = GaugeMetricFamily("tenax_attempts", "Attempts that wait or have places.", labels=["pool", "state"])
-        for (pool, waiting), count in sorted(self._found.attempts.items()):
+        for (pool, waiting), count in sorted(self._gauges.attempts.items()):
             attempts.add_metric([pool, "waiting" if waiting else "placed"], count)
         yield attempts
 

@@ -1,6 +1,7 @@
-"""The master about itself: /info, /health, /metrics, the contract.
+"""The master about itself: who answers and in what health, its settings and its log, and the message to everyone.
 
-The master's own: settings without secrets, level and colour of its log, its newest lines, the cluster's message.
+Settings are shown without secrets. Of them only the level and the colour of the log change while the master runs, and
+only in the process that answers.
 """
 
 from __future__ import annotations
@@ -114,16 +115,16 @@ async def _cluster_message(master: Master) -> ClusterMessageView | None:
     """What is shown now; nothing while the database is away, which is no reason not to say who answers."""
     try:
         async with master.db.connection() as conn:
-            found = await cluster.get_message(conn)
+            message = await cluster.get_message(conn)
     except TryAgain:
         return None
-    return message_view(found) if found is not None and found.begun else None
+    return message_view(message) if message is not None and message.begun else None
 
 
 #: Lines in one part of the stream.
 _PART = 500
 #: A stream that has nothing to say looks whether the master is ending.
-_LOOK_S = 1.0
+_POLL_S = 1.0
 _FIELDS = ("log.level", "log.color")
 _LATEST_YEAR = 9000
 
@@ -149,14 +150,14 @@ async def patch_config(body: PatchMasterConfigRequest) -> Empty:
             )
     meant = {field for field in _FIELDS if not paths or any(field == p or field.startswith(f"{p}.") for p in paths)}
     level, color = log.CURRENT.level, log.CURRENT.color
-    asked = body.config.log
-    if "log.level" in meant and asked.level not in (None, LogLevel.UNSPECIFIED):
-        assert asked.level is not None
-        named = asked.level.name.lower()
+    requested = body.config.log
+    if "log.level" in meant and requested.level not in (None, LogLevel.UNSPECIFIED):
+        assert requested.level is not None
+        named = requested.level.name.lower()
         # There is nothing below debug.
         level = "debug" if named == "trace" else named
-    if "log.color" in meant and asked.color is not None:
-        color = asked.color
+    if "log.color" in meant and requested.color is not None:
+        color = requested.color
     log.change(level, color, log.CURRENT.json_lines)
     return Empty()
 
@@ -179,8 +180,8 @@ async def get_logs(
 async def get_message(master: MasterDep) -> GetClusterMessageResponse:
     """The message that is shown to everyone, or will be."""
     async with master.db.connection() as conn:
-        found = await cluster.get_message(conn)
-    return GetClusterMessageResponse(cluster_message=None if found is None else message_view(found))
+        message = await cluster.get_message(conn)
+    return GetClusterMessageResponse(cluster_message=None if message is None else message_view(message))
 
 
 @routes.put("/api/v1/master/cluster_message", "SetClusterMessage", allow=Allow.ADMIN)
@@ -207,20 +208,20 @@ async def delete_message(master: MasterDep) -> Empty:
     return Empty()
 
 
-def message_view(found: ClusterMessage) -> ClusterMessageView:
+def message_view(message: ClusterMessage) -> ClusterMessageView:
     """As it travels."""
     return ClusterMessageView(
-        message=found.message, start_time=found.starts_at, end_time=found.ends_at, created_time=found.created_at
+        message=message.message, start_time=message.starts_at, end_time=message.ends_at, created_time=message.created_at
     )
 
 
-def _end(starts: datetime, asked: SetClusterMessageRequest) -> datetime | None:
-    if asked.end_time is not None and asked.duration:
+def _end(starts: datetime, request: SetClusterMessageRequest) -> datetime | None:
+    if request.end_time is not None and request.duration:
         raise InvalidInput("endTime and duration are both given: give one of them")
-    ends = asked.end_time
-    if asked.duration:
+    ends = request.end_time
+    if request.duration:
         try:
-            ends = starts + timedelta(seconds=parse_duration(asked.duration))
+            ends = starts + timedelta(seconds=parse_duration(request.duration))
         except (ValueError, OverflowError) as error:
             raise InvalidInput(f"duration: {error}") from None
     for name, moment in (("startTime", starts), ("endTime", ends)):
@@ -237,21 +238,21 @@ async def _lines(master: Master, start: int, limit: int | None, follow: bool) ->
     last = OWN_LOG.following
     while left is None or left > 0:
         most = _PART if left is None else min(left, _PART)
-        found = OWN_LOG.since(at, most)
+        entries = OWN_LOG.since(at, most)
         if not follow:
-            found = [entry for entry in found if entry.number < last]
-        if found:
-            at = found[-1].number + 1
-            left = None if left is None else left - len(found)
-            yield b"".join(line(_log_message(entry)) for entry in found)
+            entries = [entry for entry in entries if entry.number < last]
+        if entries:
+            at = entries[-1].number + 1
+            left = None if left is None else left - len(entries)
+            yield b"".join(line(_log_message(entry)) for entry in entries)
         elif not follow or master.shutdown.is_set():
             return
         else:
-            await OWN_LOG.wait(at, _LOOK_S)
+            await OWN_LOG.wait(at, _POLL_S)
 
 
 def _log_message(entry: OwnLogEntry) -> object:
     at = datetime.fromtimestamp(entry.at, timezone.utc)
     level = LogLevel.__members__.get(entry.level, LogLevel.UNSPECIFIED)
-    told = LogEntry(id=entry.number, message=entry.message, timestamp=at, level=level)
-    return MasterLogsResponse(log_entry=told).model_dump(mode="json")
+    log_entry = LogEntry(id=entry.number, message=entry.message, timestamp=at, level=level)
+    return MasterLogsResponse(log_entry=log_entry).model_dump(mode="json")

@@ -1,12 +1,8 @@
-"""Roles: not offered. Who may do what is decided by three words: administrator, owner, anyone else.
+"""What Determined's API has and this master does not: each such route says so, and what to do instead.
 
-Every route of roles answers so, with what is to be done instead; nothing is pretended.
-
-Notebooks, shells and TensorBoards: not offered yet, which each answer says; the lists say that there are none.
-
-Policies that bind or complete all configurations of a workspace or of the cluster: not offered yet, in words.
-
-What only a cluster on Kubernetes has: refused in words, so that a client of one is told what to use here instead.
+These are roles (administrators, owners and everyone else are all there is), notebooks, shells and TensorBoards,
+configuration policies, and what only a cluster on Kubernetes has. Nothing is pretended: the lists of what could be
+started are empty, and all else is refused with 501.
 """
 
 from __future__ import annotations
@@ -113,13 +109,13 @@ def _declare(path: str, method: str, operation: str, message: str) -> None:
 #: What a notebook tells of itself; there is none.
 _declare("/api/v1/notebooks/{notebook_id}/report_idle", "PUT", "IdleNotebook", "notebooks are not offered yet")
 
-for _noun, (_name, _words, _instead) in _NOUNS.items():
+for _noun, (_name, _title, _instead) in _NOUNS.items():
     for _method, _rest, _operation in _VERBS:
         _declare(
             f"/api/v1/{_noun}" + _rest.format(_name.lower()),
             _method,
             _operation.format(_name),
-            f"{_words} are not offered yet: {_instead}",
+            f"{_title} are not offered yet: {_instead}",
         )
 
 

@@ -1,1 +1,1 @@
-"""Experiments: submitted, found, changed, and their searches."""
+"""Experiments: submitted, searched, changed, and their searches."""

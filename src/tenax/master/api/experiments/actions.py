@@ -1,7 +1,7 @@
-"""What is done to experiments: verbs, labels, moving, keeping output; to one of them, or to many of a project at once.
+"""What is done to experiments, to one or to many of a project: verbs, labels, moves, retention of logs.
 
 Rules it keeps: only its owner and administrators change an experiment; a verb that the state does not allow is refused
-with what to do instead; of many each is done by itself, and one that cannot be done stops no other.
+with what to do instead; of many, each is changed by itself, and one that is refused stops no other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tenax.wire.message import Empty
 routes = Routes("Experiments")
 
 #: Does something to the experiment of that number, in a transaction of its own. Raises UserError.
-Deed = Callable[[Connection, int], Awaitable[object]]
+Action = Callable[[Connection, int], Awaitable[object]]
 
 _LONGEST_LABEL = 500
 
@@ -46,55 +46,55 @@ _LONGEST_LABEL = 500
 @routes.post("/api/v1/experiments/{experiment_id}/activate", "ActivateExperiment", allow=Allow.USER)
 async def activate(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
     """Let it go on from where each trial saved."""
-    return await _one(master, caller, experiment_id, _event(ExperimentEvent.ACTIVATE, caller))
+    return await _act(master, caller, experiment_id, _event(ExperimentEvent.ACTIVATE, caller))
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/pause", "PauseExperiment", allow=Allow.USER)
 async def pause(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
     """Every trial saves and leaves its slots."""
-    return await _one(master, caller, experiment_id, _event(ExperimentEvent.PAUSE, caller))
+    return await _act(master, caller, experiment_id, _event(ExperimentEvent.PAUSE, caller))
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/cancel", "CancelExperiment", allow=Allow.USER)
 async def cancel(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
     """Every trial saves, and the experiment ends."""
-    return await _one(master, caller, experiment_id, _event(ExperimentEvent.CANCEL, caller))
+    return await _act(master, caller, experiment_id, _event(ExperimentEvent.CANCEL, caller))
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/kill", "KillExperiment", allow=Allow.USER)
 async def kill(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
     """End it at once."""
-    return await _one(master, caller, experiment_id, _event(ExperimentEvent.KILL, caller))
+    return await _act(master, caller, experiment_id, _event(ExperimentEvent.KILL, caller))
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/archive", "ArchiveExperiment", allow=Allow.USER)
 async def archive(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
     """Hide it from lists; nothing of it is deleted."""
-    return await _one(master, caller, experiment_id, _archive(True))
+    return await _act(master, caller, experiment_id, _archive(True))
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/unarchive", "UnarchiveExperiment", allow=Allow.USER)
 async def unarchive(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
     """Show it in lists again."""
-    return await _one(master, caller, experiment_id, _archive(False))
+    return await _act(master, caller, experiment_id, _archive(False))
 
 
 @routes.delete("/api/v1/experiments/{experiment_id}", "DeleteExperiment", allow=Allow.USER)
 async def delete(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
     """Delete it with its checkpoints, metrics and logs, in the background; it must have ended."""
-    return await _one(master, caller, experiment_id, _event(ExperimentEvent.DELETE, caller))
+    return await _act(master, caller, experiment_id, _event(ExperimentEvent.DELETE, caller))
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/move", "MoveExperiment", allow=Allow.USER)
 async def move(master: MasterDep, caller: CallerDep, experiment_id: int, body: MoveExperimentRequest) -> Empty:
     """File it in another project."""
-    return await _one(master, caller, experiment_id, _move(body.destination_project_id))
+    return await _act(master, caller, experiment_id, _move(body.destination_project_id))
 
 
 @routes.put("/api/v1/experiments/{experiment_id}/retain_logs", "PutExperimentRetainLogs", allow=Allow.USER)
 async def retain_logs(master: MasterDep, caller: CallerDep, experiment_id: int, body: RetainLogsRequest) -> Empty:
     """Keep the output of all its trials so many days after their end."""
-    return await _one(master, caller, experiment_id, _retain(body.num_days))
+    return await _act(master, caller, experiment_id, _retain(body.num_days))
 
 
 @routes.get("/api/v1/experiment/labels", "GetExperimentLabels", allow=Allow.USER)
@@ -126,43 +126,43 @@ async def delete_label(master: MasterDep, caller: CallerDep, experiment_id: int,
 @routes.post("/api/v1/projects/{project_id}/experiments/activate", "ActivateExperiments", allow=Allow.USER)
 async def activate_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
     """Let paused experiments go on."""
-    return await _many(master, caller, project_id, body, _event(ExperimentEvent.ACTIVATE, caller))
+    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.ACTIVATE, caller))
 
 
 @routes.post("/api/v1/projects/{project_id}/experiments/pause", "PauseExperiments", allow=Allow.USER)
 async def pause_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
     """Let experiments save and leave their slots."""
-    return await _many(master, caller, project_id, body, _event(ExperimentEvent.PAUSE, caller))
+    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.PAUSE, caller))
 
 
 @routes.post("/api/v1/projects/{project_id}/experiments/cancel", "CancelExperiments", allow=Allow.USER)
 async def cancel_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
     """Let experiments save and end."""
-    return await _many(master, caller, project_id, body, _event(ExperimentEvent.CANCEL, caller))
+    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.CANCEL, caller))
 
 
 @routes.post("/api/v1/projects/{project_id}/experiments/kill", "KillExperiments", allow=Allow.USER)
 async def kill_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
     """End experiments at once."""
-    return await _many(master, caller, project_id, body, _event(ExperimentEvent.KILL, caller))
+    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.KILL, caller))
 
 
 @routes.post("/api/v1/projects/{project_id}/experiments/archive", "ArchiveExperiments", allow=Allow.USER)
 async def archive_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
     """Hide experiments that have ended from lists."""
-    return await _many(master, caller, project_id, body, _archive(True))
+    return await _act_on_each(master, caller, project_id, body, _archive(True))
 
 
 @routes.post("/api/v1/projects/{project_id}/experiments/unarchive", "UnarchiveExperiments", allow=Allow.USER)
 async def unarchive_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
     """Show experiments in lists again."""
-    return await _many(master, caller, project_id, body, _archive(False))
+    return await _act_on_each(master, caller, project_id, body, _archive(False))
 
 
 @routes.delete("/api/v1/projects/{project_id}/experiments/delete", "DeleteExperiments", allow=Allow.USER)
 async def delete_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
     """Delete experiments that have ended, in the background."""
-    return await _many(master, caller, project_id, body, _event(ExperimentEvent.DELETE, caller))
+    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.DELETE, caller))
 
 
 @routes.post("/api/v1/projects/{project_id}/experiments/move", "MoveExperiments", allow=Allow.USER)
@@ -170,7 +170,7 @@ async def move_many(master: MasterDep, caller: CallerDep, project_id: int, body:
     """File experiments in another project."""
     async with master.db.transaction() as conn:
         await projects.hold(conn, body.destination_project_id)
-    return await _many(master, caller, project_id, body, _move(body.destination_project_id))
+    return await _act_on_each(master, caller, project_id, body, _move(body.destination_project_id))
 
 
 @routes.put("/api/v1/projects/{project_id}/experiments/retain_logs", "PutExperimentsRetainLogs", allow=Allow.USER)
@@ -178,7 +178,7 @@ async def retain_logs_of_many(
     master: MasterDep, caller: CallerDep, project_id: int, body: BulkRetainLogsRequest
 ) -> BulkResponse:
     """Keep the output of all trials of experiments so many days after their end."""
-    return await _many(master, caller, project_id, body, _retain(body.num_days))
+    return await _act_on_each(master, caller, project_id, body, _retain(body.num_days))
 
 
 def check_label(label: str) -> None:
@@ -201,47 +201,49 @@ _PAST = {
 }
 
 
-def _event(event: ExperimentEvent, caller: Caller) -> Deed:
+def _event(event: ExperimentEvent, caller: Caller) -> Action:
     reason = f"{_PAST[event]} by {caller.person.username}" if event in _PAST else ""
     return lambda conn, experiment_id: experiments.ask(conn, experiment_id, event, reason)
 
 
-def _archive(archived: bool) -> Deed:
+def _archive(archived: bool) -> Action:
     return lambda conn, experiment_id: experiment_edits.set_archived(conn, experiment_id, archived)
 
 
-def _move(project_id: int) -> Deed:
+def _move(project_id: int) -> Action:
     return lambda conn, experiment_id: experiment_edits.move(conn, experiment_id, project_id)
 
 
-def _retain(days: int) -> Deed:
+def _retain(days: int) -> Action:
     return lambda conn, experiment_id: experiment_edits.set_log_retention(conn, experiment_id, days)
 
 
-async def _one(master: Master, caller: Caller, experiment_id: int, deed: Deed) -> Empty:
+async def _act(master: Master, caller: Caller, experiment_id: int, action: Action) -> Empty:
     async with master.db.transaction() as conn:
         await check_owner(conn, caller, experiment_id)
-        await deed(conn, experiment_id)
+        await action(conn, experiment_id)
     return Empty()
 
 
-async def _many(master: Master, caller: Caller, project_id: int, asked: BulkRequest, deed: Deed) -> BulkResponse:
+async def _act_on_each(
+    master: Master, caller: Caller, project_id: int, request: BulkRequest, action: Action
+) -> BulkResponse:
     """Do it to each by itself, in the order of the numbers."""
     results = []
-    for number in await _chosen(master, project_id or asked.project_id, asked):
+    for number in await _chosen(master, project_id or request.project_id, request):
         if master.shutdown.is_set():
             results.append(BulkResult(id=number, error="the master is shutting down: ask again in a moment"))
             continue
         try:
-            await _one(master, caller, number, deed)
+            await _act(master, caller, number, action)
         except UserError as error:
             results.append(BulkResult(id=number, error=error.message))
         else:
             results.append(BulkResult(id=number))
-    if asked.filters is None:
-        missing = set(asked.experiment_ids) - {one.id for one in results}
-        told = [BulkResult(id=one, error=_missing(one, project_id)) for one in missing]
-        results = sorted([*results, *told], key=lambda one: one.id)
+    if request.filters is None:
+        missing = set(request.experiment_ids) - {result.id for result in results}
+        missing_results = [BulkResult(id=number, error=_missing(number, project_id)) for number in missing]
+        results = sorted([*results, *missing_results], key=lambda result: result.id)
     return BulkResponse(results=results)
 
 
@@ -249,29 +251,29 @@ def _missing(number: int, project_id: int) -> str:
     return f"there is no experiment {number}" + (f" in project {project_id}" if project_id else "")
 
 
-async def _chosen(master: Master, project_id: int | None, asked: BulkRequest) -> list[int]:
+async def _chosen(master: Master, project_id: int | None, request: BulkRequest) -> list[int]:
     """Numbers of the experiments that are meant and are there."""
-    if asked.filters is None:
-        wanted = ExperimentFilter(ids=tuple(asked.experiment_ids), project_id=project_id or None)
+    if request.filters is None:
+        filters = ExperimentFilter(ids=tuple(request.experiment_ids), project_id=project_id or None)
     else:
-        wanted = _filter(asked.filters, project_id)
+        filters = _filter(request.filters, project_id)
     async with master.db.snapshot() as conn:
         if project_id:
             await projects.get(conn, project_id)
-        total = await experiment_lists.count(conn, wanted)
-        return await experiment_lists.ids(conn, wanted, Page(), total)
+        total = await experiment_lists.count(conn, filters)
+        return await experiment_lists.ids(conn, filters, Page(), total)
 
 
-def _filter(asked: BulkFilters, project_id: int | None) -> ExperimentFilter:
-    if asked.project_id and project_id and asked.project_id != project_id:
-        raise NotFound(f"filters.projectId is {asked.project_id}, and the request is about project {project_id}")
+def _filter(filters: BulkFilters, project_id: int | None) -> ExperimentFilter:
+    if filters.project_id and project_id and filters.project_id != project_id:
+        raise NotFound(f"filters.projectId is {filters.project_id}, and the request is about project {project_id}")
     return ExperimentFilter(
-        name=asked.name,
-        description=asked.description,
-        labels=tuple(asked.labels) or None,
-        archived=asked.archived,
-        states=tuple(state.value.removeprefix("STATE_") for state in asked.states) or None,
-        user_ids=tuple(asked.user_ids) or None,
-        project_id=asked.project_id or project_id or None,
-        not_ids=tuple(asked.excluded_experiment_ids) or None,
+        name=filters.name,
+        description=filters.description,
+        labels=tuple(filters.labels) or None,
+        archived=filters.archived,
+        states=tuple(state.value.removeprefix("STATE_") for state in filters.states) or None,
+        user_ids=tuple(filters.user_ids) or None,
+        project_id=filters.project_id or project_id or None,
+        not_ids=tuple(filters.excluded_experiment_ids) or None,
     )

@@ -1,11 +1,4 @@
-"""Experiments: a configuration, its code, and a search.
-
-What is done to experiments beside making them: one by one, or many of a project at once.
-
-The code of experiments, file by file.
-
-Searching experiments.
-"""
+"""Messages about experiments: submitted, listed, edited, acted on alone or in bulk; their labels and code."""
 
 from __future__ import annotations
 

@@ -1,13 +1,8 @@
-"""Experiments: listed, looked at, edited.
+"""Experiments: listed, searched by any column, shown and edited.
 
-Rules it keeps: everyone who is logged in sees every experiment; only its owner and administrators change it.
-
-Experiments of a list as JSON, whose configurations travel as the text that the database has of them.
-
-Rule: only for who may see all of a configuration, or where it has nothing to hide; else as `experiment_message`.
-Decoding a configuration and writing it again is most of the work of a page.
-
-Experiments found by a filter over all that is known of them, with the best trial of each.
+Rules it keeps: everyone who is logged in sees every experiment; only its owner and administrators change it. In a list,
+a configuration is sent as the text that the database holds, because decoding it and writing it again is most of the
+work of a page; but only where nothing in it has to be hidden from the caller, and else as `experiment_message`.
 """
 
 from __future__ import annotations
@@ -104,7 +99,7 @@ async def get_experiments(
     show_trial_data: Annotated[bool, Query(description="What trials come to is always shown.")] = True,
 ) -> Response:
     """Experiments, filtered and in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
-    wanted = ExperimentFilter(
+    filters = ExperimentFilter(
         archived=archived,
         name=name,
         description=description,
@@ -119,18 +114,18 @@ async def get_experiments(
         not_ids=_tuple(not_in),
     )
 
-    async def look() -> tuple[list[Rendered], Pagination]:
+    async def load() -> tuple[list[Rendered], Pagination]:
         async with master.db.snapshot() as conn:
-            total = await experiment_lists.count(conn, wanted)
+            total = await experiment_lists.count(conn, filters)
             page, pagination = search_page(total, window.offset, window.limit)
-            found = []
+            views = []
             if window.limit != NONE:
-                found = await experiment_lists.page(
-                    conn, wanted, page, total, order=experiment_order(sort_by), descending=window.descending
+                views = await experiment_lists.page(
+                    conn, filters, page, total, order=experiment_order(sort_by), descending=window.descending
                 )
-        return [rendered(view) for view in found], pagination
+        return [rendered(view) for view in views], pagination
 
-    page, pagination = await master.single_flight.share(("GetExperiments", wanted, window, sort_by), look)
+    page, pagination = await master.single_flight.share(("GetExperiments", filters, window, sort_by), load)
     return Response(experiments_json(page, caller, pagination), media_type=JSON)
 
 
@@ -154,7 +149,7 @@ async def patch_experiment(
     master: MasterDep, caller: CallerDep, experiment_id: int, body: PatchExperiment
 ) -> PatchExperimentResponse:
     """Edit its words, its share of the cluster, and which checkpoints are kept; all of it or nothing."""
-    words = _words(body)
+    edit = _edit(body)
     async with master.db.transaction() as conn:
         await check_owner(conn, caller, experiment_id)
         if body.resources is not None:
@@ -164,12 +159,12 @@ async def patch_experiment(
             await experiment_edits.set_share(conn, experiment_id, share)
         if body.checkpoint_storage is not None:
             await _set_policy(conn, experiment_id, body.checkpoint_storage)
-        await experiment_edits.set_words(conn, experiment_id, words)
+        await experiment_edits.set_words(conn, experiment_id, edit)
         view = await experiment_lists.get(conn, experiment_id)
     return PatchExperimentResponse(experiment=experiment_message(view, caller))
 
 
-def _words(body: PatchExperiment) -> Words:
+def _edit(body: PatchExperiment) -> Words:
     if body.name is not None and not body.name.strip():
         raise InvalidInput("a name cannot be blank")
     for label in body.labels or ():
@@ -178,17 +173,17 @@ def _words(body: PatchExperiment) -> Words:
     return Words(body.name, body.description, body.notes, labels)
 
 
-async def _set_policy(conn: Connection, experiment_id: int, asked: PatchCheckpointStorage) -> None:
+async def _set_policy(conn: Connection, experiment_id: int, patch: PatchCheckpointStorage) -> None:
     """What is not said stays."""
     await experiments.lock(conn, experiment_id)
     policy = gc.policy_of((await experiments.plan(conn, experiment_id)).config)
-    said = {
-        "experiment_best": asked.save_experiment_best,
-        "trial_best": asked.save_trial_best,
-        "trial_latest": asked.save_trial_latest,
+    changes = {
+        "experiment_best": patch.save_experiment_best,
+        "trial_best": patch.save_trial_best,
+        "trial_latest": patch.save_trial_latest,
     }
-    wanted = replace(policy, **{name: value for name, value in said.items() if value is not None})
-    await gc.set_policy(conn, experiment_id, wanted)
+    changed = replace(policy, **{name: value for name, value in changes.items() if value is not None})
+    await gc.set_policy(conn, experiment_id, changed)
 
 
 @routes.get("/api/v1/experiments/{experiment_id}/trials", "GetExperimentTrials", allow=Allow.USER)
@@ -200,14 +195,14 @@ async def get_experiment_trials(
     states: Annotated[list[State] | None, Query()] = None,
 ) -> GetExperimentTrialsResponse:
     """Its trials."""
-    wanted = None if states is None else [bare(state) for state in states]
+    state_names = None if states is None else [bare(state) for state in states]
     async with master.db.connection() as conn:
         await experiment_lists.owner(conn, experiment_id)
-        page, pagination = window.of(await trial_lists.count(conn, experiment_id, wanted))
-        found = await trial_lists.page(
-            conn, experiment_id, wanted, page, order=_TRIAL_ORDERS[sort_by], descending=window.descending
+        page, pagination = window.of(await trial_lists.count(conn, experiment_id, state_names))
+        views = await trial_lists.page(
+            conn, experiment_id, state_names, page, order=_TRIAL_ORDERS[sort_by], descending=window.descending
         )
-        return GetExperimentTrialsResponse(trials=await whole_trials(conn, found), pagination=pagination)
+        return GetExperimentTrialsResponse(trials=await whole_trials(conn, views), pagination=pagination)
 
 
 @routes.get(
@@ -263,14 +258,14 @@ def rendered(view: ExperimentView) -> Rendered:
 
 def experiments_json(page: Sequence[Rendered], caller: Caller, pagination: Pagination) -> bytes:
     """A `GetExperimentsResponse` as ``caller`` may see it."""
-    experiments = b",".join(_for(caller, one) for one in page)
+    experiments = b",".join(_for(caller, experiment) for experiment in page)
     return b'{"experiments":[' + experiments + b'],"pagination":' + _json(pagination) + b"}"
 
 
-def _for(caller: Caller, one: Rendered) -> bytes:
-    if one.may_hold_secrets and not may_see_secrets(caller, one.view.owner_id):
-        return _json(experiment_message(one.view, caller))
-    return one.whole
+def _for(caller: Caller, experiment: Rendered) -> bytes:
+    if experiment.may_hold_secrets and not may_see_secrets(caller, experiment.view.owner_id):
+        return _json(experiment_message(experiment.view, caller))
+    return experiment.whole
 
 
 def _whole(view: ExperimentView) -> bytes:
@@ -281,8 +276,8 @@ def _whole(view: ExperimentView) -> bytes:
     hyperparameters = bytes(sections.hyperparameters)
     if not hyperparameters.startswith(b"{"):
         hyperparameters = b"{}"
-    told = _json(message, leaving_out={"config", "hyperparameters"})
-    return told[:-1] + b',"config":' + config + b',"hyperparameters":' + hyperparameters + b"}"
+    encoded = _json(message, leaving_out={"config", "hyperparameters"})
+    return encoded[:-1] + b',"config":' + config + b',"hyperparameters":' + hyperparameters + b"}"
 
 
 def _json(message: Message, leaving_out: set[str] | None = None) -> bytes:
@@ -297,23 +292,25 @@ def _object(raw: msgspec.Raw) -> JsonObject:
 @routes.post("/api/v1/experiments-search", "SearchExperiments", allow=Allow.USER)
 async def search(master: MasterDep, caller: CallerDep, body: SearchExperimentsRequest) -> SearchExperimentsResponse:
     """Experiments that a filter finds, in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
-    wanted, sorts = parse(body.filter), parse_sort(body.sort)
+    filters, sorts = parse(body.filter), parse_sort(body.sort)
     project_id = body.project_id or None
     async with master.db.snapshot() as conn:
         if project_id is not None:
             await projects.get(conn, project_id)
-        total = await experiment_columns.count(conn, project_id, wanted)
+        total = await experiment_columns.count(conn, project_id, filters)
         page, pagination = search_page(total, body.offset, body.limit)
         numbers: list[int] = []
         if body.limit != NONE:
-            numbers = await experiment_columns.search(conn, project_id, wanted, sorts, page)
-        found = await experiment_lists.views(conn, numbers)
-        best = [view.best_trial_id for view in found if view.best_trial_id is not None]
-        told = {one.id: one for one in await whole_trials(conn, await trial_lists.views(conn, best))}
+            numbers = await experiment_columns.search(conn, project_id, filters, sorts, page)
+        views = await experiment_lists.views(conn, numbers)
+        best = [view.best_trial_id for view in views if view.best_trial_id is not None]
+        best_trials = {trial.id: trial for trial in await whole_trials(conn, await trial_lists.views(conn, best))}
     return SearchExperimentsResponse(
         experiments=[
-            FoundExperiment(experiment=experiment_message(view, caller), best_trial=told.get(view.best_trial_id or 0))
-            for view in found
+            FoundExperiment(
+                experiment=experiment_message(view, caller), best_trial=best_trials.get(view.best_trial_id or 0)
+            )
+            for view in views
         ],
         pagination=pagination,
     )

@@ -1,7 +1,4 @@
-"""Searches: what was decided, and how the rungs are filled. Ours alone: Determined's API has no such thing.
-
-What is trained elsewhere: experiments and trials that a script makes and speaks for; where a trial came from.
-"""
+"""Messages about an experiment's search, which Determined's API does not have, and about unmanaged trials."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Making experiments, and looking ahead at what one would do.
-
-Continuing experiments that have ended.
-"""
+"""Experiments: submitted, previewed before they are, and continued after they have ended."""
 
 from __future__ import annotations
 
@@ -53,18 +50,18 @@ async def create_experiment(
     """Submit an experiment; with ``validateOnly`` only say what it would be."""
     if not body.config.strip():
         raise InvalidInput("no configuration was given: submit the YAML text of one")
-    asked = await examine(master.db, master.settings, caller.person.id, body)
+    submission = await examine(master.db, master.settings, caller.person.id, body)
     if body.validate_only:
-        return _reply(asked, imagined(asked, caller))
+        return _reply(submission, imagined(submission, caller))
     async with master.db.transaction() as conn:
         # Not archived, moved or deleted meanwhile.
-        await projects.hold(conn, asked.new.project_id)
+        await projects.hold(conn, submission.new.project_id)
         if body.unmanaged:
-            experiment_id = await unmanaged.create_experiment(conn, asked.new)
+            experiment_id = await unmanaged.create_experiment(conn, submission.new)
         else:
-            experiment_id = await creation.create(conn, asked.new, activate=body.activate)
+            experiment_id = await creation.create(conn, submission.new, activate=body.activate)
         made = await experiment_lists.get(conn, experiment_id)
-    return _reply(asked, experiment_message(made, caller))
+    return _reply(submission, experiment_message(made, caller))
 
 
 @routes.post("/api/v1/preview-hp-search", "PreviewHPSearch", allow=Allow.USER)
@@ -84,41 +81,41 @@ async def preview_search(master: MasterDep, body: PreviewRequest) -> PreviewResp
     return PreviewResponse(summary=SearchSummary(config=searcher, trials=rows))
 
 
-def _reply(asked: Submission, experiment: Experiment) -> CreateExperimentResponse:
+def _reply(submission: Submission, experiment: Experiment) -> CreateExperimentResponse:
     return CreateExperimentResponse(
         experiment=experiment,
         config=experiment.config,
-        warnings=list(asked.warnings),
-        notices=list(asked.notices),
+        warnings=list(submission.warnings),
+        notices=list(submission.notices),
     )
 
 
-def imagined(asked: Submission, caller: Caller) -> Experiment:
+def imagined(submission: Submission, caller: Caller) -> Experiment:
     """What the experiment would be; it has no number."""
-    searcher = asked.resolved.document.get("searcher")
+    searcher = submission.resolved.document.get("searcher")
     named = searcher if isinstance(searcher, dict) else {}
     return Experiment(
         id=0,
         job_id="",
-        name=asked.new.name,
-        description=asked.new.description,
-        labels=list(asked.new.labels),
+        name=submission.new.name,
+        description=submission.new.description,
+        labels=list(submission.new.labels),
         state=State.PAUSED,
         start_time=datetime.now(timezone.utc),
-        config=asked.resolved.document,
-        original_config=asked.new.original_config,
+        config=submission.resolved.document,
+        original_config=submission.new.original_config,
         searcher_type=str(named.get("name") or ""),
         searcher_metric=str(named.get("metric") or ""),
-        hyperparameters=cast(JsonObject, asked.resolved.document.get("hyperparameters") or {}),
-        resource_pool=asked.new.pool,
-        model_definition_size=asked.code_size,
-        forked_from=asked.new.parent_id,
+        hyperparameters=cast(JsonObject, submission.resolved.document.get("hyperparameters") or {}),
+        resource_pool=submission.new.pool,
+        model_definition_size=submission.code_size,
+        forked_from=submission.new.parent_id,
         user_id=caller.person.id,
         username=caller.person.username,
-        project_id=asked.project.id,
-        project_name=asked.project.name,
-        workspace_id=asked.project.workspace_id,
-        workspace_name=asked.project.workspace_name,
+        project_id=submission.project.id,
+        project_name=submission.project.name,
+        workspace_id=submission.project.workspace_id,
+        workspace_name=submission.project.workspace_name,
     )
 
 

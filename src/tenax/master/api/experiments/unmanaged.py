@@ -45,7 +45,7 @@ from tenax.master.submission.messages import CreateExperimentRequest
 
 routes = Routes("Unmanaged")
 
-_WORDS = {
+_REPORTS = {
     State.UNSPECIFIED: TrialReport.ALIVE,
     State.ACTIVE: TrialReport.ALIVE,
     State.RUNNING: TrialReport.ALIVE,
@@ -70,17 +70,17 @@ async def put_experiment(
     async with master.db.transaction() as conn:
         known = await unmanaged.find_experiment(conn, external_experiment_id)
     if known is None:
-        asked = await examine(master.db, master.settings, caller.person.id, body)
+        submission = await examine(master.db, master.settings, caller.person.id, body)
         if body.validate_only:
-            told = imagined(asked, caller)
-            return PutExperimentResponse(experiment=told, config=told.config)
+            experiment = imagined(submission, caller)
+            return PutExperimentResponse(experiment=experiment, config=experiment.config)
         async with master.db.transaction() as conn:
             # Not archived, moved or deleted meanwhile.
-            await projects.hold(conn, asked.new.project_id)
+            await projects.hold(conn, submission.new.project_id)
             # Somebody else may have made it meanwhile.
             known = await unmanaged.find_experiment(conn, external_experiment_id)
             if known is None:
-                known = await unmanaged.create_experiment(conn, asked.new, external_experiment_id)
+                known = await unmanaged.create_experiment(conn, submission.new, external_experiment_id)
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, known)
     caller.may_change(view.owner_id, f"experiment {known}, which has the name {external_experiment_id!r},")
@@ -133,14 +133,14 @@ async def patch_trial(
     master: MasterDep, caller: CallerDep, trial_id: int, body: PatchTrialRequest
 ) -> CreateTrialResponse:
     """What became of it; without a state a sign of life."""
-    word = _WORDS.get(body.state)
-    if word is None:
+    report = _REPORTS.get(body.state)
+    if report is None:
         raise InvalidInput(
             f"a script cannot report {body.state.value}: STATE_RUNNING, _COMPLETED, _CANCELED, _ERROR are"
         )
     async with master.db.transaction() as conn:
         await _check_own(conn, caller, trial_id)
-        await unmanaged.say(conn, trial_id, word, _REASONS.get(word, ""))
+        await unmanaged.say(conn, trial_id, report, _REASONS.get(report, ""))
         return CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
@@ -162,36 +162,36 @@ async def report_source(
     master: MasterDep, caller: CallerDep, body: ReportTrialSourceInfoRequest
 ) -> ReportTrialSourceInfoResponse:
     """Which checkpoint a trial uses, or goes on from."""
-    told = body.trial_source_info
-    if told.trial_source_info_type is TrialSourceKind.UNSPECIFIED:
+    source = body.trial_source_info
+    if source.trial_source_info_type is TrialSourceKind.UNSPECIFIED:
         raise InvalidInput("trialSourceInfoType is missing: say INFERENCE or FINE_TUNING")
     model = None
-    if told.model_id is not None and told.model_version is not None:
-        model = told.model_id, told.model_version
-    kind = told.trial_source_info_type.value.removeprefix("TRIAL_SOURCE_INFO_TYPE_")
+    if source.model_id is not None and source.model_version is not None:
+        model = source.model_id, source.model_version
+    kind = source.trial_source_info_type.value.removeprefix("TRIAL_SOURCE_INFO_TYPE_")
     async with master.db.transaction() as conn:
-        await callers.for_trial(conn, caller, told.trial_id)
-        await unmanaged.put_source(conn, told.trial_id, told.checkpoint_uuid, kind, model)
-    return ReportTrialSourceInfoResponse(trial_id=told.trial_id, checkpoint_uuid=told.checkpoint_uuid)
+        await callers.for_trial(conn, caller, source.trial_id)
+        await unmanaged.put_source(conn, source.trial_id, source.checkpoint_uuid, kind, model)
+    return ReportTrialSourceInfoResponse(trial_id=source.trial_id, checkpoint_uuid=source.checkpoint_uuid)
 
 
 async def _create(
-    master: Master, caller: Caller, asked: CreateTrialRequest, external_id: str | None
+    master: Master, caller: Caller, request: CreateTrialRequest, external_id: str | None
 ) -> CreateTrialResponse:
-    if not asked.unmanaged:
+    if not request.unmanaged:
         raise Unsupported("trials of a managed experiment are made by its search: set unmanaged for others")
     async with master.db.transaction() as conn:
-        experiment = await experiments.get(conn, asked.experiment_id)
+        experiment = await experiments.get(conn, request.experiment_id)
         caller.may_change(experiment.owner_id, f"experiment {experiment.id}")
-        hparams = asked.hparams
+        hparams = request.hparams
         trial_id = await unmanaged.create_trial(conn, experiment.id, hparams, external_id)
         return CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 async def _check_own(conn: Connection, caller: Caller, trial_id: int) -> None:
-    found = await unmanaged.trial(conn, trial_id)
-    caller.may_change(found.owner_id, f"trial {trial_id}")
-    if not found.unmanaged:
+    trial = await unmanaged.trial(conn, trial_id)
+    caller.may_change(trial.owner_id, f"trial {trial_id}")
+    if not trial.unmanaged:
         raise InvalidInput(f"trial {trial_id} is run by this cluster, which knows by itself what becomes of it")
 
 
@@ -199,8 +199,8 @@ def _posted(body: bytes) -> logs.Posted:
     rows = decode_body(body)
     if not isinstance(rows, list):
         raise InvalidInput("the body must be a list of lines")
-    told: list[Json] = [{**row, "rank_id": _rank(row)} if isinstance(row, dict) else row for row in rows]
-    return logs.posted(told)
+    lines: list[Json] = [{**row, "rank_id": _rank(row)} if isinstance(row, dict) else row for row in rows]
+    return logs.posted(lines)
 
 
 def _rank(row: dict[str, Json]) -> Json:

@@ -1,10 +1,8 @@
-"""What handlers ask for: the master, and who is calling.
+"""What handlers ask for: the master, who is calling, and for which trial.
 
 Handlers name these as parameter types; FastAPI fills them in. `authorize` runs before every route, declared or not:
 as the first thing of a request, before its body is read, and as a dependency of the application for whatever got there
-in another way.
-
-For which trial a request speaks: that of the task's token, or an unmanaged one of the caller's own.
+in another way. A request speaks for the trial of the task's token, or for an unmanaged trial of the caller's own.
 """
 
 from __future__ import annotations
@@ -48,9 +46,9 @@ async def authorize(connection: HTTPConnection, master: MasterDep) -> None:
     check_origin(connection, credential)
 
     async def identified() -> Caller:
-        found = await master.credentials.caller(credential, allow)
-        check(found, allow)
-        return found
+        caller = await master.credentials.caller(credential, allow)
+        check(caller, allow)
+        return caller
 
     connection.state.caller = await identified()
     # What is answered for a long time asks it again: `tenax.master.api.http.streaming`.
@@ -88,11 +86,11 @@ async def for_trial(conn: Connection, caller: Caller, trial_id: int) -> TaskOf:
         if caller.task.trial_id != trial_id:
             raise Forbidden(f"this token is that of trial {caller.task.trial_id}, and speaks for no other one")
         return caller.task
-    found = await unmanaged.trial(conn, trial_id)
-    if not found.unmanaged:
+    trial = await unmanaged.trial(conn, trial_id)
+    if not trial.unmanaged:
         raise Forbidden("this is for tasks: it needs the token of an allocation")
-    caller.may_change(found.owner_id, f"trial {trial_id}")
-    return TaskOf("", found.task_id, found.run_id, trial_id, found.experiment_id, caller.person)
+    caller.may_change(trial.owner_id, f"trial {trial_id}")
+    return TaskOf("", trial.task_id, trial.run_id, trial_id, trial.experiment_id, caller.person)
 
 
 async def for_task(conn: Connection, caller: Caller, task_id: str) -> TaskOf:

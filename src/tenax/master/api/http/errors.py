@@ -37,7 +37,7 @@ from tenax.jsonvalue import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ErrorKind:
     """How one kind of error travels."""
 
     status: int
@@ -45,27 +45,27 @@ class Kind:
     reason: str
 
 
-INVALID = Kind(400, 3, "InvalidArgument")
-NOT_FOUND = Kind(404, 5, "NotFound")
-TOO_LARGE = Kind(413, 8, "ResourceExhausted")
-TOO_OFTEN = Kind(429, 8, "ResourceExhausted")
-INTERNAL = Kind(500, 13, "Internal")
-UNAVAILABLE = Kind(503, 14, "Unavailable")
-UNAUTHENTICATED = Kind(401, 16, "Unauthenticated")
-FORBIDDEN = Kind(403, 7, "PermissionDenied")
-UNIMPLEMENTED = Kind(501, 12, "Unimplemented")
+INVALID = ErrorKind(400, 3, "InvalidArgument")
+NOT_FOUND = ErrorKind(404, 5, "NotFound")
+TOO_LARGE = ErrorKind(413, 8, "ResourceExhausted")
+TOO_OFTEN = ErrorKind(429, 8, "ResourceExhausted")
+INTERNAL = ErrorKind(500, 13, "Internal")
+UNAVAILABLE = ErrorKind(503, 14, "Unavailable")
+UNAUTHENTICATED = ErrorKind(401, 16, "Unauthenticated")
+FORBIDDEN = ErrorKind(403, 7, "PermissionDenied")
+UNIMPLEMENTED = ErrorKind(501, 12, "Unimplemented")
 
-#: Problems of one request that are told.
-_MOST_TOLD = 20
+#: Problems of one request that are listed; more are only counted.
+_MOST_PROBLEMS = 20
 
 #: First match wins.
-KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
+KINDS: tuple[tuple[type[BaseException], ErrorKind], ...] = (
     (InvalidInput, INVALID),
     (NotFound, NOT_FOUND),
-    (AlreadyExists, Kind(409, 6, "AlreadyExists")),
+    (AlreadyExists, ErrorKind(409, 6, "AlreadyExists")),
     (NotAuthenticated, UNAUTHENTICATED),
     (Forbidden, FORBIDDEN),
-    (NotNow, Kind(400, 9, "FailedPrecondition")),
+    (NotNow, ErrorKind(400, 9, "FailedPrecondition")),
     (TooLarge, TOO_LARGE),
     (TooOften, TOO_OFTEN),
     (Unsupported, UNIMPLEMENTED),
@@ -81,25 +81,25 @@ KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
 )
 
 #: What the framework itself refuses, by status.
-BY_STATUS: dict[int, Kind] = {
+BY_STATUS: dict[int, ErrorKind] = {
     400: INVALID,
     401: UNAUTHENTICATED,
     403: FORBIDDEN,
     404: NOT_FOUND,
-    405: Kind(405, 12, "Unimplemented"),
+    405: ErrorKind(405, 12, "Unimplemented"),
     413: TOO_LARGE,
 }
 
 
-def kind_of(error: BaseException) -> Kind:
+def kind_of(error: BaseException) -> ErrorKind:
     """How ``error`` travels; `INTERNAL` for what nobody raised on purpose."""
     if isinstance(error, HTTPException):
-        return BY_STATUS.get(error.status_code, Kind(error.status_code, 2, "Unknown"))
+        return BY_STATUS.get(error.status_code, ErrorKind(error.status_code, 2, "Unknown"))
     return next((kind for known, kind in KINDS if isinstance(error, known)), INTERNAL)
 
 
-def told(error: BaseException) -> str:
-    """What the caller is told; nothing of ours that they could not act upon."""
+def message_of(error: BaseException) -> str:
+    """What the caller reads; nothing of ours that they could not act upon."""
     if isinstance(error, HTTPException):
         return str(error.detail)
     kind = kind_of(error)
@@ -112,7 +112,7 @@ def told(error: BaseException) -> str:
     return str(error)
 
 
-def error_body(path: str, kind: Kind, message: str) -> JsonObject:
+def error_body(path: str, kind: ErrorKind, message: str) -> JsonObject:
     """The body for a route at ``path``."""
     if path.startswith("/api/v1"):
         return {"error": {"code": kind.code, "reason": kind.reason, "error": message, "message": message}}
@@ -129,7 +129,7 @@ def error_response(path: str, error: BaseException) -> JSONResponse:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, HTTPException) and error.headers:
         headers.update(error.headers)
-    return JSONResponse(error_body(path, kind, told(error)), status_code=kind.status, headers=headers)
+    return JSONResponse(error_body(path, kind, message_of(error)), status_code=kind.status, headers=headers)
 
 
 def stream_error(error: BaseException) -> JsonObject:
@@ -139,7 +139,7 @@ def stream_error(error: BaseException) -> JsonObject:
         "error": {
             "grpcCode": kind.code,
             "httpCode": kind.status,
-            "message": told(error),
+            "message": message_of(error),
             "httpStatus": kind.reason,
             "details": [],
         }
@@ -167,11 +167,11 @@ def install(app: FastAPI) -> None:
 
 
 def _problems(errors: Iterable[object]) -> str:
-    told_ones = []
+    problems = []
     for item in errors:
         assert isinstance(item, dict)
         place = ".".join(str(step) for step in item["loc"] if step not in ("body", "query", "path"))
         text = str(item["msg"]).removeprefix("Value error, ")
-        told_ones.append(f"{place}: {text}" if place else text)
-    more = len(told_ones) - _MOST_TOLD
-    return "; ".join(told_ones[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
+        problems.append(f"{place}: {text}" if place else text)
+    more = len(problems) - _MOST_PROBLEMS
+    return "; ".join(problems[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")

@@ -1,9 +1,7 @@
-"""Pages of lists, said once: offset and limit come in, a pagination object goes out.
+"""Pages of lists, once for all of them: offset and limit come in, a pagination object goes out.
 
-A negative offset counts from the end; limit 0 is all that is left. (Lists of experiments differ: see there.)
-
-Answers that are the same for everyone who may ask are made once for all who ask at once
-(`tenax.master.concurrency.single_flight`).
+A negative offset counts from the end; limit 0 is all that is left (of a search: `SEARCH_PAGE`). An answer that is the
+same for everyone is made once for all who ask at the same time (`tenax.master.concurrency.single_flight`).
 """
 
 from __future__ import annotations
@@ -41,8 +39,8 @@ class Window:
         if not 0 <= start <= total:
             raise InvalidInput(f"offset is {self.offset}, and the list has {total} entries: choose one inside it")
         end = total if self.limit == 0 else min(total, start + self.limit)
-        told = Pagination(offset=self.offset, limit=self.limit, start_index=start, end_index=end, total=total)
-        return Page(start, end - start), told
+        pagination = Pagination(offset=self.offset, limit=self.limit, start_index=start, end_index=end, total=total)
+        return Page(start, end - start), pagination
 
 
 #: Entries of a search's page when none are asked for; what asks for all, and for none.
@@ -62,8 +60,8 @@ def search_page(total: int, offset: int, limit: int) -> tuple[Page, Pagination]:
         start = end = total
     if limit != NONE:
         end = total if limit == ALL else min(total, start + (limit or SEARCH_PAGE))
-    told = Pagination(offset=offset, limit=limit, start_index=start, end_index=end, total=total)
-    return Page(start, end - start), told
+    pagination = Pagination(offset=offset, limit=limit, start_index=start, end_index=end, total=total)
+    return Page(start, end - start), pagination
 
 
 async def _window(

@@ -124,9 +124,9 @@ def _openness(part: str) -> int:
     return 3 if part.endswith(":path}") else 2
 
 
-def _meet(one: str, other: str) -> bool:
+def _meet(first: str, second: str) -> bool:
     """Whether some path matches both."""
-    left, right = one.split("/"), other.split("/")
+    left, right = first.split("/"), second.split("/")
     for a, b in zip(left, right):
         if 3 in (_openness(a), _openness(b)):
             return True

@@ -1,6 +1,8 @@
-"""Output of tasks: taken in from agents and from Determined's shipper, and read back.
+"""Output of tasks: taken in from agents and from Determined's shipper, read back, and kept for a time.
 
-How long output is kept: said for a trial by its owner; what is kept no longer is removed when administrators ask.
+Rules it keeps: a trial's owner says how long its output is kept; what is older is removed on a schedule, or at once
+when an administrator asks; lines for which there is no room are refused to agents, which send them again, and dropped
+with a warning where the shipper would end the task.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ async def keep(master: Master, task_id: str, lines: list[Line], origins: list[Or
         log.warning("lines of a task were dropped", task=task_id, lines=len(lines), reason=str(error))
 
 
-def wanted(
+def selection_of(
     limit: Annotated[int, Query(ge=0)] = 0,
     follow: bool = False,
     order_by: OrderBy = OrderBy.UNSPECIFIED,
@@ -131,20 +133,20 @@ def wanted(
     return Wanted(filters, limit or None, follow, order_by is OrderBy.DESC)
 
 
-WantedDep = Annotated[Wanted, Depends(wanted)]
+SelectionDep = Annotated[Wanted, Depends(selection_of)]
 
 
 @routes.get("/api/v1/tasks/{task_id}/logs", "TaskLogs", allow=Allow.USER, response_class=StreamingResponse)
-async def task_logs(master: MasterDep, task_id: str, asked: WantedDep) -> StreamingResponse:
+async def task_logs(master: MasterDep, task_id: str, selection: SelectionDep) -> StreamingResponse:
     """Lines of a task, one message each: a stream, without end until the task's with ``follow``."""
     await _check_task(master, task_id)
-    return ndjson(_lines(master, task_id, None, asked))
+    return ndjson(_lines(master, task_id, None, selection))
 
 
 @routes.get("/api/v1/trials/{trial_id}/logs", "TrialLogs", allow=Allow.USER, response_class=StreamingResponse)
-async def trial_logs(master: MasterDep, trial_id: int, asked: WantedDep) -> StreamingResponse:
+async def trial_logs(master: MasterDep, trial_id: int, selection: SelectionDep) -> StreamingResponse:
     """Lines of a trial's task, as `task_logs`."""
-    return ndjson(_lines(master, await _task_of(master, trial_id), trial_id, asked))
+    return ndjson(_lines(master, await _task_of(master, trial_id), trial_id, selection))
 
 
 @routes.get("/api/v1/tasks/{task_id}/logs/fields", "TaskLogsFields", allow=Allow.USER, response_class=StreamingResponse)
@@ -162,24 +164,24 @@ async def trial_log_fields(master: MasterDep, trial_id: int, follow: bool = Fals
     return ndjson(_fields(master, await _task_of(master, trial_id), follow))
 
 
-async def _lines(master: Master, task_id: str, trial_id: int | None, asked: Wanted) -> AsyncIterator[bytes]:
+async def _lines(master: Master, task_id: str, trial_id: int | None, selection: Wanted) -> AsyncIterator[bytes]:
     whose: JsonObject = {"taskId": task_id} if trial_id is None else {"trialId": trial_id}
-    parts = read(master.log_reads, master.listener, master.readers, task_id, asked, master.shutdown)
-    async for found in parts:
-        for start in range(0, len(found), _PART_LINES):
-            yield await master.readers.run(_messages, whose, found[start : start + _PART_LINES])
+    parts = read(master.log_reads, master.listener, master.readers, task_id, selection, master.shutdown)
+    async for lines in parts:
+        for start in range(0, len(lines), _PART_LINES):
+            yield await master.readers.run(_messages, whose, lines[start : start + _PART_LINES])
 
 
 async def _fields(master: Master, task_id: str, follow: bool) -> AsyncIterator[bytes]:
-    told: JsonObject | None = None
+    sent: JsonObject | None = None
 
-    async def look() -> JsonObject:
+    async def load() -> JsonObject:
         async with master.db.connection() as conn:
             return await logs.fields_of_task(conn, await logs.place_of(conn, task_id))
 
-    async for now in until_end(master.log_reads, master.listener, task_id, master.shutdown, look, follow=follow):
-        if now != told:
-            told = now
+    async for now in until_end(master.log_reads, master.listener, task_id, master.shutdown, load, follow=follow):
+        if now != sent:
+            sent = now
             yield line(now)
 
 
@@ -196,23 +198,23 @@ async def _task_of(master: Master, trial_id: int) -> str:
     return task_id
 
 
-def _messages(whose: JsonObject, found: list[Found]) -> bytes:
-    return b"".join(line({**whose, **_message(each)}) for each in found)
+def _messages(whose: JsonObject, entries: list[Found]) -> bytes:
+    return b"".join(line({**whose, **_message(entry)}) for entry in entries)
 
 
-def _message(found: Found) -> JsonObject:
-    said = found.line
-    origin = found.origin
+def _message(entry: Found) -> JsonObject:
+    written = entry.line
+    origin = entry.origin
     message: JsonObject = {
-        "id": str(found.number),
-        "timestamp": timestamp(said.at_us),
-        "message": rendered(found),
-        "log": said.text + "\n",
-        "level": f"LOG_LEVEL_{LEVELS[said.level]}",
+        "id": str(entry.number),
+        "timestamp": timestamp(written.at_us),
+        "message": rendered(entry),
+        "log": written.text + "\n",
+        "level": f"LOG_LEVEL_{LEVELS[written.level]}",
         "source": origin.source,
     }
-    if said.rank != NO_RANK:
-        message["rankId"] = said.rank
+    if written.rank != NO_RANK:
+        message["rankId"] = written.rank
     for name, value in (
         ("allocationId", origin.allocation_id),
         ("containerId", origin.container_id),
@@ -225,8 +227,8 @@ def _message(found: Found) -> JsonObject:
 
 
 def _posted(body: bytes) -> Posted:
-    asked = decode_body(body)
-    return posted(asked.get("logs") if isinstance(asked, dict) else None)
+    document = decode_body(body)
+    return posted(document.get("logs") if isinstance(document, dict) else None)
 
 
 def posted(rows: Json) -> Posted:
@@ -255,8 +257,8 @@ def posted(rows: Json) -> Posted:
 
 
 def _lines_of(row: dict[str, Json], origin: int) -> list[Line]:
-    said = _text(row, "timestamp")
-    at_us = microseconds(said) if said else time.time_ns() // 1000
+    written_at = _text(row, "timestamp")
+    at_us = microseconds(written_at) if written_at else time.time_ns() // 1000
     rank = row.get("rank_id", row.get("rankId"))
     number = rank if isinstance(rank, int) and 0 <= rank < 2**31 else NO_RANK
     level = level_number(_text(row, "level"))

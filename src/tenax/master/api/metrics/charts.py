@@ -46,7 +46,7 @@ class _Line:
     names: tuple[str, ...]
 
 
-async def _wanted(
+async def _selection(
     request: Request,
     max_datapoints: Annotated[int, Query(ge=0)] = 0,
     start_batches: int = 0,
@@ -69,17 +69,17 @@ async def _wanted(
     )
 
 
-def _narrower(one: Bounds, other: Bounds) -> Bounds:
-    """Both hold: where ``other`` says nothing, ``one`` does."""
-    low = max((bound for bound in (one.low, other.low) if bound is not None), default=None)
-    high = min((bound for bound in (one.high, other.high) if bound is not None), default=None)
-    return Bounds(low, high, other.above, other.below, other.among, other.without)
+def _narrower(first: Bounds, second: Bounds) -> Bounds:
+    """Both hold: where ``second`` says nothing, ``first`` does."""
+    low = max((bound for bound in (first.low, second.low) if bound is not None), default=None)
+    high = min((bound for bound in (first.high, second.high) if bound is not None), default=None)
+    return Bounds(low, high, second.above, second.below, second.among, second.without)
 
 
 @routes.get("/api/v1/trials/time-series", "CompareTrials", allow=Allow.USER)
 async def compare(
     master: MasterDep,
-    wanted: Annotated[Wanted, Depends(_wanted)],
+    selection: Annotated[Wanted, Depends(_selection)],
     trial_ids: Numbers = [],  # noqa: B006
     metric_names: Texts = [],  # noqa: B006
     metric_ids: Texts = [],  # noqa: B006
@@ -99,58 +99,58 @@ async def compare(
     missing = set(ids) - {trial.id for trial in trials}
     if missing:
         raise NotFound(f"there is no trial {min(missing)}")
-    told: dict[int, list[DownsampledMetrics]] = {}
+    metrics: dict[int, list[DownsampledMetrics]] = {}
     for start in range(0, len(trials), _READ_AT_ONCE):
         numbers = [trial.id for trial in trials[start : start + _READ_AT_ONCE]]
-        told |= await _metrics(master, numbers, lines, wanted)
-    return CompareTrialsResponse(trials=[ComparableTrial(trial=one, metrics=told[one.id]) for one in trials])
+        metrics |= await _metrics(master, numbers, lines, selection)
+    return CompareTrialsResponse(trials=[ComparableTrial(trial=trial, metrics=metrics[trial.id]) for trial in trials])
 
 
 async def _metrics(
-    master: Master, trial_ids: list[int], lines: list[_Line], wanted: Wanted
+    master: Master, trial_ids: list[int], lines: list[_Line], selection: Wanted
 ) -> dict[int, list[DownsampledMetrics]]:
     """Trial -> what is asked for of each group."""
-    found: dict[int, list[DownsampledMetrics]] = {trial_id: [] for trial_id in trial_ids}
+    sampled: dict[int, list[DownsampledMetrics]] = {trial_id: [] for trial_id in trial_ids}
     for line in lines:
         async with master.db.snapshot() as conn:
             groups = [group for group in await series.groups_of(conn, trial_ids) if group.name == line.group]
             packed = await series.series_of(conn, groups, (*line.names, EPOCH))
         kind = MetricType.PROFILING if line.group in PROFILING else _TYPES.get(line.group, MetricType.UNSPECIFIED)
-        for trial_id, data in (await master.readers.run(_unpacked, trial_ids, packed, wanted)).items():
-            found[trial_id].append(DownsampledMetrics(data=data, group=line.group, type=kind))
-    return found
+        for trial_id, data in (await master.readers.run(_unpacked, trial_ids, packed, selection)).items():
+            sampled[trial_id].append(DownsampledMetrics(data=data, group=line.group, type=kind))
+    return sampled
 
 
 def _unpacked(
-    trial_ids: list[int], packed: Mapping[int, Sequence[PackedSeries]], wanted: Wanted
+    trial_ids: list[int], packed: Mapping[int, Sequence[PackedSeries]], selection: Wanted
 ) -> dict[int, list[DataPoint]]:
-    told: dict[int, list[DataPoint]] = {}
+    data: dict[int, list[DataPoint]] = {}
     for trial_id in trial_ids:
         *those, epochs = packed.get(trial_id) or (None,)
-        known = [one for one in those if one is not None]
-        told[trial_id] = [DataPoint.model_validate(one) for one in points(known, epochs, wanted)]
-    return told
+        known = [line for line in those if line is not None]
+        data[trial_id] = [DataPoint.model_validate(point) for point in points(known, epochs, selection)]
+    return data
 
 
 def _lines(names: list[str], ids: list[str], group: str) -> list[_Line]:
     if len(names) + len(ids) > _MOST_METRICS:
         raise InvalidInput(f"at most {_MOST_METRICS} metrics are compared at a time")
-    wanted: dict[str, dict[str, None]] = {}
+    chosen: dict[str, dict[str, None]] = {}
     if names and not group:
         raise InvalidInput("metricNames are of a group: name it as group, or as metricType")
     if names:
-        wanted[group] = dict.fromkeys(names)
-    for one in ids:
-        of, dot, name = one.partition(".")
+        chosen[group] = dict.fromkeys(names)
+    for metric_id in ids:
+        of, dot, name = metric_id.partition(".")
         if not dot or not of or not name:
-            raise InvalidInput(f"{one!r} is no metric: metricIds are group.name")
-        wanted.setdefault(of, {})[name] = None
-    return [_Line(of, tuple(them)) for of, them in wanted.items()]
+            raise InvalidInput(f"{metric_id!r} is no metric: metricIds are group.name")
+        chosen.setdefault(of, {})[name] = None
+    return [_Line(of, tuple(them)) for of, them in chosen.items()]
 
 
 def _bounds(request: Request) -> dict[str, Bounds | str]:
     """``timeSeriesFilter.integerRange.gt=5`` as ``{"integerrange": Bounds(above=5)}``; either spelling."""
-    told: dict[str, dict[str, list[str]]] = {}
+    texts: dict[str, dict[str, list[str]]] = {}
     name: str | None = None
     for key, value in request.query_params.multi_items():
         plain = key.replace("_", "").lower()
@@ -160,13 +160,13 @@ def _bounds(request: Request) -> dict[str, Bounds | str]:
         if what == "name":
             name = value
         else:
-            told.setdefault(what, {}).setdefault(sign, []).append(value)
-    found: dict[str, Bounds | str] = {} if name is None else {"name": name}
-    for what, signs in told.items():
+            texts.setdefault(what, {}).setdefault(sign, []).append(value)
+    bounds: dict[str, Bounds | str] = {} if name is None else {"name": name}
+    for what, signs in texts.items():
         if what not in ("integerrange", "doublerange", "timerange"):
             raise InvalidInput(f"timeSeriesFilter has no {what}: integerRange, doubleRange, timeRange are all")
-        found[what] = _bound(what, signs)
-    return found
+        bounds[what] = _bound(what, signs)
+    return bounds
 
 
 def _bound(what: str, signs: Mapping[str, list[str]]) -> Bounds:
@@ -178,13 +178,13 @@ def _bound(what: str, signs: Mapping[str, list[str]]) -> Bounds:
         except ValueError:
             raise InvalidInput(f"timeSeriesFilter: {text!r} is no number") from None
 
-    one = {sign: number(values[-1]) for sign, values in signs.items() if sign in ("gt", "gte", "lt", "lte")}
+    limits = {sign: number(values[-1]) for sign, values in signs.items() if sign in ("gt", "gte", "lt", "lte")}
     among = signs.get("incl")
     return Bounds(
-        low=one.get("gte"),
-        high=one.get("lte"),
-        above=one.get("gt"),
-        below=one.get("lt"),
+        low=limits.get("gte"),
+        high=limits.get("lte"),
+        above=limits.get("gt"),
+        below=limits.get("lt"),
         among=None if among is None else frozenset(map(number, among)),
         without=frozenset(map(number, signs.get("notin", []))),
     )

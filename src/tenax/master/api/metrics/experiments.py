@@ -49,7 +49,7 @@ _READ_AT_ONCE = 100
 _GROUPS = {MetricType.TRAINING: "training", MetricType.VALIDATION: "validation"}
 Period = Annotated[int, Query(ge=0, le=_LONGEST_PERIOD_S)]
 #: The next message and whether anything may follow it; None: no news.
-Look = Callable[[], Awaitable[tuple[Message | None, bool]]]
+NextMessage = Callable[[], Awaitable[tuple[Message | None, bool]]]
 
 
 @routes.get(
@@ -59,10 +59,13 @@ async def get_history(master: MasterDep, experiment_id: int) -> GetValidationHis
     """The validations that were the best so far when they came."""
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, experiment_id)
-        found = await summaries.improvements(conn, experiment_id, _smaller_is_better(view.config))
+        improvements = await summaries.improvements(conn, experiment_id, _smaller_is_better(view.config))
     return GetValidationHistoryResponse(
         validation_history=[
-            ValidationHistoryEntry(trial_id=one.trial_id, end_time=one.at, searcher_metric=one.metric) for one in found
+            ValidationHistoryEntry(
+                trial_id=improvement.trial_id, end_time=improvement.at, searcher_metric=improvement.metric
+            )
+            for improvement in improvements
         ]
     )
 
@@ -83,19 +86,19 @@ async def stream_names(
         raise InvalidInput("ids is empty: name at least one experiment")
     async with master.db.connection() as conn:
         await summaries.searched(conn, ids)
-    told: set[tuple[str, str]] = set()
+    sent: set[tuple[str, str]] = set()
     started = False
 
-    async def look() -> tuple[Message | None, bool]:
+    async def next_message() -> tuple[Message | None, bool]:
         nonlocal started
-        found: set[tuple[str, str]] = set()
+        current: set[tuple[str, str]] = set()
         async with master.db.connection() as conn:
-            searched, going_on = await summaries.searched(conn, ids)
-            for one in dict.fromkeys(ids):
-                for group, names in (await summaries.names_of_experiment(conn, one)).items():
-                    found.update((group, name) for name in names)
-        news = sorted(found - told)
-        told.update(news)
+            searched, running = await summaries.searched(conn, ids)
+            for experiment_id in dict.fromkeys(ids):
+                for group, names in (await summaries.names_of_experiment(conn, experiment_id)).items():
+                    current.update((group, name) for name in names)
+        news = sorted(current - sent)
+        sent.update(news)
         first, started = not started, True
         message = MetricNamesResponse(
             searcher_metrics=searched,
@@ -103,9 +106,9 @@ async def stream_names(
             validation_metrics=[name for group, name in news if group == "validation"],
             metric_names=[MetricIdentifier(group=group, name=name) for group, name in news],
         )
-        return (message if news or first else None), going_on
+        return (message if news or first else None), running
 
-    return _stream(master, look, period_seconds)
+    return _stream(master, next_message, period_seconds)
 
 
 @routes.get(
@@ -124,21 +127,21 @@ async def stream_batches(
 ) -> StreamingResponse:
     """Steps at which trials reported a metric: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
-    told: set[int] = set()
+    sent: set[int] = set()
     started = False
 
-    async def look() -> tuple[Message | None, bool]:
+    async def next_message() -> tuple[Message | None, bool]:
         nonlocal started
-        found: set[int] = set()
-        trials, going_on = await _trials(master, experiment_id, None)
+        current: set[int] = set()
+        trials, running = await _trials(master, experiment_id, None)
         for line in (await _points(master, trials, of, Wanted())).values():
-            found.update(int(str(point["batches"])) for point in line)
-        news = sorted(found - told)
-        told.update(news)
+            current.update(int(str(point["batches"])) for point in line)
+        news = sorted(current - sent)
+        sent.update(news)
         first, started = not started, True
-        return (MetricBatchesResponse(batches=news) if news or first else None), going_on
+        return (MetricBatchesResponse(batches=news) if news or first else None), running
 
-    return _stream(master, look, period_seconds)
+    return _stream(master, next_message, period_seconds)
 
 
 @routes.get(
@@ -160,31 +163,31 @@ async def stream_snapshot(
     """A metric of every trial, nearest to a step and at most ``batchesMargin`` away from it: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
     near = Wanted(steps=Bounds(low=batches_processed - batches_margin, high=batches_processed + batches_margin))
-    told: dict[int, SnapshotTrial] = {}
+    sent: dict[int, SnapshotTrial] = {}
     started = False
 
-    async def look() -> tuple[Message | None, bool]:
+    async def next_message() -> tuple[Message | None, bool]:
         nonlocal started
-        trials, going_on = await _trials(master, experiment_id, None)
+        trials, running = await _trials(master, experiment_id, None)
         lines = await _points(master, trials, of, near)
         news = []
         for trial in trials:
             if trial.id not in lines:
                 continue
-            point = min(lines[trial.id], key=lambda one: abs(int(str(one["batches"])) - batches_processed))
+            point = min(lines[trial.id], key=lambda candidate: abs(int(str(candidate["batches"])) - batches_processed))
             message = SnapshotTrial(
                 trial_id=trial.id,
                 hparams=trial.hparams,
                 metric=float(str(cast(JsonObject, point["values"])[metric_name])),
                 batches_processed=int(str(point["batches"])),
             )
-            if told.get(trial.id) != message:
-                told[trial.id] = message
+            if sent.get(trial.id) != message:
+                sent[trial.id] = message
                 news.append(message)
         first, started = not started, True
-        return (TrialsSnapshotResponse(trials=news) if news or first else None), going_on
+        return (TrialsSnapshotResponse(trials=news) if news or first else None), running
 
-    return _stream(master, look, period_seconds)
+    return _stream(master, next_message, period_seconds)
 
 
 @routes.get(
@@ -208,33 +211,33 @@ async def stream_sample(
     """A metric of the best trials as lines of a chart, and which trials these are: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
     steps = Bounds(low=start_batches or None, high=end_batches or None)
-    wanted = Wanted(max_datapoints or _POINTS, steps)
-    #: Trial -> its last step that was told.
-    told: dict[int, int] = {}
+    selection = Wanted(max_datapoints or _POINTS, steps)
+    #: Trial -> the last of its steps that was sent.
+    sent: dict[int, int] = {}
     started = False
 
-    async def look() -> tuple[Message | None, bool]:
+    async def next_message() -> tuple[Message | None, bool]:
         nonlocal started
-        trials, going_on = await _trials(master, experiment_id, max_trials or _TRIALS)
+        trials, running = await _trials(master, experiment_id, max_trials or _TRIALS)
         chosen = {trial.id for trial in trials}
-        promoted = [trial.id for trial in trials if trial.id not in told]
-        demoted = sorted(told.keys() - chosen)
-        for one in demoted:
-            del told[one]
-        lines = await _points(master, trials, of, wanted)
+        promoted = [trial.id for trial in trials if trial.id not in sent]
+        demoted = sorted(sent.keys() - chosen)
+        for trial_id in demoted:
+            del sent[trial_id]
+        lines = await _points(master, trials, of, selection)
         sampled = []
         for trial in trials:
-            found = lines.get(trial.id, [])
-            news = [point for point in found if int(str(point["batches"])) > told.get(trial.id, -1)]
-            told[trial.id] = max((int(str(point["batches"])) for point in found), default=told.get(trial.id, -1))
+            line = lines.get(trial.id, [])
+            news = [point for point in line if int(str(point["batches"])) > sent.get(trial.id, -1)]
+            sent[trial.id] = max((int(str(point["batches"])) for point in line), default=sent.get(trial.id, -1))
             data = [DataPoint.model_validate(point) for point in news]
             sampled.append(SampledTrial(trial_id=trial.id, hparams=trial.hparams, data=data))
         first, started = not started, True
-        if not (first or promoted or demoted or any(one.data for one in sampled)):
-            return None, going_on
-        return TrialsSampleResponse(trials=sampled, promoted_trials=promoted, demoted_trials=demoted), going_on
+        if not (first or promoted or demoted or any(sample.data for sample in sampled)):
+            return None, running
+        return TrialsSampleResponse(trials=sampled, promoted_trials=promoted, demoted_trials=demoted), running
 
-    return _stream(master, look, period_seconds)
+    return _stream(master, next_message, period_seconds)
 
 
 def _smaller_is_better(config: JsonObject) -> bool:
@@ -254,40 +257,40 @@ async def _checked(master: Master, experiment_id: int, metric: str, group: str, 
 
 async def _trials(master: Master, experiment_id: int, most: int | None) -> tuple[Sequence[summaries.Sampled], bool]:
     async with master.db.connection() as conn:
-        _, going_on = await summaries.searched(conn, [experiment_id])
-        return await summaries.best_trials(conn, experiment_id, most), going_on
+        _, running = await summaries.searched(conn, [experiment_id])
+        return await summaries.best_trials(conn, experiment_id, most), running
 
 
 async def _points(
-    master: Master, trials: Sequence[summaries.Sampled], of: tuple[str, str], wanted: Wanted
+    master: Master, trials: Sequence[summaries.Sampled], of: tuple[str, str], selection: Wanted
 ) -> dict[int, list[JsonObject]]:
     """Trial -> points, of those that have any. Read for many trials at a time, so that few statements are made."""
     group, metric = of
-    found: dict[int, list[JsonObject]] = {}
+    lines: dict[int, list[JsonObject]] = {}
     for start in range(0, len(trials), _READ_AT_ONCE):
         numbers = [trial.id for trial in trials[start : start + _READ_AT_ONCE]]
         async with master.db.snapshot() as conn:
-            groups = [one for one in await series.groups_of(conn, numbers) if one.name == group]
+            groups = [candidate for candidate in await series.groups_of(conn, numbers) if candidate.name == group]
             packed = await series.series_of(conn, groups, (metric, EPOCH))
-        found |= await master.readers.run(_unpacked, packed, wanted)
-    return found
+        lines |= await master.readers.run(_unpacked, packed, selection)
+    return lines
 
 
-def _unpacked(packed: Mapping[int, Sequence[PackedSeries]], wanted: Wanted) -> dict[int, list[JsonObject]]:
-    told = {trial_id: points([line], epochs, wanted) for trial_id, (line, epochs) in packed.items()}
-    return {trial_id: found for trial_id, found in told.items() if found}
+def _unpacked(packed: Mapping[int, Sequence[PackedSeries]], selection: Wanted) -> dict[int, list[JsonObject]]:
+    lines = {trial_id: points([line], epochs, selection) for trial_id, (line, epochs) in packed.items()}
+    return {trial_id: data for trial_id, data in lines.items() if data}
 
 
-def _stream(master: Master, look: Look, period_s: int) -> StreamingResponse:
-    return ndjson(_messages(master, look, period_s or _PERIOD_S))
+def _stream(master: Master, next_message: NextMessage, period_s: int) -> StreamingResponse:
+    return ndjson(_messages(master, next_message, period_s or _PERIOD_S))
 
 
-async def _messages(master: Master, look: Look, period_s: int) -> AsyncIterator[bytes]:
+async def _messages(master: Master, next_message: NextMessage, period_s: int) -> AsyncIterator[bytes]:
     while True:
-        message, going_on = await look()
+        message, running = await next_message()
         if message is not None:
             yield b'{"result":' + message.model_dump_json(by_alias=True).encode() + b"}\n"
-        if not going_on or master.shutdown.is_set():
+        if not running or master.shutdown.is_set():
             return
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(master.shutdown.wait(), period_s)

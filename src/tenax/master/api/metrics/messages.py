@@ -1,7 +1,4 @@
-"""Metrics of trials as charts want them: fewer points, side by side.
-
-Metrics of the trials of an experiment, side by side.
-"""
+"""Messages about metrics as charts want them: trials side by side, with few points, and the history of the best."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ routes = Routes("Trials")
 #: Points in one message.
 _POINTS = 1000
 #: The profiler reports every ten seconds or so: nothing is missed, and nobody is told more often.
-_LOOK_S = 5.0
+_POLL_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ async def available(master: MasterDep, trial_id: int, follow: bool = False) -> S
     await _check(master, trial_id)
 
     async def parts() -> AsyncIterator[bytes]:
-        told: set[Label] | None = None
-        async for points in _looks(master, trial_id, follow):
+        sent: set[Label] | None = None
+        async for points in _updates(master, trial_id, follow):
             labels = {point.label for point in points}
-            if labels != told:
-                told = labels
-                yield line({"labels": [_label(trial_id, one) for one in sorted(labels, key=_order)]})
+            if labels != sent:
+                sent = labels
+                yield line({"labels": [_label(trial_id, label) for label in sorted(labels, key=_order)]})
 
     return ndjson(parts())
 
@@ -87,18 +87,18 @@ async def profiler_metrics(
     """The points of every series that the labels speak for, in order of time."""
     await _check(master, trial_id)
 
-    def wanted(label: Label) -> bool:
-        asked = ((name, label.name), (agent_id, label.agent_id), (gpu_uuid, label.gpu_uuid))
+    def matches(label: Label) -> bool:
+        filters = ((name, label.name), (agent_id, label.agent_id), (gpu_uuid, label.gpu_uuid))
         # All that is measured here is of the system.
         of_kind = metric_type in (ProfilerMetricType.UNSPECIFIED, ProfilerMetricType.SYSTEM)
-        return of_kind and all(not one or one == other for one, other in asked)
+        return of_kind and all(not value or value == actual for value, actual in filters)
 
     async def parts() -> AsyncIterator[bytes]:
         shown: dict[Label, int] = {}
-        async for points in _looks(master, trial_id, follow):
-            for label, found in _by_label(point for point in points if wanted(point.label)).items():
-                fresh = found[shown.get(label, 0) :]
-                shown[label] = len(found)
+        async for points in _updates(master, trial_id, follow):
+            for label, own in _by_label(point for point in points if matches(point.label)).items():
+                fresh = own[shown.get(label, 0) :]
+                shown[label] = len(own)
                 for start in range(0, len(fresh), _POINTS):
                     yield line({"batch": _batch(trial_id, label, fresh[start : start + _POINTS])})
 
@@ -110,7 +110,7 @@ async def _check(master: Master, trial_id: int) -> None:
         await trial_lists.owner(conn, trial_id)
 
 
-async def _looks(master: Master, trial_id: int, follow: bool) -> AsyncIterator[list[_Point]]:
+async def _updates(master: Master, trial_id: int, follow: bool) -> AsyncIterator[list[_Point]]:
     """All points, again whenever there are more while the trial goes on."""
     seen: dict[str, int] | None = None
     while True:
@@ -129,13 +129,13 @@ async def _looks(master: Master, trial_id: int, follow: bool) -> AsyncIterator[l
         if over or master.shutdown.is_set():
             return
         try:
-            await asyncio.wait_for(master.shutdown.wait(), _LOOK_S)
+            await asyncio.wait_for(master.shutdown.wait(), _POLL_S)
         except asyncio.TimeoutError:
             continue
 
 
 def _unpacked(packed: Iterable[PackedReports]) -> list[_Point]:
-    return [point for one in packed for point in _points(one.reports())]
+    return [point for reports in packed for point in _points(reports.reports())]
 
 
 def _points(reports: Iterable[Reported]) -> Iterator[_Point]:
@@ -160,10 +160,10 @@ def _measured(agent_id: str, measured: Json) -> Iterator[tuple[Label, float]]:
 
 
 def _by_label(points: Iterable[_Point]) -> dict[Label, list[_Point]]:
-    found: dict[Label, list[_Point]] = {}
+    grouped: dict[Label, list[_Point]] = {}
     for point in points:
-        found.setdefault(point.label, []).append(point)
-    return {label: found[label] for label in sorted(found, key=_order)}
+        grouped.setdefault(point.label, []).append(point)
+    return {label: grouped[label] for label in sorted(grouped, key=_order)}
 
 
 def _batch(trial_id: int, label: Label, points: list[_Point]) -> JsonObject:

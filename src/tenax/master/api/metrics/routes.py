@@ -1,8 +1,7 @@
-"""Metrics: reported one by one as Determined's client does, and read back.
+"""Metrics: reported and read back.
 
-Older ways of reporting metrics, and what asks for one attempt; kept for clients that still use them.
-
-Where tasks and agents ship spools (`tenax.wire.spool`).
+Reports come in one by one as Determined's client sends them, in the older forms that some clients still use, and in
+spools from tasks and agents (`tenax.wire.spool`). A report is answered once it is durable.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ async def report_metrics(master: MasterDep, caller: CallerDep, request: Request,
     """Store one report of one group; 200 means that it is durable. The same report again is nothing new."""
     body = await request.body()
     large = len(body) > LARGE_BODY_BYTES
-    asked = await master.intake.threads.run(decode_body, body) if large else decode_body(body)
-    group, values = _parts(asked)
+    document = await master.intake.threads.run(decode_body, body) if large else decode_body(body)
+    group, values = _parts(document)
     return await take(master, caller, trial_id, group, values)
 
 
@@ -114,8 +113,8 @@ async def get_summaries(master: MasterDep, trial_id: int) -> Response:
     """group -> metric -> {"type", "last", and of numbers "count", "sum", "min", "max", "mean"}."""
     await _check_trials(master, [trial_id])
     async with master.db.connection() as conn:
-        found = await summaries.of_trials(conn, [trial_id])
-    return Response(msgspec.json.encode(found[trial_id]), media_type="application/json")
+        by_trial = await summaries.of_trials(conn, [trial_id])
+    return Response(msgspec.json.encode(by_trial[trial_id]), media_type="application/json")
 
 
 @routes.get(
@@ -127,24 +126,25 @@ async def get_summaries(master: MasterDep, trial_id: int) -> Response:
 async def get_names(master: MasterDep, experiment_id: int) -> Response:
     """group -> names of metrics, sorted, over all trials of the experiment."""
     async with master.db.connection() as conn:
-        found = await summaries.names_of_experiment(conn, experiment_id)
-    return Response(msgspec.json.encode(found), media_type="application/json")
+        names = await summaries.names_of_experiment(conn, experiment_id)
+    return Response(msgspec.json.encode(names), media_type="application/json")
 
 
 async def run_of(master: Master, caller: Caller, trial_id: int, values: JsonObject) -> int:
     """The run that reports: that of the token; without one, what the body says. Raises NotNow, Forbidden, NotFound."""
-    said = _either(values, "trialRunId")
-    told = None if said is None else _integer(said)
+    given = _either(values, "trialRunId")
+    run_id = None if given is None else _integer(given)
     if caller.task is None:
         async with master.db.connection() as conn:
             view = await trial_lists.get(conn, trial_id)
         caller.may_change(view.owner_id, f"trial {trial_id}")
-        return view.run_id if told is None else told
+        return view.run_id if run_id is None else run_id
     if caller.task.trial_id != trial_id:
         raise Forbidden(f"the token is not that of trial {trial_id}")
-    if told is not None and told != caller.task.run_id:
+    if run_id is not None and run_id != caller.task.run_id:
         raise NotNow(
-            f"the report is of run {told}, and the token is that of run {caller.task.run_id}: only that one may report"
+            f"the report is of run {run_id}, and the token is that of run {caller.task.run_id}: "
+            "only that one may report"
         )
     return caller.task.run_id
 
@@ -158,11 +158,11 @@ async def _stream(master: Master, trial_ids: Sequence[int], group: str) -> Strea
 
 async def reports_of(master: Master, trial_ids: Sequence[int], group: str) -> list[JsonObject]:
     """All visible reports of trials that are there, as messages; for answers that are one document."""
-    found: list[JsonObject] = []
+    messages: list[JsonObject] = []
     async for packed in _packed(master, trial_ids, group):
         reports = await master.readers.run(PackedReports.reports, packed)
-        found += [_message(len(found) + number, report) for number, report in enumerate(reports)]
-    return found
+        messages += [_message(len(messages) + number, report) for number, report in enumerate(reports)]
+    return messages
 
 
 async def _reports(master: Master, trial_ids: Sequence[int], group: str) -> AsyncIterator[bytes]:
@@ -172,22 +172,24 @@ async def _reports(master: Master, trial_ids: Sequence[int], group: str) -> Asyn
 
 async def _packed(master: Master, trial_ids: Sequence[int], group: str) -> AsyncIterator[PackedReports]:
     async with master.db.snapshot() as conn:
-        groups = [found for found in await series.groups_of(conn, sorted(set(trial_ids))) if group in ("", found.name)]
-    for found in groups:
+        groups = [
+            stored for stored in await series.groups_of(conn, sorted(set(trial_ids))) if group in ("", stored.name)
+        ]
+    for stored in groups:
         async with master.db.snapshot() as conn:
-            clusters = await series.outline(conn, found)
+            clusters = await series.outline(conn, stored)
         for cluster in clusters:
             async with master.db.connection() as conn:
-                packed = await series.fetch(conn, found, cluster)
+                packed = await series.fetch(conn, stored, cluster)
             yield packed
 
 
 async def _series(master: Master, trial_id: int, group: str, metric: str) -> PackedSeries:
     await _check_trials(master, [trial_id])
     async with master.db.snapshot() as conn:
-        for found in await series.groups_of(conn, [trial_id]):
-            if found.name == group:
-                return await series.series(conn, found, metric)
+        for stored in await series.groups_of(conn, [trial_id]):
+            if stored.name == group:
+                return await series.series(conn, stored, metric)
     raise NotFound(f"trial {trial_id} has no metrics in group {group!r}")
 
 
@@ -225,8 +227,8 @@ def _chart(packed: PackedSeries, max_points: int) -> bytes:
     return msgspec.json.encode(chart(packed.points(), max_points))
 
 
-def _parts(asked: object) -> tuple[str, JsonObject]:
-    body = _object(cast(Json, asked), "the body")
+def _parts(document: object) -> tuple[str, JsonObject]:
+    body = _object(cast(Json, document), "the body")
     group = body.get("group")
     if not isinstance(group, str):
         raise InvalidInput("group is missing: name the group of the report, such as 'training'")
@@ -301,7 +303,7 @@ async def profiler_metrics(master: MasterDep, caller: CallerDep, request: Reques
         raise InvalidInput(f"a request has at most {_MOST_POINTS} samples, and this one has {len(reports)}")
     if reports:
         refused = (await master.intake.metrics.submit([Item(report) for report in reports])).refused
-        first = next((one for one in refused if one is not None), None)
+        first = next((refusal for refusal in refused if refusal is not None), None)
         if first is not None:
             raise InvalidInput(first.message)
     return Response(b"{}", media_type="application/json")
@@ -321,11 +323,11 @@ def _points(batch: JsonObject) -> tuple[int, list[tuple[str, str, JsonObject]]]:
     values, times = batch.get("values"), batch.get("timestamps")
     if not isinstance(values, list) or not isinstance(times, list) or len(values) != len(times):
         raise InvalidInput("values and timestamps of a batch must be lists of one length")
-    found: list[tuple[str, str, JsonObject]] = []
+    samples: list[tuple[str, str, JsonObject]] = []
     for at, value in zip(times, values, strict=True):
         own: JsonObject = {name: value}
-        found.append((group, str(at), {"avgMetrics": {str(agent): {str(gpu): own} if gpu else own}}))
-    return trial_id, found
+        samples.append((group, str(at), {"avgMetrics": {str(agent): {str(gpu): own} if gpu else own}}))
+    return trial_id, samples
 
 
 def _report_object(value: object) -> dict[str, Json]:

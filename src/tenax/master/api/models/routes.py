@@ -62,7 +62,7 @@ async def get_models(
     workspace_names: Annotated[list[str] | None, Query()] = None,
 ) -> GetModelsResponse:
     """Models, filtered and in order. ``name`` and ``description`` are parts of them."""
-    wanted = ModelFilter(
+    filters = ModelFilter(
         id=model_id,
         name=name,
         description=description,
@@ -74,9 +74,9 @@ async def get_models(
         workspace_names=tuple(workspace_names) if workspace_names else None,
     )
     async with master.db.snapshot() as conn:
-        page, pagination = window.of(await models.count(conn, wanted))
-        found = await models.page(conn, wanted, page, order=_ORDERS[sort_by], descending=window.descending)
-    return GetModelsResponse(models=[model_message(view) for view in found], pagination=pagination)
+        page, pagination = window.of(await models.count(conn, filters))
+        views = await models.page(conn, filters, page, order=_ORDERS[sort_by], descending=window.descending)
+    return GetModelsResponse(models=[model_message(view) for view in views], pagination=pagination)
 
 
 @routes.get("/api/v1/model/labels", "GetModelLabels", allow=Allow.USER)
@@ -97,12 +97,12 @@ async def get_model(master: MasterDep, model_name: str) -> ModelResponse:
 @routes.post("/api/v1/models", "PostModel", allow=Allow.USER)
 async def post_model(master: MasterDep, caller: CallerDep, body: PostModelRequest) -> ModelResponse:
     """Make a model."""
-    words = ModelEdit(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)
+    edit = ModelEdit(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)
     models.checked_name(body.name)
     async with master.db.transaction() as conn:
         named = await _workspace(conn, body.workspace_id, body.workspace_name)
         workspace = await workspaces.hold(conn, named or DEFAULT_WORKSPACE_ID)
-        new = await models.create(conn, words, workspace.id, caller.person.id)
+        new = await models.create(conn, edit, workspace.id, caller.person.id)
         view = await models.get(conn, new)
     return ModelResponse(model=model_message(view))
 
@@ -111,11 +111,11 @@ async def post_model(master: MasterDep, caller: CallerDep, body: PostModelReques
 async def patch_model(master: MasterDep, caller: CallerDep, model_name: str, body: PatchModel) -> ModelResponse:
     """Change what is given; the rest stays. With a workspace, move it there."""
     labels = None if body.labels is None else checked_labels(body.labels)
-    words = ModelEdit(body.name, body.description, body.notes, labels, body.metadata)
+    edit = ModelEdit(body.name, body.description, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:
         goal = await _workspace(conn, body.workspace_id, body.workspace_name)
         model = await _changeable(conn, caller, model_name, goal)
-        await models.edit(conn, model, words, goal)
+        await models.edit(conn, model, edit, goal)
         view = await models.get(conn, model.id)
     return ModelResponse(model=model_message(view))
 

@@ -62,9 +62,9 @@ async def get_versions(
     async with master.db.snapshot() as conn:
         model = await models.get(conn, await models.id_of(conn, model_name))
         page, pagination = window.of(await model_versions.count(conn, model.id))
-        found = await model_versions.page(conn, model.id, page, order=_ORDERS[sort_by], descending=window.descending)
-        checkpoints = await _checkpoints(master, conn, found)
-    messages = [_message(caller, model, view, checkpoints[view.checkpoint_uuid]) for view in found]
+        views = await model_versions.page(conn, model.id, page, order=_ORDERS[sort_by], descending=window.descending)
+        checkpoints = await _checkpoints(master, conn, views)
+    messages = [_message(caller, model, view, checkpoints[view.checkpoint_uuid]) for view in views]
     return GetModelVersionsResponse(model=model_message(model), model_versions=messages, pagination=pagination)
 
 
@@ -82,11 +82,11 @@ async def post_version(
     """Register a checkpoint as the next version."""
     if not body.checkpoint_uuid:
         raise InvalidInput("checkpointUuid is missing: name the checkpoint to register")
-    words = ModelVersionEdit(body.name, body.comment, body.notes, checked_labels(body.labels), body.metadata)
+    edit = ModelVersionEdit(body.name, body.comment, body.notes, checked_labels(body.labels), body.metadata)
     async with master.db.transaction() as conn:
         model = await models.lock(conn, await models.id_of(conn, model_name))
         model.check_open()
-        number = await model_versions.register(conn, model.id, body.checkpoint_uuid, words, caller.person.id)
+        number = await model_versions.register(conn, model.id, body.checkpoint_uuid, edit, caller.person.id)
         return await _response(master, conn, caller, model.id, number)
 
 
@@ -96,11 +96,11 @@ async def patch_version(
 ) -> ModelVersionResponse:
     """Change what is given; the rest stays."""
     labels = None if body.labels is None else checked_labels(body.labels)
-    words = ModelVersionEdit(body.name, body.comment, body.notes, labels, body.metadata)
+    edit = ModelVersionEdit(body.name, body.comment, body.notes, labels, body.metadata)
     async with master.db.transaction() as conn:
         model = await _changeable(conn, caller, model_name, version)
         model.check_open()
-        await model_versions.edit(conn, model.id, version, words)
+        await model_versions.edit(conn, model.id, version, edit)
         return await _response(master, conn, caller, model.id, version)
 
 
@@ -143,9 +143,9 @@ async def _response(
 
 
 async def _checkpoints(master: Master, conn: Connection, versions: list[VersionView]) -> dict[str, CheckpointView]:
-    wanted = CheckpointFilter(uuids=tuple({view.checkpoint_uuid for view in versions}))
-    found = await checkpoint_lists.page(conn, wanted, Page())
-    return {view.uuid: view for view in await with_metrics(master, conn, found)}
+    filters = CheckpointFilter(uuids=tuple({view.checkpoint_uuid for view in versions}))
+    views = await checkpoint_lists.page(conn, filters, Page())
+    return {view.uuid: view for view in await with_metrics(master, conn, views)}
 
 
 async def _changeable(conn: Connection, caller: Caller, model_name: str, version: int) -> HeldModel:

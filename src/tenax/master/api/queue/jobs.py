@@ -1,4 +1,4 @@
-"""The queue: looked at by everyone, changed for their own jobs by owners, for all jobs by administrators."""
+"""The queue: shown to everyone; owners move their own jobs, administrators all jobs."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ async def get_jobs_v2(
     """The queue of a pool (the default one for slots where none is named), in the order of turns."""
 
     async def make() -> GetJobsV2Response:
-        found, pagination = await _page(master, window, resource_pool, states)
-        return GetJobsV2Response(jobs=[RbacJob(full=job) for job in found], pagination=pagination)
+        shown, pagination = await _page(master, window, resource_pool, states)
+        return GetJobsV2Response(jobs=[RbacJob(full=job) for job in shown], pagination=pagination)
 
     return await shared_answer(master, ("GetJobsV2", window, resource_pool, frozenset(states or ())), make)
 
@@ -62,8 +62,8 @@ async def get_jobs(
     master: MasterDep, window: WindowDep, resource_pool: Pool = "", states: States = None
 ) -> GetJobsResponse:
     """As `get_jobs_v2`, in the older form."""
-    found, pagination = await _page(master, window, resource_pool, states)
-    return GetJobsResponse(jobs=found, pagination=pagination)
+    shown, pagination = await _page(master, window, resource_pool, states)
+    return GetJobsResponse(jobs=shown, pagination=pagination)
 
 
 @routes.get("/api/v1/job-queues/stats", "GetJobQueueStats", allow=Allow.USER)
@@ -106,47 +106,51 @@ async def update_queue(master: MasterDep, caller: CallerDep, body: UpdateJobQueu
 
 async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dict[str, QueueStats]:
     """Of each pool of the settings, or of those named that there are."""
-    found: dict[str, QueueStats] = {}
+    stats: dict[str, QueueStats] = {}
     queues = await _queues(master)
     for pool in master.settings.pools:
         if not names or pool.name in names:
             queue = queues[pool.name]
             waiting = sum(1 for line in queue if line.standing is JobStanding.QUEUED)
-            found[pool.name] = QueueStats(queued_count=waiting, scheduled_count=len(queue) - waiting)
-    return found
+            stats[pool.name] = QueueStats(queued_count=waiting, scheduled_count=len(queue) - waiting)
+    return stats
 
 
 async def _page(
     master: Master, window: Window, pool: str, states: list[JobState] | None
 ) -> tuple[list[Job], Pagination]:
-    wanted = set(states or ()) - {JobState.UNSPECIFIED}
+    chosen = set(states or ()) - {JobState.UNSPECIFIED}
     name = pool or master.settings.default_compute_pool
     if master.settings.pool(name) is None:
         raise NotFound(f"there is no resource pool {name!r}")
-    queue = [line for line in (await _queues(master))[name] if not wanted or _state(line) in wanted]
+    queue = [line for line in (await _queues(master))[name] if not chosen or _state(line) in chosen]
     if window.descending:
         queue.reverse()
     page, pagination = window.of(len(queue))
     shown = queue[page.offset : page.offset + (page.limit or 0)]
     async with master.db.snapshot() as conn:
         views = await jobs.shown(conn, [line.job_id for line in shown])
-    told = [_message(line, views[line.job_id]) for line in shown if line.job_id in views]
-    return told, pagination
+    messages = [_message(line, views[line.job_id]) for line in shown if line.job_id in views]
+    return messages, pagination
 
 
 async def _queues(master: Master) -> dict[str, tuple[QueueLine, ...]]:
     """By pool."""
 
-    async def look() -> dict[str, tuple[QueueLine, ...]]:
+    async def load() -> dict[str, tuple[QueueLine, ...]]:
         async with master.db.snapshot() as conn:
             hidden = await jobs.hidden(conn)
-            found = await queue_control.snapshots_of(conn, master.settings)
+            snapshots = await queue_control.snapshots_of(conn, master.settings)
         return {
-            pool: lines(replace(one, requests=tuple(asked for asked in one.requests if asked.job_id not in hidden)))
-            for pool, one in found.items()
+            pool: lines(
+                replace(
+                    snapshot, requests=tuple(request for request in snapshot.requests if request.job_id not in hidden)
+                )
+            )
+            for pool, snapshot in snapshots.items()
         }
 
-    return await master.single_flight.share("queues", look)
+    return await master.single_flight.share("queues", load)
 
 
 def _state(line: QueueLine) -> JobState:

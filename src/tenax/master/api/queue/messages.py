@@ -1,9 +1,4 @@
-"""The queue: jobs that wait or run, and how their places change.
-
-Resource pools: what they have, how they are scheduled, and which workspaces they are kept for.
-
-What slots were used for, attempt by attempt and summed up.
-"""
+"""Messages about the queue and its jobs, resource pools, and what slots were used for."""
 
 from __future__ import annotations
 

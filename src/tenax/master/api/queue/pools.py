@@ -1,4 +1,4 @@
-"""Resource pools: looked at by everyone; kept for workspaces by administrators."""
+"""Resource pools: shown to everyone; bound to workspaces by administrators."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ async def _page(master: Master, window: Window, unbound: bool) -> GetResourcePoo
         page, pagination = window.of(len(listed))
         shown = listed[page.offset : page.offset + (page.limit or 0)]
     stats = await queue_stats(master, [pool.name for pool in shown]) if shown else {}
-    told = [
+    messages = [
         _message(master, pool, supplies.get(pool.name, PoolSupply()), stats[pool.name], pool.name in bound)
         for pool in shown
     ]
-    return GetResourcePoolsResponse(resource_pools=told, pagination=pagination)
+    return GetResourcePoolsResponse(resource_pools=messages, pagination=pagination)
 
 
 @routes.get(_BINDINGS, "ListWorkspacesBoundToRP", allow=Allow.USER)
@@ -65,9 +65,9 @@ async def bound_workspaces(master: MasterDep, window: WindowDep, resource_pool_n
     """The workspaces that a pool is kept for; none: it is for all."""
     _known(master, resource_pool_name)
     async with master.db.connection() as conn:
-        found = await pools.bound_workspaces(conn, resource_pool_name)
-    page, pagination = window.of(len(found))
-    shown = found[page.offset : page.offset + (page.limit or 0)]
+        workspace_ids = await pools.bound_workspaces(conn, resource_pool_name)
+    page, pagination = window.of(len(workspace_ids))
+    shown = workspace_ids[page.offset : page.offset + (page.limit or 0)]
     return BoundWorkspacesResponse(workspace_ids=shown, pagination=pagination)
 
 
@@ -75,9 +75,9 @@ async def bound_workspaces(master: MasterDep, window: WindowDep, resource_pool_n
 async def usable_pools(master: MasterDep, window: WindowDep, workspace_id: int) -> UsablePoolsResponse:
     """The pools that a workspace may use: those that are kept for it, and those that are for all."""
     async with master.db.snapshot() as conn:
-        found = await pools.usable(conn, workspace_id, sorted(pool.name for pool in master.settings.pools))
-    page, pagination = window.of(len(found))
-    shown = found[page.offset : page.offset + (page.limit or 0)]
+        names = await pools.usable(conn, workspace_id, sorted(pool.name for pool in master.settings.pools))
+    page, pagination = window.of(len(names))
+    shown = names[page.offset : page.offset + (page.limit or 0)]
     return UsablePoolsResponse(resource_pools=shown, pagination=pagination)
 
 
@@ -86,10 +86,10 @@ async def bind(master: MasterDep, resource_pool_name: str, body: BindingRequest)
     """Keep a pool for these workspaces, beside those that it is kept for already."""
     _bindable(master, resource_pool_name)
     async with master.db.transaction() as conn:
-        found = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
-        if not found:
+        workspace_ids = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
+        if not workspace_ids:
             raise InvalidInput("workspaceIds and workspaceNames are empty: name the workspaces to keep the pool for")
-        await pools.bind(conn, resource_pool_name, found)
+        await pools.bind(conn, resource_pool_name, workspace_ids)
     return Empty()
 
 
@@ -98,8 +98,8 @@ async def rebind(master: MasterDep, resource_pool_name: str, body: BindingReques
     """Keep a pool for these workspaces and no others; none: it is for all again."""
     _bindable(master, resource_pool_name)
     async with master.db.transaction() as conn:
-        found = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
-        await pools.rebind(conn, resource_pool_name, found)
+        workspace_ids = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
+        await pools.rebind(conn, resource_pool_name, workspace_ids)
     return Empty()
 
 
@@ -107,18 +107,18 @@ async def rebind(master: MasterDep, resource_pool_name: str, body: BindingReques
 async def unbind(master: MasterDep, resource_pool_name: str, body: BindingRequest) -> Empty:
     """Keep a pool for these workspaces no longer."""
     async with master.db.transaction() as conn:
-        found = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
+        workspace_ids = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
         # Also of a pool that is not there any more: what is left of it can be cleared away.
         if not await pools.bound_workspaces(conn, resource_pool_name):
             _known(master, resource_pool_name)
-        await pools.unbind(conn, resource_pool_name, found)
+        await pools.unbind(conn, resource_pool_name, workspace_ids)
     return Empty()
 
 
 def _known(master: Master, name: str) -> PoolSettings:
     pool = master.settings.pool(name)
     if pool is None:
-        known = ", ".join(sorted(one.name for one in master.settings.pools))
+        known = ", ".join(sorted(pool.name for pool in master.settings.pools))
         raise NotFound(f"there is no resource pool {name!r}; the pools are {known}")
     return pool
 

@@ -1,7 +1,7 @@
-"""What is done to many runs at once, each for itself: an answer per run, and one that cannot be done stops no other.
+"""What is done to many runs at once, each by itself: an answer per run, and one that is refused stops no other.
 
-Rules: runs are named by ids or found by a filter; only who may change a run's experiment changes it; a run of a search
-of one trial stands for its experiment, where what is asked is the experiment's to do.
+Rules it keeps: runs are named by ids or found by a filter; only who may change a run's experiment changes it; the run
+of an experiment of one trial stands for the experiment, where only the experiment can do what is asked.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tenax.storage.port import StorageFailed
 routes = Routes("Runs")
 
 #: Does something to one run, its experiment locked; what to say when it cannot be done, in words.
-Deed = Callable[[Connection, RunOwner], Awaitable[None]]
+Action = Callable[[Connection, RunOwner], Awaitable[None]]
 
 
 class _Refused(UserError):
@@ -48,7 +48,7 @@ class _Refused(UserError):
 async def kill(master: MasterDep, caller: CallerDep, body: RunsRequest) -> RunsResponse:
     """End runs at once."""
 
-    async def deed(conn: Connection, run: RunOwner) -> None:
+    async def action(conn: Connection, run: RunOwner) -> None:
         if run.stored_state != "ACTIVE":
             return
         if run.multitrial:
@@ -57,7 +57,7 @@ async def kill(master: MasterDep, caller: CallerDep, body: RunsRequest) -> RunsR
             reason = f"killed by {caller.person.username}"
             await experiments.ask(conn, run.experiment_id, ExperimentEvent.KILL, reason)
 
-    return await _each(master, caller, body, deed)
+    return await _each(master, caller, body, action)
 
 
 @routes.post("/api/v1/runs/pause", "PauseRuns", allow=Allow.USER)
@@ -91,7 +91,7 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
     clusters = master.settings.checkpoint_storage
     left: dict[int, _Files] = {}
 
-    async def look(conn: Connection, run: RunOwner) -> None:
+    async def check(conn: Connection, run: RunOwner) -> None:
         if run.stored_state == "ACTIVE":
             raise _Refused("Run is not in a terminal state.")
         if not run.multitrial:
@@ -100,11 +100,11 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
             return
         if run.experiment_state not in ("COMPLETED", "CANCELED", "ERROR", "DELETE_FAILED"):
             raise _Refused(f"Its search (id: '{run.experiment_id}') goes on and may ask for it: end that first.")
-        found = await runs.leftover(conn, run.id, run.task_id)
-        if found.obstacle:
-            raise _Refused(found.obstacle)
+        leftover = await runs.leftover(conn, run.id, run.task_id)
+        if leftover.obstacle:
+            raise _Refused(leftover.obstacle)
         plan = await experiments.plan(conn, run.experiment_id)
-        left[run.id] = _Files(run, found, configured_place(plan.config), clusters, str(master.cluster.cluster_id))
+        left[run.id] = _Files(run, leftover, configured_place(plan.config), clusters, str(master.cluster.cluster_id))
 
     async def remove(conn: Connection, run: RunOwner) -> None:
         now = await runs.leftover(conn, run.id, run.task_id)
@@ -112,12 +112,12 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
             raise _Refused(now.obstacle)
         await runs.delete(conn, run.id, run.task_id)
 
-    answer = await _each(master, caller, body, look)
+    answer = await _each(master, caller, body, check)
     for result in answer.results:
         if not result.error and result.id in left:
             # Files first, outside any transaction: a run without files can be deleted again.
             result.error = await anyio.to_thread.run_sync(_delete_files, left[result.id])
-            result.error = result.error or await _one(master, caller, result.id, body.project_id, remove)
+            result.error = result.error or await _act(master, caller, result.id, body.project_id, remove)
     return answer
 
 
@@ -129,8 +129,8 @@ async def move(master: MasterDep, caller: CallerDep, body: MoveRunsRequest) -> R
     if body.source_project_id == body.destination_project_id:
         return RunsResponse(results=[])
     ids = [] if body.filter else body.run_ids
-    asked = RunsRequest(run_ids=ids, project_id=body.source_project_id, filter=body.filter)
-    named = await _named(master, asked)
+    request = RunsRequest(run_ids=ids, project_id=body.source_project_id, filter=body.filter)
+    named = await _named(master, request)
     results: dict[int, str] = {}
     whole: dict[int, None] = {}
     for run_id, run in named.items():
@@ -143,7 +143,7 @@ async def move(master: MasterDep, caller: CallerDep, body: MoveRunsRequest) -> R
         else:
             whole[run.experiment_id] = None
 
-    async def deed(conn: Connection, run: RunOwner) -> None:
+    async def action(conn: Connection, run: RunOwner) -> None:
         await experiment_edits.move(conn, run.experiment_id, target.id)
 
     async with master.db.connection() as conn:
@@ -151,34 +151,34 @@ async def move(master: MasterDep, caller: CallerDep, body: MoveRunsRequest) -> R
     outcomes: dict[int, str] = {}
     for run in together:
         if run.experiment_id not in outcomes:
-            outcomes[run.experiment_id] = await _one(master, caller, run.id, None, deed, into=target.id)
+            outcomes[run.experiment_id] = await _act(master, caller, run.id, None, action, into=target.id)
         results[run.id] = outcomes[run.experiment_id]
     return RunsResponse(results=[RunActionResult(id=run_id, error=error) for run_id, error in results.items()])
 
 
-def _hold(event: ExperimentEvent, reason: str) -> Deed:
-    async def deed(conn: Connection, run: RunOwner) -> None:
+def _hold(event: ExperimentEvent, reason: str) -> Action:
+    async def action(conn: Connection, run: RunOwner) -> None:
         if run.multitrial:
             raise _Refused(f"Cannot pause/unpause run '{run.id}' (part of multi-trial).")
         if run.archived or run.experiment_archived:
             raise _Refused("Run is archived.")
         await experiments.ask(conn, run.experiment_id, event, reason)
 
-    return deed
+    return action
 
 
-def _file(*, archived: bool) -> Deed:
-    async def deed(conn: Connection, run: RunOwner) -> None:
+def _file(*, archived: bool) -> Action:
+    async def action(conn: Connection, run: RunOwner) -> None:
         if run.experiment_archived:
             raise _Refused(f"Run is part of archived Search (id: '{run.experiment_id}').")
         if run.stored_state == "ACTIVE":
             raise _Refused("Run is not in terminal state.")
         await runs.set_archived(conn, run.id, archived)
 
-    return deed
+    return action
 
 
-async def _each(master: Master, caller: Caller, body: RunsRequest, deed: Deed) -> RunsResponse:
+async def _each(master: Master, caller: Caller, body: RunsRequest, action: Action) -> RunsResponse:
     if body.filter and body.run_ids:
         raise InvalidInput("if filter is provided run id list must be empty")
     results = []
@@ -186,7 +186,7 @@ async def _each(master: Master, caller: Caller, body: RunsRequest, deed: Deed) -
         if run is None:
             error = _missing(run_id, body.project_id)
         else:
-            error = await _one(master, caller, run_id, body.project_id, deed)
+            error = await _act(master, caller, run_id, body.project_id, action)
         results.append(RunActionResult(id=run_id, error=error))
     return RunsResponse(results=results)
 
@@ -197,14 +197,14 @@ async def _named(master: Master, body: RunsRequest) -> dict[int, RunOwner | None
         ids: Sequence[int] = body.run_ids
         if body.filter:
             ids = await run_lists.search(conn, body.project_id or None, parse(body.filter), (), Page())
-        found = {run.id: run for run in await run_lists.owners(conn, ids)}
+        by_id = {run.id: run for run in await run_lists.owners(conn, ids)}
     if body.project_id:
-        found = {run_id: run for run_id, run in found.items() if run.project_id == body.project_id}
-    return {run_id: found.get(run_id) for run_id in ids}
+        by_id = {run_id: run for run_id, run in by_id.items() if run.project_id == body.project_id}
+    return {run_id: by_id.get(run_id) for run_id in ids}
 
 
-async def _one(
-    master: Master, caller: Caller, run_id: int, project_id: int | None, deed: Deed, *, into: int | None = None
+async def _act(
+    master: Master, caller: Caller, run_id: int, project_id: int | None, action: Action, *, into: int | None = None
 ) -> str:
     """Do it, as the run is now, its experiment locked; why it cannot be done, or nothing.
 
@@ -220,7 +220,7 @@ async def _one(
             if not now or (project_id and now[0].project_id != project_id):
                 return _missing(run_id, project_id)
             caller.may_change(now[0].owner_id, f"run {run_id}")
-            await deed(conn, now[0])
+            await action(conn, now[0])
     except UserError as error:
         return error.message
     return ""

@@ -51,11 +51,13 @@ async def get_columns(
             columns += _hyperparameters(
                 await run_lists.hyperparameter_columns(conn, project_id), LocationType.RUN_HYPERPARAMETERS
             )
-            columns += [_metadata(one) for one in await run_lists.metadata_columns(conn, project_id)]
+            columns += [_metadata(key) for key in await run_lists.metadata_columns(conn, project_id)]
         else:
             columns = _own(EXPERIMENTS, LocationType.EXPERIMENT)
             columns += _hyperparameters(await run_lists.configured(conn, project_id), LocationType.HYPERPARAMETERS)
-    return ProjectColumnsResponse(columns=columns + [each for group, one in metrics for each in _metric(group, one)])
+    return ProjectColumnsResponse(
+        columns=columns + [each for group, metric in metrics for each in _metric(group, metric)]
+    )
 
 
 @routes.get(
@@ -65,9 +67,9 @@ async def get_ranges(master: MasterDep, project_id: int) -> MetricsRangesRespons
     """Of each metric, by least, greatest, mean and last value of a run: between which values it lies."""
     async with master.db.connection() as conn:
         await projects.get(conn, project_id)
-        found = await run_lists.metric_ranges(conn, project_id)
+        ranges = await run_lists.metric_ranges(conn, project_id)
     return MetricsRangesResponse(
-        ranges=[MetricsRange(metrics_name=name, min=low, max=high) for name, low, high in found]
+        ranges=[MetricsRange(metrics_name=name, min=low, max=high) for name, low, high in ranges]
     )
 
 
@@ -83,28 +85,28 @@ def _own(table: Table, location: LocationType) -> list[ProjectColumn]:
     ]
 
 
-def _hyperparameters(found: Iterable[Named], location: LocationType) -> list[ProjectColumn]:
+def _hyperparameters(parameters: Iterable[Named], location: LocationType) -> list[ProjectColumn]:
     return [
         ProjectColumn(
-            column=f"hp.{one.name}",
+            column=f"hp.{parameter.name}",
             location=location,
-            type=ColumnType.NUMBER if one.number else ColumnType.TEXT,
+            type=ColumnType.NUMBER if parameter.number else ColumnType.TEXT,
         )
-        for one in found
+        for parameter in parameters
     ]
 
 
-def _metadata(one: Named) -> ProjectColumn:
-    kinds = ((one.list, ColumnType.ARRAY), (one.number, ColumnType.NUMBER), (one.moment, ColumnType.DATE))
+def _metadata(key: Named) -> ProjectColumn:
+    kinds = ((key.list, ColumnType.ARRAY), (key.number, ColumnType.NUMBER), (key.moment, ColumnType.DATE))
     kind = next((kind for holds, kind in kinds if holds), ColumnType.TEXT)
-    return ProjectColumn(column=f"metadata.{one.name}", location=LocationType.RUN_METADATA, type=kind)
+    return ProjectColumn(column=f"metadata.{key.name}", location=LocationType.RUN_METADATA, type=kind)
 
 
-def _metric(group: str, one: Named) -> list[ProjectColumn]:
+def _metric(group: str, metric: Named) -> list[ProjectColumn]:
     location = _GROUPS.get(group, LocationType.CUSTOM_METRIC)
-    if not one.number:
-        return [ProjectColumn(column=f"{group}.{one.name}.last", location=location, type=ColumnType.TEXT)]
+    if not metric.number:
+        return [ProjectColumn(column=f"{group}.{metric.name}.last", location=location, type=ColumnType.TEXT)]
     return [
-        ProjectColumn(column=f"{group}.{one.name}.{qualifier}", location=location, type=ColumnType.NUMBER)
+        ProjectColumn(column=f"{group}.{metric.name}.{qualifier}", location=location, type=ColumnType.NUMBER)
         for qualifier in _QUALIFIERS
     ]

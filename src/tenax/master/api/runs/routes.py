@@ -35,19 +35,19 @@ routes = Routes("Runs")
 @routes.post("/api/v1/runs", "SearchRuns", allow=Allow.USER)
 async def search_runs(master: MasterDep, caller: CallerDep, body: SearchRunsRequest) -> SearchRunsResponse:
     """Runs that a filter finds, in order. Limit 0 is 100, -1 is all, -2 is none (only the count)."""
-    wanted, sorts = parse(body.filter), parse_sort(body.sort)
+    filters, sorts = parse(body.filter), parse_sort(body.sort)
     project_id = body.project_id or None
     async with master.db.snapshot() as conn:
         if project_id is not None:
             await projects.get(conn, project_id)
-        page, pagination = search_page(await run_lists.count(conn, project_id, wanted), body.offset, body.limit)
+        page, pagination = search_page(await run_lists.count(conn, project_id, filters), body.offset, body.limit)
         ids: list[int] = []
         if body.limit != NONE:
-            ids = await run_lists.search(conn, project_id, wanted, sorts, page)
-        found = await run_lists.views(conn, ids)
+            ids = await run_lists.search(conn, project_id, filters, sorts, page)
+        views = await run_lists.views(conn, ids)
         summed = await summaries.of_trials(conn, ids)
     return SearchRunsResponse(
-        runs=[_flat_run(view, caller, summary_message(summed[view.id])) for view in found],
+        runs=[_flat_run(view, caller, summary_message(summed[view.id])) for view in views],
         pagination=pagination,
     )
 
@@ -57,8 +57,8 @@ async def get_metadata(master: MasterDep, run_id: int) -> RunMetadata:
     """What was written about a run; empty where nothing was."""
     async with master.db.connection() as conn:
         await trial_lists.owner(conn, run_id)
-        found = await run_metadata.get(conn, run_id)
-    return RunMetadata(metadata=found)
+        metadata = await run_metadata.get(conn, run_id)
+    return RunMetadata(metadata=metadata)
 
 
 @routes.post("/api/v1/runs/{run_id}/metadata", "PostRunMetadata", allow=Allow.USER)

@@ -1,7 +1,7 @@
-"""Commands: launched, listed, looked at, ended.
+"""Commands: launched, listed, shown, ended.
 
-Rules it keeps: everyone who is logged in sees every command; only its owner and administrators change it; a secret of a
-configuration is shown to these alone.
+Rules it keeps: everyone who is logged in sees every command; only its owner and administrators change it, and only they
+see the secrets of its configuration.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ async def get_commands(
     workspace_id: Annotated[int | None, Query()] = None,
 ) -> GetCommandsResponse:
     """Those that live or have ended within a day; ``users`` and ``userIds`` together name whose."""
-    wanted = LaunchedFilter(
+    filters = LaunchedFilter(
         _KIND,
         usernames=None if users is None else tuple(users),
         user_ids=None if user_ids is None else tuple(user_ids),
         workspace_id=workspace_id or None,
     )
     async with master.db.snapshot() as conn:
-        page, pagination = window.of(await task_lists.count_launched(conn, wanted))
-        found = await task_lists.launched_page(conn, wanted, page, order=ORDERS[sort_by], descending=window.descending)
-    return GetCommandsResponse(commands=[command_message(view) for view in found], pagination=pagination)
+        page, pagination = window.of(await task_lists.count_launched(conn, filters))
+        views = await task_lists.launched_page(conn, filters, page, order=ORDERS[sort_by], descending=window.descending)
+    return GetCommandsResponse(commands=[command_message(view) for view in views], pagination=pagination)
 
 
 @routes.get("/api/v1/commands/{command_id}", "GetCommand", allow=Allow.USER)

@@ -52,7 +52,7 @@ async def create_generic_task(
             await workspaces.hold(conn, new.workspace_id)
         else:
             new = replace(new, workspace_id=(await projects.hold(conn, new.project_id)).workspace_id)
-        for source_id in sorted({one for one in (new.parent_id, new.forked_from) if one is not None}):
+        for source_id in sorted({origin for origin in (new.parent_id, new.forked_from) if origin is not None}):
             await tasks.lock(conn, source_id)
         if new.parent_id is not None:
             await _check_parent(conn, caller, new.parent_id)
@@ -105,10 +105,10 @@ _SETTLED = (*ENDED, TaskState.STOPPING_CANCELED)
 
 
 async def _family(conn: Connection, caller: Caller, task_id: str, *, from_root: bool = False) -> list[LaunchedTask]:
-    found = await tasks.lock_family(conn, task_id, from_root=from_root)
-    for view in await task_lists.launched_views(conn, [task.task_id for task in found]):
+    family = await tasks.lock_family(conn, task_id, from_root=from_root)
+    for view in await task_lists.launched_views(conn, [task.task_id for task in family]):
         caller.may_change(view.owner_id, f"task {view.task_id}")
-    return found
+    return family
 
 
 async def _check_parent(conn: Connection, caller: Caller, parent_id: str) -> None:

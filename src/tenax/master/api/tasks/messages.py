@@ -1,9 +1,4 @@
-"""Tasks and their attempts: what runs, and what its members say to one another.
-
-Commands: a program run once, with slots or without.
-
-Templates: partial configurations that lie below what a user submits.
-"""
+"""Messages about tasks and their attempts, what members of an attempt exchange, commands and templates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tasks and their attempts; and the code that a task or an agent fetches.
-
-Rows of tasks as messages.
-"""
+"""Tasks and their attempts as messages, and the code that a task or an agent fetches."""
 
 from __future__ import annotations
 
@@ -52,9 +49,12 @@ async def get_tasks(master: MasterDep) -> Response:
 
     async def make() -> GetTasksResponse:
         async with master.db.connection() as conn:
-            found = await task_lists.open_allocations(conn)
+            allocations = await task_lists.open_allocations(conn)
         return GetTasksResponse(
-            allocation_id_to_summary={one.allocation_id: _summary(one, master.settings.pool(one.pool)) for one in found}
+            allocation_id_to_summary={
+                allocation.allocation_id: _summary(allocation, master.settings.pool(allocation.pool))
+                for allocation in allocations
+            }
         )
 
     return await shared_answer(master, "GetTasks", make)
@@ -64,12 +64,12 @@ async def get_tasks(master: MasterDep) -> Response:
 async def count_tasks(master: MasterDep) -> ActiveTasksCount:
     """How many launched tasks wait or run, by kind."""
     async with master.db.connection() as conn:
-        found = await task_lists.active_by_kind(conn)
+        counts = await task_lists.active_by_kind(conn)
     return ActiveTasksCount(
-        commands=found.get("COMMAND", 0),
-        notebooks=found.get("NOTEBOOK", 0),
-        shells=found.get("SHELL", 0),
-        tensorboards=found.get("TENSORBOARD", 0),
+        commands=counts.get("COMMAND", 0),
+        notebooks=counts.get("NOTEBOOK", 0),
+        shells=counts.get("SHELL", 0),
+        tensorboards=counts.get("TENSORBOARD", 0),
     )
 
 
@@ -82,7 +82,7 @@ async def get_task(master: MasterDep, caller: CallerDep, task_id: str) -> GetTas
     task = Task(
         task_id=view.task_id,
         task_type=f"TASK_TYPE_{view.kind}",
-        allocations=[allocation_message(one) for one in attempts],
+        allocations=[allocation_message(attempt) for attempt in attempts],
         start_time=view.created_at,
         end_time=view.ended_at,
     )
@@ -94,19 +94,19 @@ async def get_accelerator_data(master: MasterDep, task_id: str) -> GetAccelerato
     """The devices that members of a task found."""
     async with master.db.connection() as conn:
         await task_lists.get(conn, task_id)
-        found = await task_lists.accelerators(conn, task_id)
+        accelerators = await task_lists.accelerators(conn, task_id)
     return GetAcceleratorDataResponse(
         accelerator_data=[
             AcceleratorData.model_validate(
                 {
-                    **one.data,
-                    "container_id": one.container_id,
-                    "allocation_id": one.allocation_id,
-                    "task_id": one.task_id,
-                    "resource_pool": one.pool,
+                    **accelerator.data,
+                    "container_id": accelerator.container_id,
+                    "allocation_id": accelerator.allocation_id,
+                    "task_id": accelerator.task_id,
+                    "resource_pool": accelerator.pool,
                 }
             )
-            for one in found
+            for accelerator in accelerators
         ]
     )
 
@@ -155,29 +155,29 @@ def allocation_message(view: AllocationView) -> Allocation:
     )
 
 
-def _summary(one: OpenAllocation, pool: PoolSettings | None) -> AllocationSummary:
-    name = f"Trial {one.trial_id} (Experiment {one.experiment_id})"
-    if one.trial_id is None:
-        name = one.description or one.task_id
+def _summary(attempt: OpenAllocation, pool: PoolSettings | None) -> AllocationSummary:
+    name = f"Trial {attempt.trial_id} (Experiment {attempt.experiment_id})"
+    if attempt.trial_id is None:
+        name = attempt.description or attempt.task_id
     return AllocationSummary(
-        allocation_id=one.allocation_id,
-        task_id=one.task_id,
+        allocation_id=attempt.allocation_id,
+        task_id=attempt.task_id,
         name=name,
-        registered_time=one.requested_at,
-        resource_pool=one.pool,
-        slots_needed=one.slots,
-        priority=one.priority,
+        registered_time=attempt.requested_at,
+        resource_pool=attempt.pool,
+        slots_needed=attempt.slots,
+        priority=attempt.priority,
         scheduler_type="" if pool is None else pool.scheduler.type,
-        state=TASK_STATES[one.state],
-        reason=one.wait_reason or "",
+        state=TASK_STATES[attempt.state],
+        reason=attempt.wait_reason or "",
         resources=[
             ResourcesSummary(
                 resources_id=str(member["container_id"]),
                 container_id=str(member["container_id"]),
-                allocation_id=one.allocation_id,
+                allocation_id=attempt.allocation_id,
                 agent_devices={str(member["agent_id"]): Devices.model_validate({"devices": member["devices"]})},
             )
-            for member in one.members
+            for member in attempt.members
         ],
     )
 

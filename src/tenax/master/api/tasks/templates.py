@@ -1,7 +1,7 @@
-"""Templates: made, looked at, changed, removed.
+"""Templates: made, shown, changed, removed.
 
-Rules it keeps: everyone who is logged in sees and uses every template; only its owner and administrators change it. A
-secret in one is shown to these alone, and used by all. A change does not reach what was submitted before.
+Rules it keeps: everyone who is logged in sees and uses every template; only its owner and administrators change it, and
+only they see its secrets, which are used for all. A change does not reach what was submitted before.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ async def get_templates(
     workspace_ids: Annotated[list[int] | None, Query()] = None,
 ) -> GetTemplatesResponse:
     """Templates by name; ``name`` is a part of it."""
-    wanted = templates.TemplateFilter(name, None if workspace_ids is None else tuple(workspace_ids))
+    filters = templates.TemplateFilter(name, None if workspace_ids is None else tuple(workspace_ids))
     async with master.db.snapshot() as conn:
-        page, pagination = window.of(await templates.count(conn, wanted))
-        found = await templates.page(conn, wanted, page, descending=window.descending)
-    return GetTemplatesResponse(templates=[_message(one, caller) for one in found], pagination=pagination)
+        page, pagination = window.of(await templates.count(conn, filters))
+        rows = await templates.page(conn, filters, page, descending=window.descending)
+    return GetTemplatesResponse(templates=[_message(template, caller) for template in rows], pagination=pagination)
 
 
 @routes.get("/api/v1/templates/{template_name:path}", "GetTemplate", allow=Allow.USER)
 async def get_template(master: MasterDep, caller: CallerDep, template_name: str) -> TemplateResponse:
     """One template."""
     async with master.db.connection() as conn:
-        found = await templates.get(conn, template_name)
-    return TemplateResponse(template=_message(found, caller))
+        template = await templates.get(conn, template_name)
+    return TemplateResponse(template=_message(template, caller))
 
 
 @routes.post("/api/v1/templates/{template_name:path}", "PostTemplate", allow=Allow.USER)
@@ -83,16 +83,18 @@ async def put_template(
     _check_name(template_name)
     config = await _checked(body.config)
     async with master.db.transaction() as conn:
-        found = await templates.lock_if_there(conn, template_name)
-        if found is None:
+        existing = await templates.lock_if_there(conn, template_name)
+        if existing is None:
             await _create(conn, caller, template_name, body, config)
         else:
-            caller.may_change(found.owner_id, f"template {template_name!r}")
-            if body.workspace_id not in (0, found.workspace_id):
-                raise InvalidInput(f"template {template_name!r} is in workspace {found.workspace_id}, where it stays")
-            await templates.set_config(conn, found, config)
-        told = await templates.get(conn, template_name)
-    return TemplateResponse(template=_message(told, caller))
+            caller.may_change(existing.owner_id, f"template {template_name!r}")
+            if body.workspace_id not in (0, existing.workspace_id):
+                raise InvalidInput(
+                    f"template {template_name!r} is in workspace {existing.workspace_id}, where it stays"
+                )
+            await templates.set_config(conn, existing, config)
+        stored = await templates.get(conn, template_name)
+    return TemplateResponse(template=_message(stored, caller))
 
 
 @routes.patch("/api/v1/template/rename", "PatchTemplateName", allow=Allow.USER)
@@ -100,9 +102,9 @@ async def rename(master: MasterDep, caller: CallerDep, body: PatchTemplateNameRe
     """Give it another name; what was submitted with it stays as it is."""
     _check_name(body.new_name)
     async with master.db.transaction() as conn:
-        found = await templates.lock(conn, body.old_name)
-        caller.may_change(found.owner_id, f"template {body.old_name!r}")
-        await templates.rename(conn, found, body.new_name)
+        template = await templates.lock(conn, body.old_name)
+        caller.may_change(template.owner_id, f"template {body.old_name!r}")
+        await templates.rename(conn, template, body.new_name)
         renamed = await templates.get(conn, body.new_name)
     return TemplateResponse(template=_message(renamed, caller))
 
@@ -114,9 +116,9 @@ async def patch_config(
     """Replace its configuration with the body."""
     config = await _checked(body)
     async with master.db.transaction() as conn:
-        found = await templates.lock(conn, template_name)
-        caller.may_change(found.owner_id, f"template {template_name!r}")
-        await templates.set_config(conn, found, config)
+        template = await templates.lock(conn, template_name)
+        caller.may_change(template.owner_id, f"template {template_name!r}")
+        await templates.set_config(conn, template, config)
         changed = await templates.get(conn, template_name)
     return TemplateResponse(template=_message(changed, caller))
 
@@ -125,8 +127,8 @@ async def patch_config(
 async def delete_template(master: MasterDep, caller: CallerDep, template_name: str) -> Empty:
     """Remove it; what was submitted with it stays as it is."""
     async with master.db.transaction() as conn:
-        found = await templates.lock(conn, template_name)
-        caller.may_change(found.owner_id, f"template {template_name!r}")
+        template = await templates.lock(conn, template_name)
+        caller.may_change(template.owner_id, f"template {template_name!r}")
         await templates.delete(conn, template_name)
     return Empty()
 
@@ -149,14 +151,14 @@ async def _checked(config: JsonObject) -> JsonObject:
     return config
 
 
-def _message(one: templates.Template, caller: Caller) -> Template:
+def _message(template: templates.Template, caller: Caller) -> Template:
     return Template(
-        name=one.name,
-        config=shown_config(one.config, caller, one.owner_id),
-        workspace_id=one.workspace_id,
-        workspace_name=one.workspace_name,
-        user_id=one.owner_id,
-        username=one.username,
-        created_at=one.created_at,
-        modified_at=one.modified_at,
+        name=template.name,
+        config=shown_config(template.config, caller, template.owner_id),
+        workspace_id=template.workspace_id,
+        workspace_name=template.workspace_name,
+        user_id=template.owner_id,
+        username=template.username,
+        created_at=template.created_at,
+        modified_at=template.modified_at,
     )

@@ -1,1 +1,1 @@
-"""Trials: looked at, killed, and what their scripts say."""
+"""Trials: shown, killed, and what their scripts report."""

@@ -11,15 +11,15 @@ from tenax.wire.message import Document
 
 #: The states of a trial that is about to run, or runs.
 _AT_WORK = ("PULLING", "STARTING", "RUNNING")
-_ASKED = "it is asked to save and leave, and has not left yet"
+_LEAVING = "it is asked to save and leave, and has not left yet"
 
 
 def trial_reason(view: TrialView) -> str:
     """Why it waits, how it ended, that it is asked to leave; of one that runs again, how the run before failed."""
     state = view.shown_state
-    asked = view.experiment_state != "ACTIVE" or state.startswith("STOPPING")
-    if asked and state != "STOPPING_KILLED" and view.attempt_state in ("STARTING", "RUNNING"):
-        return _ASKED
+    leaving = view.experiment_state != "ACTIVE" or state.startswith("STOPPING")
+    if leaving and state != "STOPPING_KILLED" and view.attempt_state in ("STARTING", "RUNNING"):
+        return _LEAVING
     if state == "QUEUED" and view.wait_reason:
         return view.wait_reason
     if state in _AT_WORK:

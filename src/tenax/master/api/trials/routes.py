@@ -1,7 +1,4 @@
-"""Trials: looked at, killed; and what their scripts say besides metrics.
-
-Trials as messages, whole: with what their metrics come to.
-"""
+"""Trials: shown with a summary of their metrics, killed, and what their scripts report besides metrics."""
 
 from __future__ import annotations
 
@@ -55,8 +52,8 @@ async def kill_trial(master: MasterDep, caller: CallerDep, trial_id: int) -> Emp
 async def start_run(master: MasterDep, caller: CallerDep, body: PrepareRequest) -> PrepareResponse:
     """A run begins; every rank says so, and gets the same number of its checkpoint storage."""
     async with master.db.transaction() as conn:
-        told = body.run_id or caller.task is None
-        task = await callers.for_trial(conn, caller, body.run_id) if told else caller.attempt
+        named = body.run_id or caller.task is None
+        task = await callers.for_trial(conn, caller, body.run_id) if named else caller.attempt
         return PrepareResponse(storage_id=await states.run_started(conn, task, body.checkpoint_storage))
 
 

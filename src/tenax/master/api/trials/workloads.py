@@ -63,19 +63,19 @@ async def get_workloads(
         await trial_lists.owner(conn, trial_id)
         known = {group.name: group for group in await series.groups_of(conn, [trial_id])}
         groups = [known[name] for name in _groups(filter, metric_type, group) if name in known]
-        lists = [await _list_of(master, conn, one, sort_key) for one in groups]
+        lists = [await _list_of(master, conn, stored, sort_key) for stored in groups]
         checkpoints: list[CheckpointView] = []
         if filter is not WorkloadFilter.VALIDATION and metric_type is MetricType.UNSPECIFIED:
-            found = await checkpoint_lists.page(conn, CheckpointFilter(trial_id=trial_id), Page(), order="steps")
-            checkpoints = [one for one in found if not (remove_deleted_checkpoints and one.state in _DELETED)]
+            views = await checkpoint_lists.page(conn, CheckpointFilter(trial_id=trial_id), Page(), order="steps")
+            checkpoints = [view for view in views if not (remove_deleted_checkpoints and view.state in _DELETED)]
         lists.append(_of_checkpoints(checkpoints))
-        page, pagination = window.of(sum(len(one.steps) for one in lists))
+        page, pagination = window.of(sum(len(listing.steps) for listing in lists))
         places = await master.readers.run(_places, lists, window.descending, bool(_metric(sort_key)), page)
         shown: dict[tuple[int, int], Workload] = {}
-        for number, one in enumerate(groups):
-            wanted = [int(lists[number].steps[place]) for source, place in places if source == number]
-            for report in await _reports(master, conn, one, wanted):
-                shown[number, report.step or 0] = _of_report(report, one.name, include_batch_metrics)
+        for number, stored in enumerate(groups):
+            steps = [int(lists[number].steps[place]) for source, place in places if source == number]
+            for report in await _reports(master, conn, stored, steps):
+                shown[number, report.step or 0] = _of_report(report, stored.name, include_batch_metrics)
     last = len(lists) - 1
     return GetTrialWorkloadsResponse(
         workloads=[
@@ -113,35 +113,35 @@ async def _list_of(master: Master, conn: Connection, group: Group, sort_key: str
 
 
 def _of_checkpoints(checkpoints: list[CheckpointView]) -> _List:
-    steps = np.array([one.steps_completed for one in checkpoints], np.int64)
+    steps = np.array([checkpoint.steps_completed for checkpoint in checkpoints], np.int64)
     return _List(_CHECKPOINT_PLACE, steps, np.full(len(steps), np.nan))
 
 
 def _places(lists: list[_List], descending: bool, by_value: bool, page: Page) -> list[tuple[int, int]]:
     """(list, place in it) of the rows of a page."""
-    sources = np.concatenate([np.full(len(one.steps), number) for number, one in enumerate(lists)])
-    inside = np.concatenate([np.arange(len(one.steps)) for one in lists])
-    steps = np.concatenate([one.steps for one in lists])
-    places = np.concatenate([np.full(len(one.steps), one.place) for one in lists])
+    sources = np.concatenate([np.full(len(listing.steps), number) for number, listing in enumerate(lists)])
+    inside = np.concatenate([np.arange(len(listing.steps)) for listing in lists])
+    steps = np.concatenate([listing.steps for listing in lists])
+    places = np.concatenate([np.full(len(listing.steps), listing.place) for listing in lists])
     order = np.lexsort((places, steps))
     if descending:
         order = order[::-1]
     if by_value:
-        values = np.concatenate([one.values for one in lists])[order]
+        values = np.concatenate([listing.values for listing in lists])[order]
         # What has no value is last both ways, as NaN is in an order.
         order = order[np.argsort(-values if descending else values, kind="stable")]
     chosen = order[page.offset : None if page.limit is None else page.offset + page.limit]
     return list(zip(sources[chosen].tolist(), inside[chosen].tolist()))
 
 
-def _groups(wanted: WorkloadFilter, kind: MetricType, group: str) -> Iterable[str]:
+def _groups(chosen: WorkloadFilter, kind: MetricType, group: str) -> Iterable[str]:
     if kind is MetricType.PROFILING or group in PROFILING:
         raise InvalidInput("what the profiler measured has no steps: read it by /trials/{id}/profiler/metrics")
-    if wanted is WorkloadFilter.CHECKPOINT:
+    if chosen is WorkloadFilter.CHECKPOINT:
         return ()
     if group:
         return (group,)
-    if kind is MetricType.VALIDATION or wanted in (
+    if kind is MetricType.VALIDATION or chosen in (
         WorkloadFilter.VALIDATION,
         WorkloadFilter.CHECKPOINT_OR_VALIDATION,
     ):
@@ -151,12 +151,12 @@ def _groups(wanted: WorkloadFilter, kind: MetricType, group: str) -> Iterable[st
 
 async def _reports(master: Master, conn: Connection, group: Group, steps: list[int]) -> list[Reported]:
     """Those at ``steps``."""
-    wanted = set(steps)
-    found: list[Reported] = []
+    chosen = set(steps)
+    matching: list[Reported] = []
     for packed in await reports_at(conn, group, steps) if steps else []:
         reports = await master.readers.run(packed.reports)
-        found += [report for report in reports if (report.step or 0) in wanted]
-    return found
+        matching += [report for report in reports if (report.step or 0) in chosen]
+    return matching
 
 
 def _of_report(report: Reported, name: str, batches: bool) -> Workload:

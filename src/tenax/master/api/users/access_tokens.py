@@ -42,7 +42,7 @@ FOR_EVER_S = 36500 * DAY_S
 LONGEST = "-1"
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _LIFESPAN = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?[hms])+")
-MOST_WORDS = 1000
+LONGEST_DESCRIPTION = 1000
 
 _ORDERS = {
     TokenSortBy.UNSPECIFIED: "id",
@@ -71,7 +71,7 @@ async def post_access_token(
                 f"{user.username!r} is not active, so a token of theirs would be of no use: activate them first"
             )
         new = await access_tokens.create(
-            conn, user.id, caller.person.id, token_hash(token), _words(body.description), seconds
+            conn, user.id, caller.person.id, token_hash(token), _checked_description(body.description), seconds
         )
     return PostAccessTokenResponse(token=token, token_id=new)
 
@@ -87,17 +87,17 @@ async def get_access_tokens(
     sort_by: Annotated[TokenSortBy, Query()] = TokenSortBy.UNSPECIFIED,
 ) -> GetAccessTokensResponse:
     """The caller's tokens, and everyone's for an administrator. Those that were named are shown in any case."""
-    wanted = TokenFilter(
+    filters = TokenFilter(
         user_id=None if caller.is_admin else caller.person.id,
         username=username or None,
         ids=tuple(token_ids) if token_ids else None,
         inactive=show_inactive or bool(token_ids),
     )
     async with master.db.snapshot() as conn:
-        page, pagination = window.of(await access_tokens.count(conn, wanted))
+        page, pagination = window.of(await access_tokens.count(conn, filters))
         order = _ORDERS[sort_by]
-        found = await access_tokens.page(conn, wanted, page, order=order, descending=window.descending)
-    return GetAccessTokensResponse(token_info=[_info(one) for one in found], pagination=pagination)
+        rows = await access_tokens.page(conn, filters, page, order=order, descending=window.descending)
+    return GetAccessTokensResponse(token_info=[_info(token) for token in rows], pagination=pagination)
 
 
 @routes.patch("/api/v1/tokens/{token_id}", "PatchAccessToken", allow=Allow.USER)
@@ -109,7 +109,7 @@ async def patch_access_token(
         token = await access_tokens.lock(conn, token_id)
         _check_may(caller, token.user_id)
         if body.description is not None:
-            await access_tokens.describe(conn, token_id, _words(body.description))
+            await access_tokens.describe(conn, token_id, _checked_description(body.description))
         if body.set_revoked:
             await access_tokens.revoke(conn, token_id)
         changed = await access_tokens.lock(conn, token_id)
@@ -144,9 +144,9 @@ def _seconds(master: Master, lifespan: str | None) -> float:
     return seconds
 
 
-def _words(description: str) -> str:
-    if len(description) > MOST_WORDS:
-        raise InvalidInput(f"description has {len(description)} characters: {MOST_WORDS} are possible")
+def _checked_description(description: str) -> str:
+    if len(description) > LONGEST_DESCRIPTION:
+        raise InvalidInput(f"description has {len(description)} characters: {LONGEST_DESCRIPTION} are possible")
     return description
 
 

@@ -33,13 +33,14 @@ LONGEST_NAME = 255
 @routes.post("/api/v1/groups/search", "GetGroups", allow=Allow.USER)
 async def get_groups(master: MasterDep, body: GetGroupsRequest) -> GetGroupsResponse:
     """The groups by name; those of a user, or the one of a name."""
-    wanted = GroupFilter(body.name or None, body.user_id)
+    filters = GroupFilter(body.name or None, body.user_id)
     window = Window(body.offset, body.limit, OrderBy.UNSPECIFIED)
     async with master.db.snapshot() as conn:
-        page, pagination = window.of(await groups.count(conn, wanted))
-        found = await groups.page(conn, wanted, page)
+        page, pagination = window.of(await groups.count(conn, filters))
+        rows = await groups.page(conn, filters, page)
     results = [
-        GroupSearchResult(group=Group(group_id=one.id, name=one.name), num_members=members) for one, members in found
+        GroupSearchResult(group=Group(group_id=group.id, name=group.name), num_members=members)
+        for group, members in rows
     ]
     return GetGroupsResponse(groups=results, pagination=pagination)
 

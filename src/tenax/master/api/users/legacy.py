@@ -53,7 +53,7 @@ async def me(caller: CallerDep) -> Document:
 @routes.post("/users", "LegacyPostUser", allow=Allow.ADMIN)
 async def post_user(master: MasterDep, body: LegacyUser) -> Document:
     """Make a user."""
-    told = UserMessage(
+    user = UserMessage(
         username=body.username or "",
         display_name=body.display_name or "",
         admin=body.admin or False,
@@ -61,8 +61,8 @@ async def post_user(master: MasterDep, body: LegacyUser) -> Document:
         remote=body.remote or False,
         agent_user_group=body.agent_user_group,
     )
-    asked = PostUserRequest(user=told, password=body.password or "", is_hashed=body.is_hashed)
-    made = await users.post_user(master, asked)
+    request = PostUserRequest(user=user, password=body.password or "", is_hashed=body.is_hashed)
+    made = await users.post_user(master, request)
     async with master.db.connection() as conn:
         return _document(await user_rows.get(conn, made.user.id))
 

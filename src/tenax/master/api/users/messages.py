@@ -1,9 +1,4 @@
-"""Users and logins.
-
-Groups of users.
-
-Access tokens: credentials of a person that live for days.
-"""
+"""Messages about users, logins, settings, groups and access tokens."""
 
 from __future__ import annotations
 

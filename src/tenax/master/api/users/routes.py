@@ -68,11 +68,11 @@ async def get_users(
     """The users, filtered and in order."""
     if role_id_assigned_directly_to_user:
         raise Unsupported(NO_ROLES)
-    wanted = UserFilter(active, admin, name, _ORDERS[sort_by], window.descending)
+    filters = UserFilter(active, admin, name, _ORDERS[sort_by], window.descending)
     async with master.db.connection() as conn:
-        page, pagination = window.of(await users.count(conn, wanted))
-        found = await users.page(conn, wanted, page)
-    return GetUsersResponse(users=[user_message(user) for user in found], pagination=pagination)
+        page, pagination = window.of(await users.count(conn, filters))
+        rows = await users.page(conn, filters, page)
+    return GetUsersResponse(users=[user_message(user) for user in rows], pagination=pagination)
 
 
 @routes.get("/api/v1/users/{user_id}", "GetUser", allow=Allow.USER)
@@ -95,24 +95,24 @@ async def get_user_by_username(master: MasterDep, username: str) -> GetUserRespo
 @routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN)
 async def post_user(master: MasterDep, body: PostUserRequest) -> PostUserResponse:
     """Make a user."""
-    told = body.user
-    if told is None or not told.username:
+    message = body.user
+    if message is None or not message.username:
         raise InvalidInput("no user name was given: a user needs one")
-    _check_name(told.username)
-    group = told.agent_user_group
+    _check_name(message.username)
+    group = message.agent_user_group
     user = UserRow(
         0,
-        told.username,
-        display_name=told.display_name,
-        admin=told.admin,
-        active=told.active,
-        remote=told.remote,
+        message.username,
+        display_name=message.display_name,
+        admin=message.admin,
+        active=message.active,
+        remote=message.remote,
         agent_uid=group.agent_uid if group else None,
         agent_gid=group.agent_gid if group else None,
         agent_user=group.agent_user if group else None,
         agent_group=group.agent_group if group else None,
     )
-    stored = NO_LOGIN if told.remote else await _stored(master, as_sent(body.password, body.is_hashed))
+    stored = NO_LOGIN if message.remote else await _stored(master, as_sent(body.password, body.is_hashed))
     async with master.db.transaction() as conn:
         new = await users.create(conn, replace(user, password_hash=stored))
         return PostUserResponse(user=user_message(await users.get(conn, new)))
@@ -137,12 +137,12 @@ async def set_user_password(
 async def patch_users(master: MasterDep, caller: CallerDep, body: PatchUsersRequest) -> PatchUsersResponse:
     """Activate or deactivate many, each for itself: what is refused of one is told, and the others go on."""
     async with master.db.connection() as conn:
-        wanted: list[int] = list(dict.fromkeys(body.user_ids))
-        if body.filters is not None and not wanted:
+        user_ids: list[int] = list(dict.fromkeys(body.user_ids))
+        if body.filters is not None and not user_ids:
             matching = UserFilter(admin=body.filters.admin, name=body.filters.name)
-            wanted = [user.id for user in await users.page(conn, matching, Page())]
+            user_ids = [user.id for user in await users.page(conn, matching, Page())]
     results = []
-    for user_id in wanted:
+    for user_id in user_ids:
         try:
             await change_user(master, caller, user_id, PatchUser(active=body.activate))
             results.append(UserActionResult(id=user_id))

@@ -35,7 +35,7 @@ async def get_user_setting(master: MasterDep, caller: CallerDep) -> GetUserSetti
 @routes.post("/api/v1/users/setting", "PostUserSetting", allow=Allow.USER)
 async def post_user_setting(master: MasterDep, caller: CallerDep, body: PostUserSettingRequest) -> Empty:
     """Keep settings of the caller; those of other names stay."""
-    values = {SettingKey(one.storage_path, one.key): one.value for one in body.settings}
+    values = {SettingKey(setting.storage_path, setting.key): setting.value for setting in body.settings}
     if any(not place.key for place in values):
         raise InvalidInput("settings.key is blank: every setting needs one")
     async with master.db.transaction() as conn:

@@ -1,1 +1,1 @@
-"""Webhooks: who is told of what over HTTP."""
+"""Webhooks: which addresses are notified of what."""

@@ -1,4 +1,4 @@
-"""Webhooks: who is told of what over HTTP."""
+"""Messages about webhooks: addresses, triggers, deliveries, and events of a script's own."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Webhooks: who is told of what over HTTP.
+"""Webhooks: which addresses are notified of what.
 
-Rules it keeps: a workspace's webhook is made and changed by its owner, one of all workspaces by administrators; all
-others see that it is there, and of its address, which is often a secret, the host; an event of a script's own is sent
-by whoever owns the experiment, and by its tasks.
+Rules it keeps: a workspace's webhook is made and changed by its owner, one of all workspaces by administrators;
+everyone else sees that it exists, and only the host of its address, which is often a secret; a custom event is sent by
+the owner of the experiment, and by its tasks.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_PATTERN = 1000, 100_000, 1000
 async def get_webhooks(master: MasterDep, caller: CallerDep) -> GetWebhooksResponse:
     """All webhooks."""
     async with master.db.snapshot() as conn:
-        found = await webhooks.listed(conn)
-    return GetWebhooksResponse(webhooks=[_message(one, caller) for one in found])
+        rows = await webhooks.listed(conn)
+    return GetWebhooksResponse(webhooks=[_message(webhook, caller) for webhook in rows])
 
 
 @routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER)
@@ -74,17 +74,17 @@ async def post_webhook(master: MasterDep, caller: CallerDep, body: Webhook) -> W
 @routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER)
 async def post_webhook_event_data(master: MasterDep, caller: CallerDep, body: PostWebhookEventDataRequest) -> Empty:
     """An event of a script's own, to every webhook of its experiment that hears of such."""
-    told = body.data
-    if len(told.title) > LONGEST_TITLE or len(told.description) > LONGEST_DESCRIPTION:
+    data = body.data
+    if len(data.title) > LONGEST_TITLE or len(data.description) > LONGEST_DESCRIPTION:
         raise InvalidInput(
             f"data.title may have {LONGEST_TITLE} characters and data.description {LONGEST_DESCRIPTION}: shorten them"
         )
-    level = LogLevel.INFO if told.level is LogLevel.UNSPECIFIED else told.level
-    words = level.value.removeprefix("LOG_LEVEL_")
+    level = LogLevel.INFO if data.level is LogLevel.UNSPECIFIED else data.level
+    level_name = level.value.removeprefix("LOG_LEVEL_")
     async with master.db.transaction() as conn:
         owner = await webhook_events.owner_of(conn, body.experiment_id)
         caller.may_change(owner, f"experiment {body.experiment_id}")
-        await webhook_events.custom(conn, body.experiment_id, body.trial_id, told.title, told.description, words)
+        await webhook_events.custom(conn, body.experiment_id, body.trial_id, data.title, data.description, level_name)
     return Empty()
 
 
@@ -142,19 +142,19 @@ async def get_webhook_deliveries(
     await _may_change(master, caller, webhook_id)
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await webhooks.count_deliveries(conn, webhook_id))
-        found = await webhooks.deliveries(conn, webhook_id, page)
+        rows = await webhooks.deliveries(conn, webhook_id, page)
     shown = [
         Delivery(
-            id=one.id,
-            event_id=one.event_id,
-            event_type=str(one.event.get("event_type", "")),
-            state=one.state,
-            attempts=one.attempts,
-            outcome=one.outcome,
-            created_at=one.created_at,
-            ended_at=one.ended_at,
+            id=delivery.id,
+            event_id=delivery.event_id,
+            event_type=str(delivery.event.get("event_type", "")),
+            state=delivery.state,
+            attempts=delivery.attempts,
+            outcome=delivery.outcome,
+            created_at=delivery.created_at,
+            ended_at=delivery.ended_at,
         )
-        for one in found
+        for delivery in rows
     ]
     return GetWebhookDeliveriesResponse(deliveries=shown, pagination=pagination)
 
@@ -187,20 +187,20 @@ def _checked(body: Webhook) -> webhooks.WebhookRow:
         kind=body.webhook_type.value.removeprefix("WEBHOOK_TYPE_"),
         mode=mode.value.removeprefix("WEBHOOK_MODE_"),
         workspace_id=body.workspace_id or None,
-        triggers=tuple(_trigger(one) for one in body.triggers),
+        triggers=tuple(_trigger(trigger) for trigger in body.triggers),
     )
 
 
-def _trigger(asked: Trigger) -> webhooks.TriggerRow:
-    kind = asked.trigger_type
+def _trigger(trigger: Trigger) -> webhooks.TriggerRow:
+    kind = trigger.trigger_type
     if kind is TriggerType.EXPERIMENT_STATE_CHANGE:
-        state = str(asked.condition.get("state", "")).removeprefix("STATE_")
-        possible = [one.value for one in STATES]
+        state = str(trigger.condition.get("state", "")).removeprefix("STATE_")
+        possible = [known.value for known in STATES]
         if state not in possible:
             raise InvalidInput(f"triggers.condition.state is {state[:40]!r}: one of {', '.join(possible)} is possible")
         return webhooks.TriggerRow("EXPERIMENT_STATE_CHANGE", {"state": state})
     if kind is TriggerType.TASK_LOG:
-        regex = asked.condition.get("regex")
+        regex = trigger.condition.get("regex")
         if not isinstance(regex, str) or not 0 < len(regex) <= LONGEST_PATTERN:
             raise InvalidInput(f"triggers.condition.regex must be a pattern of 1 to {LONGEST_PATTERN} characters")
         wrong = check_pattern(regex)
@@ -219,12 +219,12 @@ def _message(webhook: webhooks.WebhookRow, caller: Caller) -> Webhook:
     may_see = caller.is_admin or (owner is not None and caller.person.id == owner)
     triggers = [
         Trigger(
-            id=one.id,
+            id=trigger.id,
             webhook_id=webhook.id,
-            trigger_type=TriggerType(f"TRIGGER_TYPE_{one.kind}"),
-            condition=_document(one),
+            trigger_type=TriggerType(f"TRIGGER_TYPE_{trigger.kind}"),
+            condition=_document(trigger),
         )
-        for one in webhook.triggers
+        for trigger in webhook.triggers
     ]
     return Webhook(
         id=webhook.id,

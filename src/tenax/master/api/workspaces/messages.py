@@ -1,7 +1,4 @@
-"""Workspaces: what teams keep their projects and models in, with defaults for what runs there.
-
-Projects: where experiments are filed, in one workspace each.
-"""
+"""Messages about workspaces, with the defaults for what runs there, and about the projects in them."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ async def get_recent(
     most = min(limit or _RECENT, _MOST_RECENT)
     async with master.db.connection() as conn:
         ids = await user_settings.recent_projects(conn, caller.person.id, most)
-        found = await project_lists.views(conn, ids)
-    return GetProjectsByUserActivityResponse(projects=[project_message(view) for view in found])
+        views = await project_lists.views(conn, ids)
+    return GetProjectsByUserActivityResponse(projects=[project_message(view) for view in views])
 
 
 @routes.get("/api/v1/projects/key/{key}", "GetProjectByKey", allow=Allow.USER)

@@ -1,9 +1,7 @@
-"""Workspaces: listed, made, changed, archived, pinned, deleted.
+"""Workspaces: listed, made, changed, archived, pinned, deleted; and what the routes of projects share with these.
 
-Rules it keeps: everyone sees and may use every workspace; its owner and administrators change it; whom its tasks run as
-is an administrator's to say; the immutable one stays as it is; what is archived takes nothing new and does not change.
-
-Workspaces and projects as messages, and what their routes share.
+Rules it keeps: everyone sees and may use every workspace; its owner and administrators change it; only administrators
+say as whom its tasks run; the immutable one stays as it is; what is archived takes nothing new and does not change.
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ async def get_workspaces(
     pinned: Annotated[bool | None, Query()] = None,
 ) -> GetWorkspacesResponse:
     """Workspaces, filtered and in order. ``name`` is the whole name, whatever its capitals."""
-    wanted = WorkspaceFilter(
+    filters = WorkspaceFilter(
         viewer=caller.person.id,
         archived=archived,
         name=name,
@@ -85,9 +83,9 @@ async def get_workspaces(
         pinned=pinned,
     )
     async with master.db.snapshot() as conn:
-        page, pagination = window.of(await workspaces.count(conn, wanted))
-        found = await workspaces.page(conn, wanted, page, order=_ORDERS[sort_by], descending=window.descending)
-    return GetWorkspacesResponse(workspaces=[workspace_message(view) for view in found], pagination=pagination)
+        page, pagination = window.of(await workspaces.count(conn, filters))
+        views = await workspaces.page(conn, filters, page, order=_ORDERS[sort_by], descending=window.descending)
+    return GetWorkspacesResponse(workspaces=[workspace_message(view) for view in views], pagination=pagination)
 
 
 @routes.get("/api/v1/workspaces/{workspace_id}", "GetWorkspace", allow=Allow.USER)
@@ -111,7 +109,7 @@ async def get_projects(
     user_ids: Annotated[list[int] | None, Query()] = None,
 ) -> GetProjectsResponse:
     """Its projects, filtered and in order; of all workspaces for 0."""
-    wanted = ProjectFilter(
+    filters = ProjectFilter(
         workspace_id=workspace_id or None,
         name=name,
         archived=archived,
@@ -121,11 +119,11 @@ async def get_projects(
     async with master.db.snapshot() as conn:
         if workspace_id:
             await workspaces.get(conn, workspace_id, caller.person.id)
-        page, pagination = window.of(await project_lists.count(conn, wanted))
-        found = await project_lists.page(
-            conn, wanted, page, order=_PROJECT_ORDERS[sort_by], descending=window.descending
+        page, pagination = window.of(await project_lists.count(conn, filters))
+        views = await project_lists.page(
+            conn, filters, page, order=_PROJECT_ORDERS[sort_by], descending=window.descending
         )
-    return GetProjectsResponse(projects=[project_message(view) for view in found], pagination=pagination)
+    return GetProjectsResponse(projects=[project_message(view) for view in views], pagination=pagination)
 
 
 @routes.post("/api/v1/workspaces", "PostWorkspace", allow=Allow.USER)
@@ -273,7 +271,7 @@ def _pools(master: Master, body: WorkspaceSettings) -> tuple[str | None, str | N
     aux = body.default_aux_pool if body.default_aux_pool is not None else body.default_aux_resource_pool
     for name, pool in (("defaultComputePool", compute), ("defaultAuxPool", aux)):
         if pool and master.settings.pool(pool) is None:
-            known = ", ".join(sorted(one.name for one in master.settings.pools))
+            known = ", ".join(sorted(settings.name for settings in master.settings.pools))
             raise InvalidInput(f"{name}: there is no pool {pool!r}; the pools are {known}")
     return compute, aux
 
