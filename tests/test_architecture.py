@@ -57,14 +57,8 @@ NO_CONNECTION: dict[tuple[str, str], str] = {
 #: Names of public classes that stand in more than one file; it only gets shorter.
 COLLISIONS = frozenset(
     """
-    AccessToken AdaptiveAsha Agent AgentState Allocation AsyncHalving Attempt CannotServe Checkpoint
-    CheckpointPolicy Client Cluster Column Command Container Credential Credentials Database Delivery Device
-    Directory Entry ExitReason Experiment Fate File Found Grid Group Int Item Job Kind Known Line LogLevel
-    LogPolicies MasterAway Member Metrics Model ModelVersion NoRoom Note OpenAllocation Outcome Owner PackedSteps
-    Place Plan Policy PortTaken Project Random Refused Removal Report ReportRefused ReportTrialSourceInfoRequest
-    ReportTrialSourceInfoResponse Request Response Rung Session Share SharedFs Single Situation Size Slot Snapshot
-    Span Standing StartFailed State Stored Supervisor Task TaskState Template Text Trial Trigger User Validation
-    Verdict Wanted Watch Webhook Words Workspace
+    Agent Checkpoint Command Container Delivery Experiment Group Job LogLevel Model ModelVersion Note Project
+    ReportRefused Rung Slot State Task TaskState Template Trial Trigger User Webhook Workspace
     """.split()  # noqa: SIM905
 )
 

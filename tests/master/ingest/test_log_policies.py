@@ -16,7 +16,7 @@ from tenax.master.store.logs.policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.trials.rows import Size
-from tenax.master.telemetry.log_lines import Line, Origin
+from tenax.master.telemetry.log_lines import Origin, OutputLine
 from tests.kits import rows
 from tests.kits.telemetry import Book
 
@@ -98,7 +98,7 @@ async def test_lines_of_another_shipper_are_looked_at_too(book: Book) -> None:
     """What a task says itself counts, what the platform says about it does not."""
     trial = await watched_trial(book)
     task = await book.run(trial, 1)
-    lines = [Line(1, "corrupt shard", origin=0), Line(1, "corrupt record", origin=1)]
+    lines = [OutputLine(1, "corrupt shard", origin=0), OutputLine(1, "corrupt record", origin=1)]
     await book.intake.logs.posted(task.task_id, lines[:1], [Origin(source="agent")])
     async with book.database.connection() as conn:
         assert await log_policies.no_retry(conn, trial) is None

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialExit, TrialState, TrialVerdict
-from tenax.master.reading.log_search import Filters, Pattern, rendered, search
-from tenax.master.reading.log_stream import LogReads, Wanted, read
+from tenax.master.reading.log_search import LogFilters, Pattern, rendered, search
+from tenax.master.reading.log_stream import LogQuery, LogReads, read
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.rows import append_system_line, still_speaks_s
 from tenax.master.store.trials import rows as trials
-from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, lines_of, read_head
+from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, lines_of, read_head
 from tests.kits.telemetry import Book
 
 
@@ -78,7 +78,7 @@ def test_lines_do_not_depend_on_how_output_was_cut(raw: bytes, cuts: list[int]) 
 
 
 LINES = st.builds(
-    Line,
+    OutputLine,
     st.integers(0, 2**50),
     st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), max_size=20),
     st.integers(0, 6),
@@ -88,7 +88,7 @@ LINES = st.builds(
 
 
 @given(st.lists(st.lists(LINES, min_size=1, max_size=5), min_size=1, max_size=4))
-def test_packed_lines_come_back_also_joined(parts: list[list[Line]]) -> None:
+def test_packed_lines_come_back_also_joined(parts: list[list[OutputLine]]) -> None:
     """Every field of every line, and who spoke."""
     origins = [Origin("a1", "c1", "g1", "task", "stdout"), Origin("a1", "", "", "master")]
     chunks = [log_packing.pack(lines, origins) for lines in parts]
@@ -103,7 +103,7 @@ async def ship(
     return await book.intake.logs.output("a1", container, stream, offset, zlib.compress(raw), final=final)
 
 
-async def shown(book: Book, trial: int, wanted: Wanted | None = None) -> list[str]:
+async def shown(book: Book, trial: int, wanted: LogQuery | None = None) -> list[str]:
     return [found.line.text for found in await book.output(trial, wanted)]
 
 
@@ -197,38 +197,38 @@ async def spoken(book: Book) -> int:
 @pytest.mark.parametrize(
     ("filters", "limit", "descending", "expected"),
     [
-        (Filters(), None, False, ["epoch 1", "epoch 1", "plain (x)", "Bad Luck", "placed on a1"]),
-        (Filters(), 2, False, ["epoch 1", "epoch 1"]),
-        (Filters(), 2, True, ["placed on a1", "Bad Luck"]),
-        (Filters(ranks=frozenset({1})), None, False, ["epoch 1"]),
-        (Filters(levels=frozenset({5})), None, False, ["Bad Luck"]),
-        (Filters(levels=frozenset({0})), None, False, ["plain (x)"]),
-        (Filters(stdtypes=frozenset({"stderr"})), None, False, ["Bad Luck"]),
-        (Filters(sources=frozenset({"master"})), None, False, ["placed on a1"]),
-        (Filters(agent_ids=frozenset({"a1"})), None, True, ["Bad Luck", "plain (x)", "epoch 1", "epoch 1"]),
-        (Filters(agent_ids=frozenset({"a9"})), None, False, []),
-        (Filters(text="bad luck"), None, False, ["Bad Luck"]),
-        (Filters(text="(x"), None, False, ["plain (x)"]),
-        (Filters(text=r"^epoch \d$", regex=True), None, False, ["epoch 1", "epoch 1"]),
-        (Filters(text=r"\Aplai", regex=True), None, False, ["plain (x)"]),
-        (Filters(text=r"(?i)BAD|on a\d", regex=True), 1, False, ["Bad Luck"]),
-        (Filters(after_us=2**60), None, False, []),
-        (Filters(before_us=0), None, False, []),
+        (LogFilters(), None, False, ["epoch 1", "epoch 1", "plain (x)", "Bad Luck", "placed on a1"]),
+        (LogFilters(), 2, False, ["epoch 1", "epoch 1"]),
+        (LogFilters(), 2, True, ["placed on a1", "Bad Luck"]),
+        (LogFilters(ranks=frozenset({1})), None, False, ["epoch 1"]),
+        (LogFilters(levels=frozenset({5})), None, False, ["Bad Luck"]),
+        (LogFilters(levels=frozenset({0})), None, False, ["plain (x)"]),
+        (LogFilters(stdtypes=frozenset({"stderr"})), None, False, ["Bad Luck"]),
+        (LogFilters(sources=frozenset({"master"})), None, False, ["placed on a1"]),
+        (LogFilters(agent_ids=frozenset({"a1"})), None, True, ["Bad Luck", "plain (x)", "epoch 1", "epoch 1"]),
+        (LogFilters(agent_ids=frozenset({"a9"})), None, False, []),
+        (LogFilters(text="bad luck"), None, False, ["Bad Luck"]),
+        (LogFilters(text="(x"), None, False, ["plain (x)"]),
+        (LogFilters(text=r"^epoch \d$", regex=True), None, False, ["epoch 1", "epoch 1"]),
+        (LogFilters(text=r"\Aplai", regex=True), None, False, ["plain (x)"]),
+        (LogFilters(text=r"(?i)BAD|on a\d", regex=True), 1, False, ["Bad Luck"]),
+        (LogFilters(after_us=2**60), None, False, []),
+        (LogFilters(before_us=0), None, False, []),
     ],
 )
 async def test_readers_get_what_they_ask_for(
-    book: Book, spoken: int, filters: Filters, limit: int | None, descending: bool, expected: list[str]
+    book: Book, spoken: int, filters: LogFilters, limit: int | None, descending: bool, expected: list[str]
 ) -> None:
     """Every filter, the first lines, the last lines."""
-    assert await shown(book, spoken, Wanted(filters, limit, descending=descending)) == expected
+    assert await shown(book, spoken, LogQuery(filters, limit, descending=descending)) == expected
 
 
 def test_a_broken_pattern_is_the_users_mistake() -> None:
     """It is refused with what is wrong; one that would take for ever elsewhere is no trouble."""
     with pytest.raises(InvalidInput, match="missing"):
-        Filters(text="(", regex=True)
-    chunk = log_packing.pack([Line(0, "a" * 5000 + "!")], [Origin()])
-    assert search(logs.Span(0, chunk), Filters(text="(a*)*b$", regex=True), -1, 10) == []
+        LogFilters(text="(", regex=True)
+    chunk = log_packing.pack([OutputLine(0, "a" * 5000 + "!")], [Origin()])
+    assert search(logs.LogSpan(0, chunk), LogFilters(text="(a*)*b$", regex=True), -1, 10) == []
 
 
 PATTERNS = [
@@ -271,7 +271,7 @@ async def test_following_ends_with_the_task(book: Book) -> None:
         listener,
         book.intake.threads,
         task.task_id,
-        Wanted(Filters(), follow=True),
+        LogQuery(LogFilters(), follow=True),
         asyncio.Event(),
     )
     assert [found.line.text for found in await anext(lines)] == ["first"]
@@ -295,7 +295,7 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     await listener.connected()
     async with book.database.connection() as conn:
         task_id = await conn.fetchval("select task_id from trials where id = $1", trial)
-    wanted = Wanted(Filters(), follow=True)
+    wanted = LogQuery(LogFilters(), follow=True)
     lines = read(LogReads(book.database), listener, book.intake.threads, task_id, wanted, asyncio.Event())
     end = asyncio.ensure_future(anext(lines, None))
     await asyncio.wait({end}, timeout=0.05)
@@ -334,7 +334,7 @@ async def test_following_ends_when_the_master_does(book: Book) -> None:
         Listener(book.database),
         book.intake.threads,
         task.task_id,
-        Wanted(Filters(), follow=True),
+        LogQuery(LogFilters(), follow=True),
         stop,
     )
     waiting = asyncio.ensure_future(anext(lines, None))

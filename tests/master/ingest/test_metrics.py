@@ -21,7 +21,7 @@ from tenax.master.store.metrics import series, summaries
 from tenax.master.store.trials import lists as trials
 from tenax.master.store.trials import rows as trial_rows
 from tenax.master.telemetry.reports import from_values
-from tenax.master.telemetry.values import Item
+from tenax.master.telemetry.values import SpooledReport
 from tests.kits.telemetry import Book
 
 #: (run advances, group, step, metrics)
@@ -95,7 +95,9 @@ async def test_a_long_series_is_packed_by_itself_and_reads_the_same(book: Book) 
     """Thousands of reports leave the tail for packed rows; every one reads back, and the chart has them all."""
     trial = await book.trial()
     items = [
-        Item(from_values(trial, 1, "training", step, None, {"avgMetrics": {"loss": step / 7, "n": step, "w": "x"}}))
+        SpooledReport(
+            from_values(trial, 1, "training", step, None, {"avgMetrics": {"loss": step / 7, "n": step, "w": "x"}})
+        )
         for step in range(3000)
     ]
     await book.intake.metrics.submit(items)
@@ -198,7 +200,7 @@ async def test_a_report_that_cannot_be_stored_costs_only_itself(book: Book, monk
     monkeypatch.setattr(metrics, "_tail_row", broken)
     names = ["a", "poison", "b"]
     items = [
-        Item(from_values(trial, 1, "training", step, None, {"avgMetrics": {name: 1.0}}))
+        SpooledReport(from_values(trial, 1, "training", step, None, {"avgMetrics": {name: 1.0}}))
         for step, name in enumerate(names)
     ]
     refused = (await book.intake.metrics.submit(items)).refused

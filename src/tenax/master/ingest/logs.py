@@ -27,8 +27,8 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.packing import Chunk
-from tenax.master.store.logs.rows import Member, Place, Span, Stream
-from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, Texts, level_number, lines_of
+from tenax.master.store.logs.rows import LogSpan, Member, Place, Stream
+from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, Texts, level_number, lines_of
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
 log = structlog.get_logger("tenax.logs")
@@ -89,7 +89,7 @@ class LogIngest:
             streams = (await self._member(conn, agent_id, container_id)).streams
         return {name: streams[name].next_offset if name in streams else 0 for name in STREAMS}
 
-    async def posted(self, task_id: str, lines: Sequence[Line], origins: Sequence[Origin]) -> None:
+    async def posted(self, task_id: str, lines: Sequence[OutputLine], origins: Sequence[Origin]) -> None:
         """Lines as another shipper made them. Raises NotFound, TryAgain."""
         await self._budget.check_logs()
         async with self._room(sum(len(line.text) + 50 for line in lines)):
@@ -167,7 +167,7 @@ class LogIngest:
         return end
 
     async def _found_in(
-        self, task_id: str, lines: Sequence[Line], origins: Sequence[Origin]
+        self, task_id: str, lines: Sequence[OutputLine], origins: Sequence[Origin]
     ) -> list[tuple[Watch, list[Match], str]]:
         """What policies find in lines that a task said itself, by agent."""
         watch = await self._policies.watch(task_id)
@@ -260,9 +260,9 @@ def _pack(
     return _Packed(carry, log_packing.pack_output(ended, now_us, origin), matches)
 
 
-def _neighbours(spans: Sequence[Span]) -> list[list[Span]]:
+def _neighbours(spans: Sequence[LogSpan]) -> list[list[LogSpan]]:
     """In groups that make one chunk each."""
-    groups: list[list[Span]] = []
+    groups: list[list[LogSpan]] = []
     lines = size = 0
     for span in spans:
         if not groups or lines + span.chunk.lines > _JOIN_LINES or size + len(span.chunk.body) > _JOIN_BYTES:

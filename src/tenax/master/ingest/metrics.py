@@ -31,9 +31,9 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.metrics import sealing as metrics_sealing
 from tenax.master.store.metrics import summaries
-from tenax.master.store.metrics.rows import Metrics, save_refusals
+from tenax.master.store.metrics.rows import MetricTables, save_refusals
 from tenax.master.telemetry.decide import decide
-from tenax.master.telemetry.values import GroupKey, Item, Known, Outcome, Refused, Segment, StreamKey
+from tenax.master.telemetry.values import GroupKey, Known, Outcome, Refused, Segment, SpooledReport, StreamKey
 
 log = structlog.get_logger("tenax.ingest")
 
@@ -57,10 +57,10 @@ class Receipt:
 
 
 @dataclass(slots=True)
-class _Submission:
+class _Arrival:
     """Reports of one request."""
 
-    items: Sequence[Item]
+    items: Sequence[SpooledReport]
     allocations: Mapping[StreamKey, str]
     size: int
     done: asyncio.Future[Receipt] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -74,12 +74,14 @@ class MetricIngest:
         self._budget = budget
         self._threads = threads
         self._sealing = sealing
-        self._metrics = Metrics()
-        self._waiting: deque[_Submission] = deque()
+        self._metrics = MetricTables()
+        self._waiting: deque[_Arrival] = deque()
         self._bytes = 0
         self._arrived = asyncio.Event()
 
-    async def submit(self, items: Sequence[Item], allocations: Mapping[StreamKey, str] | None = None) -> Receipt:
+    async def submit(
+        self, items: Sequence[SpooledReport], allocations: Mapping[StreamKey, str] | None = None
+    ) -> Receipt:
         """Store reports; returns once that is durable.
 
         ``allocations``: for numbered reports, the allocation of each spool. Raises TryAgain (NoRoom among them).
@@ -88,7 +90,7 @@ class MetricIngest:
         size = sum(item.size for item in items)
         if self._waiting and self._bytes + size > QUEUE_BYTES:
             raise TryAgain("more metrics are waiting to be stored than fit in memory: try again in a moment")
-        submission = _Submission(items, allocations or {}, size)
+        submission = _Arrival(items, allocations or {}, size)
         self._waiting.append(submission)
         self._bytes += size
         self._arrived.set()
@@ -106,7 +108,7 @@ class MetricIngest:
                 _fail(submission, TryAgain("the master is shutting down"))
             self._waiting.clear()
 
-    def _next_group(self) -> list[_Submission]:
+    def _next_group(self) -> list[_Arrival]:
         group = [self._waiting.popleft()]
         size = group[0].size
         while self._waiting and size + self._waiting[0].size <= _GROUP_BYTES:
@@ -117,7 +119,7 @@ class MetricIngest:
             self._arrived.clear()
         return group
 
-    async def _store_group(self, group: list[_Submission]) -> None:
+    async def _store_group(self, group: list[_Arrival]) -> None:
         try:
             stored = await self._store(
                 [item for submission in group for item in submission.items],
@@ -140,7 +142,7 @@ class MetricIngest:
                 _answer(submission, replace(stored, refused=refused))
                 start += len(submission.items)
 
-    async def _store_apart(self, group: list[_Submission]) -> None:
+    async def _store_apart(self, group: list[_Arrival]) -> None:
         for submission in group:
             try:
                 receipts = [await self._store_one(item, submission.allocations) for item in submission.items]
@@ -154,7 +156,7 @@ class MetricIngest:
                 refused = [receipt.refused[0] for receipt in receipts]
                 _answer(submission, Receipt(refused, receipts[0].before, receipts[-1].acked))
 
-    async def _store_one(self, item: Item, allocations: Mapping[StreamKey, str]) -> Receipt:
+    async def _store_one(self, item: SpooledReport, allocations: Mapping[StreamKey, str]) -> Receipt:
         try:
             return await self._store([item], allocations)
         except TryAgain:
@@ -166,7 +168,7 @@ class MetricIngest:
                 return await self._store([replace(item, condemned=refused)], allocations)
             return Receipt([refused])
 
-    async def _store(self, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> Receipt:
+    async def _store(self, items: Sequence[SpooledReport], allocations: Mapping[StreamKey, str]) -> Receipt:
         async with self._database.transaction() as conn:
             known = await self._metrics.load(conn, items, allocations)
             outcome = await self._decide(items, known)
@@ -177,12 +179,12 @@ class MetricIngest:
         refused = [outcome.refused.get(place) for place in range(len(items))]
         return Receipt(refused, known.acked, {**known.acked, **outcome.acked})
 
-    async def _decide(self, items: Sequence[Item], known: Known) -> Outcome:
+    async def _decide(self, items: Sequence[SpooledReport], known: Known) -> Outcome:
         if len(items) <= _INLINE:
             return decide(items, known)
         return await self._threads.run(decide, items, known)
 
-    async def _after(self, conn: Connection, items: Sequence[Item], known: Known, outcome: Outcome) -> None:
+    async def _after(self, conn: Connection, items: Sequence[SpooledReport], known: Known, outcome: Outcome) -> None:
         for trial_id in sorted(outcome.recount):
             await summaries.recount(conn, trial_id, known.trials[trial_id].target, self._threads.run)
         numbered = [
@@ -195,7 +197,7 @@ class MetricIngest:
             await logs.append_system_line(conn, task_id, text, level)
 
 
-def _answer(submission: _Submission, receipt: Receipt) -> None:
+def _answer(submission: _Arrival, receipt: Receipt) -> None:
     refused = sum(one is not None for one in receipt.refused)
     counters.INGESTED.labels("reports").inc(len(receipt.refused) - refused)
     counters.INGEST_REFUSED.labels("reports").inc(refused)
@@ -204,7 +206,7 @@ def _answer(submission: _Submission, receipt: Receipt) -> None:
         submission.done.set_result(receipt)
 
 
-def _fail(submission: _Submission, error: TryAgain) -> None:
+def _fail(submission: _Arrival, error: TryAgain) -> None:
     if not submission.done.done():
         submission.done.set_exception(error)
 

@@ -98,7 +98,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChartQuery:
     """What a chart asks for."""
 
     #: 0: all points.
@@ -109,7 +109,7 @@ class Wanted:
     epochs: Bounds | None = None
 
 
-def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, wanted: Wanted) -> list[JsonObject]:
+def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, wanted: ChartQuery) -> list[JsonObject]:
     """``{"batches", "time", "epoch", "values"}`` by step. For a thread."""
     lines = {one.metric: _bounded(one.points(), wanted) for one in packed}
     axis = None if epochs is None else epochs.points()
@@ -137,7 +137,7 @@ def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, wanted: 
     return [told[step] for step in rising]
 
 
-def _bounded(line: Series, wanted: Wanted) -> Series:
+def _bounded(line: Series, wanted: ChartQuery) -> Series:
     inside = wanted.steps.inside(line.steps.astype(np.float64)) & wanted.times.inside(line.times.astype(np.float64))
     return _only(line, inside)
 

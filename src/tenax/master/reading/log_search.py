@@ -20,8 +20,8 @@ import re2
 
 from tenax.errors import InvalidInput
 from tenax.master.store.logs.packing import columns_of
-from tenax.master.store.logs.rows import Span
-from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Line, Origin
+from tenax.master.store.logs.rows import LogSpan
+from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Origin, OutputLine
 
 Places: TypeAlias = npt.NDArray[np.int64]
 _LINE_FEED = 10
@@ -30,7 +30,7 @@ _WHOLE_TEXT = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class LogFilters:
     """Empty: no restriction. Times are microseconds since 1970, both ends included."""
 
     allocation_ids: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ class Filters:
         if self.regex and self.text:
             object.__setattr__(self, "pattern", Pattern(self.text))
 
-    def may_match(self, span: Span) -> bool:
+    def may_match(self, span: LogSpan) -> bool:
         """Whether it is worth unpacking; by what is known of the chunk as a whole."""
         chunk = span.chunk
         if self.levels and not any(chunk.levels >> level & 1 for level in self.levels):
@@ -75,17 +75,17 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundLine:
     """A line with its number in the task and who spoke."""
 
     number: int
-    line: Line
+    line: OutputLine
     origin: Origin
 
 
 def search(
-    span: Span, filters: Filters, after: int, before: int, most: int | None = None, *, descending: bool = False
-) -> list[Found]:
+    span: LogSpan, filters: LogFilters, after: int, before: int, most: int | None = None, *, descending: bool = False
+) -> list[FoundLine]:
     """At most ``most`` wanted lines of a chunk with numbers after ``after`` and before ``before``, in order."""
     if not filters.may_match(span):
         return []
@@ -101,7 +101,7 @@ def search(
     return _found(span, places[:most], data)
 
 
-def _by_columns(span: Span, filters: Filters, places: Places) -> Places:
+def _by_columns(span: LogSpan, filters: LogFilters, places: Places) -> Places:
     """Those of ``places`` that everything but their text speaks for."""
     columns = columns_of(span.chunk)
     wanted = [number for number, origin in enumerate(span.chunk.origins) if filters.wants(origin)]
@@ -118,7 +118,7 @@ def _by_columns(span: Span, filters: Filters, places: Places) -> Places:
     return places
 
 
-def _by_text(data: bytes, filters: Filters) -> list[int]:
+def _by_text(data: bytes, filters: LogFilters) -> list[int]:
     """Places of lines that the text speaks for."""
     if filters.pattern is not None:
         return filters.pattern.lines(data)
@@ -128,11 +128,13 @@ def _by_text(data: bytes, filters: Filters) -> list[int]:
     return [place for place, line in enumerate(text.split("\n")) if needle in line]
 
 
-def _found(span: Span, places: Places, data: bytes) -> list[Found]:
+def _found(span: LogSpan, places: Places, data: bytes) -> list[FoundLine]:
     columns = columns_of(span.chunk)
     texts = data.decode().split("\n")
     return [
-        Found(span.first_line + place, Line(at_us, texts[place], level, rank, origin), span.chunk.origins[origin])
+        FoundLine(
+            span.first_line + place, OutputLine(at_us, texts[place], level, rank, origin), span.chunk.origins[origin]
+        )
         for place, at_us, rank, level, origin in zip(
             places.tolist(),
             columns.at_us[places].tolist(),
@@ -143,7 +145,7 @@ def _found(span: Span, places: Places, data: bytes) -> list[Found]:
     ]
 
 
-def rendered(found: Found) -> str:
+def rendered(found: FoundLine) -> str:
     """``[2022-03-02T02:15:18.299569Z] 0f3c2a1b [rank=0] || INFO: text``: what Determined's client prints."""
     line = found.line
     container = found.origin.container_id[:8] or " " * 8

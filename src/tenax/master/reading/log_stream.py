@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from tenax.master.concurrency.threads import Threads
-from tenax.master.reading.log_search import Filters, Found, search
+from tenax.master.reading.log_search import FoundLine, LogFilters, search
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, Subscription
 from tenax.master.store.logs import rows as logs
-from tenax.master.store.logs.rows import Place, Span
+from tenax.master.store.logs.rows import LogSpan, Place
 
 Answer = TypeVar("Answer")
 
@@ -45,10 +45,10 @@ class LogReads:
 
         return await self._shared(("ended", task_id), look)
 
-    async def spans(self, place: Place, after: int, before: int, *, descending: bool, limit: int) -> list[Span]:
+    async def spans(self, place: Place, after: int, before: int, *, descending: bool, limit: int) -> list[LogSpan]:
         """As `tenax.master.store.logs.rows.spans`; the list is everyone's. Raises TryAgain."""
 
-        async def look() -> list[Span]:
+        async def look() -> list[LogSpan]:
             async with self._database.connection() as conn:
                 return await logs.spans(conn, place, after=after, before=before, descending=descending, limit=limit)
 
@@ -76,10 +76,10 @@ _BEYOND = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LogQuery:
     """What a reader asks for."""
 
-    filters: Filters
+    filters: LogFilters
     #: None: all of them.
     limit: int | None = None
     follow: bool = False
@@ -87,8 +87,8 @@ class Wanted:
 
 
 async def read(
-    reads: LogReads, listener: Listener, threads: Threads, task_id: str, wanted: Wanted, stop: asyncio.Event
-) -> AsyncIterator[list[Found]]:
+    reads: LogReads, listener: Listener, threads: Threads, task_id: str, wanted: LogQuery, stop: asyncio.Event
+) -> AsyncIterator[list[FoundLine]]:
     """Lines of a task, some at a time; with ``follow`` until the task ends or ``stop`` is set. Raises NotFound."""
     reader = _Reader(reads, threads, await reads.place_of(task_id), wanted)
     if not wanted.follow or wanted.descending:
@@ -125,7 +125,7 @@ async def until_end(
 
 async def _follow(
     reads: LogReads, reader: _Reader, ear: Subscription, stop: asyncio.Event
-) -> AsyncIterator[list[Found]]:
+) -> AsyncIterator[list[FoundLine]]:
     while not stop.is_set():
         # Looked up before reading: what was written before the end is read after it.
         left_s = await reads.still_speaks_s(reader.place.task_id)
@@ -152,7 +152,7 @@ async def _either(ear: Subscription, stop: asyncio.Event, seconds: float | None)
 class _Reader:
     """Where a reader is."""
 
-    def __init__(self, reads: LogReads, threads: Threads, place: Place, wanted: Wanted) -> None:
+    def __init__(self, reads: LogReads, threads: Threads, place: Place, wanted: LogQuery) -> None:
         self.place = place
         self._reads = reads
         self._threads = threads
@@ -167,7 +167,7 @@ class _Reader:
         """All that was asked for has been given."""
         return self._left == 0
 
-    async def rest(self) -> AsyncIterator[list[Found]]:
+    async def rest(self) -> AsyncIterator[list[FoundLine]]:
         """The wanted lines from here to what is the end now."""
         while not self.is_done:
             found = await self._reads.spans(
@@ -187,8 +187,8 @@ class _Reader:
             if lines:
                 yield lines
 
-    def _search(self, spans: list[Span]) -> list[Found]:
-        found: list[Found] = []
+    def _search(self, spans: list[LogSpan]) -> list[FoundLine]:
+        found: list[FoundLine] = []
         for span in spans:
             most = None if self._left is None else self._left - len(found)
             if most != 0:

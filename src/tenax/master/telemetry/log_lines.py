@@ -35,7 +35,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutputLine:
     """One line, without its end."""
 
     at_us: int

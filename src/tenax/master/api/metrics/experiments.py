@@ -34,7 +34,7 @@ from tenax.master.api.metrics.messages import (
 )
 from tenax.master.api.trials.messages import MetricType
 from tenax.master.context import Master
-from tenax.master.reading.charts import EPOCH, Bounds, Wanted, points
+from tenax.master.reading.charts import EPOCH, Bounds, ChartQuery, points
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.metrics import series, summaries
 from tenax.master.store.metrics.series import PackedSeries
@@ -131,7 +131,7 @@ async def stream_batches(
         nonlocal started
         found: set[int] = set()
         trials, going_on = await _trials(master, experiment_id, None)
-        for line in (await _points(master, trials, of, Wanted())).values():
+        for line in (await _points(master, trials, of, ChartQuery())).values():
             found.update(int(str(point["batches"])) for point in line)
         news = sorted(found - told)
         told.update(news)
@@ -159,7 +159,7 @@ async def stream_snapshot(
 ) -> StreamingResponse:
     """A metric of every trial, nearest to a step and at most ``batchesMargin`` away from it: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
-    near = Wanted(steps=Bounds(low=batches_processed - batches_margin, high=batches_processed + batches_margin))
+    near = ChartQuery(steps=Bounds(low=batches_processed - batches_margin, high=batches_processed + batches_margin))
     told: dict[int, SnapshotTrial] = {}
     started = False
 
@@ -208,7 +208,7 @@ async def stream_sample(
     """A metric of the best trials as lines of a chart, and which trials these are: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
     steps = Bounds(low=start_batches or None, high=end_batches or None)
-    wanted = Wanted(max_datapoints or _POINTS, steps)
+    wanted = ChartQuery(max_datapoints or _POINTS, steps)
     #: Trial -> its last step that was told.
     told: dict[int, int] = {}
     started = False
@@ -259,7 +259,7 @@ async def _trials(master: Master, experiment_id: int, most: int | None) -> tuple
 
 
 async def _points(
-    master: Master, trials: Sequence[summaries.Sampled], of: tuple[str, str], wanted: Wanted
+    master: Master, trials: Sequence[summaries.Sampled], of: tuple[str, str], wanted: ChartQuery
 ) -> dict[int, list[JsonObject]]:
     """Trial -> points, of those that have any. Read for many trials at a time, so that few statements are made."""
     group, metric = of
@@ -273,7 +273,7 @@ async def _points(
     return found
 
 
-def _unpacked(packed: Mapping[int, Sequence[PackedSeries]], wanted: Wanted) -> dict[int, list[JsonObject]]:
+def _unpacked(packed: Mapping[int, Sequence[PackedSeries]], wanted: ChartQuery) -> dict[int, list[JsonObject]]:
     told = {trial_id: points([line], epochs, wanted) for trial_id, (line, epochs) in packed.items()}
     return {trial_id: found for trial_id, found in told.items() if found}
 

@@ -38,7 +38,7 @@ from tenax.master.api.tasks.messages import (
 from tenax.master.context import Master
 from tenax.master.store.tasks import contexts
 from tenax.master.store.tasks import lists as task_lists
-from tenax.master.store.tasks.lists import AllocationView, LaunchedView, OpenAllocation
+from tenax.master.store.tasks.lists import AllocationView, LaunchedView, OpenAllocationView
 
 routes = Routes("Tasks")
 
@@ -155,7 +155,7 @@ def allocation_message(view: AllocationView) -> Allocation:
     )
 
 
-def _summary(one: OpenAllocation, pool: PoolSettings | None) -> AllocationSummary:
+def _summary(one: OpenAllocationView, pool: PoolSettings | None) -> AllocationSummary:
     name = f"Trial {one.trial_id} (Experiment {one.experiment_id})"
     if one.trial_id is None:
         name = one.description or one.task_id

@@ -149,7 +149,7 @@ async def _checked(config: JsonObject) -> JsonObject:
     return config
 
 
-def _message(one: templates.Template, caller: Caller) -> Template:
+def _message(one: templates.TemplateRow, caller: Caller) -> Template:
     return Template(
         name=one.name,
         config=shown_config(one.config, caller, one.owner_id),

@@ -18,7 +18,7 @@ Q = load("experiments")
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class CheckpointFiles:
     """A checkpoint, or an upload that never became one, whose files may be there."""
 
     uuid: str
@@ -34,7 +34,7 @@ class Remains:
 
     config: JsonObject
     cluster_id: str
-    checkpoints: tuple[Stored, ...]
+    checkpoints: tuple[CheckpointFiles, ...]
     #: Something of it is still on a machine: look again later.
     held: bool
     #: In words: what forbids it.
@@ -60,8 +60,8 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
             f"trial {needed['trial_id']} of experiment {needed['experiment_id']} starts from its checkpoint "
             f"{needed['uuid']}: delete it again once that trial has ended"
         )
-    stored = [Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id)]
-    stored += [Stored(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
+    stored = [CheckpointFiles(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id)]
+    stored += [CheckpointFiles(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
     return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"])
 

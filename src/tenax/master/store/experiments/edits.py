@@ -21,7 +21,7 @@ Q = load("experiments")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ExperimentEdit:
     """What people call it; None: as it is."""
 
     name: str | None = None
@@ -41,7 +41,7 @@ class Share:
     priority: int | None = None
 
 
-async def set_words(conn: Connection, experiment_id: int, words: Words) -> None:
+async def set_words(conn: Connection, experiment_id: int, words: ExperimentEdit) -> None:
     """Raises NotFound."""
     labels = None if words.labels is None else list(words.labels)
     if await conn.fetchval(Q.words, experiment_id, words.name, words.description, words.notes, labels) is None:

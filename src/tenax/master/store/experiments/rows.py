@@ -24,7 +24,7 @@ Q = load("experiments")
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class ExperimentRow:
     """The narrow row."""
 
     id: int
@@ -53,27 +53,27 @@ class ExperimentGone(NotFound):
     """There is no such experiment: it was never made, or deleted meanwhile."""
 
 
-async def get(conn: Connection, experiment_id: int) -> Experiment:
+async def get(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment as it is. Raises ExperimentGone."""
     return await _one(conn, Q.get, experiment_id)
 
 
-async def lock(conn: Connection, experiment_id: int) -> Experiment:
+async def lock(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment, locked until the transaction ends. Raises ExperimentGone."""
     return await _one(conn, Q.lock, experiment_id)
 
 
-async def _one(conn: Connection, query: str, experiment_id: int) -> Experiment:
+async def _one(conn: Connection, query: str, experiment_id: int) -> ExperimentRow:
     row = await conn.fetchrow(query, experiment_id)
     if row is None:
         raise ExperimentGone(f"there is no experiment {experiment_id}")
-    return Experiment(
+    return ExperimentRow(
         row["id"], ExperimentState(row["state"]), row["version"], row["job_id"], row["owner_id"], row["unmanaged"]
     )
 
 
 async def happen(
-    conn: Connection, experiment: Experiment, event: ExperimentEvent, reason: str = "", *, keep_reason: bool = False
+    conn: Connection, experiment: ExperimentRow, event: ExperimentEvent, reason: str = "", *, keep_reason: bool = False
 ) -> ExperimentState:
     """Let ``event`` happen to a locked experiment; its state after it. Raises NotNow, Impossible, Stale."""
     after = step(experiment.state, event)
@@ -110,7 +110,7 @@ async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reas
     return await happen(conn, experiment, event, reason)
 
 
-async def _end_unmanaged(conn: Connection, experiment: Experiment, reason: str) -> ExperimentState:
+async def _end_unmanaged(conn: Connection, experiment: ExperimentRow, reason: str) -> ExperimentState:
     """End the record of what is trained elsewhere; what its script says from now on is refused."""
     if experiment.state in ENDED:
         return experiment.state

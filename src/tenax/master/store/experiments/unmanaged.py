@@ -24,7 +24,7 @@ from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import creation, progress
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.creation import NewExperiment
-from tenax.master.store.experiments.rows import Experiment
+from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.webhooks import events as webhook_events
 
@@ -34,7 +34,7 @@ _LONGEST_NAME = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class UnmanagedTrialRow:
     """A trial, managed or not, as far as reporting for it needs to know."""
 
     id: int
@@ -110,7 +110,7 @@ async def create_trial(
     return trial_id
 
 
-async def trial(conn: Connection, trial_id: int) -> Trial:
+async def trial(conn: Connection, trial_id: int) -> UnmanagedTrialRow:
     """The trial as it is. Raises NotFound."""
     return _trial(await conn.fetchrow(Q.trial, trial_id), trial_id)
 
@@ -192,7 +192,7 @@ def check_name(name: str, what: str) -> None:
         raise InvalidInput(f"{what} must have 1 to {_LONGEST_NAME} characters")
 
 
-async def _lock(conn: Connection, experiment_id: int) -> Experiment:
+async def _lock(conn: Connection, experiment_id: int) -> ExperimentRow:
     """Raises NotFound, NotNow for one that is being deleted."""
     experiment = await experiments.lock(conn, experiment_id)
     if experiment.state in (ExperimentState.DELETING, ExperimentState.DELETE_FAILED):
@@ -210,10 +210,10 @@ async def _settle(conn: Connection, experiment_id: int, reason: str) -> None:
     await progress.stand_unmanaged(conn, experiment_id)
 
 
-def _trial(row: Record | None, trial_id: int) -> Trial:
+def _trial(row: Record | None, trial_id: int) -> UnmanagedTrialRow:
     if row is None:
         raise NotFound(f"there is no trial {trial_id}")
-    return Trial(
+    return UnmanagedTrialRow(
         row["id"],
         row["experiment_id"],
         row["task_id"],

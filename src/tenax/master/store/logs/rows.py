@@ -23,7 +23,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs.packing import Chunk, columns_of, origins_from_json, origins_to_json
-from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, clean, level_number
+from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, clean, level_number
 
 Q = load("logs")
 
@@ -65,7 +65,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LogSpan:
     """A chunk as found."""
 
     first_line: int
@@ -127,18 +127,18 @@ async def append_system_line(
 ) -> None:
     """A line of the platform's own in the output of a task, in the caller's transaction. Raises NotFound."""
     place, at_us = await _place_now(conn, task_id)
-    lines = [Line(at_us, clean(part), level_number(level)) for part in text.splitlines() or [""]]
+    lines = [OutputLine(at_us, clean(part), level_number(level)) for part in text.splitlines() or [""]]
     origin = Origin(allocation_id, container_id, agent_id, source)
     await append(conn, place, log_packing.pack(lines, [origin]))
 
 
 async def spans(
     conn: Connection, place: Place, *, after: int = -1, before: int | None = None, descending: bool = False, limit: int
-) -> list[Span]:
+) -> list[LogSpan]:
     """Chunks with lines after number ``after`` and before ``before``, in order."""
     statement = Q.spans_down if descending else Q.spans_up
     rows = await conn.fetch(statement, place.month, place.task_id, after, 2**62 if before is None else before, limit)
-    return [Span(row["first_line"], _chunk(row)) for row in rows]
+    return [LogSpan(row["first_line"], _chunk(row)) for row in rows]
 
 
 async def still_speaks_s(conn: Connection, task_id: str) -> float | None:
@@ -150,13 +150,13 @@ async def still_speaks_s(conn: Connection, task_id: str) -> float | None:
     return 0.0 if row is None else row["seconds"]
 
 
-async def loose(conn: Connection, place: Place) -> list[Span]:
+async def loose(conn: Connection, place: Place) -> list[LogSpan]:
     """The chunks of a task that were not joined yet, in order; locks the task's lines."""
     first = await conn.fetchval(Q.lock_loose, place.task_id)
     return [] if first is None else await spans(conn, place, after=first - 1, limit=4 * JOIN_AT)
 
 
-async def replace(conn: Connection, place: Place, old: Sequence[Span], new: Chunk) -> None:
+async def replace(conn: Connection, place: Place, old: Sequence[LogSpan], new: Chunk) -> None:
     """Put ``new`` in the place of neighbours, which were locked by `loose`."""
     await conn.execute(Q.drop, place.month, place.task_id, [span.first_line for span in old])
     await _insert(conn, place, old[0].first_line, new)

@@ -27,20 +27,20 @@ from tenax.master.store.trials import rows as trial_rows
 from tenax.master.telemetry import summary
 from tenax.master.telemetry.cuts import NO_STEP, Cuts
 from tenax.master.telemetry.decide import is_late
-from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.reports import MetricReport
 from tenax.master.telemetry.values import (
     GroupKey,
     Head,
-    Item,
     Known,
     Outcome,
+    ReportedStep,
+    ReportedValidation,
     Segment,
+    SpooledReport,
     StepKey,
-    Stored,
     StreamKey,
     Target,
     TrialNow,
-    Validation,
 )
 from tenax.search.methods.registry import names_of
 from tenax.search.report import Objective
@@ -55,14 +55,16 @@ _TAIL = ["month", "trial_id", "grp", "first_ord", "run_id", "steps", "times", "b
 _KEPT = 20_000
 
 
-class Metrics:
+class MetricTables:
     """The tables of metrics, with the memory of one process. Every method runs in the caller's transaction."""
 
     def __init__(self) -> None:
         self._targets: dict[int, Target] = {}
         self._months: set[int] = set()
 
-    async def load(self, conn: Connection, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> Known:
+    async def load(
+        self, conn: Connection, items: Sequence[SpooledReport], allocations: Mapping[StreamKey, str]
+    ) -> Known:
         """What `decide` must know of ``items``; locks it. ``allocations``: whose the spools are."""
         reports = [item.report for item in items if item.report is not None]
         acked = await _acked(conn, allocations)
@@ -145,7 +147,7 @@ async def delete_trials(conn: Connection, trial_ids: list[int]) -> None:
         await conn.execute(statement, trial_ids)
 
 
-def told(validation: Validation, now_us: int) -> JsonObject:
+def told(validation: ReportedValidation, now_us: int) -> JsonObject:
     """As it stands in ``latest_validation`` and ``best_validation``."""
     report = validation.report
     at = datetime.fromtimestamp((report.at_us or now_us) / 1e6, timezone.utc)
@@ -294,18 +296,18 @@ def _target(row: Mapping[str, object]) -> Target:
 _GroupOfRun = tuple[int, int, str, int]
 
 
-async def stored_at(conn: Connection, reports: Sequence[tuple[int, Report]]) -> dict[StepKey, Stored]:
+async def stored_at(conn: Connection, reports: Sequence[tuple[int, MetricReport]]) -> dict[StepKey, ReportedStep]:
     """By (trial, group, run, step), of (month, report); what is not there was not reported."""
     wanted: dict[_GroupOfRun, set[int]] = {}
     for month, report in reports:
         wanted.setdefault((month, report.trial_id, report.group, report.run_id), set()).add(report.step)
-    found: dict[StepKey, Stored] = {}
+    found: dict[StepKey, ReportedStep] = {}
     for key, steps in wanted.items():
         found.update(await _of_group(conn, key, steps))
     return found
 
 
-async def _of_group(conn: Connection, key: _GroupOfRun, steps: set[int]) -> dict[StepKey, Stored]:
+async def _of_group(conn: Connection, key: _GroupOfRun, steps: set[int]) -> dict[StepKey, ReportedStep]:
     month, trial_id, group, run_id = key
     metrics: dict[int, dict[str, Json]] = {}
     batches: dict[int, bytes] = {}
@@ -317,7 +319,9 @@ async def _of_group(conn: Connection, key: _GroupOfRun, steps: set[int]) -> dict
         if places:
             chunks = await conn.fetch(Q.chunks_of, month, trial_id, group, row["first_ord"])
             _from_block(row, chunks, places, metrics, batches)
-    return {(trial_id, group, run_id, step): Stored(values, batches.get(step)) for step, values in metrics.items()}
+    return {
+        (trial_id, group, run_id, step): ReportedStep(values, batches.get(step)) for step, values in metrics.items()
+    }
 
 
 def _from_tail(row: Record, steps: set[int], metrics: dict[int, dict[str, Json]], batches: dict[int, bytes]) -> None:

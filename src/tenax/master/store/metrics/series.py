@@ -39,7 +39,7 @@ Q = load("metrics")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MetricGroup:
     """A group of metrics of one trial, as far as reading it goes."""
 
     trial_id: int
@@ -68,7 +68,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class StoredReport:
     """One report as it was made; what was said about its step later is part of it."""
 
     trial_id: int
@@ -83,7 +83,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ReportRows:
     """Rows of one run that are stored together, unpacked."""
 
     run_id: int
@@ -94,12 +94,12 @@ class Piece:
     batches: list[bytes | None]
 
 
-async def groups_of(conn: Connection, trial_ids: Sequence[int]) -> list[Group]:
+async def groups_of(conn: Connection, trial_ids: Sequence[int]) -> list[MetricGroup]:
     """The groups that these trials have reported in, by trial and name."""
     rows = await conn.fetch(Q.groups, list(trial_ids))
     cuts = await cuts_of(conn, list(trial_ids))
     return [
-        Group(
+        MetricGroup(
             row["trial_id"],
             row["grp"],
             row["month"],
@@ -121,7 +121,7 @@ async def unknown_trials(conn: Connection, trial_ids: Sequence[int]) -> list[int
 class PackedSeries:
     """A series as stored. Unpacking it takes a while: `points` is for a thread."""
 
-    group: Group
+    group: MetricGroup
     metric: str
     blocks: list[Record]
     tail: list[Record]
@@ -163,7 +163,7 @@ class PackedSeries:
         return (steps, times, values) if visible.all() else (steps[visible], times[visible], values[visible])
 
 
-async def series(conn: Connection, group: Group, metric: str) -> PackedSeries:
+async def series(conn: Connection, group: MetricGroup, metric: str) -> PackedSeries:
     """One metric, for `PackedSeries.points`."""
     key = (group.month, group.trial_id, group.name)
     blocks = await conn.fetch(Q.blocks_of_metric, *key, metric) if group.sealed_ord else []
@@ -171,7 +171,9 @@ async def series(conn: Connection, group: Group, metric: str) -> PackedSeries:
     return PackedSeries(group, metric, blocks, tail)
 
 
-async def series_of(conn: Connection, groups: Sequence[Group], metrics: Sequence[str]) -> dict[int, list[PackedSeries]]:
+async def series_of(
+    conn: Connection, groups: Sequence[MetricGroup], metrics: Sequence[str]
+) -> dict[int, list[PackedSeries]]:
     """Trial -> each of ``metrics``, of groups of one name; two statements, however many trials."""
     blocks: dict[tuple[int, str], list[Record]] = defaultdict(list)
     tails: dict[int, list[Record]] = defaultdict(list)
@@ -190,7 +192,7 @@ async def series_of(conn: Connection, groups: Sequence[Group], metrics: Sequence
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ReportSpan:
     """Where some reports of a group are: in a block, or, with ``row``, here."""
 
     first_step: int
@@ -199,7 +201,7 @@ class Span:
     row: Record | None
 
 
-async def outline(conn: Connection, group: Group) -> list[list[Span]]:
+async def outline(conn: Connection, group: MetricGroup) -> list[list[ReportSpan]]:
     """All that is stored of a group, in clusters that do not overlap, by step. Hidden reports are still in it.
 
     The tail comes along and blocks never change, so that `fetch` may follow at any time, in other transactions.
@@ -207,8 +209,8 @@ async def outline(conn: Connection, group: Group) -> list[list[Span]]:
     key = (group.month, group.trial_id, group.name)
     blocks = await conn.fetch(Q.blocks, *key)
     tail = await conn.fetch(Q.series_tail, *key)
-    spans = [Span(row["first_step"], row["last_step"], row["first_ord"], None) for row in blocks]
-    spans += [Span(min(row["steps"]), max(row["steps"]), row["first_ord"], row) for row in tail]
+    spans = [ReportSpan(row["first_step"], row["last_step"], row["first_ord"], None) for row in blocks]
+    spans += [ReportSpan(min(row["steps"]), max(row["steps"]), row["first_ord"], row) for row in tail]
     return _clusters(spans)
 
 
@@ -216,18 +218,18 @@ async def outline(conn: Connection, group: Group) -> list[list[Span]]:
 class PackedReports:
     """A cluster as stored. Unpacking it takes a while: `reports` is for a thread."""
 
-    group: Group
+    group: MetricGroup
     tail: list[Record]
     blocks: list[tuple[Record, list[Record]]]
 
-    def reports(self) -> list[Reported]:
+    def reports(self) -> list[StoredReport]:
         """The visible ones, in the order of steps."""
         found = [_piece_of_tail(row) for row in self.tail]
         found += [_piece_of_block(block, chunks) for block, chunks in self.blocks]
         return reports_in(self.group, found)
 
 
-async def fetch(conn: Connection, group: Group, cluster: Sequence[Span]) -> PackedReports:
+async def fetch(conn: Connection, group: MetricGroup, cluster: Sequence[ReportSpan]) -> PackedReports:
     """The rows of a cluster."""
     packed = PackedReports(group, [], [])
     for span in cluster:
@@ -242,9 +244,9 @@ async def fetch(conn: Connection, group: Group, cluster: Sequence[Span]) -> Pack
     return packed
 
 
-def reports_in(group: Group, cluster: Iterable[Piece]) -> list[Reported]:
+def reports_in(group: MetricGroup, cluster: Iterable[ReportRows]) -> list[StoredReport]:
     """The visible reports of a cluster, in the order of steps (those without steps in the order they came)."""
-    found: dict[tuple[int, int, int], Reported] = {}
+    found: dict[tuple[int, int, int], StoredReport] = {}
     for piece in sorted(cluster, key=lambda piece: piece.first_ord):
         limit = group.cuts.limit(piece.run_id, group.name)
         for place, step in enumerate(piece.steps):
@@ -256,7 +258,7 @@ def reports_in(group: Group, cluster: Iterable[Piece]) -> list[Reported]:
             if earlier is not None:
                 earlier.metrics.update(piece.rows[place])
                 continue
-            found[key] = Reported(
+            found[key] = StoredReport(
                 group.trial_id,
                 piece.run_id,
                 group.name,
@@ -268,8 +270,8 @@ def reports_in(group: Group, cluster: Iterable[Piece]) -> list[Reported]:
     return [found[key] for key in sorted(found)]
 
 
-def _clusters(spans: list[Span]) -> list[list[Span]]:
-    clusters: list[list[Span]] = []
+def _clusters(spans: list[ReportSpan]) -> list[list[ReportSpan]]:
+    clusters: list[list[ReportSpan]] = []
     end = None
     for span in sorted(spans, key=lambda span: (span.first_step, span.first_ord)):
         if end is None or span.first_step > end:
@@ -281,12 +283,12 @@ def _clusters(spans: list[Span]) -> list[list[Span]]:
     return clusters
 
 
-def _piece_of_tail(row: Record) -> Piece:
+def _piece_of_tail(row: Record) -> ReportRows:
     bodies = [msgspec.json.decode(body) for body in row["bodies"].split(b"\n")]
-    return Piece(row["run_id"], row["first_ord"], row["steps"], row["times"], bodies, _batches(row, len(bodies)))
+    return ReportRows(row["run_id"], row["first_ord"], row["steps"], row["times"], bodies, _batches(row, len(bodies)))
 
 
-def _piece_of_block(row: Record, chunks: list[Record]) -> Piece:
+def _piece_of_block(row: Record, chunks: list[Record]) -> ReportRows:
     rows: list[dict[str, Json]] = [{} for _ in range(row["reports"])]
     for chunk in chunks:
         name = chunk["metric"]
@@ -295,7 +297,7 @@ def _piece_of_block(row: Record, chunks: list[Record]) -> Piece:
             rows[place][name] = value
     steps, times = unpack_integers(row["steps"]).tolist(), unpack_integers(row["times"]).tolist()
     lines = None if row["batches"] is None else unpack_lines(row["batches"])
-    return Piece(row["run_id"], row["first_ord"], steps, times, rows, _lines(lines, len(rows)))
+    return ReportRows(row["run_id"], row["first_ord"], steps, times, rows, _lines(lines, len(rows)))
 
 
 def _batches(row: Record, count: int) -> list[bytes | None]:
@@ -310,7 +312,7 @@ def _lines(lines: list[bytes] | None, count: int) -> list[bytes | None]:
 class PackedSteps:
     """Steps of a group as stored. Unpacking them takes a while: `steps` is for a thread."""
 
-    group: Group
+    group: MetricGroup
     blocks: list[Record]
     tail: list[Record]
 
@@ -327,13 +329,13 @@ class PackedSteps:
         return steps[steps < self.group.cuts.limit(run_id, self.group.name)]
 
 
-async def steps_of(conn: Connection, group: Group) -> PackedSteps:
+async def steps_of(conn: Connection, group: MetricGroup) -> PackedSteps:
     """Of one group, for `PackedSteps.steps`."""
     key = (group.month, group.trial_id, group.name)
     return PackedSteps(group, await conn.fetch(Q.steps_blocks, *key), await conn.fetch(Q.steps_tail, *key))
 
 
-async def reports_at(conn: Connection, group: Group, steps: Sequence[int]) -> list[PackedReports]:
+async def reports_at(conn: Connection, group: MetricGroup, steps: Sequence[int]) -> list[PackedReports]:
     """What is stored around these steps; others are among them. In the transaction of the steps."""
     wanted = np.array(sorted(steps), np.int64)
     found = []

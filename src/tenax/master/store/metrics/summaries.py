@@ -17,13 +17,13 @@ from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject, to_number
 from tenax.master.store.database.queries import load
 from tenax.master.store.metrics.rows import told
-from tenax.master.store.metrics.series import Group, PackedReports, Reported, fetch, groups_of, outline
+from tenax.master.store.metrics.series import MetricGroup, PackedReports, StoredReport, fetch, groups_of, outline
 from tenax.master.telemetry import summary
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION
 from tenax.master.telemetry.decide import is_better
-from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.reports import MetricReport
 from tenax.master.telemetry.summary import Summaries
-from tenax.master.telemetry.values import Target, Validation
+from tenax.master.telemetry.values import ReportedValidation, Target
 
 Q = load("metrics")
 
@@ -39,7 +39,7 @@ async def of_trials(conn: Connection, trial_ids: list[int]) -> dict[int, dict[st
     return _told_of(trial_ids, groups)
 
 
-def _told_of(trial_ids: list[int], groups: list[Group]) -> dict[int, dict[str, dict[str, JsonObject]]]:
+def _told_of(trial_ids: list[int], groups: list[MetricGroup]) -> dict[int, dict[str, dict[str, JsonObject]]]:
     found: dict[int, dict[str, dict[str, JsonObject]]] = {trial_id: {} for trial_id in trial_ids}
     for group in groups:
         summaries = summary.decode(group.summary)
@@ -90,7 +90,7 @@ class _Count:
 
     validated: _Validated | None
     summaries: Summaries = field(default_factory=dict)
-    newest: Reported | None = None
+    newest: StoredReport | None = None
 
     def add(self, packed: PackedReports) -> None:
         reports = packed.reports()
@@ -112,23 +112,23 @@ class _Validated:
     """The latest and the best validation with the searcher's metric."""
 
     target: Target
-    latest: Validation | None = None
-    best: Validation | None = None
+    latest: ReportedValidation | None = None
+    best: ReportedValidation | None = None
 
-    def look(self, reports: list[Reported]) -> None:
+    def look(self, reports: list[StoredReport]) -> None:
         for reported in reports:
             metric = to_number(reported.metrics.get(self.target.objective.metric))
             if metric is None:
                 continue
-            validation = Validation(_report(reported), reported.metrics, metric)
+            validation = ReportedValidation(_report(reported), reported.metrics, metric)
             self.latest = validation
             if is_better(metric, None if self.best is None else self.best.metric, self.target.smaller_is_better):
                 self.best = validation
 
 
-def _report(reported: Reported) -> Report:
+def _report(reported: StoredReport) -> MetricReport:
     step = NO_STEP if reported.step is None else reported.step
-    return Report(reported.trial_id, reported.run_id, reported.group, step, reported.at_us, reported.metrics, b"")
+    return MetricReport(reported.trial_id, reported.run_id, reported.group, step, reported.at_us, reported.metrics, b"")
 
 
 @dataclass(frozen=True, slots=True)

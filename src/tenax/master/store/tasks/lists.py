@@ -60,7 +60,7 @@ class AcceleratorsView:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAllocation:
+class OpenAllocationView:
     """An attempt that waits or runs."""
 
     allocation_id: str
@@ -108,9 +108,9 @@ async def active_by_kind(conn: Connection) -> dict[str, int]:
     return {row["kind"]: row["tasks"] for row in await conn.fetch(Q.active_by_kind)}
 
 
-async def open_allocations(conn: Connection) -> list[OpenAllocation]:
+async def open_allocations(conn: Connection) -> list[OpenAllocationView]:
     """All attempts that wait or run, the oldest first."""
-    return [OpenAllocation(**row) for row in await conn.fetch(Q.open_allocations)]
+    return [OpenAllocationView(**row) for row in await conn.fetch(Q.open_allocations)]
 
 
 #: How long a task that has ended is listed.

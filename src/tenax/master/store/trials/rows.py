@@ -42,7 +42,7 @@ _SEARCH_REASON = {
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialRow:
     """The narrow row."""
 
     id: int
@@ -69,12 +69,12 @@ class Size:
     single_node: bool
 
 
-async def lock(conn: Connection, trial_id: int) -> Trial:
+async def lock(conn: Connection, trial_id: int) -> TrialRow:
     """The trial, locked until the transaction ends; the caller holds its experiment's lock. Raises NotFound."""
     row = await conn.fetchrow(Q.lock, trial_id)
     if row is None:
         raise NotFound(f"there is no trial {trial_id}")
-    return Trial(
+    return TrialRow(
         row["id"],
         row["experiment_id"],
         RequestId(row["request_id"]),
@@ -189,7 +189,7 @@ async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None
     return name
 
 
-async def conclude(conn: Connection, trial: Trial, verdict: TrialVerdict, experiment: ExperimentState) -> None:
+async def conclude(conn: Connection, trial: TrialRow, verdict: TrialVerdict, experiment: ExperimentState) -> None:
     """What a trial becomes after an attempt, or without one; tells the search when it has ended. Raises Stale.
 
     ``experiment``: that of its experiment, whose lock the caller holds.
