@@ -108,8 +108,8 @@ async def test_a_long_series_is_packed_by_itself_and_reads_the_same(book: Book) 
     assert reports[1234].metrics == {"loss": 1234 / 7, "n": 1234, "w": "x"}
     async with book.database.snapshot() as conn:
         (group,) = await series.groups_of(conn, [trial])
-        points = (await series.series(conn, group, "loss")).points()
-        whole = (await series.series(conn, group, "n")).points()
+        points = (await series.series(conn, group, "loss")).unpack()
+        whole = (await series.series(conn, group, "n")).unpack()
     assert points.values.tolist() == [*(step / 7 for step in range(3000)), 1.0]
     assert len(whole) == 3000
 
@@ -256,7 +256,7 @@ async def test_the_database_says_what_telemetry_takes(book: Book) -> None:
     async with Intake(book.database, tight).running() as intake:
         small = replace(book, intake=intake)
         await small.report(trial, "training", 1, {"blob": "x" * 2**21})
-        intake.metrics._budget._looked_at = -100.0
+        intake.metrics._budget._measured_at = -100.0
         with pytest.raises(NoRoom, match=r"raise budgets.metric_bytes"):
             await small.report(trial, "training", 2, {"loss": 1.0})
 

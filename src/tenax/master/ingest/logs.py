@@ -94,13 +94,13 @@ class LogIngest:
         await self._budget.check_logs()
         async with self._room(sum(len(line.text) + 50 for line in lines)):
             chunk = await self._threads.run(log_packing.pack, lines, origins)
-            found = await self._found_in(task_id, lines, origins)
+            matched = await self._matches_in(task_id, lines, origins)
             async with self._slots, self._database.transaction() as conn:
                 place = await logs.place_of(conn, task_id)
                 loose = await logs.append(conn, place, chunk)
-                for watch, matches, agent_id in found:
+                for watch, matches, agent_id in matched:
                     await self._policies.record(conn, watch, matches, agent_id)
-            for watch, matches, agent_id in found:
+            for watch, matches, agent_id in matched:
                 self._policies.recorded(watch, matches, agent_id)
             self._grown(place, loose)
 
@@ -166,7 +166,7 @@ class LogIngest:
         self._grown(member.place, loose)
         return end
 
-    async def _found_in(
+    async def _matches_in(
         self, task_id: str, lines: Sequence[OutputLine], origins: Sequence[Origin]
     ) -> list[tuple[Watch, list[Match], str]]:
         """What policies find in lines that a task said itself, by agent."""
@@ -177,11 +177,11 @@ class LogIngest:
         for line in lines:
             if origins[line.origin].source == "task":
                 by_agent.setdefault(origins[line.origin].agent_id, []).append(line.text)
-        found = []
+        matched = []
         for agent_id, texts in by_agent.items():
             matches = await self._threads.run(matches_in, texts, watch.open_rules(agent_id), agent_id)
-            found.append((watch, matches, agent_id))
-        return found
+            matched.append((watch, matches, agent_id))
+        return matched
 
     async def _member(self, conn: Connection, agent_id: str, container_id: str) -> Member:
         member = await logs.member(conn, container_id, agent_id)
@@ -249,8 +249,8 @@ def _pack(
     if missing:
         # What was carried over is a line for itself: its end is lost.
         torn, carry = lines_of(b"", carry, final=True)
-        told = f"[{missing} bytes of output are missing here: they were dropped]"
-        ended = Texts([*torn.texts, told], [*torn.ranks, NO_RANK], [*torn.levels, level_number("WARNING")])
+        gap = f"[{missing} bytes of output are missing here: they were dropped]"
+        ended = Texts([*torn.texts, gap], [*torn.ranks, NO_RANK], [*torn.levels, level_number("WARNING")])
     more, carry = lines_of(fresh, carry, final=final)
     ended = Texts(ended.texts + more.texts, ended.ranks + more.ranks, ended.levels + more.levels)
     if not ended.texts:

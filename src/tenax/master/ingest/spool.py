@@ -163,7 +163,7 @@ class SpoolIngest:
     ) -> None:
         if not lines:
             return
-        lines = await self._store_words(task, lines)
+        lines = await self._store_latest(task, lines)
         items = [line.item or SpooledReport(None, key, line.n, line.refused) for line in lines]
         receipt = await self._metrics.submit(items, {key: task.allocation_id})
         for line, refused in zip(lines, receipt.refused):
@@ -174,14 +174,14 @@ class SpoolIngest:
             await self._repeat(key, lines, receipt.before[key], progress)
         progress.acked = receipt.acked[key]
 
-    async def _store_words(self, task: TaskOf, lines: Sequence[SpoolLine]) -> list[SpoolLine]:
+    async def _store_latest(self, task: TaskOf, lines: Sequence[SpoolLine]) -> list[SpoolLine]:
         """The last progress and the last state of the runner; refused ones come back as such."""
-        checked = [_check_word(line) for line in lines]
+        checked = [_checked(line) for line in lines]
         last = {line.kind: line for line in checked if line.refused is None and line.kind != wire.METRICS}
         if last:
             async with self._database.transaction() as conn:
                 for line in last.values():
-                    await _say(conn, task, line)
+                    await _store_value(conn, task, line)
         return checked
 
     async def _store_state(self, task: TaskOf, key: tuple[str, str], line: SpoolLine, progress: _Progress) -> None:
@@ -254,7 +254,7 @@ def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -
     return SpoolLine(record.n, record.kind, body, item=SpooledReport(report, key, record.n))
 
 
-def _check_word(line: SpoolLine) -> SpoolLine:
+def _checked(line: SpoolLine) -> SpoolLine:
     if line.refused is not None or line.kind == wire.METRICS:
         return line
     try:
@@ -266,7 +266,7 @@ def _check_word(line: SpoolLine) -> SpoolLine:
     return line
 
 
-async def _say(conn: Connection, task: TaskOf, line: SpoolLine) -> None:
+async def _store_value(conn: Connection, task: TaskOf, line: SpoolLine) -> None:
     values = _object(line.body)
     if line.kind == wire.PROGRESS:
         await states.progress_reported(conn, task, _number(values, "progress"))

@@ -98,15 +98,15 @@ def search(
         places = places[np.isin(places, _by_text(data, filters), assume_unique=True)]
     if descending:
         places = places[::-1]
-    return _found(span, places[:most], data)
+    return _lines_at(span, places[:most], data)
 
 
 def _by_columns(span: LogSpan, filters: LogFilters, places: Places) -> Places:
     """Those of ``places`` that everything but their text speaks for."""
     columns = columns_of(span.chunk)
-    wanted = [number for number, origin in enumerate(span.chunk.origins) if filters.wants(origin)]
-    if len(wanted) < len(span.chunk.origins):
-        places = places[np.isin(columns.origin[places], wanted)]
+    numbers = [number for number, origin in enumerate(span.chunk.origins) if filters.wants(origin)]
+    if len(numbers) < len(span.chunk.origins):
+        places = places[np.isin(columns.origin[places], numbers)]
     if filters.levels:
         places = places[np.isin(columns.level[places], list(filters.levels))]
     if filters.ranks:
@@ -128,7 +128,7 @@ def _by_text(data: bytes, filters: LogFilters) -> list[int]:
     return [place for place, line in enumerate(text.split("\n")) if needle in line]
 
 
-def _found(span: LogSpan, places: Places, data: bytes) -> list[FoundLine]:
+def _lines_at(span: LogSpan, places: Places, data: bytes) -> list[FoundLine]:
     columns = columns_of(span.chunk)
     texts = data.decode().split("\n")
     return [
@@ -145,10 +145,10 @@ def _found(span: LogSpan, places: Places, data: bytes) -> list[FoundLine]:
     ]
 
 
-def rendered(found: FoundLine) -> str:
+def rendered(found_line: FoundLine) -> str:
     """``[2022-03-02T02:15:18.299569Z] 0f3c2a1b [rank=0] || INFO: text``: what Determined's client prints."""
-    line = found.line
-    container = found.origin.container_id[:8] or " " * 8
+    line = found_line.line
+    container = found_line.origin.container_id[:8] or " " * 8
     rank = f" [rank={line.rank}]" if line.rank != NO_RANK else ""
     level = f"{LEVELS[line.level]}: " if line.level else ""
     return f"[{timestamp(line.at_us)}] {container}{rank} || {level}{line.text}\n"
@@ -176,8 +176,8 @@ class Pattern:
             self._chunk = re2.compile(f"(?m){text}", options=options)
         except re2.error as error:
             why = error.args[0]
-            told = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
-            raise InvalidInput(f"{text!r} is not a regular expression of RE2: {told}") from None
+            reason = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+            raise InvalidInput(f"{text!r} is not a regular expression of RE2: {reason}") from None
         # Anchors of the whole text mean a line's ends; what matches nothing at all matches everywhere.
         self._apart = bool(_WHOLE_TEXT.search(text)) or self._line.search("") is not None
 

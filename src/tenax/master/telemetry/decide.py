@@ -47,14 +47,14 @@ _FIRST_RUN = 1
 
 def decide(items: Sequence[SpooledReport], known: Known) -> Outcome:
     """What becomes of ``items``, in their order."""
-    desk = _Decisions(known)
-    for place, item in enumerate(items):
-        if item.stream is not None and not desk.is_next(item.stream, item.n):
+    decisions = _Decisions(known)
+    for index, item in enumerate(items):
+        if item.stream is not None and not decisions.is_next(item.stream, item.n):
             continue
-        refused = desk.take(item)
+        refused = decisions.take(item)
         if refused is not None:
-            desk.outcome.refused[place] = refused
-    return desk.finish()
+            decisions.outcome.refused[index] = refused
+    return decisions.finish()
 
 
 def is_late(report: MetricReport, head: Head | None) -> bool:
@@ -123,16 +123,16 @@ class _Decisions:
         self.outcome.acked[stream] = n
         return True
 
-    def take(self, item: SpooledReport) -> Refused | None:
-        if item.condemned is not None:
-            return item.condemned
-        report = item.report
+    def take(self, spooled: SpooledReport) -> Refused | None:
+        if spooled.condemned is not None:
+            return spooled.condemned
+        report = spooled.report
         if report is None:
             return None
         trial = self._trials.get(report.trial_id)
         if trial is None:
             return Refused(f"there is no trial {report.trial_id}")
-        if item.stream is None and report.run_id != trial.run_id:
+        if spooled.stream is None and report.run_id != trial.run_id:
             return Refused(
                 f"the report is of run {report.run_id}, and trial {report.trial_id} is in run {trial.run_id}: "
                 "only its current run may report"
@@ -215,8 +215,8 @@ class _Decisions:
             self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
         if not math.isfinite(metric):
             what = f"the searcher's metric {target.objective.metric!r} is {to_json(metric)} at step {report.step}"
-            told = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
-            self.outcome.lines.append((target.task_id, "WARNING", told))
+            message = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
+            self.outcome.lines.append((target.task_id, "WARNING", message))
         if report.step >= trial.latest_step:
             self.outcome.latest[report.trial_id] = validation
             trial = replace(trial, latest_step=report.step)
@@ -257,9 +257,9 @@ def _what_is_new(before: ReportedStep, report: MetricReport) -> MetricReport | N
     return MetricReport(report.trial_id, report.run_id, report.group, report.step, report.at_us, metrics, text, batch)
 
 
-def _same(one: Json, other: Json) -> bool:
+def _same(first: Json, second: Json) -> bool:
     # True == 1 in Python, and is another value here.
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    return first == second and isinstance(first, bool) == isinstance(second, bool)
 
 
 def _step_key(report: MetricReport) -> StepKey:

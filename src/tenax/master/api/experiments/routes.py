@@ -164,7 +164,7 @@ async def patch_experiment(
             await experiment_edits.set_share(conn, experiment_id, share)
         if body.checkpoint_storage is not None:
             await _set_policy(conn, experiment_id, body.checkpoint_storage)
-        await experiment_edits.set_words(conn, experiment_id, words)
+        await experiment_edits.edit(conn, experiment_id, words)
         view = await experiment_lists.get(conn, experiment_id)
     return PatchExperimentResponse(experiment=experiment_message(view, caller))
 

@@ -222,7 +222,7 @@ def _message(number: int, report: series.StoredReport) -> JsonObject:
 
 
 def _chart(packed: PackedSeries, max_points: int) -> bytes:
-    return msgspec.json.encode(chart(packed.points(), max_points))
+    return msgspec.json.encode(chart(packed.unpack(), max_points))
 
 
 def _parts(asked: object) -> tuple[str, JsonObject]:

@@ -125,7 +125,7 @@ async def get_context_directory(master: MasterDep, task_id: str) -> GetContextRe
 async def get_context(master: MasterDep, agent_id: AgentDep, hash: str) -> StreamingResponse:
     """An archive of code, for an agent that runs something with it."""
     async with master.db.connection() as conn:
-        if not await contexts.wanted_by_agent(conn, agent_id, hash):
+        if not await contexts.needed_by_agent(conn, agent_id, hash):
             raise Forbidden("nothing on this agent needs that code")
         size = await contexts.size(conn, hash)
     headers = {"Content-Length": str(size)}

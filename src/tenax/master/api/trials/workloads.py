@@ -106,7 +106,7 @@ async def _list_of(master: Master, conn: Connection, group: MetricGroup, sort_ke
     steps = await master.readers.run((await steps_of(conn, group)).steps)
     values = np.full(len(steps), np.nan)
     if _metric(sort_key):
-        line = await master.readers.run((await series.series(conn, group, sort_key)).points)
+        line = await master.readers.run((await series.series(conn, group, sort_key)).unpack)
         inside = np.isin(line.steps, steps)
         values[np.searchsorted(steps, line.steps[inside])] = line.values[inside]
     return _List(_ORDER.get(group.name, 2), steps, values)

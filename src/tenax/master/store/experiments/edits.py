@@ -41,10 +41,10 @@ class Share:
     priority: int | None = None
 
 
-async def set_words(conn: Connection, experiment_id: int, words: ExperimentEdit) -> None:
+async def edit(conn: Connection, experiment_id: int, changes: ExperimentEdit) -> None:
     """Raises NotFound."""
-    labels = None if words.labels is None else list(words.labels)
-    if await conn.fetchval(Q.words, experiment_id, words.name, words.description, words.notes, labels) is None:
+    labels = None if changes.labels is None else list(changes.labels)
+    if await conn.fetchval(Q.edit, experiment_id, changes.name, changes.description, changes.notes, labels) is None:
         raise NotFound(f"there is no experiment {experiment_id}")
 
 
@@ -109,7 +109,7 @@ async def set_log_retention(conn: Connection, experiment_id: int, days: int) -> 
 
 
 async def _labels(conn: Connection, experiment_id: int) -> list[str]:
-    found: list[str] | None = await conn.fetchval(Q.labels, experiment_id)
-    if found is None:
+    labels: list[str] | None = await conn.fetchval(Q.labels, experiment_id)
+    if labels is None:
         raise NotFound(f"there is no experiment {experiment_id}")
-    return found
+    return labels

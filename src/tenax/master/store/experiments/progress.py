@@ -35,8 +35,8 @@ class Due:
     unknown: bool
 
 
-async def told(conn: Connection, experiment_id: int) -> None:
-    """A trial of this experiment has said how far it is."""
+async def trial_reported(conn: Connection, experiment_id: int) -> None:
+    """A trial of this experiment has reported how far it is."""
     await notify(conn, KIND, experiment_id)
 
 
@@ -89,4 +89,4 @@ async def refresh(conn: Connection, experiment_ids: Sequence[int]) -> None:
 
 async def _live(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, list[float]]:
     """What live trials tell. A statement of its own: it sees what was committed before the lock was had."""
-    return {row["experiment_id"]: row["told"] for row in await conn.fetch(Q.live_progress, experiment_ids)}
+    return {row["experiment_id"]: row["reported"] for row in await conn.fetch(Q.live_progress, experiment_ids)}

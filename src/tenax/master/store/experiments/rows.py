@@ -55,15 +55,15 @@ class ExperimentGone(NotFound):
 
 async def get(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment as it is. Raises ExperimentGone."""
-    return await _one(conn, Q.get, experiment_id)
+    return await _fetch(conn, Q.get, experiment_id)
 
 
 async def lock(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment, locked until the transaction ends. Raises ExperimentGone."""
-    return await _one(conn, Q.lock, experiment_id)
+    return await _fetch(conn, Q.lock, experiment_id)
 
 
-async def _one(conn: Connection, query: str, experiment_id: int) -> ExperimentRow:
+async def _fetch(conn: Connection, query: str, experiment_id: int) -> ExperimentRow:
     row = await conn.fetchrow(query, experiment_id)
     if row is None:
         raise ExperimentGone(f"there is no experiment {experiment_id}")
@@ -79,8 +79,8 @@ async def happen(
     after = step(experiment.state, event)
     if after is experiment.state:
         return after
-    words = None if keep_reason else reason
-    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, words) is None:
+    new_reason = None if keep_reason else reason
+    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, new_reason) is None:
         raise Stale
     if after in ENDED:
         await conn.execute(Q.end_job, experiment.job_id)

@@ -39,11 +39,11 @@ async def journal(conn: Connection, experiment_id: int, after: int) -> tuple[int
 
 async def waiting(conn: Connection, experiment_id: int) -> list[Waiting]:
     """Facts that wait, oldest first, `AT_ONCE` at most."""
-    found = []
+    facts = []
     for row in await conn.fetch(Q.waiting, experiment_id, AT_ONCE):
         fact = decode(row["fact"])
-        found.append(Waiting(row["id"], fact))  # type: ignore[arg-type]
-    return found
+        facts.append(Waiting(row["id"], fact))  # type: ignore[arg-type]
+    return facts
 
 
 async def append(conn: Connection, experiment_id: int, first: int, entries: Sequence[SearchEntry]) -> None:

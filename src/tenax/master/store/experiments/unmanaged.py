@@ -62,17 +62,17 @@ async def find_experiment(conn: Connection, external_id: str) -> int | None:
     """The experiment of that name; holds the name until the transaction ends. Raises InvalidInput."""
     check_name(external_id, "externalExperimentId")
     await conn.execute(Q.reserve_name, external_id)
-    found: int | None = await conn.fetchval(Q.experiment_named, external_id)
-    return found
+    experiment_id: int | None = await conn.fetchval(Q.experiment_named, external_id)
+    return experiment_id
 
 
 async def find_trial(conn: Connection, experiment: str, trial: str) -> int:
     """The trial of that name in the experiment of that name. Raises NotFound."""
     experiment_id = await conn.fetchval(Q.experiment_named, experiment)
-    found: int | None = await conn.fetchval(Q.trial_named, experiment_id, trial)
-    if found is None:
+    trial_id: int | None = await conn.fetchval(Q.trial_named, experiment_id, trial)
+    if trial_id is None:
         raise NotFound(f"there is no trial {trial!r} of an experiment {experiment!r}")
-    return found
+    return trial_id
 
 
 async def create_experiment(conn: Connection, new: NewExperiment, external_id: str | None = None) -> int:
@@ -117,10 +117,10 @@ async def trial(conn: Connection, trial_id: int) -> UnmanagedTrialRow:
 
 async def trial_of_task(conn: Connection, task_id: str) -> int:
     """Raises NotFound."""
-    found: int | None = await conn.fetchval(Q.trial_of_task, task_id)
-    if found is None:
+    trial_id: int | None = await conn.fetchval(Q.trial_of_task, task_id)
+    if trial_id is None:
         raise NotFound(f"there is no trial with the task {task_id}")
-    return found
+    return trial_id
 
 
 async def begin(conn: Connection, trial_id: int) -> int:
@@ -131,14 +131,14 @@ async def begin(conn: Connection, trial_id: int) -> int:
 
 
 async def say(
-    conn: Connection, trial_id: int, word: TrialReport, reason: str = "", *, at: datetime | None = None
+    conn: Connection, trial_id: int, report: TrialReport, reason: str = "", *, at: datetime | None = None
 ) -> None:
     """What a script, or its silence since ``at``, says of a trial. Raises NotFound, NotNow."""
     experiment_id = (await trial(conn, trial_id)).experiment_id
     await _lock(conn, experiment_id)
     now = _trial(await conn.fetchrow(Q.lock_trial, trial_id), trial_id)
-    after = unmanaged.step(now.state, now.lost, word)
-    await conn.execute(Q.heard, trial_id, word is TrialReport.SILENT)
+    after = unmanaged.step(now.state, now.lost, report)
+    await conn.execute(Q.note_report, trial_id, report is TrialReport.SILENT)
     if after is not now.state:
         await conn.execute(Q.set_trial, trial_id, after.value, reason, at)
         await conn.execute(Q.set_task, now.task_id)
@@ -148,10 +148,10 @@ async def say(
 
 async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:
     """End a trial, managed or not, at once; nothing if it has ended. Raises NotFound."""
-    found = await trial(conn, trial_id)
-    if not found.unmanaged:
+    row = await trial(conn, trial_id)
+    if not row.unmanaged:
         await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
-    elif found.state is TrialState.ACTIVE:
+    elif row.state is TrialState.ACTIVE:
         await say(conn, trial_id, TrialReport.CANCELED, "it was canceled here; its script is not told")
 
 

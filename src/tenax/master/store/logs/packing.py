@@ -85,12 +85,12 @@ class Columns:
 def columns_of(chunk: Chunk) -> Columns:
     """The columns of a chunk."""
     data, start = zlib.decompress(chunk.meta), 0
-    found = {}
+    arrays = {}
     for name, kind in _COLUMNS:
         dtype = np.dtype(kind)
-        found[name] = np.frombuffer(data, dtype, count=chunk.lines, offset=start)
+        arrays[name] = np.frombuffer(data, dtype, count=chunk.lines, offset=start)
         start += dtype.itemsize * chunk.lines
-    return Columns(found["at_us"], found["rank"], found["level"], found["origin"])
+    return Columns(arrays["at_us"], arrays["rank"], arrays["level"], arrays["origin"])
 
 
 def join(chunks: Sequence[Chunk]) -> Chunk:

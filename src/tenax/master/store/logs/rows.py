@@ -5,8 +5,7 @@ Rules:
 - Output of a container is known by its byte offset: what was stored is not stored again, and a beginning of a line
   whose end has not come is kept beside the offset.
 - A chunk never changes; small neighbours are joined into one, with the same numbers.
-
-What the output of a task can be filtered by.
+- The values that output can be filtered by (`fields_of_task`) are read from the chunks.
 """
 
 from __future__ import annotations

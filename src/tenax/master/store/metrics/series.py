@@ -1,13 +1,9 @@
-"""Reading metrics back: one metric as a line for a chart, or the reports of a group exactly as they were made.
+"""Reading metrics back: one metric as a series, the reports of a group as they were made, or only their steps.
 
 Rules:
-- What is hidden by a newer run is left out. Reports come in the order of steps, those of one step as one report.
+- What is hidden by a newer run is left out. Everything comes in the order of steps; the reports of one step are one.
 - Rows are fetched here, in the caller's transaction (one snapshot, or what is packed meanwhile is read twice).
-  Unpacking has no database, so that the caller can do it in a thread.
-
-At which steps a trial has reported, without what it reported; and the reports at some steps, without all others.
-
-Rules: of a group, each visible step is there once: a newer run hides what older ones said from its first step on.
+  Unpacking needs no database, so that the caller can do it in a thread.
 """
 
 from __future__ import annotations
@@ -90,7 +86,7 @@ class ReportRows:
     first_ord: int
     steps: list[int]
     times: list[int]
-    rows: list[dict[str, Json]]
+    metrics: list[dict[str, Json]]
     batches: list[bytes | None]
 
 
@@ -119,14 +115,14 @@ async def unknown_trials(conn: Connection, trial_ids: Sequence[int]) -> list[int
 
 @dataclass(frozen=True, slots=True)
 class PackedSeries:
-    """A series as stored. Unpacking it takes a while: `points` is for a thread."""
+    """A series as stored. Unpacking it takes a while: `unpack` is for a thread."""
 
     group: MetricGroup
     metric: str
     blocks: list[Record]
     tail: list[Record]
 
-    def points(self) -> Series:
+    def unpack(self) -> Series:
         """Unpack it."""
         parts = [self._of_block(row) for row in self.blocks]
         parts += [self._of_tail(row) for row in self.tail]
@@ -164,7 +160,7 @@ class PackedSeries:
 
 
 async def series(conn: Connection, group: MetricGroup, metric: str) -> PackedSeries:
-    """One metric, for `PackedSeries.points`."""
+    """One metric, for `PackedSeries.unpack`."""
     key = (group.month, group.trial_id, group.name)
     blocks = await conn.fetch(Q.blocks_of_metric, *key, metric) if group.sealed_ord else []
     tail = await conn.fetch(Q.series_tail, *key) if group.sealed_ord < group.next_ord else []
@@ -224,9 +220,9 @@ class PackedReports:
 
     def reports(self) -> list[StoredReport]:
         """The visible ones, in the order of steps."""
-        found = [_piece_of_tail(row) for row in self.tail]
-        found += [_piece_of_block(block, chunks) for block, chunks in self.blocks]
-        return reports_in(self.group, found)
+        rows = [_rows_of_tail(row) for row in self.tail]
+        rows += [_rows_of_block(block, chunks) for block, chunks in self.blocks]
+        return reports_in(self.group, rows)
 
 
 async def fetch(conn: Connection, group: MetricGroup, cluster: Sequence[ReportSpan]) -> PackedReports:
@@ -246,28 +242,28 @@ async def fetch(conn: Connection, group: MetricGroup, cluster: Sequence[ReportSp
 
 def reports_in(group: MetricGroup, cluster: Iterable[ReportRows]) -> list[StoredReport]:
     """The visible reports of a cluster, in the order of steps (those without steps in the order they came)."""
-    found: dict[tuple[int, int, int], StoredReport] = {}
-    for piece in sorted(cluster, key=lambda piece: piece.first_ord):
-        limit = group.cuts.limit(piece.run_id, group.name)
-        for place, step in enumerate(piece.steps):
+    reports: dict[tuple[int, int, int], StoredReport] = {}
+    for rows in sorted(cluster, key=lambda rows: rows.first_ord):
+        limit = group.cuts.limit(rows.run_id, group.name)
+        for place, step in enumerate(rows.steps):
             if step >= limit:
                 continue
             # Reports without a step are all different.
-            key = (step, piece.run_id, piece.first_ord + place if step == NO_STEP else 0)
-            earlier = found.get(key)
+            key = (step, rows.run_id, rows.first_ord + place if step == NO_STEP else 0)
+            earlier = reports.get(key)
             if earlier is not None:
-                earlier.metrics.update(piece.rows[place])
+                earlier.metrics.update(rows.metrics[place])
                 continue
-            found[key] = StoredReport(
+            reports[key] = StoredReport(
                 group.trial_id,
-                piece.run_id,
+                rows.run_id,
                 group.name,
                 None if step == NO_STEP else step,
-                piece.times[place],
-                dict(piece.rows[place]),
-                piece.batches[place],
+                rows.times[place],
+                dict(rows.metrics[place]),
+                rows.batches[place],
             )
-    return [found[key] for key in sorted(found)]
+    return [reports[key] for key in sorted(reports)]
 
 
 def _clusters(spans: list[ReportSpan]) -> list[list[ReportSpan]]:
@@ -283,12 +279,12 @@ def _clusters(spans: list[ReportSpan]) -> list[list[ReportSpan]]:
     return clusters
 
 
-def _piece_of_tail(row: Record) -> ReportRows:
+def _rows_of_tail(row: Record) -> ReportRows:
     bodies = [msgspec.json.decode(body) for body in row["bodies"].split(b"\n")]
     return ReportRows(row["run_id"], row["first_ord"], row["steps"], row["times"], bodies, _batches(row, len(bodies)))
 
 
-def _piece_of_block(row: Record, chunks: list[Record]) -> ReportRows:
+def _rows_of_block(row: Record, chunks: list[Record]) -> ReportRows:
     rows: list[dict[str, Json]] = [{} for _ in range(row["reports"])]
     for chunk in chunks:
         name = chunk["metric"]
@@ -337,10 +333,10 @@ async def steps_of(conn: Connection, group: MetricGroup) -> PackedSteps:
 
 async def reports_at(conn: Connection, group: MetricGroup, steps: Sequence[int]) -> list[PackedReports]:
     """What is stored around these steps; others are among them. In the transaction of the steps."""
-    wanted = np.array(sorted(steps), np.int64)
-    found = []
+    rising = np.array(sorted(steps), np.int64)
+    packed = []
     for cluster in await outline(conn, group):
         low, high = min(span.first_step for span in cluster), max(span.last_step for span in cluster)
-        if np.searchsorted(wanted, low) < np.searchsorted(wanted, high, side="right"):
-            found.append(await fetch(conn, group, cluster))
-    return found
+        if np.searchsorted(rising, low) < np.searchsorted(rising, high, side="right"):
+            packed.append(await fetch(conn, group, cluster))
+    return packed

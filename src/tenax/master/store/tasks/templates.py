@@ -72,17 +72,17 @@ async def lock_if_there(conn: Connection, name: str) -> TemplateRow | None:
     return None if row is None else await get(conn, name)
 
 
-async def count(conn: Connection, wanted: TemplateFilter) -> int:
+async def count(conn: Connection, filters: TemplateFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(wanted))
+    total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(filters))
     return total
 
 
-async def page(conn: Connection, wanted: TemplateFilter, window: Page, *, descending: bool) -> list[TemplateRow]:
+async def page(conn: Connection, filters: TemplateFilter, window: Page, *, descending: bool) -> list[TemplateRow]:
     """A page of those that match, by name."""
     rows = await conn.fetch(
         f"select {_COLUMNS} {_FROM} order by t.name {'desc' if descending else 'asc'} limit $3 offset $4",
-        *_parameters(wanted),
+        *_parameters(filters),
         window.limit,
         window.offset,
     )
@@ -116,5 +116,5 @@ async def delete(conn: Connection, name: str) -> None:
         raise NotFound(f"there is no template {name!r}")
 
 
-def _parameters(wanted: TemplateFilter) -> tuple[object, ...]:
-    return like(wanted.name), None if wanted.workspace_ids is None else list(wanted.workspace_ids)
+def _parameters(filters: TemplateFilter) -> tuple[object, ...]:
+    return like(filters.name), None if filters.workspace_ids is None else list(filters.workspace_ids)

@@ -123,16 +123,16 @@ async def page(
 
 async def views(conn: Connection, ids: list[int]) -> list[TrialView]:
     """Those of ``ids`` that are there, in that order."""
-    found = {row["id"]: TrialView(**row) for row in await conn.fetch(Q.views, ids)}
-    return [found[one] for one in ids if one in found]
+    by_id = {row["id"]: TrialView(**row) for row in await conn.fetch(Q.views, ids)}
+    return [by_id[number] for number in ids if number in by_id]
 
 
 async def get(conn: Connection, trial_id: int) -> TrialView:
     """Raises NotFound."""
-    found = await views(conn, [trial_id])
-    if not found:
+    matches = await views(conn, [trial_id])
+    if not matches:
         raise NotFound(f"there is no trial {trial_id}")
-    return found[0]
+    return matches[0]
 
 
 async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:

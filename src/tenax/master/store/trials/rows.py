@@ -1,11 +1,11 @@
-"""Rows of trials: made once per decision, locked after their experiment, changed by guarded writes.
+"""Rows of trials: created once per decision, locked after their experiment, changed by guarded writes.
 
-Rules: a decision makes one trial however often it is applied; a wish is only ever raised; a fact for the search is put
-into the inbox in the transaction that changes what it tells of, and counts once.
-
-What a trial's script says of itself, beside its metrics; and the two marks of it that decisions read.
-
-Rules: said by a run that is not the trial's current one, it changes nothing. ``invalid_hp`` and ``fatal`` are set once.
+Rules:
+- A decision creates one trial, however often it is applied.
+- A wish is only ever raised.
+- A fact for the search goes into its inbox in the transaction that changes the trial, and counts once.
+- What a script reports of its trial (progress, state, ``invalid_hp``, ``fatal``) counts from the current run only; the
+  two marks are set once.
 """
 
 from __future__ import annotations
