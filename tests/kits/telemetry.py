@@ -141,13 +141,13 @@ class Book:
 
     async def reports(self, trial_id: int, group: str = "") -> list[StoredReport]:
         """The visible reports, as read back."""
-        found: list[StoredReport] = []
+        reports: list[StoredReport] = []
         async with self.database.snapshot() as conn:
             for each in await series.groups_of(conn, [trial_id]):
                 if group in ("", each.name):
                     for cluster in await series.outline(conn, each):
-                        found += (await series.fetch(conn, each, cluster)).reports()
-        return found
+                        reports += (await series.fetch(conn, each, cluster)).reports()
+        return reports
 
     async def seal(self, trial_id: int, group: str = "training") -> None:
         """Pack a group."""
@@ -159,18 +159,16 @@ class Book:
             target = (await MetricTables().targets(conn, [trial_id]))[trial_id]
             await summaries.recount(conn, trial_id, target, self.intake.threads.run)
 
-    async def output(self, trial_id: int, asked: LogQuery | None = None) -> list[FoundLine]:
+    async def output(self, trial_id: int, query: LogQuery | None = None) -> list[FoundLine]:
         """Lines of the trial's task."""
         async with self.database.connection() as conn:
             task_id = await conn.fetchval("select task_id from trials where id = $1", trial_id)
-        found: list[FoundLine] = []
-        wanted = asked or LogQuery(LogFilters())
+        lines: list[FoundLine] = []
+        query = query or LogQuery(LogFilters())
         listener = Listener(self.database)
-        async for some in read(
-            LogReads(self.database), listener, self.intake.threads, task_id, wanted, asyncio.Event()
-        ):
-            found += some
-        return found
+        async for some in read(LogReads(self.database), listener, self.intake.threads, task_id, query, asyncio.Event()):
+            lines += some
+        return lines
 
     async def inbox(self, trial_id: int) -> list[JsonObject]:
         """The facts that the search will see."""

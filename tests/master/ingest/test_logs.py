@@ -68,13 +68,13 @@ def test_a_line_says_rank_and_level(text: str, expected: tuple[int, int, str]) -
 @given(st.binary(max_size=300).filter(lambda raw: b"\r" not in raw), st.lists(st.integers(0, 300), max_size=6))
 def test_lines_do_not_depend_on_how_output_was_cut(raw: bytes, cuts: list[int]) -> None:
     """The same bytes in any pieces are the same lines."""
-    carry, found = b"", []
+    carry, collected = b"", []
     places = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
     for start, end in itertools.pairwise(places):
         some, carry = lines_of(raw[start:end], carry, final=False)
-        found += some.texts
-    found += lines_of(b"", carry, final=True)[0].texts
-    assert found == texts(raw)
+        collected += some.texts
+    collected += lines_of(b"", carry, final=True)[0].texts
+    assert collected == texts(raw)
 
 
 LINES = st.builds(
@@ -103,8 +103,8 @@ async def ship(
     return await book.intake.logs.output("a1", container, stream, offset, zlib.compress(raw), final=final)
 
 
-async def shown(book: Book, trial: int, wanted: LogQuery | None = None) -> list[str]:
-    return [found.line.text for found in await book.output(trial, wanted)]
+async def shown(book: Book, trial: int, query: LogQuery | None = None) -> list[str]:
+    return [line.line.text for line in await book.output(trial, query)]
 
 
 async def test_output_sent_again_is_stored_once(book: Book) -> None:
@@ -155,12 +155,12 @@ async def test_system_lines_stand_among_the_others(book: Book) -> None:
     async with book.database.transaction() as conn:
         await append_system_line(conn, task.task_id, "it failed:\nfor this reason", "ERROR")
     await ship(book, task.allocation_id, 7, b"after\n")
-    found = await book.output(trial)
-    assert [line.line.text for line in found] == ["before", "it failed:", "for this reason", "after"]
-    assert [line.origin.source for line in found] == ["task", "master", "master", "task"]
-    assert [line.number for line in found] == [0, 1, 2, 3]
-    assert rendered(found[1]).endswith("Z]          || ERROR: it failed:\n")
-    assert f" {task.allocation_id[:8]} || before\n" in rendered(found[0])
+    output = await book.output(trial)
+    assert [line.line.text for line in output] == ["before", "it failed:", "for this reason", "after"]
+    assert [line.origin.source for line in output] == ["task", "master", "master", "task"]
+    assert [line.number for line in output] == [0, 1, 2, 3]
+    assert rendered(output[1]).endswith("Z]          || ERROR: it failed:\n")
+    assert f" {task.allocation_id[:8]} || before\n" in rendered(output[0])
 
 
 async def test_small_chunks_are_joined_and_read_the_same(book: Book) -> None:
@@ -177,9 +177,9 @@ async def test_small_chunks_are_joined_and_read_the_same(book: Book) -> None:
         chunks = await conn.fetchval("select count(*) from log_chunks where task_id = $1", task.task_id)
     assert chunks < 10
     await ship(book, task.allocation_id, offset, b"line 70\n")
-    found = await book.output(trial)
-    assert [line.number for line in found] == list(range(71))
-    assert [line.line.text for line in found] == [f"line {number}" for number in range(71)]
+    output = await book.output(trial)
+    assert [line.number for line in output] == list(range(71))
+    assert [line.line.text for line in output] == [f"line {number}" for number in range(71)]
 
 
 @pytest.fixture
@@ -254,8 +254,8 @@ PATTERNS = [
 @given(st.lists(st.text("ab \u00e9", max_size=4), min_size=1, max_size=6), st.sampled_from(PATTERNS))
 def test_a_pattern_finds_the_lines_that_it_matches(lines: list[str], pattern: str) -> None:
     """Tried on many lines at once it finds what it finds line by line."""
-    found = Pattern(pattern).lines("\n".join(lines).encode())
-    assert found == [place for place, line in enumerate(lines) if re2.search(pattern, line)]
+    places = Pattern(pattern).lines("\n".join(lines).encode())
+    assert places == [place for place, line in enumerate(lines) if re2.search(pattern, line)]
 
 
 async def test_following_ends_with_the_task(book: Book) -> None:
@@ -274,14 +274,14 @@ async def test_following_ends_with_the_task(book: Book) -> None:
         LogQuery(LogFilters(), follow=True),
         asyncio.Event(),
     )
-    assert [found.line.text for found in await anext(lines)] == ["first"]
+    assert [line.line.text for line in await anext(lines)] == ["first"]
     waiting = asyncio.ensure_future(anext(lines))
     await ship(book, task.allocation_id, 6, b"second\n")
-    assert [found.line.text for found in await waiting] == ["second"]
+    assert [line.line.text for line in await waiting] == ["second"]
     async with book.database.transaction() as conn:
         await append_system_line(conn, task.task_id, "over")
         await conn.execute("update tasks set ended_at = now() - interval '1 minute' where task_id = $1", task.task_id)
-    rest = [found.line.text async for some in lines for found in some]
+    rest = [line.line.text async for some in lines for line in some]
     assert rest == ["over"]
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
@@ -295,8 +295,8 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     await listener.connected()
     async with book.database.connection() as conn:
         task_id = await conn.fetchval("select task_id from trials where id = $1", trial)
-    wanted = LogQuery(LogFilters(), follow=True)
-    lines = read(LogReads(book.database), listener, book.intake.threads, task_id, wanted, asyncio.Event())
+    query = LogQuery(LogFilters(), follow=True)
+    lines = read(LogReads(book.database), listener, book.intake.threads, task_id, query, asyncio.Event())
     end = asyncio.ensure_future(anext(lines, None))
     await asyncio.wait({end}, timeout=0.05)
     assert not end.done()

@@ -74,8 +74,8 @@ async def test_reading_gives_what_was_reported(
         assert (refused is None) == model.say(run, group, step, values)
         if seal:
             await book.seal(trial, group)
-    found = {(r.group, r.run_id, r.step): r.metrics for r in await book.reports(trial)}
-    assert found == model.rows
+    stored = {(r.group, r.run_id, r.step): r.metrics for r in await book.reports(trial)}
+    assert stored == model.rows
     async with book.database.connection() as conn:
         kept = (await summaries.of_trials(conn, [trial]))[trial], await trials.get(conn, trial)
     await book.recount(trial)
@@ -234,10 +234,10 @@ async def test_no_room_refuses_logs_first_then_metrics(book: Book) -> None:
     ]
     for usage, no_logs, no_metrics in cases:
 
-        async def look(usage: Usage = usage) -> Usage:
+        async def measure(usage: Usage = usage) -> Usage:
             return usage
 
-        budget = Budget(limits, look)
+        budget = Budget(limits, measure)
         assert (await _refuses(budget.check_logs), await _refuses(budget.check_metrics)) == (no_logs, no_metrics)
 
 
@@ -270,4 +270,4 @@ async def test_a_report_does_not_wait_for_an_exit_that_is_being_decided(book: Bo
         await trial_rows.lock(conn, trial)
         async with asyncio.timeout(60):
             await book.report(trial, "validation", 1, {"loss": 1.0})
-    assert [one.step for one in await book.reports(trial)] == [1]
+    assert [report.step for report in await book.reports(trial)] == [1]

@@ -42,7 +42,7 @@ class Usage:
 
 
 class Budget:
-    """Says no in time. For one event loop."""
+    """Refuses in time. For one event loop."""
 
     def __init__(self, settings: BudgetSettings, measure: Callable[[], Awaitable[Usage]]) -> None:
         self._settings = settings
@@ -88,7 +88,7 @@ class Budget:
 
 
 def usage_of(database: Database) -> Callable[[], Awaitable[Usage]]:
-    """Looks into the database, and at its disk when that is ours."""
+    """Measures tables of the database, and its disk where that is on this machine."""
 
     async def measure() -> Usage:
         async with database.connection() as conn:
@@ -116,16 +116,16 @@ _KEPT = 50_000
 
 
 class Notices:
-    """Adds such lines. For one event loop; another master, or a later one, may say the same again."""
+    """Warns in the logs of tasks. For one event loop; another master, or a later one, may repeat a warning."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._given: set[tuple[str, str]] = set()
 
     async def once(self, task_id: str, what: str, reason: str) -> None:
-        """Warn in the log of a task, unless it was told that already: ``what`` becomes of it, and the reason.
+        """Warn in the log of a task, unless it has this warning already: what happened, and the reason.
 
-        Raises nothing: where not even a line can be stored, the server's log has to do.
+        Raises nothing: where not even a line can be stored, the warning is in the server's log only.
         """
         if (task_id, what) in self._given:
             return
@@ -137,4 +137,4 @@ class Notices:
             async with self._database.transaction() as conn:
                 await logs.append_system_line(conn, task_id, f"{what}: {reason}", "WARNING")
         except TenaxError as error:
-            log.warning("the task's log cannot say so", task=task_id, reason=str(error))
+            log.warning("the warning could not be written into the task's log", task=task_id, reason=str(error))

@@ -73,7 +73,7 @@ class Watch:
 
 
 class LogPolicies:
-    """Knows what to look for. For one event loop."""
+    """The policies and triggers of tasks, loaded and kept. For one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

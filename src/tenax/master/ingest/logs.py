@@ -128,7 +128,7 @@ class LogIngest:
                 await logs.joined(conn, place, groups[-1][0].first_line)
 
     async def _check_room(self, agent_id: str, container_id: str) -> None:
-        """Raises NoRoom, once the reader of the log was told what will be missing."""
+        """Raises NoRoom, once a line of the log says what will be missing."""
         try:
             await self._budget.check_logs()
         except NoRoom as full:
@@ -169,7 +169,7 @@ class LogIngest:
     async def _matches_in(
         self, task_id: str, lines: Sequence[OutputLine], origins: Sequence[Origin]
     ) -> list[tuple[Watch, list[Match], str]]:
-        """What policies find in lines that a task said itself, by agent."""
+        """What policies match in lines that the task printed itself, by agent."""
         watch = await self._policies.watch(task_id)
         if watch is None:
             return []

@@ -95,7 +95,7 @@ class MetricIngest:
         return await arrival.done
 
     async def run(self) -> None:
-        """Store what arrives, until cancelled; what waits then is told to try again."""
+        """Store what arrives, until cancelled; what still waits then is refused with "try again"."""
         try:
             while True:
                 await self._arrived.wait()
@@ -147,7 +147,7 @@ class MetricIngest:
             except TryAgain as error:
                 _fail(arrival, error)
             except Exception:
-                # Whoever waits is told, and the next group is stored, whatever this is.
+                # The waiting request gets an answer, and the next group is stored, whatever this is.
                 log.exception("reports of metrics cannot be stored", reports=len(arrival.items))
                 _fail(arrival, TryAgain("metrics cannot be stored at the moment: the master's log has the details"))
             else:
@@ -199,7 +199,7 @@ def _answer(arrival: _Arrival, receipt: Receipt) -> None:
     refused = sum(refusal is not None for refusal in receipt.refused)
     counters.INGESTED.labels("reports").inc(len(receipt.refused) - refused)
     counters.INGEST_REFUSED.labels("reports").inc(refused)
-    # Whoever asked may have gone away.
+    # The client may have gone away.
     if not arrival.done.done():
         arrival.done.set_result(receipt)
 

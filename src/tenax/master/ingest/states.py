@@ -1,4 +1,4 @@
-"""What a task says besides metrics: one function per kind, for the spool and for Determined's own routes alike.
+"""What a task reports besides metrics: one function per kind, for the spool and for Determined's own routes alike.
 
 Rules:
 - Whoever speaks is the attempt of the token. What an attempt that is not its trial's current one says changes no state;

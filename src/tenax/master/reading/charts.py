@@ -72,7 +72,7 @@ EPOCH = "epoch"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Which points are wanted; None: no matter. ``low`` and ``high`` are inside, ``above`` and ``below`` are not."""
+    """A range of numbers; None: no limit. ``low`` and ``high`` are inside, ``above`` and ``below`` are not."""
 
     low: float | None = None
     high: float | None = None
@@ -101,7 +101,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ChartQuery:
-    """What a chart asks for."""
+    """Which points a chart shows."""
 
     #: 0: all points.
     most: int = 0
@@ -150,7 +150,7 @@ def _at_epochs(series: Series, axis: Series | None, bounds: Bounds) -> Series:
 
 
 def _epochs(axis: Series | None, steps: Integers) -> npt.NDArray[np.float64]:
-    """At each of ``steps``; NaN where none was told."""
+    """At each of ``steps``; NaN where none was reported."""
     if axis is None or not len(axis):
         return np.full(len(steps), np.nan)
     places = np.minimum(np.searchsorted(axis.steps, steps), len(axis) - 1)

@@ -1,4 +1,4 @@
-"""Which lines a reader wants, and how they look. Works on unpacked chunks; for a thread.
+"""Which lines match a filter, and how they are printed. Works on unpacked chunks; for a thread.
 
 Rules:
 - Text is found without regard to case; a pattern is RE2's (no backtracking: no pattern can hang the master).
@@ -64,7 +64,7 @@ class LogFilters:
         return any(self.wants(origin) for origin in chunk.origins)
 
     def wants(self, origin: Origin) -> bool:
-        """Whether lines of that speaker may be wanted."""
+        """Whether lines of that origin may match."""
         return (
             (not self.allocation_ids or origin.allocation_id in self.allocation_ids)
             and (not self.agent_ids or origin.agent_id in self.agent_ids)
@@ -76,7 +76,7 @@ class LogFilters:
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A line with its number in the task and who spoke."""
+    """A line with its number in the task and its origin."""
 
     number: int
     line: OutputLine
@@ -86,7 +86,7 @@ class FoundLine:
 def search(
     span: LogSpan, filters: LogFilters, after: int, before: int, most: int | None = None, *, descending: bool = False
 ) -> list[FoundLine]:
-    """At most ``most`` wanted lines of a chunk with numbers after ``after`` and before ``before``, in order."""
+    """At most ``most`` matching lines of a chunk with numbers after ``after`` and before ``before``, in order."""
     if not filters.may_match(span):
         return []
     first = span.first_line
@@ -102,7 +102,7 @@ def search(
 
 
 def _by_columns(span: LogSpan, filters: LogFilters, places: Places) -> Places:
-    """Those of ``places`` that everything but their text speaks for."""
+    """Those of ``places`` that match by everything but their text."""
     columns = columns_of(span.chunk)
     numbers = [number for number, origin in enumerate(span.chunk.origins) if filters.wants(origin)]
     if len(numbers) < len(span.chunk.origins):
@@ -119,7 +119,7 @@ def _by_columns(span: LogSpan, filters: LogFilters, places: Places) -> Places:
 
 
 def _by_text(data: bytes, filters: LogFilters) -> list[int]:
-    """Places of lines that the text speaks for."""
+    """Places of lines whose text matches."""
     if filters.pattern is not None:
         return filters.pattern.lines(data)
     needle, text = filters.text.lower(), data.decode().lower()

@@ -24,11 +24,11 @@ Answer = TypeVar("Answer")
 
 
 class LogReads:
-    """Looks into the database. For one event loop."""
+    """Queries of the database, shared. For one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        #: By what is asked; those that have not looked yet.
+        #: By query: those that were not sent yet.
         self._gathering: dict[Hashable, asyncio.Future[object]] = {}
 
     async def place_of(self, task_id: str) -> Place:
@@ -77,7 +77,7 @@ _BEYOND = 2**62
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """What a reader asks for."""
+    """Which lines to read, and how."""
 
     filters: LogFilters
     #: None: all of them.
@@ -109,13 +109,13 @@ async def until_end(
     *,
     follow: bool,
 ) -> AsyncIterator[T]:
-    """What ``look`` gives; with ``follow`` again after whatever the task says, until it ends or ``stop`` is set."""
+    """What ``read_next`` gives; with ``follow`` again after each output, until the task ends or ``stop`` is set."""
     if not follow:
         yield await read_next()
         return
     with listener.subscribe("logs", task_id) as ear:
         while not stop.is_set():
-            # Looked up before looking: what was written before the end is seen after it.
+            # Checked before reading: what was written before the end is read after it.
             left_s = await reads.still_speaks_s(task_id)
             yield await read_next()
             if left_s is not None and left_s <= 0:
@@ -127,7 +127,7 @@ async def _follow(
     reads: LogReads, reader: _Reader, ear: Subscription, stop: asyncio.Event
 ) -> AsyncIterator[list[FoundLine]]:
     while not stop.is_set():
-        # Looked up before reading: what was written before the end is read after it.
+        # As above: checked before reading.
         left_s = await reads.still_speaks_s(reader.place.task_id)
         async for lines in reader.rest():
             yield lines
@@ -164,11 +164,11 @@ class _Reader:
 
     @property
     def is_done(self) -> bool:
-        """All that was asked for has been given."""
+        """All lines of the query were given."""
         return self._left == 0
 
     async def rest(self) -> AsyncIterator[list[FoundLine]]:
-        """The wanted lines from here to what is the end now."""
+        """The matching lines from here to what is the end now."""
         while not self.is_done:
             spans = await self._reads.spans(
                 self.place, self._after, self._before, descending=self._query.descending, limit=self._at_once

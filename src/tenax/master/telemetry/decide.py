@@ -8,7 +8,7 @@ Rules:
   and changes no state.
 - The searcher's metric of a validation of the current run is kept; where the search decides by it, it leaves as a fact
   as well.
-- A validation that the search refuses (`tenax.search.report`) ends the trial. Of one that has ended, nothing is asked.
+- A validation that the search refuses (`tenax.search.report`) ends the trial. One that has ended is not checked.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class _Group:
 
 
 class _Decisions:
-    """A number of reports while they are worked through."""
+    """What is decided about a number of reports, while they are worked through in order."""
 
     def __init__(self, known: Known) -> None:
         self._known = known

@@ -41,7 +41,7 @@ class MetricReport:
     group: str
     #: NO_STEP in groups of the profiler.
     step: int
-    #: Microseconds since 1970, as told by the reporter; None: when it is stored.
+    #: Microseconds since 1970, as the reporter gave it; None: when it is stored.
     at_us: int | None
     metrics: dict[str, Json]
     #: ``metrics`` as JSON text.

@@ -24,7 +24,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """Of one metric of one group. The numbers mean something for type "number" only."""
+    """The summary of one metric of one group. The numbers mean something for type "number" only."""
 
     type: str
     last: Json
@@ -34,7 +34,7 @@ class MetricSummary:
     high: float = -math.inf
 
     def document(self) -> JsonObject:
-        """As the API tells it; special numbers are strings."""
+        """As the API gives it; special numbers are strings."""
         if self.type != "number":
             return {"type": self.type, "last": self.last}
         return {

@@ -27,7 +27,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class SpooledReport:
-    """A report in a group: ``stream`` and ``n`` are its place in a spool, None and 0 without one.
+    """A report as it comes in: ``stream`` and ``n`` are its place in a spool, None and 0 without one.
 
     A line of a spool that is something else only uses up its number: ``report`` is None.
     """
@@ -46,7 +46,7 @@ class SpooledReport:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the search of a trial's experiment wants to know; never changes."""
+    """What taking in a trial's reports needs to know of its experiment and search; never changes."""
 
     experiment_id: int
     request_id: RequestId

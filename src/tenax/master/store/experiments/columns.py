@@ -1,6 +1,6 @@
 """The columns that experiments are filtered and ordered by, and the search that uses them. Reads only.
 
-A new column is one entry of `EXPERIMENTS`; filters, orders, lists, searches and the catalogue of columns follow from it.
+A new column is one entry of `EXPERIMENTS`; filters, orders, lists, searches and the catalogue follow from it.
 Expressions use the aliases of `SOURCES`.
 """
 

@@ -1,4 +1,4 @@
-"""Letting an experiment go on after its end: its trials reopened, its search told so, its job back in the queue.
+"""Letting an experiment go on after its end: its trials reopened, its search informed, its job back in the queue.
 
 Rules: the experiment is locked, and has ended, so that no loop looks at it. What its search had not seen of the trials
 that go on is written into the journal before their reopening, with nothing decided on it: to the search, they never

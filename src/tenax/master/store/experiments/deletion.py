@@ -37,14 +37,14 @@ class Remains:
     checkpoints: tuple[CheckpointFiles, ...]
     #: Something of it is still on a machine: look again later.
     held: bool
-    #: In words: what forbids it.
+    #: What forbids it, as a sentence.
     obstacle: str | None
     #: It was trained outside of this cluster, on a machine that nobody here may reach.
     unmanaged: bool = False
 
 
 async def requested(conn: Connection) -> list[int]:
-    """Experiments that are to be deleted."""
+    """Experiments whose deletion was requested."""
     return [row["id"] for row in await conn.fetch(Q.deletion_requested)]
 
 

@@ -1,6 +1,6 @@
-"""What may be changed of an experiment after it was made: its words, where it is filed, its share of the cluster.
+"""Editing an experiment: name, description, notes, labels, project, archived, priority, slots, log retention.
 
-Rules: whoever changes more than words holds the experiment's lock; what is changed is shown in its configuration, too,
+Rules: whoever changes more than texts holds the experiment's lock; what is changed is shown in its configuration, too,
 and the text that was typed stays as it is.
 """
 
@@ -22,7 +22,7 @@ Q = load("experiments")
 
 @dataclass(frozen=True, slots=True)
 class ExperimentEdit:
-    """What people call it; None: as it is."""
+    """Its texts; None: as they are."""
 
     name: str | None = None
     description: str | None = None

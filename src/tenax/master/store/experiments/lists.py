@@ -208,7 +208,7 @@ def _counted(filters: ExperimentFilter) -> bool:
 
 
 def _where(filters: ExperimentFilter) -> tuple[str, list[object]]:
-    """The condition of a filter and its parameters. Only what is asked stands in it: then indexes can be used."""
+    """The condition of a filter and its parameters. Only filters that are set stand in it: then indexes can be used."""
     users = None if filters.users is None else [user.lower() for user in filters.users]
     states = None if filters.states is None else list(filters.states)
     clauses = (

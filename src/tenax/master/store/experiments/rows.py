@@ -37,7 +37,7 @@ class ExperimentRow:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an experiment was asked to be, as far as searching and placing it need to know."""
+    """What an experiment was submitted with, as far as searching and placing it need to know."""
 
     #: The resolved configuration document.
     config: JsonObject
@@ -103,7 +103,7 @@ async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reas
             "do that where its script runs"
         )
     if experiment.unmanaged and event in (ExperimentEvent.CANCEL, ExperimentEvent.KILL):
-        return await _end_unmanaged(conn, experiment, reason or "it was canceled here; its script is not told")
+        return await _end_unmanaged(conn, experiment, reason or "it was canceled here; its script is not informed")
     kept = await checkpoints.registered_of_experiment(conn, experiment_id) if event is ExperimentEvent.DELETE else None
     if kept is not None:
         raise NotNow(f"experiment {experiment_id} cannot be deleted: {kept}")
@@ -111,7 +111,7 @@ async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reas
 
 
 async def _end_unmanaged(conn: Connection, experiment: ExperimentRow, reason: str) -> ExperimentState:
-    """End the record of what is trained elsewhere; what its script says from now on is refused."""
+    """End the record of what is trained elsewhere; what its script reports from now on is refused."""
     if experiment.state in ENDED:
         return experiment.state
     await conn.execute(Q.end_unmanaged_trials, experiment.id, reason)
@@ -127,7 +127,7 @@ async def _end_unmanaged(conn: Connection, experiment: ExperimentRow, reason: st
 
 
 async def announce(conn: Connection, experiment_id: int) -> None:
-    """Something of this experiment changed: look at it."""
+    """Wake whoever waits for a change of this experiment."""
     await notify(conn, "experiment", experiment_id)
 
 

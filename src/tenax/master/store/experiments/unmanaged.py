@@ -1,4 +1,4 @@
-"""Rows of what is trained elsewhere: experiments without a search of ours, trials that speak for themselves.
+"""Rows of what is trained elsewhere: experiments without a search of ours, trials that report for themselves.
 
 Rules: the experiment's lock comes before the trial's; a name given by its maker means the same thing every time; states
 change by ``tenax.lifecycle.unmanaged`` alone. All of it runs inside the caller's transaction.
@@ -50,11 +50,11 @@ class UnmanagedTrialRow:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A trial of which nothing was heard for too long."""
+    """A trial that has not reported for too long."""
 
     trial_id: int
     experiment_id: int
-    #: When it was heard of last.
+    #: When it reported last.
     at: datetime
 
 
@@ -133,7 +133,7 @@ async def begin(conn: Connection, trial_id: int) -> int:
 async def say(
     conn: Connection, trial_id: int, report: TrialReport, reason: str = "", *, at: datetime | None = None
 ) -> None:
-    """What a script, or its silence since ``at``, says of a trial. Raises NotFound, NotNow."""
+    """Apply what a script reports of a trial, or its silence since ``at``. Raises NotFound, NotNow."""
     experiment_id = (await trial(conn, trial_id)).experiment_id
     await _lock(conn, experiment_id)
     now = _trial(await conn.fetchrow(Q.lock_trial, trial_id), trial_id)
@@ -152,21 +152,21 @@ async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:
     if not row.unmanaged:
         await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
     elif row.state is TrialState.ACTIVE:
-        await say(conn, trial_id, TrialReport.CANCELED, "it was canceled here; its script is not told")
+        await say(conn, trial_id, TrialReport.CANCELED, "it was canceled here; its script is not informed")
 
 
 async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[Silent]:
-    """Trials that were not heard of for ``wait_s`` while somebody listened for ``listening_s``."""
+    """Trials that did not report for ``wait_s`` while a master was up for ``listening_s``."""
     rows = await conn.fetch(Q.silent, wait_s, listening_s, None)
     return [Silent(row["id"], row["experiment_id"], row["at"]) for row in rows]
 
 
 async def lose(conn: Connection, trial_id: int, wait_s: float, reason: str) -> bool:
-    """Give up a trial that is still silent, as of when it was heard of last; False if it was heard of meanwhile."""
+    """Give up a trial that is still silent, as of its last report; False if it has reported meanwhile."""
     experiment_id = (await trial(conn, trial_id)).experiment_id
     await _lock(conn, experiment_id)
     await conn.fetchrow(Q.lock_trial, trial_id)
-    # A statement of its own: it sees what was said before the locks were had.
+    # A statement of its own: it sees what was reported before the locks were had.
     still = await conn.fetchrow(Q.silent, wait_s, wait_s, trial_id)
     if still is None:
         return False

@@ -1,4 +1,4 @@
-"""What policies found in the output of trials. A match counts once: per trial, policy and, where it matters, agent."""
+"""What policies matched in the output of trials. A match counts once per trial, policy and, where it matters, agent."""
 
 from __future__ import annotations
 

@@ -59,13 +59,13 @@ class Member:
     origin: Origin
     #: By name; a stream without output is not there.
     streams: Mapping[str, Stream]
-    #: Of the look, in microseconds since 1970.
+    #: When this was read, in microseconds since 1970.
     now_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class LogSpan:
-    """A chunk as found."""
+    """A chunk, and the number of its first line."""
 
     first_line: int
     chunk: Chunk

@@ -229,7 +229,7 @@ def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object
 
 
 async def save_refusals(conn: Connection, rows: Sequence[tuple[str, str, int, str, bool]]) -> None:
-    """(container, stream, n, message, fatal): a repeated question gets the same answer."""
+    """(container, stream, n, message, fatal): a line that is sent again gets the same answer."""
     if rows:
         await conn.execute(Q.save_refusals, *map(list, zip(*rows)))
 

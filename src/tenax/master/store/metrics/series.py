@@ -65,7 +65,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """One report as it was made; what was said about its step later is part of it."""
+    """One report as it was made; what was reported for its step later is part of it."""
 
     trial_id: int
     run_id: int

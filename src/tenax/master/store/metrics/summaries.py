@@ -149,7 +149,7 @@ class Sampled:
 
 
 async def searched(conn: Connection, experiment_ids: Sequence[int]) -> tuple[list[str], bool]:
-    """The metrics that these experiments look at, sorted, and whether one of them goes on. Raises NotFound."""
+    """The searcher metrics of these experiments, sorted, and whether one of them is still running. Raises NotFound."""
     rows = await conn.fetch(Q.searched, list(set(experiment_ids)))
     if len(rows) < len(set(experiment_ids)):
         raise NotFound("there is no such experiment: one of those that were named does not exist")

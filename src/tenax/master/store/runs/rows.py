@@ -23,7 +23,7 @@ class Leftover:
     """What a run that is to go has left, or why it cannot go."""
 
     checkpoints: tuple[CheckpointFiles, ...]
-    #: In words: what forbids it; empty for nothing.
+    #: What forbids it, as a sentence; empty for nothing.
     obstacle: str
 
 

@@ -96,7 +96,7 @@ async def allocation(conn: Connection, allocation_id: str) -> AllocationView:
 
 
 async def accelerators(conn: Connection, task_id: str) -> list[AcceleratorsView]:
-    """The devices that members of a task found."""
+    """The devices that members of a task reported."""
     return [AcceleratorsView(**row) for row in await conn.fetch(Q.accelerators, task_id)]
 
 
@@ -152,7 +152,7 @@ class LaunchedView:
 
 @dataclass(frozen=True, slots=True)
 class LaunchedFilter:
-    """What is asked for; None: anything."""
+    """Which tasks to list; None: any."""
 
     kind: str
     usernames: tuple[str, ...] | None = None

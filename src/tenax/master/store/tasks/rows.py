@@ -137,7 +137,7 @@ async def happen(conn: Connection, task: LaunchedTask, event: TaskEvent, reason:
 
 async def conclude(conn: Connection, task: LaunchedTask, verdict: TaskVerdict) -> None:
     """What a locked task becomes after an attempt, or without one. Raises Stale."""
-    # Who asked is said when it is asked, and stays.
+    # The reason of a kill is written with its request, and stays.
     reason = task.reason if verdict.state is TaskState.CANCELED and task.reason else verdict.reason
     await _set(conn, task, verdict.state, reason)
 
@@ -153,7 +153,7 @@ async def _set(conn: Connection, task: LaunchedTask, state: TaskState, reason: s
 
 
 async def announce(conn: Connection, task_id: str) -> None:
-    """Something of this task changed: look at it."""
+    """Wake whoever waits for a change of this task."""
     await notify(conn, "task", task_id)
 
 

@@ -35,7 +35,7 @@ class TemplateRow:
 
 @dataclass(frozen=True, slots=True)
 class TemplateFilter:
-    """What is asked for; None: anything."""
+    """Which templates to list; None: any."""
 
     #: A part of the name, in either case.
     name: str | None = None

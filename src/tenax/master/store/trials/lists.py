@@ -1,4 +1,4 @@
-"""Trials as people see them: with what their scripts said, their checkpoints, and why they wait. Reads only."""
+"""Trials as people see them: with what their scripts reported, their checkpoints, and why they wait. Reads only."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _CHECKPOINTS = (
     " where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
 )
 
-#: Trials of an experiment, of the states that are asked for: as stored, or as they are shown.
+#: Trials of an experiment, in the states of the filter: as stored, or as they are shown.
 _MATCHING = (
     f"{Q.of_experiment} and ($2::text[] is null or t.state = any($2::text[]) or ({Q.shown_state}) = any($2::text[]))"
 )

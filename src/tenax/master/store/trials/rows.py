@@ -51,7 +51,7 @@ class TrialRow:
     task_id: str
     state: TrialState
     wish: Wish
-    #: In words, why it was raised; empty where the wish says it.
+    #: Why it was raised, as a sentence; empty where the wish says it.
     wish_reason: str
     version: int
     run_id: int
@@ -117,7 +117,7 @@ async def stop_by_request(conn: Connection, experiment_id: int, request: Request
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What there is to tend of an experiment."""
+    """What there is to reconcile of an experiment."""
 
     state: ExperimentState
     unmanaged: bool
@@ -190,7 +190,7 @@ async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None
 
 
 async def conclude(conn: Connection, trial: TrialRow, verdict: TrialVerdict, experiment: ExperimentState) -> None:
-    """What a trial becomes after an attempt, or without one; tells the search when it has ended. Raises Stale.
+    """What a trial becomes after an attempt, or without one; its search learns of its end. Raises Stale.
 
     ``experiment``: that of its experiment, whose lock the caller holds.
     """
@@ -212,7 +212,7 @@ async def conclude(conn: Connection, trial: TrialRow, verdict: TrialVerdict, exp
         await put_fact(conn, trial.experiment_id, trial.id, "exit", trial.run_id, encode(fact))
         await notify(conn, SEARCH, trial.experiment_id)
         await gc.trial_ended(conn, trial.id)
-    # Of a trial that has ended nothing is left to tend; what comes next is for the search to say, while it goes on.
+    # A trial that has ended needs no reconciling; what comes next is for the search to decide, while it goes on.
     if verdict.exit is None or experiment not in RUNNING:
         await notify(conn, "experiment", trial.experiment_id)
 
