@@ -20,18 +20,18 @@ from tenax.config.master import BudgetSettings
 from tenax.ids import RequestId, allocation_id
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.ingest.intake import Intake
-from tenax.master.reading.log_search import Filters, Found
-from tenax.master.reading.log_stream import LogReads, Wanted, read
+from tenax.master.reading.log_search import FoundLine, LogFilters
+from tenax.master.reading.log_stream import LogQuery, LogReads, read
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.store.metrics import series, summaries
-from tenax.master.store.metrics.rows import Metrics
-from tenax.master.store.metrics.series import Reported
+from tenax.master.store.metrics.rows import MetricTables
+from tenax.master.store.metrics.series import StoredReport
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.users.rows import UserRow
 from tenax.master.store.users.sessions import TaskOf
 from tenax.master.telemetry.reports import from_values
-from tenax.master.telemetry.values import Item, Refused
+from tenax.master.telemetry.values import Refused, SpooledReport
 from tenax.search.journal import Create
 
 SINGLE: JsonObject = {"name": "single", "metric": "loss", "smaller_is_better": True}
@@ -130,7 +130,7 @@ class Book:
         """One report, as Determined's route takes it; why it was refused."""
         values: JsonObject = {"avgMetrics": dict(metrics), **more}
         report = from_values(trial_id, run, group, step, None, values)
-        return (await self.intake.metrics.submit([Item(report)])).refused[0]
+        return (await self.intake.metrics.submit([SpooledReport(report)])).refused[0]
 
     async def report(
         self, trial_id: int, group: str, step: int | None, metrics: Mapping[str, Json], *, run: int = 1, **more: Json
@@ -139,15 +139,15 @@ class Book:
         refused = await self.say(trial_id, group, step, metrics, run=run, **more)
         assert refused is None, refused
 
-    async def reports(self, trial_id: int, group: str = "") -> list[Reported]:
+    async def reports(self, trial_id: int, group: str = "") -> list[StoredReport]:
         """The visible reports, as read back."""
-        found: list[Reported] = []
+        reports: list[StoredReport] = []
         async with self.database.snapshot() as conn:
             for each in await series.groups_of(conn, [trial_id]):
                 if group in ("", each.name):
                     for cluster in await series.outline(conn, each):
-                        found += (await series.fetch(conn, each, cluster)).reports()
-        return found
+                        reports += (await series.fetch(conn, each, cluster)).reports()
+        return reports
 
     async def seal(self, trial_id: int, group: str = "training") -> None:
         """Pack a group."""
@@ -156,21 +156,19 @@ class Book:
     async def recount(self, trial_id: int) -> None:
         """Sum up what is visible from what is stored."""
         async with self.database.transaction() as conn:
-            target = (await Metrics().targets(conn, [trial_id]))[trial_id]
+            target = (await MetricTables().targets(conn, [trial_id]))[trial_id]
             await summaries.recount(conn, trial_id, target, self.intake.threads.run)
 
-    async def output(self, trial_id: int, asked: Wanted | None = None) -> list[Found]:
+    async def output(self, trial_id: int, query: LogQuery | None = None) -> list[FoundLine]:
         """Lines of the trial's task."""
         async with self.database.connection() as conn:
             task_id = await conn.fetchval("select task_id from trials where id = $1", trial_id)
-        found: list[Found] = []
-        wanted = asked or Wanted(Filters())
+        lines: list[FoundLine] = []
+        query = query or LogQuery(LogFilters())
         listener = Listener(self.database)
-        async for some in read(
-            LogReads(self.database), listener, self.intake.threads, task_id, wanted, asyncio.Event()
-        ):
-            found += some
-        return found
+        async for some in read(LogReads(self.database), listener, self.intake.threads, task_id, query, asyncio.Event()):
+            lines += some
+        return lines
 
     async def inbox(self, trial_id: int) -> list[JsonObject]:
         """The facts that the search will see."""

@@ -142,7 +142,7 @@ async def test_a_look_reads_all_trials_together(
     await desk.seal(trials[1])
     read: list[int] = []
 
-    async def counted(conn: Connection, groups: Sequence[series.Group], metrics: Sequence[str]) -> object:
+    async def counted(conn: Connection, groups: Sequence[series.MetricGroup], metrics: Sequence[str]) -> object:
         read.append(len(groups))
         return await series_of(conn, groups, metrics)
 

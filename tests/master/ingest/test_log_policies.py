@@ -16,7 +16,7 @@ from tenax.master.store.logs.policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.trials.rows import Size
-from tenax.master.telemetry.log_lines import Line, Origin
+from tenax.master.telemetry.log_lines import Origin, OutputLine
 from tests.kits import rows
 from tests.kits.telemetry import Book
 
@@ -47,8 +47,8 @@ POLICIES: list[JsonObject] = [
 )
 def test_which_line_matches(rule: Rule, texts: list[str], line: str | None) -> None:
     """The first one that does, by itself; a policy in print is none."""
-    found = matches_in(texts, [rule], "a1")
-    assert [match.line for match in found] == ([] if line is None else [line])
+    matches = matches_in(texts, [rule], "a1")
+    assert [match.line for match in matches] == ([] if line is None else [line])
 
 
 def test_a_machine_is_excluded_only_where_it_is_known() -> None:
@@ -81,24 +81,24 @@ async def test_a_match_is_recorded_once_and_told(book: Book) -> None:
     await ship(book, task.allocation_id, 0, first)
     await ship(book, task.allocation_id, len(first), b"CUDA out of memory (2)\nuncorrectable ECC error\n")
     async with book.database.connection() as conn:
-        found = await conn.fetch("select policy, action, agent_id, line from log_matches order by matched_at")
+        matches = await conn.fetch("select policy, action, agent_id, line from log_matches order by matched_at")
         view = await trial_lists.get(conn, trial)
-    assert [tuple(one) for one in found] == [
+    assert [tuple(match) for match in matches] == [
         ("CUDA OOM", LABEL, "", "CUDA out of memory (1)"),
         ("ECC", EXCLUDE_NODE, "a1", "uncorrectable ECC error"),
     ]
     assert view.log_policy == "CUDA OOM"
-    told = [line.line.text for line in await book.output(trial) if line.origin.source == "master"]
-    assert len(told) == 2
-    assert "'ECC' matched" in told[1]
-    assert "not placed on agent a1" in told[1]
+    warnings = [line.line.text for line in await book.output(trial) if line.origin.source == "master"]
+    assert len(warnings) == 2
+    assert "'ECC' matched" in warnings[1]
+    assert "not placed on agent a1" in warnings[1]
 
 
 async def test_lines_of_another_shipper_are_looked_at_too(book: Book) -> None:
     """What a task says itself counts, what the platform says about it does not."""
     trial = await watched_trial(book)
     task = await book.run(trial, 1)
-    lines = [Line(1, "corrupt shard", origin=0), Line(1, "corrupt record", origin=1)]
+    lines = [OutputLine(1, "corrupt shard", origin=0), OutputLine(1, "corrupt record", origin=1)]
     await book.intake.logs.posted(task.task_id, lines[:1], [Origin(source="agent")])
     async with book.database.connection() as conn:
         assert await log_policies.no_retry(conn, trial) is None
@@ -126,7 +126,8 @@ async def test_what_must_not_be_tried_again_is_not(book: Book) -> None:
             )
         async with book.database.connection() as conn:
             view = await trial_lists.get(conn, trial)
-        assert view.state == state
+            stored_state = await conn.fetchval("select state from trials where id = $1", trial)
+        assert stored_state == state
         if state == "ERROR":
             assert "'bad data' forbids another try" in view.reason
 
@@ -172,7 +173,7 @@ async def test_the_next_run_is_placed_elsewhere(book: Book) -> None:
         await allocation_events.member_reported(
             conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), ""
         )
-        again, theirs = [await trials.request_run(conn, one, Size(1, False)) for one in (trial, other)]
+        again, theirs = [await trials.request_run(conn, number, Size(1, False)) for number in (trial, other)]
         blocked = {
             row["allocation_id"]: row["blocked_agents"]
             for row in await conn.fetch("select allocation_id, blocked_agents from allocations")

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialExit, TrialState, TrialVerdict
-from tenax.master.reading.log_search import Filters, Pattern, rendered, search
-from tenax.master.reading.log_stream import LogReads, Wanted, read
+from tenax.master.reading.log_search import LogFilters, Pattern, rendered, search
+from tenax.master.reading.log_stream import LogQuery, LogReads, read
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.rows import append_system_line, still_speaks_s
 from tenax.master.store.trials import rows as trials
-from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, lines_of, read_head
+from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, lines_of, read_head
 from tests.kits.telemetry import Book
 
 
@@ -68,17 +68,17 @@ def test_a_line_says_rank_and_level(text: str, expected: tuple[int, int, str]) -
 @given(st.binary(max_size=300).filter(lambda raw: b"\r" not in raw), st.lists(st.integers(0, 300), max_size=6))
 def test_lines_do_not_depend_on_how_output_was_cut(raw: bytes, cuts: list[int]) -> None:
     """The same bytes in any pieces are the same lines."""
-    carry, found = b"", []
+    carry, collected = b"", []
     places = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
     for start, end in itertools.pairwise(places):
         some, carry = lines_of(raw[start:end], carry, final=False)
-        found += some.texts
-    found += lines_of(b"", carry, final=True)[0].texts
-    assert found == texts(raw)
+        collected += some.texts
+    collected += lines_of(b"", carry, final=True)[0].texts
+    assert collected == texts(raw)
 
 
 LINES = st.builds(
-    Line,
+    OutputLine,
     st.integers(0, 2**50),
     st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), max_size=20),
     st.integers(0, 6),
@@ -88,7 +88,7 @@ LINES = st.builds(
 
 
 @given(st.lists(st.lists(LINES, min_size=1, max_size=5), min_size=1, max_size=4))
-def test_packed_lines_come_back_also_joined(parts: list[list[Line]]) -> None:
+def test_packed_lines_come_back_also_joined(parts: list[list[OutputLine]]) -> None:
     """Every field of every line, and who spoke."""
     origins = [Origin("a1", "c1", "g1", "task", "stdout"), Origin("a1", "", "", "master")]
     chunks = [log_packing.pack(lines, origins) for lines in parts]
@@ -103,8 +103,8 @@ async def ship(
     return await book.intake.logs.output("a1", container, stream, offset, zlib.compress(raw), final=final)
 
 
-async def shown(book: Book, trial: int, wanted: Wanted | None = None) -> list[str]:
-    return [found.line.text for found in await book.output(trial, wanted)]
+async def shown(book: Book, trial: int, query: LogQuery | None = None) -> list[str]:
+    return [line.line.text for line in await book.output(trial, query)]
 
 
 async def test_output_sent_again_is_stored_once(book: Book) -> None:
@@ -155,12 +155,12 @@ async def test_system_lines_stand_among_the_others(book: Book) -> None:
     async with book.database.transaction() as conn:
         await append_system_line(conn, task.task_id, "it failed:\nfor this reason", "ERROR")
     await ship(book, task.allocation_id, 7, b"after\n")
-    found = await book.output(trial)
-    assert [line.line.text for line in found] == ["before", "it failed:", "for this reason", "after"]
-    assert [line.origin.source for line in found] == ["task", "master", "master", "task"]
-    assert [line.number for line in found] == [0, 1, 2, 3]
-    assert rendered(found[1]).endswith("Z]          || ERROR: it failed:\n")
-    assert f" {task.allocation_id[:8]} || before\n" in rendered(found[0])
+    output = await book.output(trial)
+    assert [line.line.text for line in output] == ["before", "it failed:", "for this reason", "after"]
+    assert [line.origin.source for line in output] == ["task", "master", "master", "task"]
+    assert [line.number for line in output] == [0, 1, 2, 3]
+    assert rendered(output[1]).endswith("Z]          || ERROR: it failed:\n")
+    assert f" {task.allocation_id[:8]} || before\n" in rendered(output[0])
 
 
 async def test_small_chunks_are_joined_and_read_the_same(book: Book) -> None:
@@ -177,9 +177,9 @@ async def test_small_chunks_are_joined_and_read_the_same(book: Book) -> None:
         chunks = await conn.fetchval("select count(*) from log_chunks where task_id = $1", task.task_id)
     assert chunks < 10
     await ship(book, task.allocation_id, offset, b"line 70\n")
-    found = await book.output(trial)
-    assert [line.number for line in found] == list(range(71))
-    assert [line.line.text for line in found] == [f"line {number}" for number in range(71)]
+    output = await book.output(trial)
+    assert [line.number for line in output] == list(range(71))
+    assert [line.line.text for line in output] == [f"line {number}" for number in range(71)]
 
 
 @pytest.fixture
@@ -197,38 +197,38 @@ async def spoken(book: Book) -> int:
 @pytest.mark.parametrize(
     ("filters", "limit", "descending", "expected"),
     [
-        (Filters(), None, False, ["epoch 1", "epoch 1", "plain (x)", "Bad Luck", "placed on a1"]),
-        (Filters(), 2, False, ["epoch 1", "epoch 1"]),
-        (Filters(), 2, True, ["placed on a1", "Bad Luck"]),
-        (Filters(ranks=frozenset({1})), None, False, ["epoch 1"]),
-        (Filters(levels=frozenset({5})), None, False, ["Bad Luck"]),
-        (Filters(levels=frozenset({0})), None, False, ["plain (x)"]),
-        (Filters(stdtypes=frozenset({"stderr"})), None, False, ["Bad Luck"]),
-        (Filters(sources=frozenset({"master"})), None, False, ["placed on a1"]),
-        (Filters(agent_ids=frozenset({"a1"})), None, True, ["Bad Luck", "plain (x)", "epoch 1", "epoch 1"]),
-        (Filters(agent_ids=frozenset({"a9"})), None, False, []),
-        (Filters(text="bad luck"), None, False, ["Bad Luck"]),
-        (Filters(text="(x"), None, False, ["plain (x)"]),
-        (Filters(text=r"^epoch \d$", regex=True), None, False, ["epoch 1", "epoch 1"]),
-        (Filters(text=r"\Aplai", regex=True), None, False, ["plain (x)"]),
-        (Filters(text=r"(?i)BAD|on a\d", regex=True), 1, False, ["Bad Luck"]),
-        (Filters(after_us=2**60), None, False, []),
-        (Filters(before_us=0), None, False, []),
+        (LogFilters(), None, False, ["epoch 1", "epoch 1", "plain (x)", "Bad Luck", "placed on a1"]),
+        (LogFilters(), 2, False, ["epoch 1", "epoch 1"]),
+        (LogFilters(), 2, True, ["placed on a1", "Bad Luck"]),
+        (LogFilters(ranks=frozenset({1})), None, False, ["epoch 1"]),
+        (LogFilters(levels=frozenset({5})), None, False, ["Bad Luck"]),
+        (LogFilters(levels=frozenset({0})), None, False, ["plain (x)"]),
+        (LogFilters(stdtypes=frozenset({"stderr"})), None, False, ["Bad Luck"]),
+        (LogFilters(sources=frozenset({"master"})), None, False, ["placed on a1"]),
+        (LogFilters(agent_ids=frozenset({"a1"})), None, True, ["Bad Luck", "plain (x)", "epoch 1", "epoch 1"]),
+        (LogFilters(agent_ids=frozenset({"a9"})), None, False, []),
+        (LogFilters(text="bad luck"), None, False, ["Bad Luck"]),
+        (LogFilters(text="(x"), None, False, ["plain (x)"]),
+        (LogFilters(text=r"^epoch \d$", regex=True), None, False, ["epoch 1", "epoch 1"]),
+        (LogFilters(text=r"\Aplai", regex=True), None, False, ["plain (x)"]),
+        (LogFilters(text=r"(?i)BAD|on a\d", regex=True), 1, False, ["Bad Luck"]),
+        (LogFilters(after_us=2**60), None, False, []),
+        (LogFilters(before_us=0), None, False, []),
     ],
 )
 async def test_readers_get_what_they_ask_for(
-    book: Book, spoken: int, filters: Filters, limit: int | None, descending: bool, expected: list[str]
+    book: Book, spoken: int, filters: LogFilters, limit: int | None, descending: bool, expected: list[str]
 ) -> None:
     """Every filter, the first lines, the last lines."""
-    assert await shown(book, spoken, Wanted(filters, limit, descending=descending)) == expected
+    assert await shown(book, spoken, LogQuery(filters, limit, descending=descending)) == expected
 
 
 def test_a_broken_pattern_is_the_users_mistake() -> None:
     """It is refused with what is wrong; one that would take for ever elsewhere is no trouble."""
     with pytest.raises(InvalidInput, match="missing"):
-        Filters(text="(", regex=True)
-    chunk = log_packing.pack([Line(0, "a" * 5000 + "!")], [Origin()])
-    assert search(logs.Span(0, chunk), Filters(text="(a*)*b$", regex=True), -1, 10) == []
+        LogFilters(text="(", regex=True)
+    chunk = log_packing.pack([OutputLine(0, "a" * 5000 + "!")], [Origin()])
+    assert search(logs.LogSpan(0, chunk), LogFilters(text="(a*)*b$", regex=True), -1, 10) == []
 
 
 PATTERNS = [
@@ -254,8 +254,8 @@ PATTERNS = [
 @given(st.lists(st.text("ab \u00e9", max_size=4), min_size=1, max_size=6), st.sampled_from(PATTERNS))
 def test_a_pattern_finds_the_lines_that_it_matches(lines: list[str], pattern: str) -> None:
     """Tried on many lines at once it finds what it finds line by line."""
-    found = Pattern(pattern).lines("\n".join(lines).encode())
-    assert found == [place for place, line in enumerate(lines) if re2.search(pattern, line)]
+    places = Pattern(pattern).lines("\n".join(lines).encode())
+    assert places == [place for place, line in enumerate(lines) if re2.search(pattern, line)]
 
 
 async def test_following_ends_with_the_task(book: Book) -> None:
@@ -271,17 +271,17 @@ async def test_following_ends_with_the_task(book: Book) -> None:
         listener,
         book.intake.threads,
         task.task_id,
-        Wanted(Filters(), follow=True),
+        LogQuery(LogFilters(), follow=True),
         asyncio.Event(),
     )
-    assert [found.line.text for found in await anext(lines)] == ["first"]
+    assert [line.line.text for line in await anext(lines)] == ["first"]
     waiting = asyncio.ensure_future(anext(lines))
     await ship(book, task.allocation_id, 6, b"second\n")
-    assert [found.line.text for found in await waiting] == ["second"]
+    assert [line.line.text for line in await waiting] == ["second"]
     async with book.database.transaction() as conn:
         await append_system_line(conn, task.task_id, "over")
         await conn.execute("update tasks set ended_at = now() - interval '1 minute' where task_id = $1", task.task_id)
-    rest = [found.line.text async for some in lines for found in some]
+    rest = [line.line.text async for some in lines for line in some]
     assert rest == ["over"]
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
@@ -295,8 +295,8 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     await listener.connected()
     async with book.database.connection() as conn:
         task_id = await conn.fetchval("select task_id from trials where id = $1", trial)
-    wanted = Wanted(Filters(), follow=True)
-    lines = read(LogReads(book.database), listener, book.intake.threads, task_id, wanted, asyncio.Event())
+    query = LogQuery(LogFilters(), follow=True)
+    lines = read(LogReads(book.database), listener, book.intake.threads, task_id, query, asyncio.Event())
     end = asyncio.ensure_future(anext(lines, None))
     await asyncio.wait({end}, timeout=0.05)
     assert not end.done()
@@ -334,7 +334,7 @@ async def test_following_ends_when_the_master_does(book: Book) -> None:
         Listener(book.database),
         book.intake.threads,
         task.task_id,
-        Wanted(Filters(), follow=True),
+        LogQuery(LogFilters(), follow=True),
         stop,
     )
     waiting = asyncio.ensure_future(anext(lines, None))

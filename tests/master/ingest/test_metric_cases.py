@@ -27,10 +27,10 @@ def floats(value: Json) -> Json:
     return json.loads(json.dumps(value), parse_int=float) if not isinstance(value, dict) else value
 
 
-def close(told: dict[str, JsonObject], expected: dict[str, JsonObject]) -> None:
-    assert told.keys() == expected.keys()
+def close(actual: dict[str, JsonObject], expected: dict[str, JsonObject]) -> None:
+    assert actual.keys() == expected.keys()
     for name, summary in expected.items():
-        assert {key: floats(value) for key, value in told[name].items()} == {
+        assert {key: floats(value) for key, value in actual[name].items()} == {
             key: floats(value) for key, value in summary.items()
         }, name
 
@@ -111,8 +111,8 @@ async def play(book: Book, trial: int, reports: list[JsonObject]) -> None:
             await book.report(trial, group, step, {"a": 1.0}, run=run)
         hidden = before + (group != "checkpoint") - len(await book.reports(trial))
         async with book.database.connection() as conn:
-            told = await trials.get(conn, trial)
-        assert (hidden, told.total_batches) == (report["rolled_back"], report["total_batches"]), report
+            view = await trials.get(conn, trial)
+        assert (hidden, view.total_batches) == (report["rolled_back"], report["total_batches"]), report
 
 
 @pytest.mark.skipif(not CASES, reason="the case files are not beside this checkout")

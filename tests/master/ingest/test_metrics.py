@@ -21,7 +21,7 @@ from tenax.master.store.metrics import series, summaries
 from tenax.master.store.trials import lists as trials
 from tenax.master.store.trials import rows as trial_rows
 from tenax.master.telemetry.reports import from_values
-from tenax.master.telemetry.values import Item
+from tenax.master.telemetry.values import SpooledReport
 from tests.kits.telemetry import Book
 
 #: (run advances, group, step, metrics)
@@ -74,8 +74,8 @@ async def test_reading_gives_what_was_reported(
         assert (refused is None) == model.say(run, group, step, values)
         if seal:
             await book.seal(trial, group)
-    found = {(r.group, r.run_id, r.step): r.metrics for r in await book.reports(trial)}
-    assert found == model.rows
+    stored = {(r.group, r.run_id, r.step): r.metrics for r in await book.reports(trial)}
+    assert stored == model.rows
     async with book.database.connection() as conn:
         kept = (await summaries.of_trials(conn, [trial]))[trial], await trials.get(conn, trial)
     await book.recount(trial)
@@ -95,7 +95,9 @@ async def test_a_long_series_is_packed_by_itself_and_reads_the_same(book: Book) 
     """Thousands of reports leave the tail for packed rows; every one reads back, and the chart has them all."""
     trial = await book.trial()
     items = [
-        Item(from_values(trial, 1, "training", step, None, {"avgMetrics": {"loss": step / 7, "n": step, "w": "x"}}))
+        SpooledReport(
+            from_values(trial, 1, "training", step, None, {"avgMetrics": {"loss": step / 7, "n": step, "w": "x"}})
+        )
         for step in range(3000)
     ]
     await book.intake.metrics.submit(items)
@@ -106,8 +108,8 @@ async def test_a_long_series_is_packed_by_itself_and_reads_the_same(book: Book) 
     assert reports[1234].metrics == {"loss": 1234 / 7, "n": 1234, "w": "x"}
     async with book.database.snapshot() as conn:
         (group,) = await series.groups_of(conn, [trial])
-        points = (await series.series(conn, group, "loss")).points()
-        whole = (await series.series(conn, group, "n")).points()
+        points = (await series.series(conn, group, "loss")).unpack()
+        whole = (await series.series(conn, group, "n")).unpack()
     assert points.values.tolist() == [*(step / 7 for step in range(3000)), 1.0]
     assert len(whole) == 3000
 
@@ -198,7 +200,7 @@ async def test_a_report_that_cannot_be_stored_costs_only_itself(book: Book, monk
     monkeypatch.setattr(metrics, "_tail_row", broken)
     names = ["a", "poison", "b"]
     items = [
-        Item(from_values(trial, 1, "training", step, None, {"avgMetrics": {name: 1.0}}))
+        SpooledReport(from_values(trial, 1, "training", step, None, {"avgMetrics": {name: 1.0}}))
         for step, name in enumerate(names)
     ]
     refused = (await book.intake.metrics.submit(items)).refused
@@ -232,10 +234,10 @@ async def test_no_room_refuses_logs_first_then_metrics(book: Book) -> None:
     ]
     for usage, no_logs, no_metrics in cases:
 
-        async def look(usage: Usage = usage) -> Usage:
+        async def measure(usage: Usage = usage) -> Usage:
             return usage
 
-        budget = Budget(limits, look)
+        budget = Budget(limits, measure)
         assert (await _refuses(budget.check_logs), await _refuses(budget.check_metrics)) == (no_logs, no_metrics)
 
 
@@ -254,7 +256,7 @@ async def test_the_database_says_what_telemetry_takes(book: Book) -> None:
     async with Intake(book.database, tight).running() as intake:
         small = replace(book, intake=intake)
         await small.report(trial, "training", 1, {"blob": "x" * 2**21})
-        intake.metrics._budget._looked_at = -100.0
+        intake.metrics._budget._measured_at = -100.0
         with pytest.raises(NoRoom, match=r"raise budgets.metric_bytes"):
             await small.report(trial, "training", 2, {"loss": 1.0})
 
@@ -268,4 +270,4 @@ async def test_a_report_does_not_wait_for_an_exit_that_is_being_decided(book: Bo
         await trial_rows.lock(conn, trial)
         async with asyncio.timeout(60):
             await book.report(trial, "validation", 1, {"loss": 1.0})
-    assert [one.step for one in await book.reports(trial)] == [1]
+    assert [report.step for report in await book.reports(trial)] == [1]

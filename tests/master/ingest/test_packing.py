@@ -26,9 +26,9 @@ VALUES = st.one_of(
 )
 
 
-def same(one: Json, other: Json) -> bool:
+def same(first: Json, second: Json) -> bool:
     """Equal, and true is no number."""
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    return first == second and isinstance(first, bool) == isinstance(second, bool)
 
 
 @given(VALUES)
@@ -70,18 +70,20 @@ def test_a_summary_does_not_depend_on_how_reports_were_grouped(reports: list[dic
     whole = summary.add({}, reports)
     parts = summary.decode(summary.encode(summary.add(summary.add({}, reports[:cut]), reports[cut:])))
     assert parts.keys() == whole.keys()
-    for name, one in whole.items():
-        other = parts[name]
-        assert (one.type, one.count if one.type == "number" else 0) == (
-            other.type,
-            other.count if other.type == "number" else 0,
+    for name, expected in whole.items():
+        actual = parts[name]
+        assert (expected.type, expected.count if expected.type == "number" else 0) == (
+            actual.type,
+            actual.count if actual.type == "number" else 0,
         )
-        if one.type == "number":
-            assert (to_json(one.low), to_json(one.high)) == (
-                to_json(other.low),
-                to_json(other.high),
+        if expected.type == "number":
+            assert (to_json(expected.low), to_json(expected.high)) == (
+                to_json(actual.low),
+                to_json(actual.high),
             )
-            assert math.isclose(one.total, other.total, rel_tol=1e-9, abs_tol=1e-6) or not math.isfinite(one.total)
+            assert math.isclose(expected.total, actual.total, rel_tol=1e-9, abs_tol=1e-6) or not math.isfinite(
+                expected.total
+            )
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=400), st.integers(1, 60))
@@ -99,8 +101,8 @@ def test_thinning_keeps_ends_and_extremes(values: list[float], most: int) -> Non
 
 def test_a_chart_says_how_many_points_there_were() -> None:
     """Three of ten points are three, and special values are strings."""
-    points = Series(np.arange(10), np.arange(10), np.arange(10.0))
-    told = chart(points, 3)
-    assert told["total"] == 10
-    assert len(told["steps"]) == 3  # type: ignore[arg-type]
+    series = Series(np.arange(10), np.arange(10), np.arange(10.0))
+    points = chart(series, 3)
+    assert points["total"] == 10
+    assert len(points["steps"]) == 3  # type: ignore[arg-type]
     assert chart(Series(np.arange(1), np.arange(1), np.array([np.nan])), 0)["values"] == ["NaN"]

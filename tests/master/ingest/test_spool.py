@@ -54,7 +54,7 @@ async def test_reports_without_room_wait_and_the_log_of_the_task_says_so_once(bo
     for _ in range(2):
         with pytest.raises(NoRoom):
             await book.intake.spool.take(task, task.allocation_id, STREAM, training(1, 3))
-    (line,) = [found.line.text for found in await book.output(trial)]
+    (line,) = [line.line.text for line in await book.output(trial)]
     assert line.startswith("reports wait where they were made: metrics take")
 
 
@@ -177,12 +177,12 @@ async def test_every_kind_of_line_does_what_it_says(book: Book) -> None:
     reply = await book.intake.spool.take(task, task.allocation_id, STREAM, b"".join(lines))
     assert reply == {"acked": 9, "refused": []}
     async with book.database.connection() as conn:
-        told = await trials.get(conn, trial)
+        view = await trials.get(conn, trial)
         stored = await checkpoints.get(conn, "u1")
         places = await conn.fetch("select config from storage_backends")
         assert await conn.fetchval("select invalid_hp from trials where id = $1", trial)
         acked = await conn.fetchval("select preemption from allocations where allocation_id = $1", task.allocation_id)
-    assert (told.progress, told.runner_state, told.best_metric) == (0.5, "validating", 0.5)
+    assert (view.progress, view.runner_state, view.best_metric) == (0.5, "validating", 0.5)
     assert (stored.state, stored.resources, stored.steps_completed) == ("PARTIALLY_DELETED", {"w": 3}, 5)
     # What is no part of the place does not make another one.
     assert [row["config"] for row in places] == [{"type": "shared_fs", "host_path": "/data"}]
@@ -206,11 +206,11 @@ async def test_an_older_run_changes_no_state(book: Book) -> None:
     assert [(report.run_id, report.step) for report in await book.reports(trial)] == [(1, 5)]
     assert await book.inbox(trial) == []
     async with book.database.connection() as conn:
-        told = await trials.get(conn, trial)
+        view = await trials.get(conn, trial)
         assert await checkpoints.latest(conn, trial) is None
         assert (await checkpoints.get(conn, "u1")).superseded
         assert not await conn.fetchval("select invalid_hp from trials where id = $1", trial)
-    assert told.progress is None
+    assert view.progress is None
 
 
 async def test_a_validation_is_a_fact_for_the_search_once(book: Book) -> None:
@@ -282,9 +282,9 @@ async def test_a_validation_that_comes_again_is_kept_once(book: Book) -> None:
     await book.report(trial, "validation", 1, {"loss": 0.7}, run=2)
     async with book.database.connection() as conn:
         rows = await conn.fetch("select step, metric from validations where trial_id = $1", trial)
-        found = await summaries.improvements(conn, 1, smaller_is_better=True)
+        improvements = await summaries.improvements(conn, 1, smaller_is_better=True)
     assert [tuple(row) for row in rows] == [(1, 0.5)]
-    assert [(best.trial_id, best.metric) for best in found] == [(trial, 0.5)]
+    assert [(best.trial_id, best.metric) for best in improvements] == [(trial, 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -333,10 +333,10 @@ async def test_what_is_not_finite_is_stored_ranks_worst_and_is_warned_of(book: B
     await book.report(trial, "validation", 2, {"loss": value, "batches": 2})
     assert [fact["metric"] for fact in await book.inbox(trial)] == [5.0, value]
     async with book.database.connection() as conn:
-        told = await trials.get(conn, trial)
-    assert told.best_metric == 5.0
-    assert told.latest_validation is not None
-    assert told.latest_validation["metrics"] == {"loss": value, "batches": 2}
+        view = await trials.get(conn, trial)
+    assert view.best_metric == 5.0
+    assert view.latest_validation is not None
+    assert view.latest_validation["metrics"] == {"loss": value, "batches": 2}
     (line,) = await book.output(trial)
     assert f"trial {trial}" in line.line.text
     assert line.line.level == 4

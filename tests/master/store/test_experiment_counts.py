@@ -116,5 +116,5 @@ async def test_a_list_says_the_same_number_whatever_it_is_counted_from(database:
             (ExperimentFilter(states=("PAUSED", "RUNNING")), "e.state = 'PAUSED'"),
             (ExperimentFilter(after_id=50, archived=False), "e.id > 50 and not e.archived"),
         ):
-            told = await experiment_lists.count(conn, filtered)
-            assert told == await conn.fetchval(_COUNTED.format(condition)) > 0, filtered
+            total = await experiment_lists.count(conn, filtered)
+            assert total == await conn.fetchval(_COUNTED.format(condition)) > 0, filtered

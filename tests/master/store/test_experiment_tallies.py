@@ -19,8 +19,8 @@ _METRICS = (None, 0.1, 0.2, 0.2, 3.0, float("nan"), float("inf"), float("-inf"))
 
 async def tallies(conn: Connection) -> list[Record]:
     """All rows."""
-    found: list[Record] = await conn.fetch("select y::text from experiment_tallies y order by experiment_id")
-    return found
+    tallies: list[Record] = await conn.fetch("select y::text from experiment_tallies y order by experiment_id")
+    return tallies
 
 
 class Life:

@@ -62,65 +62,65 @@ async def fill(conn: Connection, dataset: JsonObject) -> None:
         )  # fmt: skip
     await conn.execute("insert into workspaces (id, name) values (100, 'w')")
     await conn.execute("insert into projects (id, workspace_id, name, key) values (100, 100, 'p', 'PRJ')")
-    for one in _rows(dataset["experiments"]):
-        await _experiment(conn, one)
-    for one in _rows(dataset["runs"]):
-        await _run(conn, one)
+    for row in _rows(dataset["experiments"]):
+        await _experiment(conn, row)
+    for row in _rows(dataset["runs"]):
+        await _run(conn, row)
 
 
-def _rows(found: Json) -> list[JsonObject]:
-    assert isinstance(found, list)
-    return [row for row in found if isinstance(row, dict)]
+def _rows(values: Json) -> list[JsonObject]:
+    assert isinstance(values, list)
+    return [row for row in values if isinstance(row, dict)]
 
 
-async def _experiment(conn: Connection, one: JsonObject) -> None:
-    number, state = one["id"], one["state"]
+async def _experiment(conn: Connection, row: JsonObject) -> None:
+    number, state = row["id"], row["state"]
     await conn.execute(
         "insert into jobs (job_id, pool, priority, queue_position, owner_id) values ($1, $2, 42, 1, $3)",
-        f"job-{number}", one["pool"], one["owner"],
+        f"job-{number}", row["pool"], row["owner"],
     )  # fmt: skip
     ended = state in ("COMPLETED", "CANCELED", "ERROR", "DELETING")
     await conn.execute(
         "insert into experiments (id, job_id, owner_id, project_id, parent_id, state, archived, created_at, ended_at)"
         " values ($1, $2, $3, 100, $4, $5, $6, $7::text::timestamptz, $8::text::timestamptz)",
-        number, f"job-{number}", one["owner"], one["parent"], state, one["archived"], one["start"],
-        (one["end"] or one["start"]) if ended else None,
+        number, f"job-{number}", row["owner"], row["parent"], state, row["archived"], row["start"],
+        (row["end"] or row["start"]) if ended else None,
     )  # fmt: skip
-    searcher = {"name": one["searcher"], "metric": one["metric"], "smaller_is_better": one["smaller"]}
+    searcher = {"name": row["searcher"], "metric": row["metric"], "smaller_is_better": row["smaller"]}
     await conn.execute(
         "insert into experiment_documents (experiment_id, name, description, labels, original_config, config, seed)"
         " values ($1, $2, $3, $4, '', $5, 0)",
-        number, one["name"], one["description"] or "", one["labels"] or [],
-        {"searcher": searcher, "hyperparameters": one["hp"]},
+        number, row["name"], row["description"] or "", row["labels"] or [],
+        {"searcher": searcher, "hyperparameters": row["hp"]},
     )  # fmt: skip
     await conn.execute(
-        "update experiment_progress set progress = $2 where experiment_id = $1", number, one["progress"] or 0.0
+        "update experiment_progress set progress = $2 where experiment_id = $1", number, row["progress"] or 0.0
     )
 
 
-async def _run(conn: Connection, one: JsonObject) -> None:
-    number, state = one["id"], one["state"]
-    task = f"{one['exp']}.{number}"
+async def _run(conn: Connection, row: JsonObject) -> None:
+    number, state = row["id"], row["state"]
+    task = f"{row['exp']}.{number}"
     live = state in ("RUNNING", "PAUSED")
     await conn.execute(
         "insert into trials (id, experiment_id, request_id, journal_seq, task_id, state, hparams, seed, archived,"
         " external_id, created_at, ended_at) values ($1, $2, $3, $1, $4, $5, $6, 0, $7, $8,"
         " $9::text::timestamptz, $10::text::timestamptz)",
-        number, one["exp"], str(number), task, "ACTIVE" if live else state, one["hp"], one["archived"], one["ext"],
-        one["start"], one["end"],
+        number, row["exp"], str(number), task, "ACTIVE" if live else state, row["hp"], row["archived"], row["ext"],
+        row["start"], row["end"],
     )  # fmt: skip
     await conn.execute(
         "insert into tasks (task_id, kind, job_id, trial_id) values ($1, 'TRIAL', $2, $3)",
-        task, f"job-{one['exp']}", number,
+        task, f"job-{row['exp']}", number,
     )  # fmt: skip
     if state == "RUNNING":
         await conn.execute(
             "insert into allocations (allocation_id, task_id, run_id, state, slots) values ($1, $2, 1, 'RUNNING', 1)",
             f"{task}.1", task,
         )  # fmt: skip
-    await conn.execute("insert into trial_telemetry (trial_id, best_metric) values ($1, $2)", number, one["metric"])
-    told = one["summary"]
-    for kind, metrics in (told if isinstance(told, dict) else {}).items():
+    await conn.execute("insert into trial_telemetry (trial_id, best_metric) values ($1, $2)", number, row["metric"])
+    reported = row["summary"]
+    for kind, metrics in (reported if isinstance(reported, dict) else {}).items():
         assert isinstance(metrics, dict)
         name = {"avg_metrics": "training", "validation_metrics": "validation"}.get(kind, kind)
         await conn.execute(
@@ -128,35 +128,35 @@ async def _run(conn: Connection, one: JsonObject) -> None:
             " values ($1, $2, 202611, 1, 1, 2, 1, $3)",
             number, name, _summary(metrics),
         )  # fmt: skip
-    if one["meta"] is not None:
-        await run_metadata.replace(conn, number, one["meta"])  # type: ignore[arg-type]
-    for place in range(one["count"]):  # type: ignore[arg-type]
+    if row["meta"] is not None:
+        await run_metadata.replace(conn, number, row["meta"])  # type: ignore[arg-type]
+    for place in range(row["count"]):  # type: ignore[arg-type]
         await conn.execute(
             "insert into checkpoints (uuid, task_id, trial_id, run_id, state, size_bytes)"
             " values ($1, $2, $3, 1, 'COMPLETED', $4)",
-            f"{number}-{place}", task, number, one["size"] if place == 0 else 0,
+            f"{number}-{place}", task, number, row["size"] if place == 0 else 0,
         )  # fmt: skip
 
 
 def _summary(metrics: JsonObject) -> bytes:
     summaries = {}
-    for name, told in metrics.items():
-        assert isinstance(told, dict)
-        if told["type"] != "number":
-            summaries[name] = summary.MetricSummary(str(told["type"]), told["last"])
+    for name, values in metrics.items():
+        assert isinstance(values, dict)
+        if values["type"] != "number":
+            summaries[name] = summary.MetricSummary(str(values["type"]), values["last"])
             continue
-        numbers = {key: float(str(told[key])) for key in ("sum", "min", "max")}
+        numbers = {key: float(str(values[key])) for key in ("sum", "min", "max")}
         summaries[name] = summary.MetricSummary(
-            "number", told["last"], int(str(told["count"])), numbers["sum"], numbers["min"], numbers["max"]
+            "number", values["last"], int(str(values["count"])), numbers["sum"], numbers["min"], numbers["max"]
         )
     return summary.encode(summaries)
 
 
-async def found(database: Database, filter_text: str | None, sort: str | None = None) -> list[int]:
-    wanted, sorts = parse(filter_text), parse_sort(sort)
+async def matching(database: Database, filter_text: str | None, sort: str | None = None) -> list[int]:
+    filters, sorts = parse(filter_text), parse_sort(sort)
     async with database.connection() as conn:
-        ids = await run_lists.search(conn, None, wanted, sorts, Page())
-        assert await run_lists.count(conn, None, wanted) == len(ids)
+        ids = await run_lists.search(conn, None, filters, sorts, Page())
+        assert await run_lists.count(conn, None, filters) == len(ids)
         assert [view.id for view in await run_lists.views(conn, ids)] == ids
     return ids
 
@@ -171,130 +171,130 @@ async def shared(database: Database) -> Database:
     return database
 
 
-def _name(one: JsonObject) -> str:
+def _name(case: JsonObject) -> str:
     """Of a case: its name or its order, and of one without either what it looks for."""
-    name = one.get("name", one.get("sort"))
+    name = case.get("name", case.get("sort"))
     if name is not None:
         return str(name)
-    wanted = cast(JsonObject, one["filter"])
-    child = _rows(cast(JsonObject, wanted["filterGroup"])["children"])[0]
+    filters = cast(JsonObject, case["filter"])
+    child = _rows(cast(JsonObject, filters["filterGroup"])["children"])[0]
     return " ".join(str(child.get(part)) for part in ("columnName", "operator", "value"))
 
 
-def _expected(one: JsonObject) -> Json:
+def _expected(case: JsonObject) -> Json:
     """The ids that are found: those of the case, or of a departure."""
-    listed = departure("search_filters", _name(one))
-    return one.get("ids", one.get("intended_ids")) if listed is None else cast(Json, listed.expect)
+    listed = departure("search_filters", _name(case))
+    return case.get("ids", case.get("intended_ids")) if listed is None else cast(Json, listed.expect)
 
 
-async def _wrong(database: Database, one: JsonObject, filter_text: str | None, sort: str | None) -> str | None:
+async def _wrong(database: Database, case: JsonObject, filter_text: str | None, sort: str | None) -> str | None:
     """What a case should have given and did not; None: it is as it should be."""
     try:
-        ids = await found(database, filter_text, sort)
+        ids = await matching(database, filter_text, sort)
     except InvalidInput as error:
         # Where the peer's database failed, either is sensible: never anything else.
-        return None if "error" in one else f"{one} -> {error}"
-    if "error" in one:
-        return None if "database error" in str(one["error"]) else f"{one} -> {ids}"
-    return None if (ids if sort else sorted(ids)) == _expected(one) else f"{one} -> {ids}"
+        return None if "error" in case else f"{case} -> {error}"
+    if "error" in case:
+        return None if "database error" in str(case["error"]) else f"{case} -> {ids}"
+    return None if (ids if sort else sorted(ids)) == _expected(case) else f"{case} -> {ids}"
 
 
-async def _wrong_experiments(database: Database, one: JsonObject) -> str | None:
+async def _wrong_experiments(database: Database, case: JsonObject) -> str | None:
     try:
-        wanted = parse(json.dumps(one["filter"]) if "filter" in one else None)
+        filters = parse(json.dumps(case["filter"]) if "filter" in case else None)
         built = Builder(EXPERIMENTS, first=2)
-        condition, order = built.condition(wanted.root), built.order(parse_sort(str(one.get("sort", ""))))
+        condition, order = built.condition(filters.root), built.order(parse_sort(str(case.get("sort", ""))))
     except InvalidInput as error:
-        return None if "error" in one else f"{one} -> {error}"
+        return None if "error" in case else f"{case} -> {error}"
     async with database.connection() as conn:
         text = f"select e.id {SOURCES} and ($1 or not e.archived) and {condition} order by {order}e.id"
-        rows = await conn.fetch(text, wanted.show_archived, *built.parameters)
+        rows = await conn.fetch(text, filters.show_archived, *built.parameters)
     ids = [row["id"] for row in rows]
-    if "error" in one:
-        return None if "database error" in str(one["error"]) else f"{one} -> {ids}"
-    return None if ids == _expected(one) else f"{one} -> {ids}"
+    if "error" in case:
+        return None if "database error" in str(case["error"]) else f"{case} -> {ids}"
+    return None if ids == _expected(case) else f"{case} -> {ids}"
 
 
 async def _peer_runs(database: Database) -> None:
     async with database.transaction() as conn:
-        for one in cases("peer_run_dataset"):
+        for row in cases("peer_run_dataset"):
             experiment = await rows.add_experiment(conn)
-            assert experiment == one["experiment"]
+            assert experiment == row["experiment"]
             await conn.execute(
                 "update jobs set pool = $2 where job_id = (select job_id from experiments where id = $1)",
-                experiment, one["resource_pool"],
+                experiment, row["resource_pool"],
             )  # fmt: skip
-            run = await rows.add_trial(conn, experiment, 1, one["hparams"])  # type: ignore[arg-type]
-            assert run == one["run"]
+            run = await rows.add_trial(conn, experiment, 1, row["hparams"])  # type: ignore[arg-type]
+            assert run == row["run"]
             # All of them were made by one transaction.
             await conn.execute("update trials set created_at = now() + make_interval(secs => $1) where id = $1", run)
-            await run_metadata.replace(conn, run, one["metadata"])  # type: ignore[arg-type]
+            await run_metadata.replace(conn, run, row["metadata"])  # type: ignore[arg-type]
 
 
-def _check_page(one: JsonObject, found: tuple[Page, Pagination]) -> None:
-    page, told = found
-    assert (told.start_index, page.limit) == (one["start_index"], one["count"]), one
-    assert (told.offset, told.limit, told.total) == (one["offset"], one["limit"], one["total"])
-    assert told.end_index == one.get("end_index", told.start_index + int(str(one["count"])))
+def _check_page(case: JsonObject, result: tuple[Page, Pagination]) -> None:
+    page, pagination = result
+    assert (pagination.start_index, page.limit) == (case["start_index"], case["count"]), case
+    assert (pagination.offset, pagination.limit, pagination.total) == (case["offset"], case["limit"], case["total"])
+    assert pagination.end_index == case.get("end_index", pagination.start_index + int(str(case["count"])))
 
 
 if _CASES:
 
     async def test_every_case_of_a_filter_of_runs(shared: Database) -> None:
         """The runs that the shared cases name are found, and no others; what is wrong is refused in words."""
-        wrong = [await _wrong(shared, one, json.dumps(one["filter"]), None) for one in cases("derived_run_filters")]
-        assert [one for one in wrong if one is not None] == []
+        wrong = [await _wrong(shared, case, json.dumps(case["filter"]), None) for case in cases("derived_run_filters")]
+        assert [case for case in wrong if case is not None] == []
 
     async def test_every_case_of_an_order_of_runs(shared: Database) -> None:
         """Runs come in the order that the shared cases name."""
-        wrong = [await _wrong(shared, one, None, str(one["sort"])) for one in cases("derived_run_sorts")]
-        assert [one for one in wrong if one is not None] == []
+        wrong = [await _wrong(shared, case, None, str(case["sort"])) for case in cases("derived_run_sorts")]
+        assert [case for case in wrong if case is not None] == []
 
     async def test_every_case_of_a_filter_of_experiments(shared: Database) -> None:
         """An experiment is found by its columns, what its hyperparameters may be, and the metrics of its best trial."""
         wrong = [
-            await _wrong_experiments(shared, one)
-            for one in cases("peer_experiment_filters") + cases("derived_experiment_filters")
+            await _wrong_experiments(shared, case)
+            for case in cases("peer_experiment_filters") + cases("derived_experiment_filters")
         ]
         assert len(wrong) > 80
-        assert [one for one in wrong if one is not None] == []
+        assert [case for case in wrong if case is not None] == []
 
     async def test_every_case_of_an_order_of_experiments(shared: Database) -> None:
         """Experiments come in the order that the shared cases name."""
-        wrong = [await _wrong_experiments(shared, one) for one in cases("derived_experiment_sorts")]
+        wrong = [await _wrong_experiments(shared, case) for case in cases("derived_experiment_sorts")]
         assert len(wrong) > 20
-        assert [one for one in wrong if one is not None] == []
+        assert [case for case in wrong if case is not None] == []
 
     async def test_every_case_of_the_peers_own_runs(database: Database) -> None:
         """The runs of the peer's own tests are found by hyperparameters and metadata, nested ones too, and ordered."""
         await _peer_runs(database)
-        wrong = [await _wrong(database, one, json.dumps(one["filter"]), None) for one in cases("peer_run_filters")]
+        wrong = [await _wrong(database, case, json.dumps(case["filter"]), None) for case in cases("peer_run_filters")]
         orders = _CASES["peer_run_sorts"]
         assert isinstance(orders, dict)
-        ordered = [{**one, "ids": one["order"]} for one in _rows(orders["cases"])]
-        wrong += [await _wrong(database, one, None, str(one["sort"])) for one in ordered]
+        ordered = [{**case, "ids": case["order"]} for case in _rows(orders["cases"])]
+        wrong += [await _wrong(database, case, None, str(case["sort"])) for case in ordered]
         assert len(wrong) > 20
-        assert [one for one in wrong if one is not None] == []
+        assert [case for case in wrong if case is not None] == []
 
     def test_every_case_of_a_page() -> None:
         """Of lists, and of searches: which rows are read, what is told, and which offsets are refused."""
-        told = _CASES["pagination"]
-        assert isinstance(told, dict)
-        for one in _rows(told["derived_search"]):
-            _check_page(one, search_page(*(int(str(one[name])) for name in ("total", "offset", "limit"))))
-        for one in _rows(told["peer"]) + _rows(told["derived_generic"]):
-            window = Window(int(str(one["offset"])), int(str(one["limit"])), OrderBy.UNSPECIFIED)
-            if "error" in one:
+        pages = _CASES["pagination"]
+        assert isinstance(pages, dict)
+        for case in _rows(pages["derived_search"]):
+            _check_page(case, search_page(*(int(str(case[name])) for name in ("total", "offset", "limit"))))
+        for case in _rows(pages["peer"]) + _rows(pages["derived_generic"]):
+            window = Window(int(str(case["offset"])), int(str(case["limit"])), OrderBy.UNSPECIFIED)
+            if "error" in case:
                 with pytest.raises(InvalidInput, match="offset"):
-                    window.of(int(str(one["total"])))
+                    window.of(int(str(case["total"])))
             else:
-                _check_page(one, window.of(int(str(one["total"]))))
+                _check_page(case, window.of(int(str(case["total"]))))
 
-    @pytest.mark.parametrize("one", cases("invalid_filters"), ids=lambda one: str(one["reason"]))
-    def test_a_filter_that_is_none(one: JsonObject) -> None:
+    @pytest.mark.parametrize("case", cases("invalid_filters"), ids=lambda case: str(case["reason"]))
+    def test_a_filter_that_is_none(case: JsonObject) -> None:
         """It is refused when it is read."""
         with pytest.raises(InvalidInput):
-            parse(json.dumps(one["filter"]))
+            parse(json.dumps(case["filter"]))
 
 
 async def test_golden_filters(database: Database) -> None:
@@ -320,13 +320,13 @@ async def test_golden_filters(database: Database) -> None:
         (field("localId", "contains", "-2"), [second]),
         (field("validation.loss.min", "isEmpty", location="VALIDATIONS", kind="NUMBER"), [first, second]),
     ):
-        assert await found(database, text(group(root))) == expected, root
-    assert await found(database, None, "hp.lr=desc") == [second, first]
-    assert await found(database, None, "metadata.who.name=asc") == [first, second]
+        assert await matching(database, text(group(root))) == expected, root
+    assert await matching(database, None, "hp.lr=desc") == [second, first]
+    assert await matching(database, None, "metadata.who.name=asc") == [first, second]
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ("{", "not JSON"),
         ("[]", "must be an object"),
@@ -342,14 +342,14 @@ async def test_golden_filters(database: Database) -> None:
         (text(group(*[field("id", "=", 1)] * 2001)), "conditions"),
     ],
 )
-def test_what_is_no_filter(given: str, told: str) -> None:
+def test_what_is_no_filter(given: str, message: str) -> None:
     """It is refused in words that name the place."""
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         parse(given)
 
 
 @pytest.mark.parametrize(
-    ("root", "told"),
+    ("root", "message"),
     [
         (field("id", "=", "x", kind="NUMBER"), "number"),
         (field("startTime", "<", "yesterday", kind="DATE"), "time"),
@@ -360,9 +360,9 @@ def test_what_is_no_filter(given: str, told: str) -> None:
         (field("name", "contains", "a\x00"), "NUL|no column"),
     ],
 )
-def test_what_a_table_cannot_be_asked(root: JsonObject, told: str) -> None:
+def test_what_a_table_cannot_be_asked(root: JsonObject, message: str) -> None:
     """It is refused before anything is looked for."""
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         Builder(run_lists.RUNS).condition(parse(text(group(root))).root)
 
 
@@ -373,7 +373,7 @@ def test_what_a_table_cannot_be_asked(root: JsonObject, told: str) -> None:
 )  # fmt: skip
 def test_pages_of_a_search(total: int, offset: int, limit: int, expected: tuple[int, int]) -> None:
     """Limit 0 is a hundred, -1 is all, -2 is none; an offset outside the list is its end."""
-    page, told = search_page(total, offset, limit)
-    assert (told.start_index, told.end_index) == expected
+    page, pagination = search_page(total, offset, limit)
+    assert (pagination.start_index, pagination.end_index) == expected
     assert (page.offset, page.limit) == (expected[0], expected[1] - expected[0])
-    assert (told.offset, told.limit, told.total) == (offset, limit, total)
+    assert (pagination.offset, pagination.limit, pagination.total) == (offset, limit, total)

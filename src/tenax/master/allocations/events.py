@@ -27,14 +27,14 @@ from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import MemberRow
 from tenax.master.store.allocations.rows import AllocationOwner, AllocationRow
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments.rows import Experiment, Plan
+from tenax.master.store.experiments.rows import ExperimentRow, Plan
 from tenax.master.store.logs import policies as log_policies
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.queue import placements
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import LaunchedTask
 from tenax.master.store.trials import rows as trials
-from tenax.master.store.trials.rows import Size, Trial
+from tenax.master.store.trials.rows import Size, TrialRow
 from tenax.scheduler.fitting import can_never_fit
 
 
@@ -43,8 +43,8 @@ class Locked:
     """An allocation with all that an event of it may change."""
 
     owner: AllocationOwner
-    experiment: Experiment | None
-    trial: Trial | None
+    experiment: ExperimentRow | None
+    trial: TrialRow | None
     #: The task itself, where it is not a trial's.
     task: LaunchedTask | None
     allocation: AllocationRow
@@ -156,7 +156,7 @@ async def _allocation_moved(conn: Connection, locked: Locked, state: AllocationS
 
 
 async def _trial_attempt_ended(
-    conn: Connection, locked: Locked, experiment: Experiment, trial: Trial, ending: Ending
+    conn: Connection, locked: Locked, experiment: ExperimentRow, trial: TrialRow, ending: Ending
 ) -> None:
     if trial.state is not TrialState.ACTIVE or locked.allocation.run_id != trial.run_id:
         return

@@ -27,7 +27,7 @@ from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.removal_tasks import AssignedRemoval, TaskSetup, UnassignedRemoval
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments.rows import Experiment
+from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.tasks.rows import NewTask, PlacedFile
@@ -73,7 +73,7 @@ async def take_back(conn: Connection) -> None:
 
 
 async def delete_tensorboard(
-    conn: Connection, settings: MasterSettings, experiment: Experiment, storage: JsonObject, cluster_id: str
+    conn: Connection, settings: MasterSettings, experiment: ExperimentRow, storage: JsonObject, cluster_id: str
 ) -> str:
     """Launch a task that deletes what TensorBoard wrote for an experiment; its id."""
     document: JsonObject = {"removals": [], "tensorboards": [f"{cluster_id}/tensorboard/experiment/{experiment.id}"]}

@@ -1,8 +1,8 @@
 """How much disk telemetry may take: near the end logs are refused first, then metrics, so that state can be written.
 
-Sizes are looked up when something comes in, at most every few seconds; nothing ticks while nothing comes.
-
-What a task's log says about what cannot be stored for it: a line, once, where megabytes found no room.
+Rules:
+- Sizes are measured when something comes in, at most every few seconds; nothing ticks while nothing comes.
+- A task whose output or reports are refused gets one line in its log that says so.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Usage:
 
 
 class Budget:
-    """Says no in time. For one event loop."""
+    """Refuses in time. For one event loop."""
 
-    def __init__(self, settings: BudgetSettings, look: Callable[[], Awaitable[Usage]]) -> None:
+    def __init__(self, settings: BudgetSettings, measure: Callable[[], Awaitable[Usage]]) -> None:
         self._settings = settings
-        self._look = look
+        self._measure = measure
         self._usage = Usage(0, 0, None)
-        self._looked_at = -_FRESH_S
-        self._looking = asyncio.Lock()
+        self._measured_at = -_FRESH_S
+        self._measuring = asyncio.Lock()
 
     async def check_logs(self) -> None:
         """Raises NoRoom when lines of tasks cannot be taken."""
@@ -79,24 +79,24 @@ class Budget:
             )
 
     async def _current(self) -> Usage:
-        if time.monotonic() - self._looked_at >= _FRESH_S:
-            async with self._looking:
-                if time.monotonic() - self._looked_at >= _FRESH_S:
-                    self._usage = await self._look()
-                    self._looked_at = time.monotonic()
+        if time.monotonic() - self._measured_at >= _FRESH_S:
+            async with self._measuring:
+                if time.monotonic() - self._measured_at >= _FRESH_S:
+                    self._usage = await self._measure()
+                    self._measured_at = time.monotonic()
         return self._usage
 
 
 def usage_of(database: Database) -> Callable[[], Awaitable[Usage]]:
-    """Looks into the database, and at its disk when that is ours."""
+    """Measures tables of the database, and its disk where that is on this machine."""
 
-    async def look() -> Usage:
+    async def measure() -> Usage:
         async with database.connection() as conn:
-            found = await gauges.telemetry_sizes(conn)
+            sizes = await gauges.telemetry_sizes(conn)
             directory = await gauges.local_directory(conn)
-        return Usage(found.logs, found.metrics, None if directory is None else _free(Path(directory)))
+        return Usage(sizes.logs, sizes.metrics, None if directory is None else _free(Path(directory)))
 
-    return look
+    return measure
 
 
 def _free(directory: Path) -> int | None:
@@ -116,25 +116,25 @@ _KEPT = 50_000
 
 
 class Notices:
-    """Adds such lines. For one event loop; another master, or a later one, may say the same again."""
+    """Warns in the logs of tasks. For one event loop; another master, or a later one, may repeat a warning."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._said: set[tuple[str, str]] = set()
+        self._given: set[tuple[str, str]] = set()
 
     async def once(self, task_id: str, what: str, reason: str) -> None:
-        """Warn in the log of a task, unless it was told that already: ``what`` becomes of it, and the reason.
+        """Warn in the log of a task, unless it has this warning already: what happened, and the reason.
 
-        Raises nothing: where not even a line can be stored, the server's log has to do.
+        Raises nothing: where not even a line can be stored, the warning is in the server's log only.
         """
-        if (task_id, what) in self._said:
+        if (task_id, what) in self._given:
             return
-        if len(self._said) >= _KEPT:
-            self._said.clear()
-        self._said.add((task_id, what))
+        if len(self._given) >= _KEPT:
+            self._given.clear()
+        self._given.add((task_id, what))
         log.warning(what, task=task_id, reason=reason)
         try:
             async with self._database.transaction() as conn:
                 await logs.append_system_line(conn, task_id, f"{what}: {reason}", "WARNING")
         except TenaxError as error:
-            log.warning("the task's log cannot say so", task=task_id, reason=str(error))
+            log.warning("the warning could not be written into the task's log", task=task_id, reason=str(error))

@@ -29,7 +29,7 @@ class Intake:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Intake]:
-        """With its background tasks; what waits at the end is told to try again."""
+        """With its background tasks; what still waits at the end is refused with "try again"."""
         tasks = [
             asyncio.create_task(self.metrics.run(), name="metrics"),
             asyncio.create_task(self.sealing.run(), name="sealing"),

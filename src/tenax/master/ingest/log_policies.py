@@ -73,7 +73,7 @@ class Watch:
 
 
 class LogPolicies:
-    """Knows what to look for. For one event loop."""
+    """The policies and triggers of tasks, loaded and kept. For one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -87,15 +87,15 @@ class LogPolicies:
         if len(self._watches) >= _KEPT:
             self._watches.clear()
         async with self._database.connection() as conn:
-            found = await log_policies.of_task(conn, task_id)
+            policies = await log_policies.of_task(conn, task_id)
             triggers: list[LogTrigger] = []
-            if found is not None and found.any_triggers:
+            if policies is not None and policies.any_triggers:
                 triggers = await webhook_events.log_triggers(conn, task_id)
         made = None
-        if found is not None:
-            rules = (*_configured(found.configured), *(_of_trigger(trigger) for trigger in triggers))
-            made = Watch(task_id, found.trial_id, rules, loaded_at=time.monotonic())
-            made.done.update((policy, agent) for policy, _, agent in found.matched)
+        if policies is not None:
+            rules = (*_configured(policies.configured), *(_of_trigger(trigger) for trigger in triggers))
+            made = Watch(task_id, policies.trial_id, rules, loaded_at=time.monotonic())
+            made.done.update((policy, agent) for policy, _, agent in policies.matched)
         self._watches[task_id] = made
         return made
 
@@ -126,7 +126,7 @@ def matches_in(texts: Sequence[str], rules: Sequence[Rule], agent_id: str) -> li
     if not texts or not rules:
         return []
     whole = "\n".join(texts)
-    found = []
+    matches = []
     for rule in rules:
         if rule.action == EXCLUDE_NODE and not agent_id:
             continue
@@ -136,8 +136,8 @@ def matches_in(texts: Sequence[str], rules: Sequence[Rule], agent_id: str) -> li
             continue
         line = next((text for text in texts if _shows(text, rule) and pattern.search(text) is not None), None)
         if line is not None:
-            found.append(Match(rule, line))
-    return found
+            matches.append(Match(rule, line))
+    return matches
 
 
 def _shows(text: str, rule: Rule) -> bool:

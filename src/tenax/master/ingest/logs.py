@@ -27,8 +27,8 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.packing import Chunk
-from tenax.master.store.logs.rows import Member, Place, Span, Stream
-from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, Texts, level_number, lines_of
+from tenax.master.store.logs.rows import LogSpan, Member, Place, Stream
+from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, Texts, level_number, lines_of
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
 log = structlog.get_logger("tenax.logs")
@@ -89,18 +89,18 @@ class LogIngest:
             streams = (await self._member(conn, agent_id, container_id)).streams
         return {name: streams[name].next_offset if name in streams else 0 for name in STREAMS}
 
-    async def posted(self, task_id: str, lines: Sequence[Line], origins: Sequence[Origin]) -> None:
+    async def posted(self, task_id: str, lines: Sequence[OutputLine], origins: Sequence[Origin]) -> None:
         """Lines as another shipper made them. Raises NotFound, TryAgain."""
         await self._budget.check_logs()
         async with self._room(sum(len(line.text) + 50 for line in lines)):
             chunk = await self._threads.run(log_packing.pack, lines, origins)
-            found = await self._found_in(task_id, lines, origins)
+            matched = await self._matches_in(task_id, lines, origins)
             async with self._slots, self._database.transaction() as conn:
                 place = await logs.place_of(conn, task_id)
                 loose = await logs.append(conn, place, chunk)
-                for watch, matches, agent_id in found:
+                for watch, matches, agent_id in matched:
                     await self._policies.record(conn, watch, matches, agent_id)
-            for watch, matches, agent_id in found:
+            for watch, matches, agent_id in matched:
                 self._policies.recorded(watch, matches, agent_id)
             self._grown(place, loose)
 
@@ -128,7 +128,7 @@ class LogIngest:
                 await logs.joined(conn, place, groups[-1][0].first_line)
 
     async def _check_room(self, agent_id: str, container_id: str) -> None:
-        """Raises NoRoom, once the reader of the log was told what will be missing."""
+        """Raises NoRoom, once a line of the log says what will be missing."""
         try:
             await self._budget.check_logs()
         except NoRoom as full:
@@ -166,10 +166,10 @@ class LogIngest:
         self._grown(member.place, loose)
         return end
 
-    async def _found_in(
-        self, task_id: str, lines: Sequence[Line], origins: Sequence[Origin]
+    async def _matches_in(
+        self, task_id: str, lines: Sequence[OutputLine], origins: Sequence[Origin]
     ) -> list[tuple[Watch, list[Match], str]]:
-        """What policies find in lines that a task said itself, by agent."""
+        """What policies match in lines that the task printed itself, by agent."""
         watch = await self._policies.watch(task_id)
         if watch is None:
             return []
@@ -177,11 +177,11 @@ class LogIngest:
         for line in lines:
             if origins[line.origin].source == "task":
                 by_agent.setdefault(origins[line.origin].agent_id, []).append(line.text)
-        found = []
+        matched = []
         for agent_id, texts in by_agent.items():
             matches = await self._threads.run(matches_in, texts, watch.open_rules(agent_id), agent_id)
-            found.append((watch, matches, agent_id))
-        return found
+            matched.append((watch, matches, agent_id))
+        return matched
 
     async def _member(self, conn: Connection, agent_id: str, container_id: str) -> Member:
         member = await logs.member(conn, container_id, agent_id)
@@ -249,8 +249,8 @@ def _pack(
     if missing:
         # What was carried over is a line for itself: its end is lost.
         torn, carry = lines_of(b"", carry, final=True)
-        told = f"[{missing} bytes of output are missing here: they were dropped]"
-        ended = Texts([*torn.texts, told], [*torn.ranks, NO_RANK], [*torn.levels, level_number("WARNING")])
+        gap = f"[{missing} bytes of output are missing here: they were dropped]"
+        ended = Texts([*torn.texts, gap], [*torn.ranks, NO_RANK], [*torn.levels, level_number("WARNING")])
     more, carry = lines_of(fresh, carry, final=final)
     ended = Texts(ended.texts + more.texts, ended.ranks + more.ranks, ended.levels + more.levels)
     if not ended.texts:
@@ -260,9 +260,9 @@ def _pack(
     return _Packed(carry, log_packing.pack_output(ended, now_us, origin), matches)
 
 
-def _neighbours(spans: Sequence[Span]) -> list[list[Span]]:
+def _neighbours(spans: Sequence[LogSpan]) -> list[list[LogSpan]]:
     """In groups that make one chunk each."""
-    groups: list[list[Span]] = []
+    groups: list[list[LogSpan]] = []
     lines = size = 0
     for span in spans:
         if not groups or lines + span.chunk.lines > _JOIN_LINES or size + len(span.chunk.body) > _JOIN_BYTES:

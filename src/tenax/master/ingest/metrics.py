@@ -1,15 +1,13 @@
-"""Group commit of metrics: what arrives while one transaction is under way goes into the next, together.
+"""Group commit of metrics, and the sealing that packs them later.
 
 Rules:
+- What arrives while one transaction is under way goes into the next, together.
 - A report is answered when its transaction is committed; nothing is answered from memory.
-- Reports are checked before they join a group. A group that fails for another reason is stored one submission after the
+- Reports are checked before they join a group. A group that fails for another reason is stored one arrival after the
   other, and in it one report after the other, so that only the culprit is refused.
 - The queue is bounded in bytes: beyond it the answer is "try again".
 - One group at a time; reports of one sender stay in their order.
-
-When tails of metrics are packed: once they have grown, and once their trial has ended.
-
-Nothing ticks: while no report comes, nobody looks.
+- A tail is sealed once it has grown, and once its trial has ended. Nothing ticks while no report comes.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.metrics import sealing as metrics_sealing
 from tenax.master.store.metrics import summaries
-from tenax.master.store.metrics.rows import Metrics, save_refusals
+from tenax.master.store.metrics.rows import MetricTables, save_refusals
 from tenax.master.telemetry.decide import decide
-from tenax.master.telemetry.values import GroupKey, Item, Known, Outcome, Refused, Segment, StreamKey
+from tenax.master.telemetry.values import GroupKey, Known, Outcome, Refused, Segment, SpooledReport, StreamKey
 
 log = structlog.get_logger("tenax.ingest")
 
@@ -57,10 +55,10 @@ class Receipt:
 
 
 @dataclass(slots=True)
-class _Submission:
+class _Arrival:
     """Reports of one request."""
 
-    items: Sequence[Item]
+    items: Sequence[SpooledReport]
     allocations: Mapping[StreamKey, str]
     size: int
     done: asyncio.Future[Receipt] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -74,12 +72,14 @@ class MetricIngest:
         self._budget = budget
         self._threads = threads
         self._sealing = sealing
-        self._metrics = Metrics()
-        self._waiting: deque[_Submission] = deque()
+        self._metrics = MetricTables()
+        self._waiting: deque[_Arrival] = deque()
         self._bytes = 0
         self._arrived = asyncio.Event()
 
-    async def submit(self, items: Sequence[Item], allocations: Mapping[StreamKey, str] | None = None) -> Receipt:
+    async def submit(
+        self, items: Sequence[SpooledReport], allocations: Mapping[StreamKey, str] | None = None
+    ) -> Receipt:
         """Store reports; returns once that is durable.
 
         ``allocations``: for numbered reports, the allocation of each spool. Raises TryAgain (NoRoom among them).
@@ -88,25 +88,25 @@ class MetricIngest:
         size = sum(item.size for item in items)
         if self._waiting and self._bytes + size > QUEUE_BYTES:
             raise TryAgain("more metrics are waiting to be stored than fit in memory: try again in a moment")
-        submission = _Submission(items, allocations or {}, size)
-        self._waiting.append(submission)
+        arrival = _Arrival(items, allocations or {}, size)
+        self._waiting.append(arrival)
         self._bytes += size
         self._arrived.set()
-        return await submission.done
+        return await arrival.done
 
     async def run(self) -> None:
-        """Store what arrives, until cancelled; what waits then is told to try again."""
+        """Store what arrives, until cancelled; what still waits then is refused with "try again"."""
         try:
             while True:
                 await self._arrived.wait()
                 group = self._next_group()
                 await self._store_group(group)
         finally:
-            for submission in self._waiting:
-                _fail(submission, TryAgain("the master is shutting down"))
+            for arrival in self._waiting:
+                _fail(arrival, TryAgain("the master is shutting down"))
             self._waiting.clear()
 
-    def _next_group(self) -> list[_Submission]:
+    def _next_group(self) -> list[_Arrival]:
         group = [self._waiting.popleft()]
         size = group[0].size
         while self._waiting and size + self._waiting[0].size <= _GROUP_BYTES:
@@ -117,44 +117,44 @@ class MetricIngest:
             self._arrived.clear()
         return group
 
-    async def _store_group(self, group: list[_Submission]) -> None:
+    async def _store_group(self, group: list[_Arrival]) -> None:
         try:
             stored = await self._store(
-                [item for submission in group for item in submission.items],
-                {key: name for submission in group for key, name in submission.allocations.items()},
+                [item for arrival in group for item in arrival.items],
+                {key: name for arrival in group for key, name in arrival.allocations.items()},
             )
         except TryAgain as error:
-            for submission in group:
-                _fail(submission, error)
+            for arrival in group:
+                _fail(arrival, error)
         except asyncio.CancelledError:
-            for submission in group:
-                _fail(submission, TryAgain("the master is shutting down"))
+            for arrival in group:
+                _fail(arrival, TryAgain("the master is shutting down"))
             raise
         except Exception:
             log.exception("a group of metrics could not be stored; trying its reports one by one", reports=len(group))
             await self._store_apart(group)
         else:
             start = 0
-            for submission in group:
-                refused = stored.refused[start : start + len(submission.items)]
-                _answer(submission, replace(stored, refused=refused))
-                start += len(submission.items)
+            for arrival in group:
+                refused = stored.refused[start : start + len(arrival.items)]
+                _answer(arrival, replace(stored, refused=refused))
+                start += len(arrival.items)
 
-    async def _store_apart(self, group: list[_Submission]) -> None:
-        for submission in group:
+    async def _store_apart(self, group: list[_Arrival]) -> None:
+        for arrival in group:
             try:
-                receipts = [await self._store_one(item, submission.allocations) for item in submission.items]
+                receipts = [await self._store_one(item, arrival.allocations) for item in arrival.items]
             except TryAgain as error:
-                _fail(submission, error)
+                _fail(arrival, error)
             except Exception:
-                # Whoever waits is told, and the next group is stored, whatever this is.
-                log.exception("reports of metrics cannot be stored", reports=len(submission.items))
-                _fail(submission, TryAgain("metrics cannot be stored at the moment: the master's log has the details"))
+                # The waiting request gets an answer, and the next group is stored, whatever this is.
+                log.exception("reports of metrics cannot be stored", reports=len(arrival.items))
+                _fail(arrival, TryAgain("metrics cannot be stored at the moment: the master's log has the details"))
             else:
                 refused = [receipt.refused[0] for receipt in receipts]
-                _answer(submission, Receipt(refused, receipts[0].before, receipts[-1].acked))
+                _answer(arrival, Receipt(refused, receipts[0].before, receipts[-1].acked))
 
-    async def _store_one(self, item: Item, allocations: Mapping[StreamKey, str]) -> Receipt:
+    async def _store_one(self, item: SpooledReport, allocations: Mapping[StreamKey, str]) -> Receipt:
         try:
             return await self._store([item], allocations)
         except TryAgain:
@@ -166,7 +166,7 @@ class MetricIngest:
                 return await self._store([replace(item, condemned=refused)], allocations)
             return Receipt([refused])
 
-    async def _store(self, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> Receipt:
+    async def _store(self, items: Sequence[SpooledReport], allocations: Mapping[StreamKey, str]) -> Receipt:
         async with self._database.transaction() as conn:
             known = await self._metrics.load(conn, items, allocations)
             outcome = await self._decide(items, known)
@@ -177,12 +177,12 @@ class MetricIngest:
         refused = [outcome.refused.get(place) for place in range(len(items))]
         return Receipt(refused, known.acked, {**known.acked, **outcome.acked})
 
-    async def _decide(self, items: Sequence[Item], known: Known) -> Outcome:
+    async def _decide(self, items: Sequence[SpooledReport], known: Known) -> Outcome:
         if len(items) <= _INLINE:
             return decide(items, known)
         return await self._threads.run(decide, items, known)
 
-    async def _after(self, conn: Connection, items: Sequence[Item], known: Known, outcome: Outcome) -> None:
+    async def _after(self, conn: Connection, items: Sequence[SpooledReport], known: Known, outcome: Outcome) -> None:
         for trial_id in sorted(outcome.recount):
             await summaries.recount(conn, trial_id, known.trials[trial_id].target, self._threads.run)
         numbered = [
@@ -195,18 +195,18 @@ class MetricIngest:
             await logs.append_system_line(conn, task_id, text, level)
 
 
-def _answer(submission: _Submission, receipt: Receipt) -> None:
-    refused = sum(one is not None for one in receipt.refused)
+def _answer(arrival: _Arrival, receipt: Receipt) -> None:
+    refused = sum(refusal is not None for refusal in receipt.refused)
     counters.INGESTED.labels("reports").inc(len(receipt.refused) - refused)
     counters.INGEST_REFUSED.labels("reports").inc(refused)
-    # Whoever asked may have gone away.
-    if not submission.done.done():
-        submission.done.set_result(receipt)
+    # The client may have gone away.
+    if not arrival.done.done():
+        arrival.done.set_result(receipt)
 
 
-def _fail(submission: _Submission, error: TryAgain) -> None:
-    if not submission.done.done():
-        submission.done.set_exception(error)
+def _fail(arrival: _Arrival, error: TryAgain) -> None:
+    if not arrival.done.done():
+        arrival.done.set_exception(error)
 
 
 #: A tail of so many bytes is packed, however few its reports are.
@@ -269,8 +269,8 @@ class Sealing:
         self._stored = False
         while True:
             async with self._database.connection() as conn:
-                found = await metrics_sealing.finished(conn, _SWEEP_AT_ONCE)
-            for key in found:
+                keys = await metrics_sealing.finished(conn, _SWEEP_AT_ONCE)
+            for key in keys:
                 await self.seal(key)
-            if len(found) < _SWEEP_AT_ONCE:
+            if len(keys) < _SWEEP_AT_ONCE:
                 return

@@ -29,7 +29,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import spool
 from tenax.master.store.users.sessions import TaskOf
 from tenax.master.telemetry.reports import from_spool
-from tenax.master.telemetry.values import Item, Refused
+from tenax.master.telemetry.values import Refused, SpooledReport
 from tenax.storage.port import checked_id
 from tenax.wire import spool as wire
 from tenax.wire.spool import Refusal, SpoolReply
@@ -53,13 +53,13 @@ _RECORD = msgspec.json.Decoder(_Record)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SpoolLine:
     """A line as read: what it says, or why it cannot be read."""
 
     n: int
     kind: str
     body: bytes
-    item: Item | None = None
+    item: SpooledReport | None = None
     refused: Refused | None = None
 
 
@@ -110,7 +110,7 @@ class SpoolIngest:
         self._remember(key, progress.acked)
         return {"acked": progress.acked, "refused": progress.refused}
 
-    async def _read(self, task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[Line]:
+    async def _read(self, task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[SpoolLine]:
         if len(body) <= _LARGE:
             return read_lines(task, key, body, acked)
         return await self._threads.run(read_lines, task, key, body, acked)
@@ -129,7 +129,7 @@ class SpoolIngest:
         self._members.add((container_id, allocation_id))
         return acked
 
-    async def _repeat(self, key: tuple[str, str], lines: Sequence[Line], last: int, progress: _Progress) -> None:
+    async def _repeat(self, key: tuple[str, str], lines: Sequence[SpoolLine], last: int, progress: _Progress) -> None:
         async with self._database.connection() as conn:
             progress.refused += await spool.refused(conn, *key, lines[0].n, min(last, lines[-1].n))
 
@@ -142,8 +142,8 @@ class SpoolIngest:
             self._acked.clear()
         self._acked[key] = acked
 
-    async def _store(self, task: TaskOf, key: tuple[str, str], lines: Sequence[Line], progress: _Progress) -> None:
-        light: list[Line] = []
+    async def _store(self, task: TaskOf, key: tuple[str, str], lines: Sequence[SpoolLine], progress: _Progress) -> None:
+        light: list[SpoolLine] = []
         for line in lines:
             if line.n != progress.acked + len(light) + 1:
                 # A gap, or numbers that do not rise: the answer says where to go on.
@@ -159,12 +159,12 @@ class SpoolIngest:
         await self._store_light(task, key, light, progress)
 
     async def _store_light(
-        self, task: TaskOf, key: tuple[str, str], lines: Sequence[Line], progress: _Progress
+        self, task: TaskOf, key: tuple[str, str], lines: Sequence[SpoolLine], progress: _Progress
     ) -> None:
         if not lines:
             return
-        lines = await self._store_words(task, lines)
-        items = [line.item or Item(None, key, line.n, line.refused) for line in lines]
+        lines = await self._store_latest(task, lines)
+        items = [line.item or SpooledReport(None, key, line.n, line.refused) for line in lines]
         receipt = await self._metrics.submit(items, {key: task.allocation_id})
         for line, refused in zip(lines, receipt.refused):
             if refused is not None:
@@ -174,17 +174,17 @@ class SpoolIngest:
             await self._repeat(key, lines, receipt.before[key], progress)
         progress.acked = receipt.acked[key]
 
-    async def _store_words(self, task: TaskOf, lines: Sequence[Line]) -> list[Line]:
+    async def _store_latest(self, task: TaskOf, lines: Sequence[SpoolLine]) -> list[SpoolLine]:
         """The last progress and the last state of the runner; refused ones come back as such."""
-        checked = [_check_word(line) for line in lines]
+        checked = [_checked(line) for line in lines]
         last = {line.kind: line for line in checked if line.refused is None and line.kind != wire.METRICS}
         if last:
             async with self._database.transaction() as conn:
                 for line in last.values():
-                    await _say(conn, task, line)
+                    await _store_value(conn, task, line)
         return checked
 
-    async def _store_state(self, task: TaskOf, key: tuple[str, str], line: Line, progress: _Progress) -> None:
+    async def _store_state(self, task: TaskOf, key: tuple[str, str], line: SpoolLine, progress: _Progress) -> None:
         refused: Refused | None = None
         try:
             taken = await self._take_state(task, key, line, None)
@@ -205,7 +205,7 @@ class SpoolIngest:
         if refused is not None:
             progress.refuse(line.n, refused)
 
-    async def _take_state(self, task: TaskOf, key: tuple[str, str], line: Line, refused: Refused | None) -> bool:
+    async def _take_state(self, task: TaskOf, key: tuple[str, str], line: SpoolLine, refused: Refused | None) -> bool:
         """Let what a line says happen, or remember its refusal; False: its number is not the next one."""
         async with self._database.transaction() as conn:
             if not await spool.take(conn, *key, task.allocation_id, line.n):
@@ -217,15 +217,15 @@ class SpoolIngest:
         return True
 
 
-def read_lines(task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[Line]:
+def read_lines(task: TaskOf, key: tuple[str, str], body: bytes, acked: int) -> list[SpoolLine]:
     """The complete lines of a request; reports that were taken in before are not read any further."""
     read = [_decoded(text) for text in body.split(b"\n")[:-1]]
     # A line that cannot be read has the number that its neighbours leave for it.
     first = next((record.n - place for place, record in enumerate(read) if isinstance(record, _Record)), acked + 1)
-    lines: list[Line] = []
+    lines: list[SpoolLine] = []
     for record in read:
         if isinstance(record, Refused):
-            lines.append(Line(lines[-1].n + 1 if lines else first, "", b"", refused=record))
+            lines.append(SpoolLine(lines[-1].n + 1 if lines else first, "", b"", refused=record))
         else:
             lines.append(_line(task, key, record, fresh=record.n > acked))
     return lines
@@ -238,23 +238,23 @@ def _decoded(text: bytes) -> _Record | Refused:
         return Refused(f"this is not a line of a spool: {error}")
 
 
-def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -> Line:
+def _line(task: TaskOf, key: tuple[str, str], record: _Record, *, fresh: bool) -> SpoolLine:
     body = bytes(record.body)
     if record.kind not in wire.KINDS:
         why = f"a line of a spool cannot be of kind {record.kind!r}: is the master older than the task's library?"
-        return Line(record.n, record.kind, body, refused=Refused(why))
+        return SpoolLine(record.n, record.kind, body, refused=Refused(why))
     if record.kind != wire.METRICS or not fresh:
-        return Line(record.n, record.kind, body)
+        return SpoolLine(record.n, record.kind, body)
     if task.trial_id is None:
-        return Line(record.n, record.kind, body, refused=Refused("only trials report metrics"))
+        return SpoolLine(record.n, record.kind, body, refused=Refused("only trials report metrics"))
     try:
         report = from_spool(task.trial_id, task.run_id, record.at, body)
     except InvalidInput as error:
-        return Line(record.n, record.kind, body, refused=Refused(str(error)))
-    return Line(record.n, record.kind, body, item=Item(report, key, record.n))
+        return SpoolLine(record.n, record.kind, body, refused=Refused(str(error)))
+    return SpoolLine(record.n, record.kind, body, item=SpooledReport(report, key, record.n))
 
 
-def _check_word(line: Line) -> Line:
+def _checked(line: SpoolLine) -> SpoolLine:
     if line.refused is not None or line.kind == wire.METRICS:
         return line
     try:
@@ -262,11 +262,11 @@ def _check_word(line: Line) -> Line:
         if line.kind == wire.PROGRESS and not 0.0 <= _number(values, "progress") <= 1.0:
             raise InvalidInput(f"progress is {values['progress']}, and must be between 0 and 1")
     except InvalidInput as error:
-        return Line(line.n, line.kind, line.body, refused=Refused(str(error)))
+        return SpoolLine(line.n, line.kind, line.body, refused=Refused(str(error)))
     return line
 
 
-async def _say(conn: Connection, task: TaskOf, line: Line) -> None:
+async def _store_value(conn: Connection, task: TaskOf, line: SpoolLine) -> None:
     values = _object(line.body)
     if line.kind == wire.PROGRESS:
         await states.progress_reported(conn, task, _number(values, "progress"))
@@ -274,7 +274,7 @@ async def _say(conn: Connection, task: TaskOf, line: Line) -> None:
         await states.runner_state_reported(conn, task, str(values.get("state", "")).replace("\x00", ""))
 
 
-async def _change_state(conn: Connection, task: TaskOf, line: Line) -> None:
+async def _change_state(conn: Connection, task: TaskOf, line: SpoolLine) -> None:
     values = _object(line.body)
     if line.kind == wire.RUN_START:
         storage = values.get("checkpointStorage")

@@ -1,4 +1,4 @@
-"""What a task says besides metrics: one function per kind, for the spool and for Determined's own routes alike.
+"""What a task reports besides metrics: one function per kind, for the spool and for Determined's own routes alike.
 
 Rules:
 - Whoever speaks is the attempt of the token. What an attempt that is not its trial's current one says changes no state;
@@ -22,7 +22,7 @@ from tenax.master.store.checkpoints import lists as checkpoint_lists
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.rows import CheckpointRow, Reporter
 from tenax.master.store.database.wakeups import notify
-from tenax.master.store.experiments.progress import told
+from tenax.master.store.experiments import progress as experiment_progress
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.users.sessions import TaskOf
 
@@ -46,7 +46,7 @@ async def progress_reported(conn: Connection, task: TaskOf, progress: float) -> 
     if task.trial_id is not None:
         await trials.set_progress(conn, task.trial_id, task.run_id, progress)
     if task.experiment_id is not None:
-        await told(conn, task.experiment_id)
+        await experiment_progress.trial_reported(conn, task.experiment_id)
 
 
 async def runner_state_reported(conn: Connection, task: TaskOf, state: str) -> None:

@@ -44,7 +44,7 @@ class Deletion:
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Delete what can be; what is still on a machine is tried again soon."""
         async with context.reading() as conn:
-            experiment_ids = await deletion.asked(conn)
+            experiment_ids = await deletion.requested(conn)
         held: list[int] = []
 
         async def handle(name: str) -> None:
@@ -106,7 +106,7 @@ async def _leave_to_a_task(context: PassContext, experiment_id: int, left: Remai
         await gc.request_upload_removals(conn, [uuid for uuid, unreported in new.items() if unreported], reason)
         if new:
             progress = "being deleted, with a task on an agent for what the master cannot reach"
-            await deletion.tell(conn, experiment_id, f"{progress}: {undone[min(new)]}")
+            await deletion.set_reason(conn, experiment_id, f"{progress}: {undone[min(new)]}")
     return False
 
 

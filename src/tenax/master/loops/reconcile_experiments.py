@@ -17,7 +17,7 @@ from tenax.master.loops.quarantine import quarantine_in
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments.rows import Experiment
+from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.trials import rows as trials
 
 _KEPT = 10_000
@@ -69,7 +69,7 @@ class ReconcileExperiments:
                 await self._act(conn, experiment, plan.config, action)
 
     async def _act(
-        self, conn: Connection, experiment: Experiment, config: JsonObject, action: reconcile.ExperimentAction
+        self, conn: Connection, experiment: ExperimentRow, config: JsonObject, action: reconcile.ExperimentAction
     ) -> None:
         match action:
             case reconcile.RequestAllocation(trial_id):

@@ -163,7 +163,7 @@ async def _tell_progress(conn: Connection, experiment_id: int, cached: _Cached) 
         cached.standing = standing
 
 
-async def _shut_down(conn: Connection, experiment: experiments.Experiment, entries: list[SearchEntry]) -> None:
+async def _shut_down(conn: Connection, experiment: experiments.ExperimentRow, entries: list[SearchEntry]) -> None:
     for entry in entries:
         if isinstance(entry, Shutdown):
             after = await experiments.happen(conn, experiment, _event(entry), entry.reason)

@@ -1,6 +1,8 @@
-"""A series with fewer points, that still looks the same: the least and the greatest value of every stretch are kept.
+"""From series to the points of a chart: thinned so that it still looks the same.
 
-Metrics of one group as points of a chart: thinned together, so that each point has all values of its step.
+Rules:
+- The least and the greatest value of every stretch are kept.
+- Metrics of one group are thinned together, so that each point has all values of its step.
 """
 
 from __future__ import annotations
@@ -25,15 +27,15 @@ _MIN_MAX = MinMaxDownsampler()  # type: ignore[no-untyped-call]
 _FEW = 8
 
 
-def chart(points: Series, most: int) -> JsonObject:
+def chart(series: Series, most: int) -> JsonObject:
     """``{"total", "steps", "times", "values"}`` with at most ``most`` points (0: all of them)."""
-    kept = keep(points.values, most) if 0 < most < len(points) else np.arange(len(points))
-    values = points.values[kept].tolist()
-    numbers: list[Json] = values if np.isfinite(points.values[kept]).all() else [to_json(value) for value in values]
+    kept = keep(series.values, most) if 0 < most < len(series) else np.arange(len(series))
+    values = series.values[kept].tolist()
+    numbers: list[Json] = values if np.isfinite(series.values[kept]).all() else [to_json(value) for value in values]
     return {
-        "total": len(points),
-        "steps": points.steps[kept].tolist(),
-        "times": points.times[kept].tolist(),
+        "total": len(series),
+        "steps": series.steps[kept].tolist(),
+        "times": series.times[kept].tolist(),
         "values": numbers,
     }
 
@@ -70,7 +72,7 @@ EPOCH = "epoch"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Which points are wanted; None: no matter. ``low`` and ``high`` are inside, ``above`` and ``below`` are not."""
+    """A range of numbers; None: no limit. ``low`` and ``high`` are inside, ``above`` and ``below`` are not."""
 
     low: float | None = None
     high: float | None = None
@@ -81,7 +83,7 @@ class Bounds:
 
     def inside(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which of ``values`` are."""
-        found = np.ones(len(values), dtype=bool)
+        inside = np.ones(len(values), dtype=bool)
         for limit, compare in (
             (self.low, np.greater_equal),
             (self.high, np.less_equal),
@@ -89,17 +91,17 @@ class Bounds:
             (self.below, np.less),
         ):
             if limit is not None:
-                found &= compare(values, limit)
+                inside &= compare(values, limit)
         if self.among is not None:
-            found &= np.isin(values, list(self.among))
+            inside &= np.isin(values, list(self.among))
         if self.without:
-            found &= ~np.isin(values, list(self.without))
-        return found
+            inside &= ~np.isin(values, list(self.without))
+        return inside
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a chart asks for."""
+class ChartQuery:
+    """Which points a chart shows."""
 
     #: 0: all points.
     most: int = 0
@@ -109,51 +111,51 @@ class Wanted:
     epochs: Bounds | None = None
 
 
-def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, wanted: Wanted) -> list[JsonObject]:
+def points(packed: Sequence[PackedSeries], epochs: PackedSeries | None, query: ChartQuery) -> list[JsonObject]:
     """``{"batches", "time", "epoch", "values"}`` by step. For a thread."""
-    lines = {one.metric: _bounded(one.points(), wanted) for one in packed}
-    axis = None if epochs is None else epochs.points()
-    if wanted.epochs is not None:
-        lines = {name: _at_epochs(line, axis, wanted.epochs) for name, line in lines.items()}
-    lines = {name: line for name, line in lines.items() if len(line)}
-    share = wanted.most // max(1, len(lines)) or min(1, wanted.most)
+    all_series = {packed_series.metric: _bounded(packed_series.unpack(), query) for packed_series in packed}
+    axis = None if epochs is None else epochs.unpack()
+    if query.epochs is not None:
+        all_series = {name: _at_epochs(series, axis, query.epochs) for name, series in all_series.items()}
+    all_series = {name: series for name, series in all_series.items() if len(series)}
+    share = query.most // max(1, len(all_series)) or min(1, query.most)
     steps: set[int] = set()
-    for line in lines.values():
-        kept = keep(line.values, share) if 0 < share < len(line) else np.arange(len(line))
-        steps.update(line.steps[kept].tolist())
-    told: dict[int, JsonObject] = {}
-    for name, line in lines.items():
-        chosen = np.isin(line.steps, list(steps))
-        rows = zip(line.steps[chosen].tolist(), line.times[chosen].tolist(), line.values[chosen].tolist())
+    for series in all_series.values():
+        kept = keep(series.values, share) if 0 < share < len(series) else np.arange(len(series))
+        steps.update(series.steps[kept].tolist())
+    points_by_step: dict[int, JsonObject] = {}
+    for name, series in all_series.items():
+        chosen = np.isin(series.steps, list(steps))
+        rows = zip(series.steps[chosen].tolist(), series.times[chosen].tolist(), series.values[chosen].tolist())
         for step, time, value in rows:
-            point = told.setdefault(step, {"batches": max(0, step), "time": timestamp(time), "values": {}})
+            point = points_by_step.setdefault(step, {"batches": max(0, step), "time": timestamp(time), "values": {}})
             values = point["values"]
             assert isinstance(values, dict)
             values[name] = to_json(value)
-    rising = sorted(told)
+    rising = sorted(points_by_step)
     for step, epoch in zip(rising, _epochs(axis, np.array(rising, np.int64)).tolist()):
         if np.isfinite(epoch):
-            told[step]["epoch"] = epoch
-    return [told[step] for step in rising]
+            points_by_step[step]["epoch"] = epoch
+    return [points_by_step[step] for step in rising]
 
 
-def _bounded(line: Series, wanted: Wanted) -> Series:
-    inside = wanted.steps.inside(line.steps.astype(np.float64)) & wanted.times.inside(line.times.astype(np.float64))
-    return _only(line, inside)
+def _bounded(series: Series, query: ChartQuery) -> Series:
+    inside = query.steps.inside(series.steps.astype(np.float64)) & query.times.inside(series.times.astype(np.float64))
+    return _only(series, inside)
 
 
-def _at_epochs(line: Series, axis: Series | None, bounds: Bounds) -> Series:
-    found = _epochs(axis, line.steps)
-    return _only(line, np.isfinite(found) & bounds.inside(found))
+def _at_epochs(series: Series, axis: Series | None, bounds: Bounds) -> Series:
+    epochs = _epochs(axis, series.steps)
+    return _only(series, np.isfinite(epochs) & bounds.inside(epochs))
 
 
 def _epochs(axis: Series | None, steps: Integers) -> npt.NDArray[np.float64]:
-    """At each of ``steps``; NaN where none was told."""
+    """At each of ``steps``; NaN where none was reported."""
     if axis is None or not len(axis):
         return np.full(len(steps), np.nan)
     places = np.minimum(np.searchsorted(axis.steps, steps), len(axis) - 1)
     return np.where(axis.steps[places] == steps, axis.values[places], np.nan)
 
 
-def _only(line: Series, inside: npt.NDArray[np.bool_]) -> Series:
-    return Series(line.steps[inside], line.times[inside], line.values[inside])
+def _only(series: Series, inside: npt.NDArray[np.bool_]) -> Series:
+    return Series(series.steps[inside], series.times[inside], series.values[inside])

@@ -1,4 +1,4 @@
-"""Which lines a reader wants, and how they look. Works on unpacked chunks; for a thread.
+"""Which lines match a filter, and how they are printed. Works on unpacked chunks; for a thread.
 
 Rules:
 - Text is found without regard to case; a pattern is RE2's (no backtracking: no pattern can hang the master).
@@ -20,8 +20,8 @@ import re2
 
 from tenax.errors import InvalidInput
 from tenax.master.store.logs.packing import columns_of
-from tenax.master.store.logs.rows import Span
-from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Line, Origin
+from tenax.master.store.logs.rows import LogSpan
+from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Origin, OutputLine
 
 Places: TypeAlias = npt.NDArray[np.int64]
 _LINE_FEED = 10
@@ -30,7 +30,7 @@ _WHOLE_TEXT = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class LogFilters:
     """Empty: no restriction. Times are microseconds since 1970, both ends included."""
 
     allocation_ids: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ class Filters:
         if self.regex and self.text:
             object.__setattr__(self, "pattern", Pattern(self.text))
 
-    def may_match(self, span: Span) -> bool:
+    def may_match(self, span: LogSpan) -> bool:
         """Whether it is worth unpacking; by what is known of the chunk as a whole."""
         chunk = span.chunk
         if self.levels and not any(chunk.levels >> level & 1 for level in self.levels):
@@ -64,7 +64,7 @@ class Filters:
         return any(self.wants(origin) for origin in chunk.origins)
 
     def wants(self, origin: Origin) -> bool:
-        """Whether lines of that speaker may be wanted."""
+        """Whether lines of that origin may match."""
         return (
             (not self.allocation_ids or origin.allocation_id in self.allocation_ids)
             and (not self.agent_ids or origin.agent_id in self.agent_ids)
@@ -75,18 +75,18 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A line with its number in the task and who spoke."""
+class FoundLine:
+    """A line with its number in the task and its origin."""
 
     number: int
-    line: Line
+    line: OutputLine
     origin: Origin
 
 
 def search(
-    span: Span, filters: Filters, after: int, before: int, most: int | None = None, *, descending: bool = False
-) -> list[Found]:
-    """At most ``most`` wanted lines of a chunk with numbers after ``after`` and before ``before``, in order."""
+    span: LogSpan, filters: LogFilters, after: int, before: int, most: int | None = None, *, descending: bool = False
+) -> list[FoundLine]:
+    """At most ``most`` matching lines of a chunk with numbers after ``after`` and before ``before``, in order."""
     if not filters.may_match(span):
         return []
     first = span.first_line
@@ -98,15 +98,15 @@ def search(
         places = places[np.isin(places, _by_text(data, filters), assume_unique=True)]
     if descending:
         places = places[::-1]
-    return _found(span, places[:most], data)
+    return _lines_at(span, places[:most], data)
 
 
-def _by_columns(span: Span, filters: Filters, places: Places) -> Places:
-    """Those of ``places`` that everything but their text speaks for."""
+def _by_columns(span: LogSpan, filters: LogFilters, places: Places) -> Places:
+    """Those of ``places`` that match by everything but their text."""
     columns = columns_of(span.chunk)
-    wanted = [number for number, origin in enumerate(span.chunk.origins) if filters.wants(origin)]
-    if len(wanted) < len(span.chunk.origins):
-        places = places[np.isin(columns.origin[places], wanted)]
+    numbers = [number for number, origin in enumerate(span.chunk.origins) if filters.wants(origin)]
+    if len(numbers) < len(span.chunk.origins):
+        places = places[np.isin(columns.origin[places], numbers)]
     if filters.levels:
         places = places[np.isin(columns.level[places], list(filters.levels))]
     if filters.ranks:
@@ -118,8 +118,8 @@ def _by_columns(span: Span, filters: Filters, places: Places) -> Places:
     return places
 
 
-def _by_text(data: bytes, filters: Filters) -> list[int]:
-    """Places of lines that the text speaks for."""
+def _by_text(data: bytes, filters: LogFilters) -> list[int]:
+    """Places of lines whose text matches."""
     if filters.pattern is not None:
         return filters.pattern.lines(data)
     needle, text = filters.text.lower(), data.decode().lower()
@@ -128,11 +128,13 @@ def _by_text(data: bytes, filters: Filters) -> list[int]:
     return [place for place, line in enumerate(text.split("\n")) if needle in line]
 
 
-def _found(span: Span, places: Places, data: bytes) -> list[Found]:
+def _lines_at(span: LogSpan, places: Places, data: bytes) -> list[FoundLine]:
     columns = columns_of(span.chunk)
     texts = data.decode().split("\n")
     return [
-        Found(span.first_line + place, Line(at_us, texts[place], level, rank, origin), span.chunk.origins[origin])
+        FoundLine(
+            span.first_line + place, OutputLine(at_us, texts[place], level, rank, origin), span.chunk.origins[origin]
+        )
         for place, at_us, rank, level, origin in zip(
             places.tolist(),
             columns.at_us[places].tolist(),
@@ -143,10 +145,10 @@ def _found(span: Span, places: Places, data: bytes) -> list[Found]:
     ]
 
 
-def rendered(found: Found) -> str:
+def rendered(found_line: FoundLine) -> str:
     """``[2022-03-02T02:15:18.299569Z] 0f3c2a1b [rank=0] || INFO: text``: what Determined's client prints."""
-    line = found.line
-    container = found.origin.container_id[:8] or " " * 8
+    line = found_line.line
+    container = found_line.origin.container_id[:8] or " " * 8
     rank = f" [rank={line.rank}]" if line.rank != NO_RANK else ""
     level = f"{LEVELS[line.level]}: " if line.level else ""
     return f"[{timestamp(line.at_us)}] {container}{rank} || {level}{line.text}\n"
@@ -174,8 +176,8 @@ class Pattern:
             self._chunk = re2.compile(f"(?m){text}", options=options)
         except re2.error as error:
             why = error.args[0]
-            told = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
-            raise InvalidInput(f"{text!r} is not a regular expression of RE2: {told}") from None
+            reason = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+            raise InvalidInput(f"{text!r} is not a regular expression of RE2: {reason}") from None
         # Anchors of the whole text mean a line's ends; what matches nothing at all matches everywhere.
         self._apart = bool(_WHOLE_TEXT.search(text)) or self._line.search("") is not None
 

@@ -1,9 +1,9 @@
-"""Reading output for many at once: those who ask for the same at the same moment get one answer.
+"""Reading the output of a task: from either end, filtered, and followed until the task ends.
 
-Rules: nobody gets an answer that was looked up before they asked, or a wake-up that came in between would be lost; one
-who goes away takes the answer from nobody else.
-
-Reading output: from one end or the other, filtered, as long as the task goes on if asked to.
+Rules:
+- Readers that ask for the same at the same moment share one query (single flight).
+- Nobody gets an answer that was queried before they asked, or a wake-up that came in between would be lost.
+- A reader that goes away does not cancel the query for the others.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from tenax.master.concurrency.threads import Threads
-from tenax.master.reading.log_search import Filters, Found, search
+from tenax.master.reading.log_search import FoundLine, LogFilters, search
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, Subscription
 from tenax.master.store.logs import rows as logs
-from tenax.master.store.logs.rows import Place, Span
+from tenax.master.store.logs.rows import LogSpan, Place
 
 Answer = TypeVar("Answer")
 
 
 class LogReads:
-    """Looks into the database. For one event loop."""
+    """Queries of the database, shared. For one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        #: By what is asked; those that have not looked yet.
+        #: By query: those that were not sent yet.
         self._gathering: dict[Hashable, asyncio.Future[object]] = {}
 
     async def place_of(self, task_id: str) -> Place:
@@ -39,33 +39,33 @@ class LogReads:
     async def still_speaks_s(self, task_id: str) -> float | None:
         """As `tenax.master.store.logs.rows.still_speaks_s`. Raises TryAgain."""
 
-        async def look() -> float | None:
+        async def query() -> float | None:
             async with self._database.connection() as conn:
                 return await logs.still_speaks_s(conn, task_id)
 
-        return await self._shared(("ended", task_id), look)
+        return await self._shared(("ended", task_id), query)
 
-    async def spans(self, place: Place, after: int, before: int, *, descending: bool, limit: int) -> list[Span]:
+    async def spans(self, place: Place, after: int, before: int, *, descending: bool, limit: int) -> list[LogSpan]:
         """As `tenax.master.store.logs.rows.spans`; the list is everyone's. Raises TryAgain."""
 
-        async def look() -> list[Span]:
+        async def query() -> list[LogSpan]:
             async with self._database.connection() as conn:
                 return await logs.spans(conn, place, after=after, before=before, descending=descending, limit=limit)
 
-        return await self._shared(("spans", place.task_id, after, before, descending, limit), look)
+        return await self._shared(("spans", place.task_id, after, before, descending, limit), query)
 
-    async def _shared(self, key: Hashable, look: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _shared(self, key: Hashable, query: Callable[[], Awaitable[Answer]]) -> Answer:
         flight = self._gathering.get(key)
         if flight is None:
-            flight = asyncio.ensure_future(cast("Awaitable[object]", self._look(key, look)))
+            flight = asyncio.ensure_future(cast("Awaitable[object]", self._run_query(key, query)))
             self._gathering[key] = flight
         return cast(Answer, await asyncio.shield(flight))
 
-    async def _look(self, key: Hashable, look: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _run_query(self, key: Hashable, query: Callable[[], Awaitable[Answer]]) -> Answer:
         # Whoever was woken in the same moment asks before this goes on.
         await asyncio.sleep(0)
         del self._gathering[key]
-        return await look()
+        return await query()
 
 
 T = TypeVar("T")
@@ -76,10 +76,10 @@ _BEYOND = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a reader asks for."""
+class LogQuery:
+    """Which lines to read, and how."""
 
-    filters: Filters
+    filters: LogFilters
     #: None: all of them.
     limit: int | None = None
     follow: bool = False
@@ -87,17 +87,17 @@ class Wanted:
 
 
 async def read(
-    reads: LogReads, listener: Listener, threads: Threads, task_id: str, wanted: Wanted, stop: asyncio.Event
-) -> AsyncIterator[list[Found]]:
+    reads: LogReads, listener: Listener, threads: Threads, task_id: str, query: LogQuery, stop: asyncio.Event
+) -> AsyncIterator[list[FoundLine]]:
     """Lines of a task, some at a time; with ``follow`` until the task ends or ``stop`` is set. Raises NotFound."""
-    reader = _Reader(reads, threads, await reads.place_of(task_id), wanted)
-    if not wanted.follow or wanted.descending:
-        async for found in reader.rest():
-            yield found
+    reader = _Reader(reads, threads, await reads.place_of(task_id), query)
+    if not query.follow or query.descending:
+        async for lines in reader.rest():
+            yield lines
         return
     with listener.subscribe("logs", task_id) as ear:
-        async for found in _follow(reads, reader, ear, stop):
-            yield found
+        async for lines in _follow(reads, reader, ear, stop):
+            yield lines
 
 
 async def until_end(
@@ -105,19 +105,19 @@ async def until_end(
     listener: Listener,
     task_id: str,
     stop: asyncio.Event,
-    look: Callable[[], Awaitable[T]],
+    read_next: Callable[[], Awaitable[T]],
     *,
     follow: bool,
 ) -> AsyncIterator[T]:
-    """What ``look`` gives; with ``follow`` again after whatever the task says, until it ends or ``stop`` is set."""
+    """What ``read_next`` gives; with ``follow`` again after each output, until the task ends or ``stop`` is set."""
     if not follow:
-        yield await look()
+        yield await read_next()
         return
     with listener.subscribe("logs", task_id) as ear:
         while not stop.is_set():
-            # Looked up before looking: what was written before the end is seen after it.
+            # Checked before reading: what was written before the end is read after it.
             left_s = await reads.still_speaks_s(task_id)
-            yield await look()
+            yield await read_next()
             if left_s is not None and left_s <= 0:
                 return
             await _either(ear, stop, left_s)
@@ -125,12 +125,12 @@ async def until_end(
 
 async def _follow(
     reads: LogReads, reader: _Reader, ear: Subscription, stop: asyncio.Event
-) -> AsyncIterator[list[Found]]:
+) -> AsyncIterator[list[FoundLine]]:
     while not stop.is_set():
-        # Looked up before reading: what was written before the end is read after it.
+        # As above: checked before reading.
         left_s = await reads.still_speaks_s(reader.place.task_id)
-        async for found in reader.rest():
-            yield found
+        async for lines in reader.rest():
+            yield lines
         if reader.is_done or (left_s is not None and left_s <= 0):
             return
         await _either(ear, stop, left_s)
@@ -152,33 +152,33 @@ async def _either(ear: Subscription, stop: asyncio.Event, seconds: float | None)
 class _Reader:
     """Where a reader is."""
 
-    def __init__(self, reads: LogReads, threads: Threads, place: Place, wanted: Wanted) -> None:
+    def __init__(self, reads: LogReads, threads: Threads, place: Place, query: LogQuery) -> None:
         self.place = place
         self._reads = reads
         self._threads = threads
-        self._wanted = wanted
+        self._query = query
         self._after = -1
         self._before = _BEYOND
-        self._left = wanted.limit
+        self._left = query.limit
         self._at_once = _FIRST
 
     @property
     def is_done(self) -> bool:
-        """All that was asked for has been given."""
+        """All lines of the query were given."""
         return self._left == 0
 
-    async def rest(self) -> AsyncIterator[list[Found]]:
-        """The wanted lines from here to what is the end now."""
+    async def rest(self) -> AsyncIterator[list[FoundLine]]:
+        """The matching lines from here to what is the end now."""
         while not self.is_done:
-            found = await self._reads.spans(
-                self.place, self._after, self._before, descending=self._wanted.descending, limit=self._at_once
+            spans = await self._reads.spans(
+                self.place, self._after, self._before, descending=self._query.descending, limit=self._at_once
             )
-            if not found:
+            if not spans:
                 return
             self._at_once = min(2 * self._at_once, _MOST)
-            lines = await self._threads.run(self._search, found)
-            last = found[-1]
-            if self._wanted.descending:
+            lines = await self._threads.run(self._search, spans)
+            last = spans[-1]
+            if self._query.descending:
                 self._before = last.first_line
             else:
                 self._after = last.first_line + last.chunk.lines - 1
@@ -187,11 +187,11 @@ class _Reader:
             if lines:
                 yield lines
 
-    def _search(self, spans: list[Span]) -> list[Found]:
-        found: list[Found] = []
+    def _search(self, spans: list[LogSpan]) -> list[FoundLine]:
+        lines: list[FoundLine] = []
         for span in spans:
-            most = None if self._left is None else self._left - len(found)
+            most = None if self._left is None else self._left - len(lines)
             if most != 0:
-                down = self._wanted.descending
-                found += search(span, self._wanted.filters, self._after, self._before, most, descending=down)
-        return found
+                down = self._query.descending
+                lines += search(span, self._query.filters, self._after, self._before, most, descending=down)
+        return lines

@@ -8,7 +8,7 @@ Rules:
   and changes no state.
 - The searcher's metric of a validation of the current run is kept; where the search decides by it, it leaves as a fact
   as well.
-- A validation that the search refuses (`tenax.search.report`) ends the trial. Of one that has ended, nothing is asked.
+- A validation that the search refuses (`tenax.search.report`) ends the trial. One that has ended is not checked.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import msgspec
 from tenax.jsonvalue import Json, to_json
 from tenax.master.telemetry import summary
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION, kind_of
-from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.reports import MetricReport
 from tenax.master.telemetry.values import (
     Fact,
     GroupKey,
     Head,
-    Item,
     Known,
     Outcome,
     Refused,
+    ReportedStep,
+    ReportedValidation,
     Segment,
+    SpooledReport,
     StepKey,
-    Stored,
     StreamKey,
     TrialNow,
-    Validation,
 )
 from tenax.search.journal import Validated, encode
 from tenax.search.report import Objective, Reading, ReportRefused, read_report, shortened
@@ -45,19 +45,19 @@ from tenax.search.report import Objective, Reading, ReportRefused, read_report, 
 _FIRST_RUN = 1
 
 
-def decide(items: Sequence[Item], known: Known) -> Outcome:
+def decide(items: Sequence[SpooledReport], known: Known) -> Outcome:
     """What becomes of ``items``, in their order."""
-    desk = _Desk(known)
-    for place, item in enumerate(items):
-        if item.stream is not None and not desk.is_next(item.stream, item.n):
+    decisions = _Decisions(known)
+    for index, item in enumerate(items):
+        if item.stream is not None and not decisions.is_next(item.stream, item.n):
             continue
-        refused = desk.take(item)
+        refused = decisions.take(item)
         if refused is not None:
-            desk.outcome.refused[place] = refused
-    return desk.finish()
+            decisions.outcome.refused[index] = refused
+    return decisions.finish()
 
 
-def is_late(report: Report, head: Head | None) -> bool:
+def is_late(report: MetricReport, head: Head | None) -> bool:
     """Whether something may be stored already at the report's (run, group, step)."""
     if head is None or report.step == NO_STEP:
         return False
@@ -76,12 +76,12 @@ class _Group:
         self.newest_step = head.newest_step
         self.summaries = head.summaries
         #: Accepted, by run.
-        self.taken: dict[int, list[Report]] = {}
+        self.taken: dict[int, list[MetricReport]] = {}
         self.visible: list[Mapping[str, Json]] = []
         #: All of the newest visible report, when it came here.
         self.newest: Mapping[str, Json] | None = None
 
-    def add(self, report: Report, merged: Mapping[str, Json], limit: int) -> None:
+    def add(self, report: MetricReport, merged: Mapping[str, Json], limit: int) -> None:
         """``limit``: the first step of the report's run that is not visible."""
         if report.run_id > self.run_id:
             self.run_id, self.last_step = report.run_id, report.step
@@ -105,15 +105,15 @@ class _Group:
         return Head(self.run_id, self.last_step, self.next_ord, self.newest_step, summaries)
 
 
-class _Desk:
-    """A number of reports while they are worked through."""
+class _Decisions:
+    """What is decided about a number of reports, while they are worked through in order."""
 
     def __init__(self, known: Known) -> None:
         self._known = known
         self._trials = dict(known.trials)
         self._groups: dict[GroupKey, _Group] = {}
         #: Accepted here, by step: a later one may say the same step again.
-        self._here: dict[StepKey, Stored] = {}
+        self._here: dict[StepKey, ReportedStep] = {}
         self.outcome = Outcome()
 
     def is_next(self, stream: StreamKey, n: int) -> bool:
@@ -123,16 +123,16 @@ class _Desk:
         self.outcome.acked[stream] = n
         return True
 
-    def take(self, item: Item) -> Refused | None:
-        if item.condemned is not None:
-            return item.condemned
-        report = item.report
+    def take(self, spooled: SpooledReport) -> Refused | None:
+        if spooled.condemned is not None:
+            return spooled.condemned
+        report = spooled.report
         if report is None:
             return None
         trial = self._trials.get(report.trial_id)
         if trial is None:
             return Refused(f"there is no trial {report.trial_id}")
-        if item.stream is None and report.run_id != trial.run_id:
+        if spooled.stream is None and report.run_id != trial.run_id:
             return Refused(
                 f"the report is of run {report.run_id}, and trial {report.trial_id} is in run {trial.run_id}: "
                 "only its current run may report"
@@ -150,7 +150,7 @@ class _Desk:
             return None
         if report.step != NO_STEP:
             batch = report.batch if before is None or before.batch is None else before.batch
-            self._here[_step_key(report)] = Stored(merged, batch)
+            self._here[_step_key(report)] = ReportedStep(merged, batch)
         self._store(trial, added, merged)
         if reading is not None:
             self._validated(report, merged, reading)
@@ -163,13 +163,13 @@ class _Desk:
             self.outcome.heads[trial_id, group] = work.head()
         return self.outcome
 
-    def _stored(self, report: Report) -> Stored | None:
+    def _stored(self, report: MetricReport) -> ReportedStep | None:
         if report.step == NO_STEP:
             return None
         key = _step_key(report)
         return self._here.get(key) or self._known.stored.get(key)
 
-    def _read(self, trial: TrialNow, report: Report, merged: Mapping[str, Json]) -> Reading | Refused | None:
+    def _read(self, trial: TrialNow, report: MetricReport, merged: Mapping[str, Json]) -> Reading | Refused | None:
         """What the search reads from a validation; None: nothing."""
         target = trial.target
         objective = target.objective if trial.active else Objective(target.objective.metric)
@@ -182,7 +182,7 @@ class _Desk:
             self.outcome.lines.append((target.task_id, "ERROR", message))
         return Refused(message, fatal=True)
 
-    def _store(self, trial: TrialNow, added: Report, merged: Mapping[str, Json]) -> None:
+    def _store(self, trial: TrialNow, added: MetricReport, merged: Mapping[str, Json]) -> None:
         """Into the group, and what it moves of the trial."""
         key = (added.trial_id, added.group)
         work = self._groups.get(key)
@@ -205,18 +205,18 @@ class _Desk:
             self.outcome.recount.add(added.trial_id)
             self._trials[added.trial_id] = replace(trial, cuts=cuts)
 
-    def _validated(self, report: Report, merged: Mapping[str, Json], reading: Reading) -> None:
+    def _validated(self, report: MetricReport, merged: Mapping[str, Json], reading: Reading) -> None:
         trial = self._trials[report.trial_id]
         target, metric = trial.target, reading.metric
-        validation = Validation(report, merged, metric)
+        validation = ReportedValidation(report, merged, metric)
         self.outcome.validations.setdefault(report.trial_id, {}).setdefault(report.step, metric)
         if trial.active and target.objective.needs_validations:
             fact = Validated(target.request_id, report.step, metric, reading.time)
             self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
         if not math.isfinite(metric):
             what = f"the searcher's metric {target.objective.metric!r} is {to_json(metric)} at step {report.step}"
-            told = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
-            self.outcome.lines.append((target.task_id, "WARNING", told))
+            message = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
+            self.outcome.lines.append((target.task_id, "WARNING", message))
         if report.step >= trial.latest_step:
             self.outcome.latest[report.trial_id] = validation
             trial = replace(trial, latest_step=report.step)
@@ -235,7 +235,7 @@ def is_better(metric: float, than: float | None, smaller_is_better: bool) -> boo
     return not math.isfinite(than) or (metric < than if smaller_is_better else metric > than)
 
 
-def _merge(before: Stored, report: Report) -> dict[str, Json] | Refused:
+def _merge(before: ReportedStep, report: MetricReport) -> dict[str, Json] | Refused:
     for name, value in report.metrics.items():
         if name in before.metrics and not _same(before.metrics[name], value):
             return Refused(
@@ -248,19 +248,19 @@ def _merge(before: Stored, report: Report) -> dict[str, Json] | Refused:
     return {**before.metrics, **report.metrics}
 
 
-def _what_is_new(before: Stored, report: Report) -> Report | None:
+def _what_is_new(before: ReportedStep, report: MetricReport) -> MetricReport | None:
     metrics = {name: value for name, value in report.metrics.items() if name not in before.metrics}
     batch = report.batch if before.batch is None else None
     if not metrics and batch is None:
         return None
     text = msgspec.json.encode(metrics)
-    return Report(report.trial_id, report.run_id, report.group, report.step, report.at_us, metrics, text, batch)
+    return MetricReport(report.trial_id, report.run_id, report.group, report.step, report.at_us, metrics, text, batch)
 
 
-def _same(one: Json, other: Json) -> bool:
+def _same(first: Json, second: Json) -> bool:
     # True == 1 in Python, and is another value here.
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    return first == second and isinstance(first, bool) == isinstance(second, bool)
 
 
-def _step_key(report: Report) -> StepKey:
+def _step_key(report: MetricReport) -> StepKey:
     return report.trial_id, report.group, report.run_id, report.step

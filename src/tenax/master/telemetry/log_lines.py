@@ -1,4 +1,4 @@
-"""Output as lines: split, progress collapsed, rank and level told from the text. No database, no clock.
+"""Output as lines: split, progress collapsed, rank and level read from the text. No database, no clock.
 
 Rules:
 - A line ends with a line feed; what comes after the last one is carried over, and is a line once the stream has ended.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 MAX_LINE = 64 * 1024
 NO_RANK = -1
-#: By number; 0: not told.
+#: By number; 0: none in the text.
 LEVELS = ("UNSPECIFIED", "TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _NUMBER = {name: number for number, name in enumerate(LEVELS)}
 _HEAD = re.compile(r"(?: ?\[rank=(\d{1,9})\] ?)?(?:(TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL):(?: |$))?")
@@ -35,7 +35,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutputLine:
     """One line, without its end."""
 
     at_us: int
@@ -76,7 +76,7 @@ def _split(ended: bytes) -> list[str]:
 
 
 def _with_heads(texts: list[str]) -> Texts:
-    """Most output tells neither rank nor level: one look at all of it."""
+    """Most output names neither rank nor level: one check of all of it is enough."""
     if not _ANY_HEAD.search("\n".join(texts)):
         return Texts(texts, [NO_RANK] * len(texts), [0] * len(texts))
     heads = [read_head(text) for text in texts]

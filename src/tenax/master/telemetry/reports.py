@@ -33,7 +33,7 @@ _EPOCHS = ("epoch", "epochs")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MetricReport:
     """One report of one group at one step."""
 
     trial_id: int
@@ -41,7 +41,7 @@ class Report:
     group: str
     #: NO_STEP in groups of the profiler.
     step: int
-    #: Microseconds since 1970, as told by the reporter; None: when it is stored.
+    #: Microseconds since 1970, as the reporter gave it; None: when it is stored.
     at_us: int | None
     metrics: dict[str, Json]
     #: ``metrics`` as JSON text.
@@ -69,7 +69,7 @@ _SPOOLED = msgspec.json.Decoder(_Spooled)
 _METRICS = msgspec.json.Decoder(dict[str, object])
 
 
-def from_spool(trial_id: int, run_id: int, at: float, body: bytes) -> Report:
+def from_spool(trial_id: int, run_id: int, at: float, body: bytes) -> MetricReport:
     """The report in a record of a spool, written at ``at`` (seconds since 1970). Raises InvalidInput."""
     try:
         spooled = _SPOOLED.decode(body)
@@ -86,7 +86,7 @@ def from_spool(trial_id: int, run_id: int, at: float, body: bytes) -> Report:
 
 def from_values(
     trial_id: int, run_id: int, group: str, step: int | None, time: str | None, values: Mapping[str, Json]
-) -> Report:
+) -> MetricReport:
     """The report in a request of Determined's route; ``values`` is ``metrics`` there. Raises InvalidInput."""
     metrics = values.get("avgMetrics", values.get("avg_metrics"))
     batch = values.get("batchMetrics", values.get("batch_metrics"))
@@ -145,7 +145,7 @@ def _checked(
     metrics: dict[str, Json],
     text: bytes,
     batch: bytes | None,
-) -> Report:
+) -> MetricReport:
     check_group(group)
     if group in PROFILING:
         step = NO_STEP if step is None else step
@@ -164,7 +164,7 @@ def _checked(
     for name in metrics:
         if not name or (len(name) > _NAME_BYTES // 4 and len(name.encode()) > _NAME_BYTES):
             raise InvalidInput(f"a metric has a name of 1 to {_NAME_BYTES} bytes, and {name[:60]!r} is not one")
-    return Report(trial_id, run_id, group, step, at_us, metrics, text, batch)
+    return MetricReport(trial_id, run_id, group, step, at_us, metrics, text, batch)
 
 
 def _check_batch(batch: bytes) -> None:

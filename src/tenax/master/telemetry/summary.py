@@ -24,7 +24,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """Of one metric of one group. The numbers mean something for type "number" only."""
+    """The summary of one metric of one group. The numbers mean something for type "number" only."""
 
     type: str
     last: Json
@@ -33,8 +33,8 @@ class MetricSummary:
     low: float = math.inf
     high: float = -math.inf
 
-    def told(self) -> JsonObject:
-        """As the API tells it; special numbers are strings."""
+    def document(self) -> JsonObject:
+        """As the API gives it; special numbers are strings."""
         if self.type != "number":
             return {"type": self.type, "last": self.last}
         return {
@@ -127,29 +127,29 @@ def _numbers(column: np.ndarray[tuple[int], np.dtype[np.float64]]) -> MetricSumm
 
 
 def _any(values: list[Json]) -> MetricSummary:
-    summary = _one(values[0])
+    summary = _of_value(values[0])
     for value in values[1:]:
-        summary = _union(summary, _one(value))
+        summary = _union(summary, _of_value(value))
     return summary
 
 
-def _one(value: Json) -> MetricSummary:
+def _of_value(value: Json) -> MetricSummary:
     number = to_number(value)
     return MetricSummary(type_of(value), None) if number is None else MetricSummary("number", None, 1, *[number] * 3)
 
 
-def _union(one: MetricSummary, other: MetricSummary) -> MetricSummary:
-    if one.type != other.type:
-        return MetricSummary("string", one.last)
-    if one.type != "number":
-        return one
+def _union(first: MetricSummary, second: MetricSummary) -> MetricSummary:
+    if first.type != second.type:
+        return MetricSummary("string", first.last)
+    if first.type != "number":
+        return first
     return MetricSummary(
         "number",
-        one.last,
-        one.count + other.count,
-        one.total + other.total,
-        _low(one.low, other.low),
-        -_low(-one.high, -other.high),
+        first.last,
+        first.count + second.count,
+        first.total + second.total,
+        _low(first.low, second.low),
+        -_low(-first.high, -second.high),
     )
 
 

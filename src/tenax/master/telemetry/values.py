@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tenax.ids import RequestId
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.telemetry.cuts import NO_STEP, Cuts
-from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.reports import MetricReport
 from tenax.master.telemetry.summary import Summaries
 from tenax.search.report import Objective
 
@@ -26,13 +26,13 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A report in a group: ``stream`` and ``n`` are its place in a spool, None and 0 without one.
+class SpooledReport:
+    """A report as it comes in: ``stream`` and ``n`` are its place in a spool, None and 0 without one.
 
     A line of a spool that is something else only uses up its number: ``report`` is None.
     """
 
-    report: Report | None
+    report: MetricReport | None
     stream: StreamKey | None = None
     n: int = 0
     #: It cannot be stored, as a try has shown: its number is used up and it is refused.
@@ -46,7 +46,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the search of a trial's experiment wants to know; never changes."""
+    """What taking in a trial's reports needs to know of its experiment and search; never changes."""
 
     experiment_id: int
     request_id: RequestId
@@ -82,7 +82,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class ReportedStep:
     """All that is stored of one (trial, group, run, step)."""
 
     metrics: Mapping[str, Json]
@@ -96,7 +96,7 @@ class Known:
     trials: Mapping[int, TrialNow]
     heads: Mapping[GroupKey, Head]
     #: Reports at steps that are not beyond the end of their group.
-    stored: Mapping[StepKey, Stored]
+    stored: Mapping[StepKey, ReportedStep]
     acked: Mapping[StreamKey, int]
     #: The database's time, in microseconds since 1970.
     now_us: int = 0
@@ -111,7 +111,7 @@ class Segment:
     run_id: int
     month: int
     first_ord: int
-    reports: Sequence[Report]
+    reports: Sequence[MetricReport]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,10 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class ReportedValidation:
     """A validation with the searcher's metric."""
 
-    report: Report
+    report: MetricReport
     #: All that was reported at its step.
     metrics: Mapping[str, Json]
     metric: float
@@ -146,8 +146,8 @@ class Outcome:
     cuts: dict[int, Cuts] = field(default_factory=dict)
     #: Trials of which something visible before is hidden now, or the reverse: to be summed up anew.
     recount: set[int] = field(default_factory=set)
-    latest: dict[int, Validation] = field(default_factory=dict)
-    best: dict[int, Validation] = field(default_factory=dict)
+    latest: dict[int, ReportedValidation] = field(default_factory=dict)
+    best: dict[int, ReportedValidation] = field(default_factory=dict)
     #: Trial -> step -> the searcher's metric; the first at each step.
     validations: dict[int, dict[int, float]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)

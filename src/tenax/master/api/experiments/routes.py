@@ -51,7 +51,7 @@ from tenax.master.store.experiments import columns as experiment_columns
 from tenax.master.store.experiments import edits as experiment_edits
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments.edits import Share, Words
+from tenax.master.store.experiments.edits import ExperimentEdit, Share
 from tenax.master.store.experiments.lists import ExperimentFilter, ExperimentView
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.store.workspaces import projects
@@ -159,18 +159,18 @@ async def patch_experiment(
             await experiment_edits.set_share(conn, experiment_id, share)
         if body.checkpoint_storage is not None:
             await _set_policy(conn, experiment_id, body.checkpoint_storage)
-        await experiment_edits.set_words(conn, experiment_id, edit)
+        await experiment_edits.edit(conn, experiment_id, edit)
         view = await experiment_lists.get(conn, experiment_id)
     return PatchExperimentResponse(experiment=experiment_message(view, caller))
 
 
-def _edit(body: PatchExperiment) -> Words:
+def _edit(body: PatchExperiment) -> ExperimentEdit:
     if body.name is not None and not body.name.strip():
         raise InvalidInput("a name cannot be blank")
     for label in body.labels or ():
         check_label(label)
     labels = None if body.labels is None else tuple(dict.fromkeys(body.labels))
-    return Words(body.name, body.description, body.notes, labels)
+    return ExperimentEdit(body.name, body.description, body.notes, labels)
 
 
 async def _set_policy(conn: Connection, experiment_id: int, patch: PatchCheckpointStorage) -> None:

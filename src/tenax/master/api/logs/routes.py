@@ -25,13 +25,13 @@ from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.api.logs.messages import CleanupLogsResponse, RemainingDaysResponse, TrialRetentionRequest
 from tenax.master.context import Master
 from tenax.master.ingest.budget import NoRoom
-from tenax.master.reading.log_search import Filters, Found, rendered, timestamp
-from tenax.master.reading.log_stream import Wanted, read, until_end
+from tenax.master.reading.log_search import FoundLine, LogFilters, rendered, timestamp
+from tenax.master.reading.log_stream import LogQuery, read, until_end
 from tenax.master.store.database.connection import DatabaseFull
 from tenax.master.store.logs import retention
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.trials import lists as trial_lists
-from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Line, Origin, clean, level_number
+from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Origin, OutputLine, clean, level_number
 from tenax.master.telemetry.reports import microseconds
 from tenax.wire.message import Empty, OrderBy
 
@@ -39,7 +39,7 @@ routes = Routes("logs")
 log = structlog.get_logger("tenax.logs")
 
 #: A task, lines of it, and where they come from.
-Posted = tuple[str, list[Line], list[Origin]]
+Posted = tuple[str, list[OutputLine], list[Origin]]
 
 #: Lines in one request, and in one part of a stream.
 _MOST_LINES, _PART_LINES = 10_000, 1000
@@ -88,7 +88,7 @@ async def post_task_logs(master: MasterDep, caller: CallerDep, request: Request)
     return Response(b"{}", media_type="application/json")
 
 
-async def keep(master: Master, task_id: str, lines: list[Line], origins: list[Origin]) -> None:
+async def keep(master: Master, task_id: str, lines: list[OutputLine], origins: list[Origin]) -> None:
     """Store lines of a task; without room for them they are dropped. Raises NotFound."""
     try:
         await master.intake.logs.posted(task_id, lines, origins)
@@ -111,13 +111,13 @@ def selection_of(
     timestamp_before: str | None = None,
     search_text: str = "",
     enable_regex: bool = False,
-) -> Wanted:
+) -> LogQuery:
     """What a reader asks for. ``limit`` 0: all lines. Raises InvalidInput for what excludes one another."""
     if follow and limit:
         raise InvalidInput("follow and limit exclude each other: a log that is followed has no last line")
     if follow and order_by is OrderBy.DESC:
         raise InvalidInput("a log is followed from its beginning: leave orderBy out, or follow")
-    filters = Filters(
+    filters = LogFilters(
         frozenset(allocation_ids),
         frozenset(agent_ids),
         frozenset(container_ids),
@@ -130,10 +130,10 @@ def selection_of(
         search_text,
         enable_regex,
     )
-    return Wanted(filters, limit or None, follow, order_by is OrderBy.DESC)
+    return LogQuery(filters, limit or None, follow, order_by is OrderBy.DESC)
 
 
-SelectionDep = Annotated[Wanted, Depends(selection_of)]
+SelectionDep = Annotated[LogQuery, Depends(selection_of)]
 
 
 @routes.get("/api/v1/tasks/{task_id}/logs", "TaskLogs", allow=Allow.USER, response_class=StreamingResponse)
@@ -164,7 +164,7 @@ async def trial_log_fields(master: MasterDep, trial_id: int, follow: bool = Fals
     return ndjson(_fields(master, await _task_of(master, trial_id), follow))
 
 
-async def _lines(master: Master, task_id: str, trial_id: int | None, selection: Wanted) -> AsyncIterator[bytes]:
+async def _lines(master: Master, task_id: str, trial_id: int | None, selection: LogQuery) -> AsyncIterator[bytes]:
     whose: JsonObject = {"taskId": task_id} if trial_id is None else {"trialId": trial_id}
     parts = read(master.log_reads, master.listener, master.readers, task_id, selection, master.shutdown)
     async for lines in parts:
@@ -198,11 +198,11 @@ async def _task_of(master: Master, trial_id: int) -> str:
     return task_id
 
 
-def _messages(whose: JsonObject, entries: list[Found]) -> bytes:
+def _messages(whose: JsonObject, entries: list[FoundLine]) -> bytes:
     return b"".join(line({**whose, **_message(entry)}) for entry in entries)
 
 
-def _message(entry: Found) -> JsonObject:
+def _message(entry: FoundLine) -> JsonObject:
     written = entry.line
     origin = entry.origin
     message: JsonObject = {
@@ -256,14 +256,14 @@ def posted(rows: Json) -> Posted:
     return task_id, lines, list(origins)
 
 
-def _lines_of(row: dict[str, Json], origin: int) -> list[Line]:
+def _lines_of(row: dict[str, Json], origin: int) -> list[OutputLine]:
     written_at = _text(row, "timestamp")
     at_us = microseconds(written_at) if written_at else time.time_ns() // 1000
     rank = row.get("rank_id", row.get("rankId"))
     number = rank if isinstance(rank, int) and 0 <= rank < 2**31 else NO_RANK
     level = level_number(_text(row, "level"))
     texts = clean(_text(row, "log")).removesuffix("\n").split("\n")
-    return [Line(at_us, text, level, number, origin) for text in texts]
+    return [OutputLine(at_us, text, level, number, origin) for text in texts]
 
 
 def _text(row: dict[str, Json], *names: str) -> str:

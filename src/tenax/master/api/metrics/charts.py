@@ -17,7 +17,7 @@ from tenax.master.api.metrics.messages import ComparableTrial, CompareTrialsResp
 from tenax.master.api.trials.messages import MetricType
 from tenax.master.api.trials.routes import whole_trials
 from tenax.master.context import Master
-from tenax.master.reading.charts import EPOCH, Bounds, Wanted, points
+from tenax.master.reading.charts import EPOCH, Bounds, ChartQuery, points
 from tenax.master.store.metrics import series
 from tenax.master.store.metrics.series import PackedSeries
 from tenax.master.store.trials import lists as trial_lists
@@ -39,7 +39,7 @@ _FILTER = "timeseriesfilter."
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _GroupMetrics:
     """A group, and the metrics of it that are asked for."""
 
     group: str
@@ -51,18 +51,18 @@ async def _selection(
     max_datapoints: Annotated[int, Query(ge=0)] = 0,
     start_batches: int = 0,
     end_batches: int = 0,
-) -> Wanted:
+) -> ChartQuery:
     """The points that are asked for; a filter holds for steps, times or epochs, as its name says."""
     bounds = _bounds(request)
     steps = Bounds(low=start_batches or None, high=end_batches or None)
     name = bounds.pop("name", None)
     ranged = bounds.get("integerrange") or bounds.get("doublerange")
     if name == EPOCH and isinstance(ranged, Bounds):
-        return Wanted(max_datapoints, steps, epochs=ranged)
+        return ChartQuery(max_datapoints, steps, epochs=ranged)
     if name not in (None, "batches", "time", EPOCH):
         raise InvalidInput(f"timeSeriesFilter.name is {name!r}: batches, epoch, time are all")
     times = bounds.get("timerange")
-    return Wanted(
+    return ChartQuery(
         max_datapoints,
         _narrower(steps, ranged if isinstance(ranged, Bounds) else Bounds()),
         times if isinstance(times, Bounds) else Bounds(),
@@ -79,7 +79,7 @@ def _narrower(first: Bounds, second: Bounds) -> Bounds:
 @routes.get("/api/v1/trials/time-series", "CompareTrials", allow=Allow.USER)
 async def compare(
     master: MasterDep,
-    selection: Annotated[Wanted, Depends(_selection)],
+    selection: Annotated[ChartQuery, Depends(_selection)],
     trial_ids: Numbers = [],  # noqa: B006
     metric_names: Texts = [],  # noqa: B006
     metric_ids: Texts = [],  # noqa: B006
@@ -107,7 +107,7 @@ async def compare(
 
 
 async def _metrics(
-    master: Master, trial_ids: list[int], lines: list[_Line], selection: Wanted
+    master: Master, trial_ids: list[int], lines: list[_GroupMetrics], selection: ChartQuery
 ) -> dict[int, list[DownsampledMetrics]]:
     """Trial -> what is asked for of each group."""
     sampled: dict[int, list[DownsampledMetrics]] = {trial_id: [] for trial_id in trial_ids}
@@ -122,7 +122,7 @@ async def _metrics(
 
 
 def _unpacked(
-    trial_ids: list[int], packed: Mapping[int, Sequence[PackedSeries]], selection: Wanted
+    trial_ids: list[int], packed: Mapping[int, Sequence[PackedSeries]], selection: ChartQuery
 ) -> dict[int, list[DataPoint]]:
     data: dict[int, list[DataPoint]] = {}
     for trial_id in trial_ids:
@@ -132,7 +132,7 @@ def _unpacked(
     return data
 
 
-def _lines(names: list[str], ids: list[str], group: str) -> list[_Line]:
+def _lines(names: list[str], ids: list[str], group: str) -> list[_GroupMetrics]:
     if len(names) + len(ids) > _MOST_METRICS:
         raise InvalidInput(f"at most {_MOST_METRICS} metrics are compared at a time")
     chosen: dict[str, dict[str, None]] = {}
@@ -145,7 +145,7 @@ def _lines(names: list[str], ids: list[str], group: str) -> list[_Line]:
         if not dot or not of or not name:
             raise InvalidInput(f"{metric_id!r} is no metric: metricIds are group.name")
         chosen.setdefault(of, {})[name] = None
-    return [_Line(of, tuple(them)) for of, them in chosen.items()]
+    return [_GroupMetrics(of, tuple(them)) for of, them in chosen.items()]
 
 
 def _bounds(request: Request) -> dict[str, Bounds | str]:

@@ -34,7 +34,7 @@ from tenax.master.api.metrics.messages import (
 )
 from tenax.master.api.trials.messages import MetricType
 from tenax.master.context import Master
-from tenax.master.reading.charts import EPOCH, Bounds, Wanted, points
+from tenax.master.reading.charts import EPOCH, Bounds, ChartQuery, points
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.metrics import series, summaries
 from tenax.master.store.metrics.series import PackedSeries
@@ -134,7 +134,7 @@ async def stream_batches(
         nonlocal started
         current: set[int] = set()
         trials, running = await _trials(master, experiment_id, None)
-        for line in (await _points(master, trials, of, Wanted())).values():
+        for line in (await _points(master, trials, of, ChartQuery())).values():
             current.update(int(str(point["batches"])) for point in line)
         news = sorted(current - sent)
         sent.update(news)
@@ -162,7 +162,7 @@ async def stream_snapshot(
 ) -> StreamingResponse:
     """A metric of every trial, nearest to a step and at most ``batchesMargin`` away from it: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
-    near = Wanted(steps=Bounds(low=batches_processed - batches_margin, high=batches_processed + batches_margin))
+    near = ChartQuery(steps=Bounds(low=batches_processed - batches_margin, high=batches_processed + batches_margin))
     sent: dict[int, SnapshotTrial] = {}
     started = False
 
@@ -211,7 +211,7 @@ async def stream_sample(
     """A metric of the best trials as lines of a chart, and which trials these are: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
     steps = Bounds(low=start_batches or None, high=end_batches or None)
-    selection = Wanted(max_datapoints or _POINTS, steps)
+    selection = ChartQuery(max_datapoints or _POINTS, steps)
     #: Trial -> the last of its steps that was sent.
     sent: dict[int, int] = {}
     started = False
@@ -262,7 +262,7 @@ async def _trials(master: Master, experiment_id: int, most: int | None) -> tuple
 
 
 async def _points(
-    master: Master, trials: Sequence[summaries.Sampled], of: tuple[str, str], selection: Wanted
+    master: Master, trials: Sequence[summaries.Sampled], of: tuple[str, str], selection: ChartQuery
 ) -> dict[int, list[JsonObject]]:
     """Trial -> points, of those that have any. Read for many trials at a time, so that few statements are made."""
     group, metric = of
@@ -276,7 +276,7 @@ async def _points(
     return lines
 
 
-def _unpacked(packed: Mapping[int, Sequence[PackedSeries]], selection: Wanted) -> dict[int, list[JsonObject]]:
+def _unpacked(packed: Mapping[int, Sequence[PackedSeries]], selection: ChartQuery) -> dict[int, list[JsonObject]]:
     lines = {trial_id: points([line], epochs, selection) for trial_id, (line, epochs) in packed.items()}
     return {trial_id: data for trial_id, data in lines.items() if data}
 

@@ -19,7 +19,7 @@ from tenax.master.api.metrics.messages import ProfilerMetricType
 from tenax.master.context import Master
 from tenax.master.reading.log_search import timestamp
 from tenax.master.store.metrics import series
-from tenax.master.store.metrics.series import PackedReports, Reported
+from tenax.master.store.metrics.series import PackedReports, StoredReport
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.telemetry.cuts import PROFILING
 
@@ -138,7 +138,7 @@ def _unpacked(packed: Iterable[PackedReports]) -> list[_Point]:
     return [point for reports in packed for point in _points(reports.reports())]
 
 
-def _points(reports: Iterable[Reported]) -> Iterator[_Point]:
+def _points(reports: Iterable[StoredReport]) -> Iterator[_Point]:
     for report in sorted(reports, key=lambda report: report.at_us):
         for agent_id, measured in report.metrics.items():
             for label, value in _measured(agent_id, measured):

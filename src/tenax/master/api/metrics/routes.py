@@ -26,8 +26,8 @@ from tenax.master.reading.log_search import timestamp
 from tenax.master.store.metrics import series, summaries
 from tenax.master.store.metrics.series import PackedReports, PackedSeries
 from tenax.master.store.trials import lists as trial_lists
-from tenax.master.telemetry.reports import Report, from_values
-from tenax.master.telemetry.values import Item
+from tenax.master.telemetry.reports import MetricReport, from_values
+from tenax.master.telemetry.values import SpooledReport
 
 routes = Routes("metrics")
 
@@ -57,7 +57,7 @@ async def take(master: Master, caller: Caller, trial_id: int, group: str, values
         trial_id, run_id, group, None if step is None else _integer(step), time if isinstance(time, str) else None,
         _object(values.get("metrics"), "metrics.metrics"),
     )  # fmt: skip
-    (refused,) = (await master.intake.metrics.submit([Item(report)])).refused
+    (refused,) = (await master.intake.metrics.submit([SpooledReport(report)])).refused
     if refused is not None:
         raise InvalidInput(refused.message)
     return Response(b"{}", media_type="application/json")
@@ -206,7 +206,7 @@ def _report_lines(packed: PackedReports) -> bytes:
     return b"".join(line({"metrics": rows[start : start + 500]}) for start in range(0, len(rows), 500))
 
 
-def _message(number: int, report: series.Reported) -> JsonObject:
+def _message(number: int, report: series.StoredReport) -> JsonObject:
     values = "validation_metrics" if report.group == _VALIDATION else "avg_metrics"
     metrics: JsonObject = {values: report.metrics}
     if report.batch is not None:
@@ -224,7 +224,7 @@ def _message(number: int, report: series.Reported) -> JsonObject:
 
 
 def _chart(packed: PackedSeries, max_points: int) -> bytes:
-    return msgspec.json.encode(chart(packed.points(), max_points))
+    return msgspec.json.encode(chart(packed.unpack(), max_points))
 
 
 def _parts(document: object) -> tuple[str, JsonObject]:
@@ -294,7 +294,7 @@ async def profiler_metrics(master: MasterDep, caller: CallerDep, request: Reques
     batches = body.get("batches")
     if not isinstance(batches, list):
         raise InvalidInput("batches must be a list")
-    reports: list[Report] = []
+    reports: list[MetricReport] = []
     for batch in batches:
         trial_id, points = _points(_report_object(batch))
         run_id = await run_of(master, caller, trial_id, {})
@@ -302,7 +302,7 @@ async def profiler_metrics(master: MasterDep, caller: CallerDep, request: Reques
     if len(reports) > _MOST_POINTS:
         raise InvalidInput(f"a request has at most {_MOST_POINTS} samples, and this one has {len(reports)}")
     if reports:
-        refused = (await master.intake.metrics.submit([Item(report) for report in reports])).refused
+        refused = (await master.intake.metrics.submit([SpooledReport(report) for report in reports])).refused
         first = next((refusal for refusal in refused if refusal is not None), None)
         if first is not None:
             raise InvalidInput(first.message)

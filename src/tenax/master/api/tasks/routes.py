@@ -35,7 +35,7 @@ from tenax.master.api.tasks.messages import (
 from tenax.master.context import Master
 from tenax.master.store.tasks import contexts
 from tenax.master.store.tasks import lists as task_lists
-from tenax.master.store.tasks.lists import AllocationView, LaunchedView, OpenAllocation
+from tenax.master.store.tasks.lists import AllocationView, LaunchedView, OpenAllocationView
 
 routes = Routes("Tasks")
 
@@ -125,7 +125,7 @@ async def get_context_directory(master: MasterDep, task_id: str) -> GetContextRe
 async def get_context(master: MasterDep, agent_id: AgentDep, hash: str) -> StreamingResponse:
     """An archive of code, for an agent that runs something with it."""
     async with master.db.connection() as conn:
-        if not await contexts.wanted_by_agent(conn, agent_id, hash):
+        if not await contexts.needed_by_agent(conn, agent_id, hash):
             raise Forbidden("nothing on this agent needs that code")
         size = await contexts.size(conn, hash)
     headers = {"Content-Length": str(size)}
@@ -155,7 +155,7 @@ def allocation_message(view: AllocationView) -> Allocation:
     )
 
 
-def _summary(attempt: OpenAllocation, pool: PoolSettings | None) -> AllocationSummary:
+def _summary(attempt: OpenAllocationView, pool: PoolSettings | None) -> AllocationSummary:
     name = f"Trial {attempt.trial_id} (Experiment {attempt.experiment_id})"
     if attempt.trial_id is None:
         name = attempt.description or attempt.task_id

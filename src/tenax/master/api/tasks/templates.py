@@ -151,7 +151,7 @@ async def _checked(config: JsonObject) -> JsonObject:
     return config
 
 
-def _message(template: templates.Template, caller: Caller) -> Template:
+def _message(template: templates.TemplateRow, caller: Caller) -> Template:
     return Template(
         name=template.name,
         config=shown_config(template.config, caller, template.owner_id),

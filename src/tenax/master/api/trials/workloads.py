@@ -33,7 +33,7 @@ from tenax.master.store.checkpoints.lists import CheckpointFilter, CheckpointVie
 from tenax.master.store.database.paging import Page
 from tenax.master.store.metrics import series
 from tenax.master.store.metrics.packing import Floats, Integers
-from tenax.master.store.metrics.series import Group, Reported, reports_at, steps_of
+from tenax.master.store.metrics.series import MetricGroup, StoredReport, reports_at, steps_of
 from tenax.master.store.trials import lists as trial_lists
 from tenax.master.telemetry.cuts import PROFILING
 
@@ -102,11 +102,11 @@ def _metric(sort_key: str) -> str:
     return "" if sort_key == "batches" else sort_key
 
 
-async def _list_of(master: Master, conn: Connection, group: Group, sort_key: str) -> _List:
+async def _list_of(master: Master, conn: Connection, group: MetricGroup, sort_key: str) -> _List:
     steps = await master.readers.run((await steps_of(conn, group)).steps)
     values = np.full(len(steps), np.nan)
     if _metric(sort_key):
-        line = await master.readers.run((await series.series(conn, group, sort_key)).points)
+        line = await master.readers.run((await series.series(conn, group, sort_key)).unpack)
         inside = np.isin(line.steps, steps)
         values[np.searchsorted(steps, line.steps[inside])] = line.values[inside]
     return _List(_ORDER.get(group.name, 2), steps, values)
@@ -149,17 +149,17 @@ def _groups(chosen: WorkloadFilter, kind: MetricType, group: str) -> Iterable[st
     return (_TRAINING,) if kind is MetricType.TRAINING else (_TRAINING, _VALIDATION)
 
 
-async def _reports(master: Master, conn: Connection, group: Group, steps: list[int]) -> list[Reported]:
+async def _reports(master: Master, conn: Connection, group: MetricGroup, steps: list[int]) -> list[StoredReport]:
     """Those at ``steps``."""
     chosen = set(steps)
-    matching: list[Reported] = []
+    matching: list[StoredReport] = []
     for packed in await reports_at(conn, group, steps) if steps else []:
         reports = await master.readers.run(packed.reports)
         matching += [report for report in reports if (report.step or 0) in chosen]
     return matching
 
 
-def _of_report(report: Reported, name: str, batches: bool) -> Workload:
+def _of_report(report: StoredReport, name: str, batches: bool) -> Workload:
     batch = msgspec.json.decode(report.batch) if batches and report.batch is not None else None
     workload = MetricsWorkload(
         end_time=timestamp(report.at_us),

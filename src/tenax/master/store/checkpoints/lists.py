@@ -17,7 +17,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
 from tenax.master.store.metrics import series
-from tenax.master.store.metrics.series import Group, PackedReports
+from tenax.master.store.metrics.series import MetricGroup, PackedReports
 
 Q = load("checkpoints")
 
@@ -187,11 +187,11 @@ async def at_steps(conn: Connection, steps: Collection[tuple[int, int]]) -> Pack
     )
 
 
-def _key(group: Group) -> tuple[int, int, str]:
+def _key(group: MetricGroup) -> tuple[int, int, str]:
     return group.month, group.trial_id, group.name
 
 
-def _place(group: Group) -> tuple[int, str]:
+def _place(group: MetricGroup) -> tuple[int, str]:
     return group.trial_id, group.name
 
 

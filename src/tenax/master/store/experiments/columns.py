@@ -1,7 +1,7 @@
-"""The columns of experiments: what lists and searches may be filtered and ordered by, over the sources of `SOURCES`.
+"""The columns that experiments are filtered and ordered by, and the search that uses them. Reads only.
 
-A new column is one entry of `EXPERIMENTS`; the catalogue of columns and the orders of the list follow. Experiments
-found by any column, hyperparameter or metric, in any order. Reads only.
+A new column is one entry of `EXPERIMENTS`; filters, orders, lists, searches and the catalogue follow from it.
+Expressions use the aliases of `SOURCES`.
 """
 
 from __future__ import annotations
@@ -103,19 +103,19 @@ EXPERIMENTS = Table(
 )
 
 
-async def count(conn: Connection, project_id: int | None, wanted: Filter) -> int:
+async def count(conn: Connection, project_id: int | None, filters: Filter) -> int:
     """How many match; ``project_id`` None: of every project. Raises InvalidInput."""
     built = Builder(EXPERIMENTS, first=2)
-    total: int = await conn.fetchval(f"select count(*) {_matching(built, wanted)}", project_id, *built.parameters)
+    total: int = await conn.fetchval(f"select count(*) {_matching(built, filters)}", project_id, *built.parameters)
     return total
 
 
 async def search(
-    conn: Connection, project_id: int | None, wanted: Filter, sorts: Sequence[Sort], window: Page
+    conn: Connection, project_id: int | None, filters: Filter, sorts: Sequence[Sort], window: Page
 ) -> list[int]:
     """Numbers of those that match, in order. Raises InvalidInput."""
     built = Builder(EXPERIMENTS, first=4)
-    matching = _matching(built, wanted)
+    matching = _matching(built, filters)
     rows = await conn.fetch(
         f"select e.id {matching} order by {built.order(sorts)}e.id limit $2 offset $3",
         project_id,
@@ -126,7 +126,7 @@ async def search(
     return [row["id"] for row in rows]
 
 
-def _matching(built: Builder, wanted: Filter) -> str:
-    shown = "" if wanted.show_archived else " and not e.archived"
-    condition = built.condition(wanted.root)
+def _matching(built: Builder, filters: Filter) -> str:
+    shown = "" if filters.show_archived else " and not e.archived"
+    condition = built.condition(filters.root)
     return f"{SOURCES} and ($1::bigint is null or e.project_id = $1){shown} and {condition}"

@@ -1,4 +1,4 @@
-"""Letting an experiment go on after its end: its trials reopened, its search told so, its job back in the queue.
+"""Letting an experiment go on after its end: its trials reopened, its search informed, its job back in the queue.
 
 Rules: the experiment is locked, and has ended, so that no loop looks at it. What its search had not seen of the trials
 that go on is written into the journal before their reopening, with nothing decided on it: to the search, they never
@@ -19,7 +19,7 @@ from tenax.lifecycle.trial import TrialState
 from tenax.master.store.database.queries import load
 from tenax.master.store.experiments import progress, searches
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments.rows import Experiment
+from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.trials import rows as trials
 from tenax.search.journal import Reopened, SearchEntry, decode
 
@@ -64,7 +64,7 @@ async def trials_of(conn: Connection, experiment_id: int) -> list[Ended]:
     ]
 
 
-async def go_on(conn: Connection, experiment: Experiment, new: Continued) -> None:
+async def go_on(conn: Connection, experiment: ExperimentRow, new: Continued) -> None:
     """Let a locked experiment that has ended go on. Raises NotNow."""
     await experiments.happen(conn, experiment, ExperimentEvent.CONTINUE)
     await conn.execute(Q.revive_job, experiment.job_id, new.pool, new.priority, new.weight, new.max_slots)

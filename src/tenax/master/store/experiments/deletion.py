@@ -18,7 +18,7 @@ Q = load("experiments")
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class CheckpointFiles:
     """A checkpoint, or an upload that never became one, whose files may be there."""
 
     uuid: str
@@ -34,18 +34,18 @@ class Remains:
 
     config: JsonObject
     cluster_id: str
-    checkpoints: tuple[Stored, ...]
+    checkpoints: tuple[CheckpointFiles, ...]
     #: Something of it is still on a machine: look again later.
     held: bool
-    #: In words: what forbids it.
+    #: What forbids it, as a sentence.
     obstacle: str | None
     #: It was trained outside of this cluster, on a machine that nobody here may reach.
     unmanaged: bool = False
 
 
-async def asked(conn: Connection) -> list[int]:
-    """Experiments that are to be deleted."""
-    return [row["id"] for row in await conn.fetch(Q.asked)]
+async def requested(conn: Connection) -> list[int]:
+    """Experiments whose deletion was requested."""
+    return [row["id"] for row in await conn.fetch(Q.deletion_requested)]
 
 
 async def remains(conn: Connection, experiment_id: int) -> Remains | None:
@@ -60,15 +60,18 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
             f"trial {needed['trial_id']} of experiment {needed['experiment_id']} starts from its checkpoint "
             f"{needed['uuid']}: delete it again once that trial has ended"
         )
-    stored = [Stored(one["uuid"], one["storage"]) for one in await conn.fetch(Q.checkpoints, experiment_id)]
-    stored += [Stored(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
+    stored = [
+        CheckpointFiles(checkpoint["uuid"], checkpoint["storage"])
+        for checkpoint in await conn.fetch(Q.checkpoints, experiment_id)
+    ]
+    stored += [CheckpointFiles(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
     return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"])
 
 
-async def tell(conn: Connection, experiment_id: int, words: str) -> None:
+async def set_reason(conn: Connection, experiment_id: int, reason: str) -> None:
     """Why an experiment that is being deleted is still there."""
-    await conn.execute(Q.tell, experiment_id, words)
+    await conn.execute(Q.set_deletion_reason, experiment_id, reason)
 
 
 async def delete_rows(conn: Connection, experiment_id: int) -> None:

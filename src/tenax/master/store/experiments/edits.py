@@ -1,6 +1,6 @@
-"""What may be changed of an experiment after it was made: its words, where it is filed, its share of the cluster.
+"""Editing an experiment: name, description, notes, labels, project, archived, priority, slots, log retention.
 
-Rules: whoever changes more than words holds the experiment's lock; what is changed is shown in its configuration, too,
+Rules: whoever changes more than texts holds the experiment's lock; what is changed is shown in its configuration, too,
 and the text that was typed stays as it is.
 """
 
@@ -21,8 +21,8 @@ Q = load("experiments")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What people call it; None: as it is."""
+class ExperimentEdit:
+    """Its texts; None: as they are."""
 
     name: str | None = None
     description: str | None = None
@@ -41,10 +41,10 @@ class Share:
     priority: int | None = None
 
 
-async def set_words(conn: Connection, experiment_id: int, words: Words) -> None:
+async def edit(conn: Connection, experiment_id: int, changes: ExperimentEdit) -> None:
     """Raises NotFound."""
-    labels = None if words.labels is None else list(words.labels)
-    if await conn.fetchval(Q.words, experiment_id, words.name, words.description, words.notes, labels) is None:
+    labels = None if changes.labels is None else list(changes.labels)
+    if await conn.fetchval(Q.edit, experiment_id, changes.name, changes.description, changes.notes, labels) is None:
         raise NotFound(f"there is no experiment {experiment_id}")
 
 
@@ -109,7 +109,7 @@ async def set_log_retention(conn: Connection, experiment_id: int, days: int) -> 
 
 
 async def _labels(conn: Connection, experiment_id: int) -> list[str]:
-    found: list[str] | None = await conn.fetchval(Q.labels, experiment_id)
-    if found is None:
+    labels: list[str] | None = await conn.fetchval(Q.labels, experiment_id)
+    if labels is None:
         raise NotFound(f"there is no experiment {experiment_id}")
-    return found
+    return labels

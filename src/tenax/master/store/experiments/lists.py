@@ -1,13 +1,11 @@
-"""Experiments as people see them: filtered, ordered, with what their trials come to.
+"""Experiments as people see them: filtered, ordered, counted, with a summary of their trials.
 
-Rules: a page is two statements, which ids and then what they are, so that counts and sums are made for one page only;
-an ACTIVE experiment is shown by what the most advanced of its attempts does. Configurations are text until somebody
-looks into them: most only travel through.
-
-How many experiments there are, by project, owner, state and whether they are archived.
-
-Rules: triggers add a row for each change, and nobody waits for anybody; what was added is folded into one row of each
-kind from time to time. The sum is right at every moment, in the snapshot of whoever asks.
+Rules:
+- A page is two statements, first which ids, then their views, so that counts and sums are made for one page only.
+- An ACTIVE experiment is shown by what the most advanced of its attempts does.
+- A configuration stays text until somebody reads it: most only pass through.
+- Counts by project, owner, state and archived come from rows that triggers add for each change, without locking one
+  another; from time to time they are folded into one row of each kind. Their sum is right in every snapshot.
 """
 
 from __future__ import annotations
@@ -106,24 +104,30 @@ class ExperimentFilter:
     not_ids: tuple[int, ...] | None = None
 
 
-async def count(conn: Connection, wanted: ExperimentFilter) -> int:
+async def count(conn: Connection, filters: ExperimentFilter) -> int:
     """How many match."""
-    condition, parameters = _where(wanted)
-    if _counted(wanted):
+    condition, parameters = _where(filters)
+    if _counted(filters):
         return await total_count(conn, condition, parameters)
     total: int = await conn.fetchval(f"select count(*) from experiments e where {condition}", *parameters)
     return total
 
 
 async def page(
-    conn: Connection, wanted: ExperimentFilter, window: Page, total: int, *, order: str, descending: bool
+    conn: Connection, filters: ExperimentFilter, window: Page, total: int, *, order: str, descending: bool
 ) -> list[ExperimentView]:
     """A page of those that match; ``total``: how many those are, of the same snapshot."""
-    return await views(conn, await ids(conn, wanted, window, total, order=order, descending=descending))
+    return await views(conn, await ids(conn, filters, window, total, order=order, descending=descending))
 
 
 async def ids(
-    conn: Connection, wanted: ExperimentFilter, window: Page, total: int, *, order: str = "id", descending: bool = False
+    conn: Connection,
+    filters: ExperimentFilter,
+    window: Page,
+    total: int,
+    *,
+    order: str = "id",
+    descending: bool = False,
 ) -> list[int]:
     """Which experiments are on a page of those that match; ``order``: `sort_by` of a column."""
     size = total - window.offset if window.limit is None else min(window.limit, total - window.offset)
@@ -131,7 +135,7 @@ async def ids(
     backward = window.offset > total // 2
     offset = total - window.offset - size if backward else window.offset
     by = EXPERIMENTS.orders[order]
-    condition, parameters = _where(wanted)
+    condition, parameters = _where(filters)
     alone = by.alone and not parameters
     source = by.alone if alone else f"experiments e {by.join}"
     number = f"{by.alone.split()[-1]}.experiment_id" if alone else "e.id"
@@ -145,22 +149,22 @@ async def ids(
         size,
         offset,
     )
-    found = [row["id"] for row in rows]
-    return found[::-1] if backward else found
+    numbers = [row["id"] for row in rows]
+    return numbers[::-1] if backward else numbers
 
 
 async def views(conn: Connection, ids: list[int]) -> list[ExperimentView]:
     """Those of ``ids`` that are there, in that order."""
-    found = {row["id"]: ExperimentView(**row) for row in await conn.fetch(Q.views, ids)}
-    return [found[one] for one in ids if one in found]
+    by_id = {row["id"]: ExperimentView(**row) for row in await conn.fetch(Q.views, ids)}
+    return [by_id[number] for number in ids if number in by_id]
 
 
 async def get(conn: Connection, experiment_id: int) -> ExperimentView:
     """Raises NotFound."""
-    found = await views(conn, [experiment_id])
-    if not found:
+    matches = await views(conn, [experiment_id])
+    if not matches:
         raise NotFound(f"there is no experiment {experiment_id}")
-    return found[0]
+    return matches[0]
 
 
 async def trial_ids(conn: Connection, experiment_id: int) -> list[int]:
@@ -178,10 +182,10 @@ async def job_standing(conn: Connection, experiment_id: int) -> tuple[int, bool]
 
 async def owner(conn: Connection, experiment_id: int) -> int:
     """The user that it belongs to. Raises NotFound."""
-    found: int | None = await conn.fetchval(Q.owner, experiment_id)
-    if found is None:
+    owner_id: int | None = await conn.fetchval(Q.owner, experiment_id)
+    if owner_id is None:
         raise NotFound(f"there is no experiment {experiment_id}")
-    return found
+    return owner_id
 
 
 async def journal(conn: Connection, experiment_id: int, window: Page) -> list[tuple[int, datetime, JsonObject]]:
@@ -197,31 +201,31 @@ _STORED = "e.state = any({0}::text[])"
 _ATTEMPTED = f"(e.state = 'ACTIVE' and ({Q.shown_state}) = any({{0}}::text[]))"
 
 
-def _counted(wanted: ExperimentFilter) -> bool:
+def _counted(filters: ExperimentFilter) -> bool:
     """Whether it asks for nothing but what is counted: project, owner, stored state, archived or not."""
-    rest = replace(wanted, archived=None, users=None, user_ids=None, states=None, project_id=None)
-    return rest == ExperimentFilter() and _OF_ATTEMPTS.isdisjoint(wanted.states or ())
+    rest = replace(filters, archived=None, users=None, user_ids=None, states=None, project_id=None)
+    return rest == ExperimentFilter() and _OF_ATTEMPTS.isdisjoint(filters.states or ())
 
 
-def _where(wanted: ExperimentFilter) -> tuple[str, list[object]]:
-    """The condition of a filter and its parameters. Only what is asked stands in it: then indexes can be used."""
-    users = None if wanted.users is None else [user.lower() for user in wanted.users]
-    states = None if wanted.states is None else list(wanted.states)
-    asked = (
-        ("e.archived = {}::boolean", wanted.archived),
-        (_IN_DOCUMENT.format("x.name ilike {}::text"), like(wanted.name)),
-        (_IN_DOCUMENT.format("x.description ilike {}::text"), like(wanted.description)),
-        (_IN_DOCUMENT.format("x.labels @> {}::text[]"), _list(wanted.labels)),
+def _where(filters: ExperimentFilter) -> tuple[str, list[object]]:
+    """The condition of a filter and its parameters. Only filters that are set stand in it: then indexes can be used."""
+    users = None if filters.users is None else [user.lower() for user in filters.users]
+    states = None if filters.states is None else list(filters.states)
+    clauses = (
+        ("e.archived = {}::boolean", filters.archived),
+        (_IN_DOCUMENT.format("x.name ilike {}::text"), like(filters.name)),
+        (_IN_DOCUMENT.format("x.description ilike {}::text"), like(filters.description)),
+        (_IN_DOCUMENT.format("x.labels @> {}::text[]"), _list(filters.labels)),
         ("e.owner_id in (select u.id from users u where lower(u.username) = any({}::text[]))", users),
-        ("e.owner_id = any({}::bigint[])", _list(wanted.user_ids)),
+        ("e.owner_id = any({}::bigint[])", _list(filters.user_ids)),
         (_STORED if _OF_ATTEMPTS.isdisjoint(states or ()) else f"({_STORED} or {_ATTEMPTED})", states),
-        ("e.project_id = {}::bigint", wanted.project_id),
-        ("e.id > {}::bigint", wanted.after_id),
-        ("e.id < {}::bigint", wanted.before_id),
-        ("e.id = any({}::bigint[])", _list(wanted.ids)),
-        ("not e.id = any({}::bigint[])", _list(wanted.not_ids)),
+        ("e.project_id = {}::bigint", filters.project_id),
+        ("e.id > {}::bigint", filters.after_id),
+        ("e.id < {}::bigint", filters.before_id),
+        ("e.id = any({}::bigint[])", _list(filters.ids)),
+        ("not e.id = any({}::bigint[])", _list(filters.not_ids)),
     )
-    given = [(condition, value) for condition, value in asked if value is not None]
+    given = [(condition, value) for condition, value in clauses if value is not None]
     conditions = [condition.format(f"${place}") for place, (condition, _) in enumerate(given, 1)]
     return " and ".join(conditions) or "true", [value for _, value in given]
 
@@ -236,10 +240,10 @@ _MANY = 1000
 
 async def total_count(conn: Connection, condition: str, parameters: Sequence[object]) -> int:
     """How many meet a condition on ``e.project_id``, ``e.owner_id``, ``e.state`` and ``e.archived``."""
-    found: int = await conn.fetchval(
+    total: int = await conn.fetchval(
         f"select coalesce(sum(e.change), 0)::bigint from experiment_counts e where {condition}", *parameters
     )
-    return found
+    return total
 
 
 async def are_many(conn: Connection) -> bool:

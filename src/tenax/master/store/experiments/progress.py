@@ -2,7 +2,7 @@
 
 Rules:
 - Who knows what a search has done writes where it stands (the searching loop, the scripts of unmanaged experiments), in
-  the transaction that changes it. What trials tell of themselves is added from time to time by the loop of `KIND`.
+  the transaction that changes it. What trials report of themselves is added from time to time by the loop of `KIND`.
 - An experiment that was asked to end keeps the progress that it had; one that has completed is at 1.
 - The row of an experiment is locked last of all that a transaction locks.
 """
@@ -21,13 +21,13 @@ from tenax.search.view import Standing
 
 Q = load("experiments")
 
-#: Of the wake-ups of the loop that adds what trials tell.
+#: Of the wake-ups of the loop that adds what trials report.
 KIND = "progress"
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A running experiment whose progress may not be what its trials tell by now."""
+    """A running experiment whose progress may be older than what its trials report."""
 
     experiment_id: int
     unmanaged: bool
@@ -35,8 +35,8 @@ class Due:
     unknown: bool
 
 
-async def told(conn: Connection, experiment_id: int) -> None:
-    """A trial of this experiment has said how far it is."""
+async def trial_reported(conn: Connection, experiment_id: int) -> None:
+    """A trial of this experiment has reported how far it is."""
     await notify(conn, KIND, experiment_id)
 
 
@@ -74,7 +74,7 @@ async def is_unknown(conn: Connection, experiment_id: int) -> bool:
 
 
 async def refresh(conn: Connection, experiment_ids: Sequence[int]) -> None:
-    """Add what the trials of these experiments tell by now, as far as they still run."""
+    """Add what the trials of these experiments report by now, as far as they still run."""
     locked = await conn.fetch(Q.lock_progress, experiment_ids)
     rows = {row["experiment_id"]: row for row in locked if row["running"] and row["share"]}
     live = await _live(conn, list(rows))
@@ -88,5 +88,5 @@ async def refresh(conn: Connection, experiment_ids: Sequence[int]) -> None:
 
 
 async def _live(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, list[float]]:
-    """What live trials tell. A statement of its own: it sees what was committed before the lock was had."""
-    return {row["experiment_id"]: row["told"] for row in await conn.fetch(Q.live_progress, experiment_ids)}
+    """What live trials report. A statement of its own: it sees what was committed before the lock was had."""
+    return {row["experiment_id"]: row["reported"] for row in await conn.fetch(Q.live_progress, experiment_ids)}

@@ -118,7 +118,7 @@ select project_id, owner_id, state, archived, sum(change) from taken
 group by project_id, owner_id, state, archived
 having sum(change) <> 0;
 
--- name: words
+-- name: edit
 -- What is typed again later stands in the shown configuration, too; the original one stays as it was typed.
 update experiment_documents
 set name = coalesce($2, name), description = coalesce($3, description), notes = coalesce($4, notes),
@@ -233,7 +233,7 @@ update experiment_documents
 set config = $2, name = $3, description = $4, labels = $5
 where experiment_id = $1;
 
--- name: asked
+-- name: deletion_requested
 select id from experiments where state = 'DELETING' order by id;
 
 -- name: deletion_trials
@@ -275,7 +275,7 @@ delete from experiments where id = $1 and state = 'DELETING' returning id;
 -- name: delete_job
 delete from jobs where job_id = $1;
 
--- name: tell
+-- name: set_deletion_reason
 update experiments set reason = $2, version = version + 1 where id = $1 and state = 'DELETING';
 
 -- name: search_journal
@@ -353,7 +353,7 @@ where id = $1;
 -- name: set_task
 update tasks set ended_at = (select ended_at from trials where task_id = $1) where task_id = $1;
 
--- name: heard
+-- name: note_report
 insert into unmanaged_trials (trial_id, lost) values ($1, $2)
 on conflict (trial_id) do update set heard_at = case when $2 then unmanaged_trials.heard_at else now() end, lost = $2;
 
@@ -400,7 +400,7 @@ order by p.experiment_id
 for no key update of p;
 
 -- name: live_progress
-select t.experiment_id, array_agg(m.progress) as told
+select t.experiment_id, array_agg(m.progress) as reported
 from trials t join trial_telemetry m on m.trial_id = t.id
 where t.experiment_id = any($1::bigint[]) and t.state = 'ACTIVE' and m.progress is not null
 group by t.experiment_id;

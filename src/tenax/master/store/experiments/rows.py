@@ -24,7 +24,7 @@ Q = load("experiments")
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class ExperimentRow:
     """The narrow row."""
 
     id: int
@@ -37,7 +37,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an experiment was asked to be, as far as searching and placing it need to know."""
+    """What an experiment was submitted with, as far as searching and placing it need to know."""
 
     #: The resolved configuration document.
     config: JsonObject
@@ -53,34 +53,34 @@ class ExperimentGone(NotFound):
     """There is no such experiment: it was never made, or deleted meanwhile."""
 
 
-async def get(conn: Connection, experiment_id: int) -> Experiment:
+async def get(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment as it is. Raises ExperimentGone."""
-    return await _one(conn, Q.get, experiment_id)
+    return await _fetch(conn, Q.get, experiment_id)
 
 
-async def lock(conn: Connection, experiment_id: int) -> Experiment:
+async def lock(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment, locked until the transaction ends. Raises ExperimentGone."""
-    return await _one(conn, Q.lock, experiment_id)
+    return await _fetch(conn, Q.lock, experiment_id)
 
 
-async def _one(conn: Connection, query: str, experiment_id: int) -> Experiment:
+async def _fetch(conn: Connection, query: str, experiment_id: int) -> ExperimentRow:
     row = await conn.fetchrow(query, experiment_id)
     if row is None:
         raise ExperimentGone(f"there is no experiment {experiment_id}")
-    return Experiment(
+    return ExperimentRow(
         row["id"], ExperimentState(row["state"]), row["version"], row["job_id"], row["owner_id"], row["unmanaged"]
     )
 
 
 async def happen(
-    conn: Connection, experiment: Experiment, event: ExperimentEvent, reason: str = "", *, keep_reason: bool = False
+    conn: Connection, experiment: ExperimentRow, event: ExperimentEvent, reason: str = "", *, keep_reason: bool = False
 ) -> ExperimentState:
     """Let ``event`` happen to a locked experiment; its state after it. Raises NotNow, Impossible, Stale."""
     after = step(experiment.state, event)
     if after is experiment.state:
         return after
-    words = None if keep_reason else reason
-    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, words) is None:
+    new_reason = None if keep_reason else reason
+    if await conn.fetchval(Q.set_state, experiment.id, experiment.version, after.value, new_reason) is None:
         raise Stale
     if after in ENDED:
         await conn.execute(Q.end_job, experiment.job_id)
@@ -103,15 +103,15 @@ async def ask(conn: Connection, experiment_id: int, event: ExperimentEvent, reas
             "do that where its script runs"
         )
     if experiment.unmanaged and event in (ExperimentEvent.CANCEL, ExperimentEvent.KILL):
-        return await _end_unmanaged(conn, experiment, reason or "it was canceled here; its script is not told")
+        return await _end_unmanaged(conn, experiment, reason or "it was canceled here; its script is not informed")
     kept = await checkpoints.registered_of_experiment(conn, experiment_id) if event is ExperimentEvent.DELETE else None
     if kept is not None:
         raise NotNow(f"experiment {experiment_id} cannot be deleted: {kept}")
     return await happen(conn, experiment, event, reason)
 
 
-async def _end_unmanaged(conn: Connection, experiment: Experiment, reason: str) -> ExperimentState:
-    """End the record of what is trained elsewhere; what its script says from now on is refused."""
+async def _end_unmanaged(conn: Connection, experiment: ExperimentRow, reason: str) -> ExperimentState:
+    """End the record of what is trained elsewhere; what its script reports from now on is refused."""
     if experiment.state in ENDED:
         return experiment.state
     await conn.execute(Q.end_unmanaged_trials, experiment.id, reason)
@@ -127,7 +127,7 @@ async def _end_unmanaged(conn: Connection, experiment: Experiment, reason: str) 
 
 
 async def announce(conn: Connection, experiment_id: int) -> None:
-    """Something of this experiment changed: look at it."""
+    """Wake whoever waits for a change of this experiment."""
     await notify(conn, "experiment", experiment_id)
 
 

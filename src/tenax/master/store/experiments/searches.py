@@ -1,7 +1,7 @@
 """The journal of a search and its inbox: read forward, written once, gapless.
 
 Only the searching loop writes here, and who continues an experiment that has ended, which no loop looks at. (Facts are
-put into the inbox by whoever stores what they tell of: exits always, validations where the method decides by them.)
+put into the inbox by whoever stores what they are of: exits always, validations where the method decides by them.)
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ async def journal(conn: Connection, experiment_id: int, after: int) -> tuple[int
 
 async def waiting(conn: Connection, experiment_id: int) -> list[Waiting]:
     """Facts that wait, oldest first, `AT_ONCE` at most."""
-    found = []
+    facts = []
     for row in await conn.fetch(Q.waiting, experiment_id, AT_ONCE):
         fact = decode(row["fact"])
-        found.append(Waiting(row["id"], fact))  # type: ignore[arg-type]
-    return found
+        facts.append(Waiting(row["id"], fact))  # type: ignore[arg-type]
+    return facts
 
 
 async def append(conn: Connection, experiment_id: int, first: int, entries: Sequence[SearchEntry]) -> None:
@@ -53,7 +53,7 @@ async def append(conn: Connection, experiment_id: int, first: int, entries: Sequ
 
 
 async def move(conn: Connection, inbox_id: int, seq: int) -> None:
-    """The fact stands in the journal at ``seq`` (or is told by what stands there). Raises Stale."""
+    """The fact stands in the journal at ``seq`` (or what stands there includes it). Raises Stale."""
     if await conn.fetchval(Q.search_move, inbox_id, seq) is None:
         raise Stale
 

@@ -1,4 +1,4 @@
-"""Rows of what is trained elsewhere: experiments without a search of ours, trials that speak for themselves.
+"""Rows of what is trained elsewhere: experiments without a search of ours, trials that report for themselves.
 
 Rules: the experiment's lock comes before the trial's; a name given by its maker means the same thing every time; states
 change by ``tenax.lifecycle.unmanaged`` alone. All of it runs inside the caller's transaction.
@@ -24,7 +24,7 @@ from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import creation, progress
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.creation import NewExperiment
-from tenax.master.store.experiments.rows import Experiment
+from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.webhooks import events as webhook_events
 
@@ -34,7 +34,7 @@ _LONGEST_NAME = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class UnmanagedTrialRow:
     """A trial, managed or not, as far as reporting for it needs to know."""
 
     id: int
@@ -50,11 +50,11 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A trial of which nothing was heard for too long."""
+    """A trial that has not reported for too long."""
 
     trial_id: int
     experiment_id: int
-    #: When it was heard of last.
+    #: When it reported last.
     at: datetime
 
 
@@ -62,17 +62,17 @@ async def find_experiment(conn: Connection, external_id: str) -> int | None:
     """The experiment of that name; holds the name until the transaction ends. Raises InvalidInput."""
     check_name(external_id, "externalExperimentId")
     await conn.execute(Q.reserve_name, external_id)
-    found: int | None = await conn.fetchval(Q.experiment_named, external_id)
-    return found
+    experiment_id: int | None = await conn.fetchval(Q.experiment_named, external_id)
+    return experiment_id
 
 
 async def find_trial(conn: Connection, experiment: str, trial: str) -> int:
     """The trial of that name in the experiment of that name. Raises NotFound."""
     experiment_id = await conn.fetchval(Q.experiment_named, experiment)
-    found: int | None = await conn.fetchval(Q.trial_named, experiment_id, trial)
-    if found is None:
+    trial_id: int | None = await conn.fetchval(Q.trial_named, experiment_id, trial)
+    if trial_id is None:
         raise NotFound(f"there is no trial {trial!r} of an experiment {experiment!r}")
-    return found
+    return trial_id
 
 
 async def create_experiment(conn: Connection, new: NewExperiment, external_id: str | None = None) -> int:
@@ -110,17 +110,17 @@ async def create_trial(
     return trial_id
 
 
-async def trial(conn: Connection, trial_id: int) -> Trial:
+async def trial(conn: Connection, trial_id: int) -> UnmanagedTrialRow:
     """The trial as it is. Raises NotFound."""
     return _trial(await conn.fetchrow(Q.trial, trial_id), trial_id)
 
 
 async def trial_of_task(conn: Connection, task_id: str) -> int:
     """Raises NotFound."""
-    found: int | None = await conn.fetchval(Q.trial_of_task, task_id)
-    if found is None:
+    trial_id: int | None = await conn.fetchval(Q.trial_of_task, task_id)
+    if trial_id is None:
         raise NotFound(f"there is no trial with the task {task_id}")
-    return found
+    return trial_id
 
 
 async def begin(conn: Connection, trial_id: int) -> int:
@@ -131,14 +131,14 @@ async def begin(conn: Connection, trial_id: int) -> int:
 
 
 async def say(
-    conn: Connection, trial_id: int, word: TrialReport, reason: str = "", *, at: datetime | None = None
+    conn: Connection, trial_id: int, report: TrialReport, reason: str = "", *, at: datetime | None = None
 ) -> None:
-    """What a script, or its silence since ``at``, says of a trial. Raises NotFound, NotNow."""
+    """Apply what a script reports of a trial, or its silence since ``at``. Raises NotFound, NotNow."""
     experiment_id = (await trial(conn, trial_id)).experiment_id
     await _lock(conn, experiment_id)
     now = _trial(await conn.fetchrow(Q.lock_trial, trial_id), trial_id)
-    after = unmanaged.step(now.state, now.lost, word)
-    await conn.execute(Q.heard, trial_id, word is TrialReport.SILENT)
+    after = unmanaged.step(now.state, now.lost, report)
+    await conn.execute(Q.note_report, trial_id, report is TrialReport.SILENT)
     if after is not now.state:
         await conn.execute(Q.set_trial, trial_id, after.value, reason, at)
         await conn.execute(Q.set_task, now.task_id)
@@ -148,25 +148,25 @@ async def say(
 
 async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:
     """End a trial, managed or not, at once; nothing if it has ended. Raises NotFound."""
-    found = await trial(conn, trial_id)
-    if not found.unmanaged:
+    row = await trial(conn, trial_id)
+    if not row.unmanaged:
         await trials.raise_wish(conn, trial_id, experiment_id, Wish.KILL)
-    elif found.state is TrialState.ACTIVE:
-        await say(conn, trial_id, TrialReport.CANCELED, "it was canceled here; its script is not told")
+    elif row.state is TrialState.ACTIVE:
+        await say(conn, trial_id, TrialReport.CANCELED, "it was canceled here; its script is not informed")
 
 
 async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[Silent]:
-    """Trials that were not heard of for ``wait_s`` while somebody listened for ``listening_s``."""
+    """Trials that did not report for ``wait_s`` while a master was up for ``listening_s``."""
     rows = await conn.fetch(Q.silent, wait_s, listening_s, None)
     return [Silent(row["id"], row["experiment_id"], row["at"]) for row in rows]
 
 
 async def lose(conn: Connection, trial_id: int, wait_s: float, reason: str) -> bool:
-    """Give up a trial that is still silent, as of when it was heard of last; False if it was heard of meanwhile."""
+    """Give up a trial that is still silent, as of its last report; False if it has reported meanwhile."""
     experiment_id = (await trial(conn, trial_id)).experiment_id
     await _lock(conn, experiment_id)
     await conn.fetchrow(Q.lock_trial, trial_id)
-    # A statement of its own: it sees what was said before the locks were had.
+    # A statement of its own: it sees what was reported before the locks were had.
     still = await conn.fetchrow(Q.silent, wait_s, wait_s, trial_id)
     if still is None:
         return False
@@ -192,7 +192,7 @@ def check_name(name: str, what: str) -> None:
         raise InvalidInput(f"{what} must have 1 to {_LONGEST_NAME} characters")
 
 
-async def _lock(conn: Connection, experiment_id: int) -> Experiment:
+async def _lock(conn: Connection, experiment_id: int) -> ExperimentRow:
     """Raises NotFound, NotNow for one that is being deleted."""
     experiment = await experiments.lock(conn, experiment_id)
     if experiment.state in (ExperimentState.DELETING, ExperimentState.DELETE_FAILED):
@@ -210,10 +210,10 @@ async def _settle(conn: Connection, experiment_id: int, reason: str) -> None:
     await progress.stand_unmanaged(conn, experiment_id)
 
 
-def _trial(row: Record | None, trial_id: int) -> Trial:
+def _trial(row: Record | None, trial_id: int) -> UnmanagedTrialRow:
     if row is None:
         raise NotFound(f"there is no trial {trial_id}")
-    return Trial(
+    return UnmanagedTrialRow(
         row["id"],
         row["experiment_id"],
         row["task_id"],

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tenax.jsonvalue import JsonObject
-from tenax.master.telemetry.log_lines import Line, Origin, Texts
+from tenax.master.telemetry.log_lines import Origin, OutputLine, Texts
 
 _LEVEL = 1
 _COLUMNS = (("at_us", "<i8"), ("rank", "<i4"), ("level", "u1"), ("origin", "<u2"))
@@ -30,7 +30,7 @@ class Chunk:
     body: bytes
 
 
-def pack(lines: Sequence[Line], origins: Sequence[Origin]) -> Chunk:
+def pack(lines: Sequence[OutputLine], origins: Sequence[Origin]) -> Chunk:
     """At least one line; no text holds a line feed."""
     return _pack(
         [line.text for line in lines],
@@ -62,12 +62,12 @@ def _pack(texts: list[str], columns: dict[str, list[int]], origins: Sequence[Ori
     )
 
 
-def unpack(chunk: Chunk) -> list[Line]:
+def unpack(chunk: Chunk) -> list[OutputLine]:
     """What `pack` packed."""
     columns = columns_of(chunk)
     texts = zlib.decompress(chunk.body).decode().split("\n")
     numbers = (columns.level.tolist(), columns.rank.tolist(), columns.origin.tolist())
-    return [Line(*fields) for fields in zip(columns.at_us.tolist(), texts, *numbers)]
+    return [OutputLine(*fields) for fields in zip(columns.at_us.tolist(), texts, *numbers)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +85,23 @@ class Columns:
 def columns_of(chunk: Chunk) -> Columns:
     """The columns of a chunk."""
     data, start = zlib.decompress(chunk.meta), 0
-    found = {}
+    arrays = {}
     for name, kind in _COLUMNS:
         dtype = np.dtype(kind)
-        found[name] = np.frombuffer(data, dtype, count=chunk.lines, offset=start)
+        arrays[name] = np.frombuffer(data, dtype, count=chunk.lines, offset=start)
         start += dtype.itemsize * chunk.lines
-    return Columns(found["at_us"], found["rank"], found["level"], found["origin"])
+    return Columns(arrays["at_us"], arrays["rank"], arrays["level"], arrays["origin"])
 
 
 def join(chunks: Sequence[Chunk]) -> Chunk:
     """Neighbouring chunks as one."""
     numbers: dict[Origin, int] = {}
-    lines: list[Line] = []
+    lines: list[OutputLine] = []
     for chunk in chunks:
         places = [numbers.setdefault(origin, len(numbers)) for origin in chunk.origins]
-        lines += [Line(line.at_us, line.text, line.level, line.rank, places[line.origin]) for line in unpack(chunk)]
+        lines += [
+            OutputLine(line.at_us, line.text, line.level, line.rank, places[line.origin]) for line in unpack(chunk)
+        ]
     return pack(lines, list(numbers))
 
 

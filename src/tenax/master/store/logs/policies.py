@@ -1,4 +1,4 @@
-"""What policies found in the output of trials. A match counts once: per trial, policy and, where it matters, agent."""
+"""What policies matched in the output of trials. A match counts once per trial, policy and, where it matters, agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def of_task(conn: Connection, task_id: str) -> Policies | None:
     row = await conn.fetchrow(Q.watched, task_id)
     if row is None:
         return None
-    matched = frozenset(tuple(one) for one in row["matched"])
+    matched = frozenset(tuple(match) for match in row["matched"])
     return Policies(row["trial_id"], row["policies"], matched, row["any_triggers"])
 
 
@@ -43,8 +43,8 @@ async def record(conn: Connection, trial_id: int, policy: str, action: str, agen
 
 async def no_retry(conn: Connection, trial_id: int) -> str | None:
     """The policy that forbids another try; None: no policy does."""
-    found: str | None = await conn.fetchval(Q.no_retry, trial_id)
-    return found
+    policy: str | None = await conn.fetchval(Q.no_retry, trial_id)
+    return policy
 
 
 async def excluded(conn: Connection, trial_id: int) -> list[str]:

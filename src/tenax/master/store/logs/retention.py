@@ -42,7 +42,7 @@ class Kept:
 async def clean(conn: Connection, default_days: int) -> tuple[int, int]:
     """Remove output that is kept no longer, and what had it: (tasks, lines). In a transaction.
 
-    There may be more where `BATCH` tasks, or more, are told.
+    There may be more where `BATCH` tasks, or more, are returned.
     """
     rows = await conn.fetch(Q.expired, default_days, BATCH)
     if rows:

@@ -5,8 +5,7 @@ Rules:
 - Output of a container is known by its byte offset: what was stored is not stored again, and a beginning of a line
   whose end has not come is kept beside the offset.
 - A chunk never changes; small neighbours are joined into one, with the same numbers.
-
-What the output of a task can be filtered by.
+- The values that output can be filtered by (`fields_of_task`) are read from the chunks.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs.packing import Chunk, columns_of, origins_from_json, origins_to_json
-from tenax.master.telemetry.log_lines import NO_RANK, Line, Origin, clean, level_number
+from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, clean, level_number
 
 Q = load("logs")
 
@@ -60,13 +59,13 @@ class Member:
     origin: Origin
     #: By name; a stream without output is not there.
     streams: Mapping[str, Stream]
-    #: Of the look, in microseconds since 1970.
+    #: When this was read, in microseconds since 1970.
     now_us: int
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A chunk as found."""
+class LogSpan:
+    """A chunk, and the number of its first line."""
 
     first_line: int
     chunk: Chunk
@@ -127,18 +126,18 @@ async def append_system_line(
 ) -> None:
     """A line of the platform's own in the output of a task, in the caller's transaction. Raises NotFound."""
     place, at_us = await _place_now(conn, task_id)
-    lines = [Line(at_us, clean(part), level_number(level)) for part in text.splitlines() or [""]]
+    lines = [OutputLine(at_us, clean(part), level_number(level)) for part in text.splitlines() or [""]]
     origin = Origin(allocation_id, container_id, agent_id, source)
     await append(conn, place, log_packing.pack(lines, [origin]))
 
 
 async def spans(
     conn: Connection, place: Place, *, after: int = -1, before: int | None = None, descending: bool = False, limit: int
-) -> list[Span]:
+) -> list[LogSpan]:
     """Chunks with lines after number ``after`` and before ``before``, in order."""
     statement = Q.spans_down if descending else Q.spans_up
     rows = await conn.fetch(statement, place.month, place.task_id, after, 2**62 if before is None else before, limit)
-    return [Span(row["first_line"], _chunk(row)) for row in rows]
+    return [LogSpan(row["first_line"], _chunk(row)) for row in rows]
 
 
 async def still_speaks_s(conn: Connection, task_id: str) -> float | None:
@@ -150,13 +149,13 @@ async def still_speaks_s(conn: Connection, task_id: str) -> float | None:
     return 0.0 if row is None else row["seconds"]
 
 
-async def loose(conn: Connection, place: Place) -> list[Span]:
+async def loose(conn: Connection, place: Place) -> list[LogSpan]:
     """The chunks of a task that were not joined yet, in order; locks the task's lines."""
     first = await conn.fetchval(Q.lock_loose, place.task_id)
     return [] if first is None else await spans(conn, place, after=first - 1, limit=4 * JOIN_AT)
 
 
-async def replace(conn: Connection, place: Place, old: Sequence[Span], new: Chunk) -> None:
+async def replace(conn: Connection, place: Place, old: Sequence[LogSpan], new: Chunk) -> None:
     """Put ``new`` in the place of neighbours, which were locked by `loose`."""
     await conn.execute(Q.drop, place.month, place.task_id, [span.first_line for span in old])
     await _insert(conn, place, old[0].first_line, new)

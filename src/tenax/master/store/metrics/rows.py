@@ -1,11 +1,10 @@
-"""Taking in metrics: what a group of reports needs to know, and writing what became of it, in one transaction.
+"""Storing reports of metrics: what `decide` must know is loaded, and its outcome written, in one transaction.
 
 Rules:
 - Rows are locked in one order: spools, then groups of metrics, each sorted.
-- Rows of reports are appended and never changed; only where a group ends, and what it comes to, is rewritten.
+- Rows of reports are appended and never changed; only the head of a group, where it ends and its summary, is rewritten.
+- What is stored at a step already is read only for reports that are not beyond the end of their group.
 - ``Target`` never changes and is kept in memory; everything else is read in the transaction that writes.
-
-What is stored at certain steps already: asked for reports that are not beyond the end of their group.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ from tenax.master.store.trials import rows as trial_rows
 from tenax.master.telemetry import summary
 from tenax.master.telemetry.cuts import NO_STEP, Cuts
 from tenax.master.telemetry.decide import is_late
-from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.reports import MetricReport
 from tenax.master.telemetry.values import (
     GroupKey,
     Head,
-    Item,
     Known,
     Outcome,
+    ReportedStep,
+    ReportedValidation,
     Segment,
+    SpooledReport,
     StepKey,
-    Stored,
     StreamKey,
     Target,
     TrialNow,
-    Validation,
 )
 from tenax.search.methods.registry import names_of
 from tenax.search.report import Objective
@@ -55,14 +54,16 @@ _TAIL = ["month", "trial_id", "grp", "first_ord", "run_id", "steps", "times", "b
 _KEPT = 20_000
 
 
-class Metrics:
+class MetricTables:
     """The tables of metrics, with the memory of one process. Every method runs in the caller's transaction."""
 
     def __init__(self) -> None:
         self._targets: dict[int, Target] = {}
         self._months: set[int] = set()
 
-    async def load(self, conn: Connection, items: Sequence[Item], allocations: Mapping[StreamKey, str]) -> Known:
+    async def load(
+        self, conn: Connection, items: Sequence[SpooledReport], allocations: Mapping[StreamKey, str]
+    ) -> Known:
         """What `decide` must know of ``items``; locks it. ``allocations``: whose the spools are."""
         reports = [item.report for item in items if item.report is not None]
         acked = await _acked(conn, allocations)
@@ -92,13 +93,13 @@ class Metrics:
             await conn.execute(
                 Q.save_validations,
                 trial_id,
-                None if latest is None else told(latest, now_us),
-                None if best is None else told(best, now_us),
+                None if latest is None else document(latest, now_us),
+                None if best is None else document(best, now_us),
                 None if best is None else best.metric,
                 list(seen),
                 list(seen.values()),
             )
-        await _tell_searches(conn, outcome)
+        await _notify_searches(conn, outcome)
 
     def committed(self, outcome: Outcome) -> None:
         """What `apply` wrote is durable."""
@@ -145,7 +146,7 @@ async def delete_trials(conn: Connection, trial_ids: list[int]) -> None:
         await conn.execute(statement, trial_ids)
 
 
-def told(validation: Validation, now_us: int) -> JsonObject:
+def document(validation: ReportedValidation, now_us: int) -> JsonObject:
     """As it stands in ``latest_validation`` and ``best_validation``."""
     report = validation.report
     at = datetime.fromtimestamp((report.at_us or now_us) / 1e6, timezone.utc)
@@ -161,11 +162,11 @@ async def _acked(conn: Connection, allocations: Mapping[StreamKey, str]) -> dict
     if not allocations:
         return {}
     keys = sorted(allocations)
-    found = await _streams(conn, keys)
-    new = [key for key in keys if key not in found]
+    acked = await _streams(conn, keys)
+    new = [key for key in keys if key not in acked]
     for key in new:
         await conn.execute(Q.create_stream, *key, allocations[key])
-    return {**found, **(await _streams(conn, new))} if new else found
+    return {**acked, **(await _streams(conn, new))} if new else acked
 
 
 async def _streams(conn: Connection, keys: list[StreamKey]) -> dict[StreamKey, int]:
@@ -176,16 +177,16 @@ async def _streams(conn: Connection, keys: list[StreamKey]) -> dict[StreamKey, i
 async def _locked(conn: Connection, keys: list[GroupKey], targets: Mapping[int, Target]) -> dict[GroupKey, Record]:
     if not keys:
         return {}
-    found = await _look(conn, keys)
-    new = [key for key in keys if key not in found]
+    heads = await _heads(conn, keys)
+    new = [key for key in keys if key not in heads]
     if new:
         months = [targets[trial_id].month for trial_id, _ in new]
         await conn.execute(Q.create_heads, [key[0] for key in new], [key[1] for key in new], months)
-        found.update(await _look(conn, new))
-    return found
+        heads.update(await _heads(conn, new))
+    return heads
 
 
-async def _look(conn: Connection, keys: list[GroupKey]) -> dict[GroupKey, Record]:
+async def _heads(conn: Connection, keys: list[GroupKey]) -> dict[GroupKey, Record]:
     rows = await conn.fetch(Q.heads, [key[0] for key in keys], [key[1] for key in keys])
     return {(row["trial_id"], row["grp"]): row for row in rows}
 
@@ -228,7 +229,7 @@ def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object
 
 
 async def save_refusals(conn: Connection, rows: Sequence[tuple[str, str, int, str, bool]]) -> None:
-    """(container, stream, n, message, fatal): a repeated question gets the same answer."""
+    """(container, stream, n, message, fatal): a line that is sent again gets the same answer."""
     if rows:
         await conn.execute(Q.save_refusals, *map(list, zip(*rows)))
 
@@ -239,17 +240,17 @@ async def _save_cuts(conn: Connection, cuts: Mapping[int, Cuts]) -> None:
         await conn.execute(Q.save_cuts, *map(list, zip(*rows)))
 
 
-async def _tell_searches(conn: Connection, outcome: Outcome) -> None:
+async def _notify_searches(conn: Connection, outcome: Outcome) -> None:
     if outcome.facts:
         facts = [(fact.experiment_id, fact.trial_id, fact.step, fact.fact) for fact in outcome.facts]
-        told = {row["experiment_id"] for row in await conn.fetch(Q.put_facts, *map(list, zip(*facts)))}
-        for experiment_id in sorted(told):
+        searching = {row["experiment_id"] for row in await conn.fetch(Q.put_facts, *map(list, zip(*facts)))}
+        for experiment_id in sorted(searching):
             await notify(conn, SEARCH, experiment_id)
-    told_to = set()
+    failed = set()
     for trial_id, (run_id, experiment_id, message) in sorted(outcome.fatal.items()):
         if await trial_rows.set_fatal(conn, trial_id, run_id, message):
-            told_to.add(experiment_id)
-    for experiment_id in sorted(told_to):
+            failed.add(experiment_id)
+    for experiment_id in sorted(failed):
         await notify(conn, "experiment", experiment_id)
 
 
@@ -294,18 +295,18 @@ def _target(row: Mapping[str, object]) -> Target:
 _GroupOfRun = tuple[int, int, str, int]
 
 
-async def stored_at(conn: Connection, reports: Sequence[tuple[int, Report]]) -> dict[StepKey, Stored]:
+async def stored_at(conn: Connection, reports: Sequence[tuple[int, MetricReport]]) -> dict[StepKey, ReportedStep]:
     """By (trial, group, run, step), of (month, report); what is not there was not reported."""
-    wanted: dict[_GroupOfRun, set[int]] = {}
+    steps_by_group: dict[_GroupOfRun, set[int]] = {}
     for month, report in reports:
-        wanted.setdefault((month, report.trial_id, report.group, report.run_id), set()).add(report.step)
-    found: dict[StepKey, Stored] = {}
-    for key, steps in wanted.items():
-        found.update(await _of_group(conn, key, steps))
-    return found
+        steps_by_group.setdefault((month, report.trial_id, report.group, report.run_id), set()).add(report.step)
+    stored: dict[StepKey, ReportedStep] = {}
+    for key, steps in steps_by_group.items():
+        stored.update(await _of_group(conn, key, steps))
+    return stored
 
 
-async def _of_group(conn: Connection, key: _GroupOfRun, steps: set[int]) -> dict[StepKey, Stored]:
+async def _of_group(conn: Connection, key: _GroupOfRun, steps: set[int]) -> dict[StepKey, ReportedStep]:
     month, trial_id, group, run_id = key
     metrics: dict[int, dict[str, Json]] = {}
     batches: dict[int, bytes] = {}
@@ -317,7 +318,9 @@ async def _of_group(conn: Connection, key: _GroupOfRun, steps: set[int]) -> dict
         if places:
             chunks = await conn.fetch(Q.chunks_of, month, trial_id, group, row["first_ord"])
             _from_block(row, chunks, places, metrics, batches)
-    return {(trial_id, group, run_id, step): Stored(values, batches.get(step)) for step, values in metrics.items()}
+    return {
+        (trial_id, group, run_id, step): ReportedStep(values, batches.get(step)) for step, values in metrics.items()
+    }
 
 
 def _from_tail(row: Record, steps: set[int], metrics: dict[int, dict[str, Json]], batches: dict[int, bytes]) -> None:

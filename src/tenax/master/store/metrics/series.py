@@ -1,13 +1,9 @@
-"""Reading metrics back: one metric as a line for a chart, or the reports of a group exactly as they were made.
+"""Reading metrics back: one metric as a series, the reports of a group as they were made, or only their steps.
 
 Rules:
-- What is hidden by a newer run is left out. Reports come in the order of steps, those of one step as one report.
+- What is hidden by a newer run is left out. Everything comes in the order of steps; the reports of one step are one.
 - Rows are fetched here, in the caller's transaction (one snapshot, or what is packed meanwhile is read twice).
-  Unpacking has no database, so that the caller can do it in a thread.
-
-At which steps a trial has reported, without what it reported; and the reports at some steps, without all others.
-
-Rules: of a group, each visible step is there once: a newer run hides what older ones said from its first step on.
+  Unpacking needs no database, so that the caller can do it in a thread.
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ Q = load("metrics")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MetricGroup:
     """A group of metrics of one trial, as far as reading it goes."""
 
     trial_id: int
@@ -68,8 +64,8 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
-    """One report as it was made; what was said about its step later is part of it."""
+class StoredReport:
+    """One report as it was made; what was reported for its step later is part of it."""
 
     trial_id: int
     run_id: int
@@ -83,23 +79,23 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ReportRows:
     """Rows of one run that are stored together, unpacked."""
 
     run_id: int
     first_ord: int
     steps: list[int]
     times: list[int]
-    rows: list[dict[str, Json]]
+    metrics: list[dict[str, Json]]
     batches: list[bytes | None]
 
 
-async def groups_of(conn: Connection, trial_ids: Sequence[int]) -> list[Group]:
+async def groups_of(conn: Connection, trial_ids: Sequence[int]) -> list[MetricGroup]:
     """The groups that these trials have reported in, by trial and name."""
     rows = await conn.fetch(Q.groups, list(trial_ids))
     cuts = await cuts_of(conn, list(trial_ids))
     return [
-        Group(
+        MetricGroup(
             row["trial_id"],
             row["grp"],
             row["month"],
@@ -119,14 +115,14 @@ async def unknown_trials(conn: Connection, trial_ids: Sequence[int]) -> list[int
 
 @dataclass(frozen=True, slots=True)
 class PackedSeries:
-    """A series as stored. Unpacking it takes a while: `points` is for a thread."""
+    """A series as stored. Unpacking it takes a while: `unpack` is for a thread."""
 
-    group: Group
+    group: MetricGroup
     metric: str
     blocks: list[Record]
     tail: list[Record]
 
-    def points(self) -> Series:
+    def unpack(self) -> Series:
         """Unpack it."""
         parts = [self._of_block(row) for row in self.blocks]
         parts += [self._of_tail(row) for row in self.tail]
@@ -163,15 +159,17 @@ class PackedSeries:
         return (steps, times, values) if visible.all() else (steps[visible], times[visible], values[visible])
 
 
-async def series(conn: Connection, group: Group, metric: str) -> PackedSeries:
-    """One metric, for `PackedSeries.points`."""
+async def series(conn: Connection, group: MetricGroup, metric: str) -> PackedSeries:
+    """One metric, for `PackedSeries.unpack`."""
     key = (group.month, group.trial_id, group.name)
     blocks = await conn.fetch(Q.blocks_of_metric, *key, metric) if group.sealed_ord else []
     tail = await conn.fetch(Q.series_tail, *key) if group.sealed_ord < group.next_ord else []
     return PackedSeries(group, metric, blocks, tail)
 
 
-async def series_of(conn: Connection, groups: Sequence[Group], metrics: Sequence[str]) -> dict[int, list[PackedSeries]]:
+async def series_of(
+    conn: Connection, groups: Sequence[MetricGroup], metrics: Sequence[str]
+) -> dict[int, list[PackedSeries]]:
     """Trial -> each of ``metrics``, of groups of one name; two statements, however many trials."""
     blocks: dict[tuple[int, str], list[Record]] = defaultdict(list)
     tails: dict[int, list[Record]] = defaultdict(list)
@@ -190,7 +188,7 @@ async def series_of(conn: Connection, groups: Sequence[Group], metrics: Sequence
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ReportSpan:
     """Where some reports of a group are: in a block, or, with ``row``, here."""
 
     first_step: int
@@ -199,7 +197,7 @@ class Span:
     row: Record | None
 
 
-async def outline(conn: Connection, group: Group) -> list[list[Span]]:
+async def outline(conn: Connection, group: MetricGroup) -> list[list[ReportSpan]]:
     """All that is stored of a group, in clusters that do not overlap, by step. Hidden reports are still in it.
 
     The tail comes along and blocks never change, so that `fetch` may follow at any time, in other transactions.
@@ -207,8 +205,8 @@ async def outline(conn: Connection, group: Group) -> list[list[Span]]:
     key = (group.month, group.trial_id, group.name)
     blocks = await conn.fetch(Q.blocks, *key)
     tail = await conn.fetch(Q.series_tail, *key)
-    spans = [Span(row["first_step"], row["last_step"], row["first_ord"], None) for row in blocks]
-    spans += [Span(min(row["steps"]), max(row["steps"]), row["first_ord"], row) for row in tail]
+    spans = [ReportSpan(row["first_step"], row["last_step"], row["first_ord"], None) for row in blocks]
+    spans += [ReportSpan(min(row["steps"]), max(row["steps"]), row["first_ord"], row) for row in tail]
     return _clusters(spans)
 
 
@@ -216,18 +214,18 @@ async def outline(conn: Connection, group: Group) -> list[list[Span]]:
 class PackedReports:
     """A cluster as stored. Unpacking it takes a while: `reports` is for a thread."""
 
-    group: Group
+    group: MetricGroup
     tail: list[Record]
     blocks: list[tuple[Record, list[Record]]]
 
-    def reports(self) -> list[Reported]:
+    def reports(self) -> list[StoredReport]:
         """The visible ones, in the order of steps."""
-        found = [_piece_of_tail(row) for row in self.tail]
-        found += [_piece_of_block(block, chunks) for block, chunks in self.blocks]
-        return reports_in(self.group, found)
+        rows = [_rows_of_tail(row) for row in self.tail]
+        rows += [_rows_of_block(block, chunks) for block, chunks in self.blocks]
+        return reports_in(self.group, rows)
 
 
-async def fetch(conn: Connection, group: Group, cluster: Sequence[Span]) -> PackedReports:
+async def fetch(conn: Connection, group: MetricGroup, cluster: Sequence[ReportSpan]) -> PackedReports:
     """The rows of a cluster."""
     packed = PackedReports(group, [], [])
     for span in cluster:
@@ -242,34 +240,34 @@ async def fetch(conn: Connection, group: Group, cluster: Sequence[Span]) -> Pack
     return packed
 
 
-def reports_in(group: Group, cluster: Iterable[Piece]) -> list[Reported]:
+def reports_in(group: MetricGroup, cluster: Iterable[ReportRows]) -> list[StoredReport]:
     """The visible reports of a cluster, in the order of steps (those without steps in the order they came)."""
-    found: dict[tuple[int, int, int], Reported] = {}
-    for piece in sorted(cluster, key=lambda piece: piece.first_ord):
-        limit = group.cuts.limit(piece.run_id, group.name)
-        for place, step in enumerate(piece.steps):
+    reports: dict[tuple[int, int, int], StoredReport] = {}
+    for rows in sorted(cluster, key=lambda rows: rows.first_ord):
+        limit = group.cuts.limit(rows.run_id, group.name)
+        for place, step in enumerate(rows.steps):
             if step >= limit:
                 continue
             # Reports without a step are all different.
-            key = (step, piece.run_id, piece.first_ord + place if step == NO_STEP else 0)
-            earlier = found.get(key)
+            key = (step, rows.run_id, rows.first_ord + place if step == NO_STEP else 0)
+            earlier = reports.get(key)
             if earlier is not None:
-                earlier.metrics.update(piece.rows[place])
+                earlier.metrics.update(rows.metrics[place])
                 continue
-            found[key] = Reported(
+            reports[key] = StoredReport(
                 group.trial_id,
-                piece.run_id,
+                rows.run_id,
                 group.name,
                 None if step == NO_STEP else step,
-                piece.times[place],
-                dict(piece.rows[place]),
-                piece.batches[place],
+                rows.times[place],
+                dict(rows.metrics[place]),
+                rows.batches[place],
             )
-    return [found[key] for key in sorted(found)]
+    return [reports[key] for key in sorted(reports)]
 
 
-def _clusters(spans: list[Span]) -> list[list[Span]]:
-    clusters: list[list[Span]] = []
+def _clusters(spans: list[ReportSpan]) -> list[list[ReportSpan]]:
+    clusters: list[list[ReportSpan]] = []
     end = None
     for span in sorted(spans, key=lambda span: (span.first_step, span.first_ord)):
         if end is None or span.first_step > end:
@@ -281,12 +279,12 @@ def _clusters(spans: list[Span]) -> list[list[Span]]:
     return clusters
 
 
-def _piece_of_tail(row: Record) -> Piece:
+def _rows_of_tail(row: Record) -> ReportRows:
     bodies = [msgspec.json.decode(body) for body in row["bodies"].split(b"\n")]
-    return Piece(row["run_id"], row["first_ord"], row["steps"], row["times"], bodies, _batches(row, len(bodies)))
+    return ReportRows(row["run_id"], row["first_ord"], row["steps"], row["times"], bodies, _batches(row, len(bodies)))
 
 
-def _piece_of_block(row: Record, chunks: list[Record]) -> Piece:
+def _rows_of_block(row: Record, chunks: list[Record]) -> ReportRows:
     rows: list[dict[str, Json]] = [{} for _ in range(row["reports"])]
     for chunk in chunks:
         name = chunk["metric"]
@@ -295,7 +293,7 @@ def _piece_of_block(row: Record, chunks: list[Record]) -> Piece:
             rows[place][name] = value
     steps, times = unpack_integers(row["steps"]).tolist(), unpack_integers(row["times"]).tolist()
     lines = None if row["batches"] is None else unpack_lines(row["batches"])
-    return Piece(row["run_id"], row["first_ord"], steps, times, rows, _lines(lines, len(rows)))
+    return ReportRows(row["run_id"], row["first_ord"], steps, times, rows, _lines(lines, len(rows)))
 
 
 def _batches(row: Record, count: int) -> list[bytes | None]:
@@ -310,7 +308,7 @@ def _lines(lines: list[bytes] | None, count: int) -> list[bytes | None]:
 class PackedSteps:
     """Steps of a group as stored. Unpacking them takes a while: `steps` is for a thread."""
 
-    group: Group
+    group: MetricGroup
     blocks: list[Record]
     tail: list[Record]
 
@@ -327,18 +325,18 @@ class PackedSteps:
         return steps[steps < self.group.cuts.limit(run_id, self.group.name)]
 
 
-async def steps_of(conn: Connection, group: Group) -> PackedSteps:
+async def steps_of(conn: Connection, group: MetricGroup) -> PackedSteps:
     """Of one group, for `PackedSteps.steps`."""
     key = (group.month, group.trial_id, group.name)
     return PackedSteps(group, await conn.fetch(Q.steps_blocks, *key), await conn.fetch(Q.steps_tail, *key))
 
 
-async def reports_at(conn: Connection, group: Group, steps: Sequence[int]) -> list[PackedReports]:
+async def reports_at(conn: Connection, group: MetricGroup, steps: Sequence[int]) -> list[PackedReports]:
     """What is stored around these steps; others are among them. In the transaction of the steps."""
-    wanted = np.array(sorted(steps), np.int64)
-    found = []
+    rising = np.array(sorted(steps), np.int64)
+    packed = []
     for cluster in await outline(conn, group):
         low, high = min(span.first_step for span in cluster), max(span.last_step for span in cluster)
-        if np.searchsorted(wanted, low) < np.searchsorted(wanted, high, side="right"):
-            found.append(await fetch(conn, group, cluster))
-    return found
+        if np.searchsorted(rising, low) < np.searchsorted(rising, high, side="right"):
+            packed.append(await fetch(conn, group, cluster))
+    return packed

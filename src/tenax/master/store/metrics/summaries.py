@@ -1,6 +1,6 @@
-"""What a trial's visible metrics come to, counted anew: after a newer run hid some, or an older one has added some.
+"""Summaries of metrics: read for trials and experiments, and computed anew from the stored reports of one trial.
 
-What metrics of the trials of an experiment come to. Reads only.
+Summaries grow with each report. Only when a newer run hides reports, or an older one adds some, are they recounted.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from asyncpg import Connection
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject, to_number
 from tenax.master.store.database.queries import load
-from tenax.master.store.metrics.rows import told
-from tenax.master.store.metrics.series import Group, PackedReports, Reported, fetch, groups_of, outline
+from tenax.master.store.metrics.rows import document
+from tenax.master.store.metrics.series import MetricGroup, PackedReports, StoredReport, fetch, groups_of, outline
 from tenax.master.telemetry import summary
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION
 from tenax.master.telemetry.decide import is_better
-from tenax.master.telemetry.reports import Report
+from tenax.master.telemetry.reports import MetricReport
 from tenax.master.telemetry.summary import Summaries
-from tenax.master.telemetry.values import Target, Validation
+from tenax.master.telemetry.values import ReportedValidation, Target
 
 Q = load("metrics")
 
@@ -35,16 +35,16 @@ async def of_trials(conn: Connection, trial_ids: list[int]) -> dict[int, dict[st
     """trial -> group -> metric -> {"type", "last", and of numbers "count", "sum", "min", "max", "mean"}."""
     groups = await groups_of(conn, trial_ids)
     if len(groups) > _AT_ONCE:
-        return await anyio.to_thread.run_sync(_told_of, trial_ids, groups)
-    return _told_of(trial_ids, groups)
+        return await anyio.to_thread.run_sync(_documents, trial_ids, groups)
+    return _documents(trial_ids, groups)
 
 
-def _told_of(trial_ids: list[int], groups: list[Group]) -> dict[int, dict[str, dict[str, JsonObject]]]:
-    found: dict[int, dict[str, dict[str, JsonObject]]] = {trial_id: {} for trial_id in trial_ids}
+def _documents(trial_ids: list[int], groups: list[MetricGroup]) -> dict[int, dict[str, dict[str, JsonObject]]]:
+    documents: dict[int, dict[str, dict[str, JsonObject]]] = {trial_id: {} for trial_id in trial_ids}
     for group in groups:
         summaries = summary.decode(group.summary)
-        found[group.trial_id][group.name] = {name: of.told() for name, of in sorted(summaries.items())}
-    return found
+        documents[group.trial_id][group.name] = {name: of.document() for name, of in sorted(summaries.items())}
+    return documents
 
 
 async def names_of_experiment(conn: Connection, experiment_id: int) -> dict[str, list[str]]:
@@ -78,8 +78,8 @@ async def recount(conn: Connection, trial_id: int, target: Target, in_thread: In
     await conn.execute(
         Q.summary_save_validations,
         trial_id,
-        None if latest is None else told(latest, 0),
-        None if best is None else told(best, 0),
+        None if latest is None else document(latest, 0),
+        None if best is None else document(best, 0),
         None if best is None else best.metric,
     )
 
@@ -90,7 +90,7 @@ class _Count:
 
     validated: _Validated | None
     summaries: Summaries = field(default_factory=dict)
-    newest: Reported | None = None
+    newest: StoredReport | None = None
 
     def add(self, packed: PackedReports) -> None:
         reports = packed.reports()
@@ -98,7 +98,7 @@ class _Count:
             self.summaries = summary.add(self.summaries, [report.metrics for report in reports])
             self.newest = reports[-1]
         if self.validated is not None:
-            self.validated.look(reports)
+            self.validated.add(reports)
 
     def newest_step(self) -> int:
         return NO_STEP if self.newest is None or self.newest.step is None else self.newest.step
@@ -112,23 +112,23 @@ class _Validated:
     """The latest and the best validation with the searcher's metric."""
 
     target: Target
-    latest: Validation | None = None
-    best: Validation | None = None
+    latest: ReportedValidation | None = None
+    best: ReportedValidation | None = None
 
-    def look(self, reports: list[Reported]) -> None:
+    def add(self, reports: list[StoredReport]) -> None:
         for reported in reports:
             metric = to_number(reported.metrics.get(self.target.objective.metric))
             if metric is None:
                 continue
-            validation = Validation(_report(reported), reported.metrics, metric)
+            validation = ReportedValidation(_report(reported), reported.metrics, metric)
             self.latest = validation
             if is_better(metric, None if self.best is None else self.best.metric, self.target.smaller_is_better):
                 self.best = validation
 
 
-def _report(reported: Reported) -> Report:
+def _report(reported: StoredReport) -> MetricReport:
     step = NO_STEP if reported.step is None else reported.step
-    return Report(reported.trial_id, reported.run_id, reported.group, step, reported.at_us, reported.metrics, b"")
+    return MetricReport(reported.trial_id, reported.run_id, reported.group, step, reported.at_us, reported.metrics, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Sampled:
 
 
 async def searched(conn: Connection, experiment_ids: Sequence[int]) -> tuple[list[str], bool]:
-    """The metrics that these experiments look at, sorted, and whether one of them goes on. Raises NotFound."""
+    """The searcher metrics of these experiments, sorted, and whether one of them is still running. Raises NotFound."""
     rows = await conn.fetch(Q.searched, list(set(experiment_ids)))
     if len(rows) < len(set(experiment_ids)):
         raise NotFound("there is no such experiment: one of those that were named does not exist")
@@ -158,11 +158,11 @@ async def searched(conn: Connection, experiment_ids: Sequence[int]) -> tuple[lis
 
 async def improvements(conn: Connection, experiment_id: int, smaller_is_better: bool) -> list[Best]:
     """The validations that were the best so far when they came."""
-    found: list[Best] = []
+    best: list[Best] = []
     for row in await conn.fetch(Q.validations, experiment_id):
-        if is_better(row["metric"], found[-1].metric if found else None, smaller_is_better):
-            found.append(Best(row["trial_id"], row["at"], row["metric"]))
-    return found
+        if is_better(row["metric"], best[-1].metric if best else None, smaller_is_better):
+            best.append(Best(row["trial_id"], row["at"], row["metric"]))
+    return best
 
 
 async def best_trials(conn: Connection, experiment_id: int, most: int | None) -> list[Sampled]:

@@ -1,6 +1,6 @@
 """Runs as a table shows them: trials of many experiments, filtered and ordered by any column. Reads only.
 
-What lists of a project can show beside their own columns: hyperparameters, metrics and metadata. Reads only.
+The columns of a project beside the fixed ones (hyperparameters, metrics, metadata) are listed here as well.
 """
 
 from __future__ import annotations
@@ -135,27 +135,27 @@ RUNS = Table(
 
 
 async def search(
-    conn: Connection, project_id: int | None, wanted: Filter, sorts: Sequence[Sort], window: Page
+    conn: Connection, project_id: int | None, filters: Filter, sorts: Sequence[Sort], window: Page
 ) -> list[int]:
     """Ids of the runs that match, in order; None: of every project. Raises InvalidInput."""
     built = Builder(RUNS, first=4)
-    matching = _matching(built, wanted)
+    matching = _matching(built, filters)
     text = f"select t.id {matching} order by {built.order(sorts)}t.id limit $2 offset $3"
     rows = await conn.fetch(text, project_id, window.limit, window.offset, *built.parameters)
     return [row["id"] for row in rows]
 
 
-async def count(conn: Connection, project_id: int | None, wanted: Filter) -> int:
+async def count(conn: Connection, project_id: int | None, filters: Filter) -> int:
     """How many runs match. Raises InvalidInput."""
     built = Builder(RUNS, first=2)
-    total: int = await conn.fetchval(f"select count(*) {_matching(built, wanted)}", project_id, *built.parameters)
+    total: int = await conn.fetchval(f"select count(*) {_matching(built, filters)}", project_id, *built.parameters)
     return total
 
 
 async def views(conn: Connection, ids: list[int]) -> list[RunView]:
     """Those of ``ids`` that are there, in that order."""
-    found = {row["id"]: RunView(**row) for row in await conn.fetch(Q.views, ids)}
-    return [found[one] for one in ids if one in found]
+    by_id = {row["id"]: RunView(**row) for row in await conn.fetch(Q.views, ids)}
+    return [by_id[number] for number in ids if number in by_id]
 
 
 async def owners(conn: Connection, ids: Sequence[int]) -> list[RunOwner]:
@@ -163,9 +163,9 @@ async def owners(conn: Connection, ids: Sequence[int]) -> list[RunOwner]:
     return [RunOwner(**row) for row in await conn.fetch(Q.owners, list(ids), _ONE_TRIAL)]
 
 
-def _matching(built: Builder, wanted: Filter) -> str:
-    hidden = "" if wanted.show_archived else " and not t.archived and not e.archived"
-    return f"{Q.sources} and ($1::bigint is null or e.project_id = $1){hidden} and {built.condition(wanted.root)}"
+def _matching(built: Builder, filters: Filter) -> str:
+    hidden = "" if filters.show_archived else " and not t.archived and not e.archived"
+    return f"{Q.sources} and ($1::bigint is null or e.project_id = $1){hidden} and {built.condition(filters.root)}"
 
 
 @dataclass(frozen=True, slots=True)

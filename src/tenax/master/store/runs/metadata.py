@@ -1,12 +1,11 @@
-"""Metadata of a run, leaf by leaf: what it is found by. Values in, values out; nothing is stored here.
+"""Metadata of runs: a document that people write, replaced as a whole, and the leaves by which runs are found.
 
 Rules:
+- The document and its leaves are written in one transaction; `flatten`, which makes the leaves, is pure.
 - A leaf's key is its path with dots; an element of a list is a leaf of the list's key, objects in a list are JSON text.
 - A whole number is an integer, also written 3.0; a text that is a date, or a date and time with a zone, is a moment in
   UTC; any other text is text. What is empty or null is a leaf without a value.
 - Limits are those that Determined keeps, so that its tools never store what these refuse.
-
-What people wrote about runs: a document, replaced as a whole, and its leaves to find it by, in one transaction.
 """
 
 from __future__ import annotations
@@ -135,8 +134,8 @@ def _moment(value: str) -> datetime | None:
 def _check_key(key: str) -> None:
     if len(key) > MAX_KEY:
         raise InvalidInput(f"metadata key exceeds maximum length of {MAX_KEY} characters: shorten {key[:60]!r}")
-    found = [letter for letter in _FORBIDDEN if letter in key]
-    if found:
+    forbidden = [letter for letter in _FORBIDDEN if letter in key]
+    if forbidden:
         raise InvalidInput(
             f"metadata keys can not contain the following character(s): {' '.join(_FORBIDDEN)}; rename {key!r}"
         )
@@ -160,8 +159,8 @@ _MOST_VALUES = 10_000
 
 async def get(conn: Connection, trial_id: int) -> JsonObject:
     """Empty where nothing was written."""
-    found: JsonObject | None = await conn.fetchval(Q.get, trial_id)
-    return found or {}
+    metadata: JsonObject | None = await conn.fetchval(Q.get, trial_id)
+    return metadata or {}
 
 
 async def replace(conn: Connection, trial_id: int, metadata: JsonObject) -> None:

@@ -153,7 +153,7 @@ from (
     union all
     select 'searcherMetricsVal', m.best_metric
     from trial_telemetry m join trials t on t.id = m.trial_id join experiments e on e.id = t.experiment_id
-    where e.project_id = $1 and e.state <> 'DELETING') told
+    where e.project_id = $1 and e.state <> 'DELETING') ranged
 where value > '-Infinity' and value < 'Infinity'
 group by name order by name;
 

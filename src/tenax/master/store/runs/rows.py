@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from asyncpg import Connection
 
 from tenax.master.store.database.queries import load
-from tenax.master.store.experiments.deletion import Stored
+from tenax.master.store.experiments.deletion import CheckpointFiles
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.metrics import rows as metrics
 
@@ -22,8 +22,8 @@ Q = load("runs")
 class Leftover:
     """What a run that is to go has left, or why it cannot go."""
 
-    checkpoints: tuple[Stored, ...]
-    #: In words: what forbids it; empty for nothing.
+    checkpoints: tuple[CheckpointFiles, ...]
+    #: What forbids it, as a sentence; empty for nothing.
     obstacle: str
 
 
@@ -37,8 +37,8 @@ async def leftover(conn: Connection, trial_id: int, task_id: str) -> Leftover:
     rows = await conn.fetch(Q.checkpoints, trial_id)
     uploads = await conn.fetch(Q.uploads, task_id)
     stored = (
-        *(Stored(row["uuid"], row["storage"]) for row in rows),
-        *(Stored(row["uuid"], row["storage"], unreported=True) for row in uploads),
+        *(CheckpointFiles(row["uuid"], row["storage"]) for row in rows),
+        *(CheckpointFiles(row["uuid"], row["storage"], unreported=True) for row in uploads),
     )
     if await conn.fetchval(Q.held, task_id):
         return Leftover(stored, "Its last processes are still on a machine: try again in a moment.")

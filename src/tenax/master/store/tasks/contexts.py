@@ -26,16 +26,16 @@ async def get(conn: Connection, hash: str) -> bytes:
 
 async def size(conn: Connection, hash: str) -> int:
     """Bytes of an archive. Raises NotFound."""
-    found: int | None = await conn.fetchval(Q.context_size, hash)
-    if found is None:
+    size_bytes: int | None = await conn.fetchval(Q.context_size, hash)
+    if size_bytes is None:
         raise NotFound(f"there is no code with the hash {hash}")
-    return found
+    return size_bytes
 
 
 async def part(conn: Connection, hash: str, offset: int, length: int) -> bytes:
     """Bytes ``offset`` .. ``offset + length`` of an archive that is there; fewer at its end."""
-    found: bytes | None = await conn.fetchval(Q.part, hash, offset + 1, length)
-    return found or b""
+    data: bytes | None = await conn.fetchval(Q.part, hash, offset + 1, length)
+    return data or b""
 
 
 async def of_experiment(conn: Connection, experiment_id: int) -> str | None:
@@ -43,8 +43,8 @@ async def of_experiment(conn: Connection, experiment_id: int) -> str | None:
     row = await conn.fetchrow(Q.of_experiment, experiment_id)
     if row is None:
         raise NotFound(f"there is no experiment {experiment_id}")
-    found: str | None = row["context_hash"]
-    return found
+    context_hash: str | None = row["context_hash"]
+    return context_hash
 
 
 async def of_task(conn: Connection, task_id: str) -> str | None:
@@ -52,14 +52,14 @@ async def of_task(conn: Connection, task_id: str) -> str | None:
     row = await conn.fetchrow(Q.of_task, task_id)
     if row is None:
         raise NotFound(f"there is no task {task_id}")
-    found: str | None = row["context_hash"]
-    return found
+    context_hash: str | None = row["context_hash"]
+    return context_hash
 
 
-async def wanted_by_agent(conn: Connection, agent_id: str, hash: str) -> bool:
+async def needed_by_agent(conn: Connection, agent_id: str, hash: str) -> bool:
     """Whether a container on that agent needs this code."""
-    wanted: bool = await conn.fetchval(Q.wanted_by_agent, agent_id, hash)
-    return wanted
+    needed: bool = await conn.fetchval(Q.needed_by_agent, agent_id, hash)
+    return needed
 
 
 async def delete_unused(conn: Connection, hash: str) -> None:

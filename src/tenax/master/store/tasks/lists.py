@@ -1,7 +1,4 @@
-"""Tasks and their attempts as people see them. Reads only.
-
-Launched tasks as people see them: filtered, ordered, with where their newest attempt is. Reads only.
-"""
+"""Tasks and their attempts as people see them; launched tasks filtered and ordered, too. Reads only."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ class AcceleratorsView:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAllocation:
+class OpenAllocationView:
     """An attempt that waits or runs."""
 
     allocation_id: str
@@ -87,7 +84,7 @@ async def get(conn: Connection, task_id: str) -> tuple[TaskView, list[Allocation
     row = await conn.fetchrow(Q.get, task_id)
     if row is None:
         raise NotFound(f"there is no task {task_id}")
-    return TaskView(**row), [AllocationView(**one) for one in await conn.fetch(Q.allocations, task_id)]
+    return TaskView(**row), [AllocationView(**attempt) for attempt in await conn.fetch(Q.allocations, task_id)]
 
 
 async def allocation(conn: Connection, allocation_id: str) -> AllocationView:
@@ -99,7 +96,7 @@ async def allocation(conn: Connection, allocation_id: str) -> AllocationView:
 
 
 async def accelerators(conn: Connection, task_id: str) -> list[AcceleratorsView]:
-    """The devices that members of a task found."""
+    """The devices that members of a task reported."""
     return [AcceleratorsView(**row) for row in await conn.fetch(Q.accelerators, task_id)]
 
 
@@ -108,9 +105,9 @@ async def active_by_kind(conn: Connection) -> dict[str, int]:
     return {row["kind"]: row["tasks"] for row in await conn.fetch(Q.active_by_kind)}
 
 
-async def open_allocations(conn: Connection) -> list[OpenAllocation]:
+async def open_allocations(conn: Connection) -> list[OpenAllocationView]:
     """All attempts that wait or run, the oldest first."""
-    return [OpenAllocation(**row) for row in await conn.fetch(Q.open_allocations)]
+    return [OpenAllocationView(**row) for row in await conn.fetch(Q.open_allocations)]
 
 
 #: How long a task that has ended is listed.
@@ -155,7 +152,7 @@ class LaunchedView:
 
 @dataclass(frozen=True, slots=True)
 class LaunchedFilter:
-    """What is asked for; None: anything."""
+    """Which tasks to list; None: any."""
 
     kind: str
     usernames: tuple[str, ...] | None = None
@@ -178,20 +175,20 @@ _FROM = (
 )
 
 
-async def count_launched(conn: Connection, wanted: LaunchedFilter) -> int:
+async def count_launched(conn: Connection, filters: LaunchedFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(wanted))
+    total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(filters))
     return total
 
 
 async def launched_page(
-    conn: Connection, wanted: LaunchedFilter, window: Page, *, order: str, descending: bool
+    conn: Connection, filters: LaunchedFilter, window: Page, *, order: str, descending: bool
 ) -> list[LaunchedView]:
     """A page of those that live or have ended of late."""
     direction = "desc" if descending else "asc"
     rows = await conn.fetch(
         f"select t.task_id {_FROM} order by {ORDERS[order]} {direction}, t.task_id {direction} limit $5 offset $6",
-        *_parameters(wanted),
+        *_parameters(filters),
         window.limit,
         window.offset,
     )
@@ -200,19 +197,19 @@ async def launched_page(
 
 async def launched_views(conn: Connection, task_ids: list[str]) -> list[LaunchedView]:
     """Those of ``task_ids`` that are there, in that order."""
-    found = {row["task_id"]: LaunchedView(**row) for row in await conn.fetch(Q.views, task_ids)}
-    return [found[one] for one in task_ids if one in found]
+    by_id = {row["task_id"]: LaunchedView(**row) for row in await conn.fetch(Q.views, task_ids)}
+    return [by_id[task_id] for task_id in task_ids if task_id in by_id]
 
 
 async def get_launched(conn: Connection, task_id: str, kind: str | None = None) -> LaunchedView:
     """One task (of that kind). Raises NotFound."""
-    found = await launched_views(conn, [task_id])
-    if not found or (kind is not None and found[0].kind != kind):
+    matches = await launched_views(conn, [task_id])
+    if not matches or (kind is not None and matches[0].kind != kind):
         raise NotFound(f"there is no {'task' if kind is None else kind.lower()} {task_id}")
-    return found[0]
+    return matches[0]
 
 
-def _parameters(wanted: LaunchedFilter) -> tuple[object, ...]:
-    names = None if wanted.usernames is None else [name.lower() for name in wanted.usernames]
-    ids = None if wanted.user_ids is None else list(wanted.user_ids)
-    return wanted.kind, names, ids, wanted.workspace_id
+def _parameters(filters: LaunchedFilter) -> tuple[object, ...]:
+    names = None if filters.usernames is None else [name.lower() for name in filters.usernames]
+    ids = None if filters.user_ids is None else list(filters.user_ids)
+    return filters.kind, names, ids, filters.workspace_id

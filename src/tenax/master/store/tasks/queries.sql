@@ -226,7 +226,7 @@ left join trials tr on tr.id = t.trial_id
 left join experiment_documents d on d.experiment_id = tr.experiment_id
 where t.task_id = $1;
 
--- name: wanted_by_agent
+-- name: needed_by_agent
 -- Whether a container of this agent runs that code, or will.
 select exists (
     select 1

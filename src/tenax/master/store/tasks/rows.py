@@ -80,7 +80,7 @@ async def create(conn: Connection, new: NewTask) -> str:
     if new.context_hash is not None and new.archive is not None:
         await contexts.put(conn, new.context_hash, new.archive, new.archive_size)
     task_id, job_id = str(uuid.uuid4()), str(uuid.uuid4())
-    files: list[Json] = [{"path": one.path, "content": one.content, "mode": one.mode} for one in new.files]
+    files: list[Json] = [{"path": file.path, "content": file.content, "mode": file.mode} for file in new.files]
     spec: JsonObject = {"v": 1, "config": new.config, "files": files, "env": dict(new.env)}
     await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.owner_id)
     await conn.execute(Q.create_task, task_id, new.kind.value, job_id, spec)
@@ -137,7 +137,7 @@ async def happen(conn: Connection, task: LaunchedTask, event: TaskEvent, reason:
 
 async def conclude(conn: Connection, task: LaunchedTask, verdict: TaskVerdict) -> None:
     """What a locked task becomes after an attempt, or without one. Raises Stale."""
-    # Who asked is said when it is asked, and stays.
+    # The reason of a kill is written with its request, and stays.
     reason = task.reason if verdict.state is TaskState.CANCELED and task.reason else verdict.reason
     await _set(conn, task, verdict.state, reason)
 
@@ -153,7 +153,7 @@ async def _set(conn: Connection, task: LaunchedTask, state: TaskState, reason: s
 
 
 async def announce(conn: Connection, task_id: str) -> None:
-    """Something of this task changed: look at it."""
+    """Wake whoever waits for a change of this task."""
     await notify(conn, "task", task_id)
 
 

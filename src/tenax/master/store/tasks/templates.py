@@ -17,7 +17,7 @@ Q = load("tasks")
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class TemplateRow:
     """One template."""
 
     name: str
@@ -35,7 +35,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class TemplateFilter:
-    """What is asked for; None: anything."""
+    """Which templates to list; None: any."""
 
     #: A part of the name, in either case.
     name: str | None = None
@@ -52,41 +52,41 @@ _COLUMNS = (
 )
 
 
-async def get(conn: Connection, name: str) -> Template:
+async def get(conn: Connection, name: str) -> TemplateRow:
     """Raises NotFound."""
     row = await conn.fetchrow(Q.template_views, name)
     if row is None:
         raise NotFound(f"there is no template {name!r}: see which there are with `tenax template list`")
-    return Template(**row)
+    return TemplateRow(**row)
 
 
-async def lock(conn: Connection, name: str) -> Template:
+async def lock(conn: Connection, name: str) -> TemplateRow:
     """The template, locked until the transaction ends. Raises NotFound."""
     await conn.execute(Q.template_lock, name)
     return await get(conn, name)
 
 
-async def lock_if_there(conn: Connection, name: str) -> Template | None:
+async def lock_if_there(conn: Connection, name: str) -> TemplateRow | None:
     """As `lock`; None where there is none."""
     row = await conn.fetchrow(Q.template_lock, name)
     return None if row is None else await get(conn, name)
 
 
-async def count(conn: Connection, wanted: TemplateFilter) -> int:
+async def count(conn: Connection, filters: TemplateFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(wanted))
+    total: int = await conn.fetchval(f"select count(*) {_FROM}", *_parameters(filters))
     return total
 
 
-async def page(conn: Connection, wanted: TemplateFilter, window: Page, *, descending: bool) -> list[Template]:
+async def page(conn: Connection, filters: TemplateFilter, window: Page, *, descending: bool) -> list[TemplateRow]:
     """A page of those that match, by name."""
     rows = await conn.fetch(
         f"select {_COLUMNS} {_FROM} order by t.name {'desc' if descending else 'asc'} limit $3 offset $4",
-        *_parameters(wanted),
+        *_parameters(filters),
         window.limit,
         window.offset,
     )
-    return [Template(**row) for row in rows]
+    return [TemplateRow(**row) for row in rows]
 
 
 async def create(conn: Connection, name: str, workspace_id: int, owner_id: int, config: JsonObject) -> None:
@@ -95,13 +95,13 @@ async def create(conn: Connection, name: str, workspace_id: int, owner_id: int, 
         raise AlreadyExists(f"there is a template {name!r} already: choose another name, or change that one")
 
 
-async def set_config(conn: Connection, template: Template, config: JsonObject) -> None:
+async def set_config(conn: Connection, template: TemplateRow, config: JsonObject) -> None:
     """Replace the configuration of a locked template. Raises Stale."""
     if await conn.fetchval(Q.set_config, template.name, template.version, config) is None:
         raise Stale
 
 
-async def rename(conn: Connection, template: Template, name: str) -> None:
+async def rename(conn: Connection, template: TemplateRow, name: str) -> None:
     """Give a locked template another name. Raises AlreadyExists, Stale."""
     try:
         if await conn.fetchval(Q.rename, template.name, template.version, name) is None:
@@ -116,5 +116,5 @@ async def delete(conn: Connection, name: str) -> None:
         raise NotFound(f"there is no template {name!r}")
 
 
-def _parameters(wanted: TemplateFilter) -> tuple[object, ...]:
-    return like(wanted.name), None if wanted.workspace_ids is None else list(wanted.workspace_ids)
+def _parameters(filters: TemplateFilter) -> tuple[object, ...]:
+    return like(filters.name), None if filters.workspace_ids is None else list(filters.workspace_ids)

@@ -1,4 +1,4 @@
-"""Trials as people see them: with what their scripts said, their checkpoints, and why they wait. Reads only."""
+"""Trials as people see them: with what their scripts reported, their checkpoints, and why they wait. Reads only."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _CHECKPOINTS = (
     " where c.trial_id = t.id and c.state in ('COMPLETED', 'PARTIALLY_DELETED'))"
 )
 
-#: Trials of an experiment, of the states that are asked for: as stored, or as they are shown.
+#: Trials of an experiment, in the states of the filter: as stored, or as they are shown.
 _MATCHING = (
     f"{Q.of_experiment} and ($2::text[] is null or t.state = any($2::text[]) or ({Q.shown_state}) = any($2::text[]))"
 )
@@ -123,16 +123,16 @@ async def page(
 
 async def views(conn: Connection, ids: list[int]) -> list[TrialView]:
     """Those of ``ids`` that are there, in that order."""
-    found = {row["id"]: TrialView(**row) for row in await conn.fetch(Q.views, ids)}
-    return [found[one] for one in ids if one in found]
+    by_id = {row["id"]: TrialView(**row) for row in await conn.fetch(Q.views, ids)}
+    return [by_id[number] for number in ids if number in by_id]
 
 
 async def get(conn: Connection, trial_id: int) -> TrialView:
     """Raises NotFound."""
-    found = await views(conn, [trial_id])
-    if not found:
+    matches = await views(conn, [trial_id])
+    if not matches:
         raise NotFound(f"there is no trial {trial_id}")
-    return found[0]
+    return matches[0]
 
 
 async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:

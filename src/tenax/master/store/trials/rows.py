@@ -1,11 +1,11 @@
-"""Rows of trials: made once per decision, locked after their experiment, changed by guarded writes.
+"""Rows of trials: created once per decision, locked after their experiment, changed by guarded writes.
 
-Rules: a decision makes one trial however often it is applied; a wish is only ever raised; a fact for the search is put
-into the inbox in the transaction that changes what it tells of, and counts once.
-
-What a trial's script says of itself, beside its metrics; and the two marks of it that decisions read.
-
-Rules: said by a run that is not the trial's current one, it changes nothing. ``invalid_hp`` and ``fatal`` are set once.
+Rules:
+- A decision creates one trial, however often it is applied.
+- A wish is only ever raised.
+- A fact for the search goes into its inbox in the transaction that changes the trial, and counts once.
+- What a script reports of its trial (progress, state, ``invalid_hp``, ``fatal``) counts from the current run only; the
+  two marks are set once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SEARCH_REASON = {
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialRow:
     """The narrow row."""
 
     id: int
@@ -51,7 +51,7 @@ class Trial:
     task_id: str
     state: TrialState
     wish: Wish
-    #: In words, why it was raised; empty where the wish says it.
+    #: Why it was raised, as a sentence; empty where the wish says it.
     wish_reason: str
     version: int
     run_id: int
@@ -69,12 +69,12 @@ class Size:
     single_node: bool
 
 
-async def lock(conn: Connection, trial_id: int) -> Trial:
+async def lock(conn: Connection, trial_id: int) -> TrialRow:
     """The trial, locked until the transaction ends; the caller holds its experiment's lock. Raises NotFound."""
     row = await conn.fetchrow(Q.lock, trial_id)
     if row is None:
         raise NotFound(f"there is no trial {trial_id}")
-    return Trial(
+    return TrialRow(
         row["id"],
         row["experiment_id"],
         RequestId(row["request_id"]),
@@ -117,7 +117,7 @@ async def stop_by_request(conn: Connection, experiment_id: int, request: Request
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What there is to tend of an experiment."""
+    """What there is to reconcile of an experiment."""
 
     state: ExperimentState
     unmanaged: bool
@@ -189,8 +189,8 @@ async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None
     return name
 
 
-async def conclude(conn: Connection, trial: Trial, verdict: TrialVerdict, experiment: ExperimentState) -> None:
-    """What a trial becomes after an attempt, or without one; tells the search when it has ended. Raises Stale.
+async def conclude(conn: Connection, trial: TrialRow, verdict: TrialVerdict, experiment: ExperimentState) -> None:
+    """What a trial becomes after an attempt, or without one; its search learns of its end. Raises Stale.
 
     ``experiment``: that of its experiment, whose lock the caller holds.
     """
@@ -212,7 +212,7 @@ async def conclude(conn: Connection, trial: Trial, verdict: TrialVerdict, experi
         await put_fact(conn, trial.experiment_id, trial.id, "exit", trial.run_id, encode(fact))
         await notify(conn, SEARCH, trial.experiment_id)
         await gc.trial_ended(conn, trial.id)
-    # Of a trial that has ended nothing is left to tend; what comes next is for the search to say, while it goes on.
+    # A trial that has ended needs no reconciling; what comes next is for the search to decide, while it goes on.
     if verdict.exit is None or experiment not in RUNNING:
         await notify(conn, "experiment", trial.experiment_id)
 
