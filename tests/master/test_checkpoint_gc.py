@@ -340,7 +340,7 @@ async def test_what_becomes_needed_before_its_files_go_is_kept(api: Api, context
         other = await add_trial(conn, 1, 7)
         await conn.execute("update trials set warm_start_checkpoint = $2 where id = $1", other, uuid(1))
         assert await gc.begin_removal(conn, uuid(1)) is None
-        assert not await conn.fetchval("select doomed from checkpoints where uuid = $1", uuid(1))
+        assert not await conn.fetchval("select removal_requested from checkpoints where uuid = $1", uuid(1))
     await collect(api, context)
     assert files(api) == [1, 3]
 

@@ -12,7 +12,7 @@ from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, Rank
 from tenax.search.methods import adaptive_asha
 from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
-from tenax.search.report import Objective, ReportRefused, read_report
+from tenax.search.report import Objective, UnusableReport, read_report
 from tenax.search.searcher import ranked_value, start
 from tenax.search.state import Rung
 from tenax.search.stream import RandomStream
@@ -178,7 +178,7 @@ def test_read_report(case: Any) -> None:
     """The searcher's metric and time are read from a report; what lacks them is refused."""
     objective = Objective(case["metric"], case["time_metric"], needs_validations=True)
     if "error_contains" in case["expect"]:
-        with pytest.raises(ReportRefused, match=case["expect"]["error_contains"]):
+        with pytest.raises(UnusableReport, match=case["expect"]["error_contains"]):
             read_report(objective, case["metrics"], 1)
         return
     reading = read_report(objective, case["metrics"], 1)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tenax.jsonvalue import Json
-from tenax.search.report import Objective, Reading, ReportRefused, read_report
+from tenax.search.report import Objective, Reading, UnusableReport, read_report
 
 ASHA = Objective("loss", "samples", needs_validations=True)
 
@@ -30,7 +30,7 @@ ASHA = Objective("loss", "samples", needs_validations=True)
 )
 def test_a_refusal_says_what_was_expected_and_what_came(metrics: dict[str, Json], told: str) -> None:
     """Asynchronous halving cannot do without metric and time: the message helps the author of the script."""
-    with pytest.raises(ReportRefused) as refused:
+    with pytest.raises(UnusableReport) as refused:
         read_report(ASHA, metrics, 7)
     assert told in refused.value.message
 
@@ -50,7 +50,7 @@ def test_batches_that_nobody_names_are_the_step() -> None:
     objective = Objective("loss", "batches", needs_validations=True)
     assert read_report(objective, {"loss": 0.1}, 7) == Reading(0.1, 7.0)
     assert read_report(objective, {"loss": 0.1, "batches": 9}, 7) == Reading(0.1, 9.0)
-    with pytest.raises(ReportRefused, match="searcher time metric"):
+    with pytest.raises(UnusableReport, match="searcher time metric"):
         read_report(objective, {"loss": 0.1, "batches": "many"}, 7)
 
 

@@ -50,18 +50,18 @@ def list_templates(session: Session, *, name: str = "", workspace_id: int = 0) -
 
 def get_template(session: Session, name: str) -> Template:
     """Raises NotFound."""
-    return _one(session.get(_at(name)))
+    return _template(session.get(_at(name)))
 
 
 def create_template(session: Session, name: str, config: JsonObject, *, workspace_id: int = 0) -> Template:
     """Raises AlreadyExists, InvalidInput with every problem of ``config``."""
     body: JsonObject = {"name": name, "config": config, "workspaceId": workspace_id}
-    return _one(session.call("POST", _at(name), body=body, once=True))
+    return _template(session.call("POST", _at(name), body=body, once=True))
 
 
 def set_template_config(session: Session, name: str, config: JsonObject) -> Template:
     """Replace its configuration. Raises NotFound, Forbidden, InvalidInput."""
-    return _one(session.call("PATCH", _at(name), body=config))
+    return _template(session.call("PATCH", _at(name), body=config))
 
 
 def delete_template(session: Session, name: str) -> None:
@@ -73,5 +73,5 @@ def _at(name: str) -> str:
     return at("/api/v1/templates/{}", name)
 
 
-def _one(answer: JsonObject) -> Template:
+def _template(answer: JsonObject) -> Template:
     return Template.read(reading.record(answer, "template"))

@@ -31,7 +31,7 @@ _BEINGS = (
 
 def readable_name(rng: random.Random) -> str:
     """A name such as ``calm-cedar-otter``; the same generator state gives the same name."""
-    return "-".join(rng.choice(words) for words in (_MANNERS, _MATERIALS, _BEINGS))
+    return "-".join(rng.choice(names) for names in (_MANNERS, _MATERIALS, _BEINGS))
 
 
 def check_pattern(pattern: str) -> str | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Removals in one report.
 _TOGETHER = 50
 #: Seconds for which a master that is away is waited for.
-_PATIENCE = 600.0
+_RETRY_FOR_S = 600.0
 
 
 def main() -> int:
@@ -47,7 +47,7 @@ def main() -> int:
         )
 
         def tell(reports: list[Json]) -> None:
-            client.call("POST", "/api/v1/checkpoints/removals", body={"removals": reports}, retry_for_s=_PATIENCE)
+            client.call("POST", "/api/v1/checkpoints/removals", body={"removals": reports}, retry_for_s=_RETRY_FOR_S)
 
         return carry_out(document, tell)
     except (TenaxError, OSError, ValueError, KeyError) as error:

@@ -54,35 +54,35 @@ def create_experiment(
     project_id: Optional[int] = None,
 ) -> Experiment:
     """Submit an experiment. Raises InvalidInput with every problem that was found."""
-    return _one().create_experiment(config, model_dir, includes=list(includes or ()), project_id=project_id)
+    return _opened().create_experiment(config, model_dir, includes=list(includes or ()), project_id=project_id)
 
 
 def get_experiment(experiment_id: int) -> Experiment:
     """Raises NotFound."""
-    return _one().experiment(experiment_id)
+    return _opened().experiment(experiment_id)
 
 
 def list_experiments() -> list[Experiment]:
     """The newest first, without archived ones."""
-    return _one().experiments()
+    return _opened().experiments()
 
 
 def get_trial(trial_id: int) -> Trial:
     """Raises NotFound."""
-    return _one().trial(trial_id)
+    return _opened().trial(trial_id)
 
 
 def get_checkpoint(uuid: str) -> Checkpoint:
     """Raises NotFound."""
-    return _one().checkpoint(uuid)
+    return _opened().checkpoint(uuid)
 
 
 def whoami() -> User:
     """Who is logged in."""
-    return _one().whoami()
+    return _opened().whoami()
 
 
-def _one() -> Client:
+def _opened() -> Client:
     global _client
     if _client is None:
         _client = Client()

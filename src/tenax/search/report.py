@@ -47,14 +47,14 @@ class Reading:
     time: float
 
 
-class ReportRefused(InvalidInput):
+class UnusableReport(InvalidInput):
     """A validation report lacks what the search decides by."""
 
 
 def read_report(objective: Objective, metrics: Mapping[str, Json], step: int) -> Reading | None:
     """The searcher's metric and time of the report at ``step``.
 
-    None where the method can do without and the metric is not there. Raises ReportRefused, with a message for the
+    None where the method can do without and the metric is not there. Raises UnusableReport, with a message for the
     author of the script, where it cannot.
     """
     metric = to_number(metrics.get(objective.metric))
@@ -65,7 +65,7 @@ def read_report(objective: Objective, metrics: Mapping[str, Json], step: int) ->
         missing = [("metric", objective.metric)] if metric is None else []
         if time is None:
             missing.append(("time_metric", objective.time_metric or ""))
-        raise ReportRefused(_refusal(missing, metrics, step))
+        raise UnusableReport(_refusal(missing, metrics, step))
     return Reading(metric, time)
 
 

@@ -65,10 +65,10 @@ class RandomStream:
         self._catch_up(1)
         return self._engine.getrandbits(32)
 
-    def bytes(self, words: int) -> bytes:
-        """The next words, each in little-endian order."""
-        self._catch_up(words)
-        return self._engine.getrandbits(32 * words).to_bytes(4 * words, "little")
+    def bytes(self, count: int) -> bytes:
+        """The next ``count`` words, each in little-endian order."""
+        self._catch_up(count)
+        return self._engine.getrandbits(32 * count).to_bytes(4 * count, "little")
 
     def integer(self, low: int, high: int) -> int:
         """A uniform integer in [``low``, ``high``), as ``randint(low, high)``; draws nothing when there is one."""
@@ -86,22 +86,22 @@ class RandomStream:
         self._catch_up(2)
         return low + (high - low) * self._engine.random()
 
-    def _catch_up(self, words: int) -> None:
-        """Pass over what lies between the engine and the position, then count ``words`` as drawn."""
+    def _catch_up(self, count: int) -> None:
+        """Pass over what lies between the engine and the position, then count ``count`` words as drawn."""
         while self._drawn < self.position:
             step = min(self.position - self._drawn, _SKIP)
             self._engine.getrandbits(32 * step)
             self._drawn += step
-        self._drawn = self.position = self.position + words
+        self._drawn = self.position = self.position + count
 
 
 def _key(seed: int) -> list[int]:
     """The initial words for ``seed``: Knuth's recurrence, as in the authors' ``init_genrand``."""
-    words = [seed]
+    state = [seed]
     for i in range(1, _STATE_WORDS):
-        previous = words[-1]
-        words.append((1812433253 * (previous ^ (previous >> 30)) + i) & _MASK32)
-    return words
+        previous = state[-1]
+        state.append((1812433253 * (previous ^ (previous >> 30)) + i) & _MASK32)
+    return state
 
 
 def _engine(key: Sequence[int], index: int) -> random.Random:

@@ -152,12 +152,12 @@ class DirectoryStorage(Storage):
             if not os.path.isdir(final):
                 return {}
             files = walk_files(final)
-            doomed = set(files) if tuple(globs) == EVERYTHING else matching(files, globs)
-            left = {path: size for path, size in files.items() if path not in doomed}
+            removed = set(files) if tuple(globs) == EVERYTHING else matching(files, globs)
+            left = {path: size for path, size in files.items() if path not in removed}
             if not any(not path.endswith("/") for path in left):
                 _remove_tree(final)
                 return {}
-            for path in sorted(doomed, reverse=True):  # what lies in a directory before the directory
+            for path in sorted(removed, reverse=True):  # what lies in a directory before the directory
                 _remove(os.path.join(final, path))
             return left
 

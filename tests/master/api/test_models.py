@@ -191,11 +191,11 @@ async def test_only_a_completed_checkpoint_is_registered(api: Api) -> None:
     refused = await api.user.post(versions, {"checkpointUuid": UUID})
     assert (refused.status_code, "partially deleted" in refusal(refused)) == (400, True)
     async with api.master.db.transaction() as conn:
-        await conn.execute("update checkpoints set state = 'COMPLETED', doomed = true")
+        await conn.execute("update checkpoints set state = 'COMPLETED', removal_requested = true")
     refused = await api.user.post(versions, {"checkpointUuid": UUID})
     assert (refused.status_code, "being deleted" in refusal(refused)) == (400, True)
     async with api.master.db.transaction() as conn:
-        await conn.execute("update checkpoints set doomed = false")
+        await conn.execute("update checkpoints set removal_requested = false")
         await conn.execute("update experiments set state = 'DELETING'")
     assert (await api.user.post(versions, {"checkpointUuid": UUID})).status_code == 400
     async with api.master.db.transaction() as conn:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tenax.client.connection.session import Session
 
 Function = TypeVar("Function", bound=Callable[..., object])
-Thing = TypeVar("Thing")
+Element = TypeVar("Element")
 
 
 @dataclass
@@ -54,6 +54,6 @@ def name_filter(function: Function) -> Function:
     )(function)
 
 
-def named(part: str, items: Iterable[Thing], name: Callable[[Thing], str]) -> List[Thing]:
+def named(part: str, items: Iterable[Element], name: Callable[[Element], str]) -> List[Element]:
     """Those with ``part`` in their name."""
     return [item for item in items if part.lower() in name(item).lower()]

@@ -49,15 +49,15 @@ class Progress:
         if full:
             self._last_full = now
         if full or named:
-            await self._look(context, None if full else named)
+            await self._refresh(context, None if full else named)
         return None
 
-    async def _look(self, context: PassContext, named: list[int] | None) -> None:
+    async def _refresh(self, context: PassContext, named: list[int] | None) -> None:
         async with context.reading() as conn:
-            found = await progress.due(conn, named)
-        unknown = {str(one.experiment_id): one.unmanaged for one in found if one.unknown}
+            due = await progress.due(conn, named)
+        unknown = {str(row.experiment_id): row.unmanaged for row in due if row.unknown}
         await each(list(unknown), lambda name: _learn(context, int(name), unknown[name]), loop=self.name)
-        known = [one.experiment_id for one in found if not one.unknown]
+        known = [row.experiment_id for row in due if not row.unknown]
         for first in range(0, len(known), _TOGETHER):
             async with context.transaction() as conn:
                 await progress.refresh(conn, known[first : first + _TOGETHER])

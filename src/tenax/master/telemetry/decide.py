@@ -39,7 +39,7 @@ from tenax.master.telemetry.values import (
     TrialNow,
 )
 from tenax.search.journal import Validated, encode
-from tenax.search.report import Objective, Reading, ReportRefused, read_report, shortened
+from tenax.search.report import Objective, Reading, UnusableReport, read_report, shortened
 
 #: Before it there is no older run whose reports could be hidden.
 _FIRST_RUN = 1
@@ -175,7 +175,7 @@ class _Decisions:
         objective = target.objective if trial.active else Objective(target.objective.metric)
         try:
             return read_report(objective, merged, report.step)
-        except ReportRefused as error:
+        except UnusableReport as error:
             message = error.message
         if report.trial_id not in self.outcome.fatal:
             self.outcome.fatal[report.trial_id] = (report.run_id, target.experiment_id, message)

@@ -1,4 +1,4 @@
-"""From a specification to what the Docker Engine API is asked to create. Pure.
+"""From a specification to what the Docker Engine API is request to create. Pure.
 
 ``/run/determined`` is the container's own directory on this machine, mounted, so that its spool survives it; the
 image's ENTRYPOINT is kept, and any image with a Python runs our code from a read-only mount.
@@ -130,8 +130,8 @@ def host_config(spec: ContainerSpec, placement: Placement, around: Surroundings,
         config["Init"] = True
     if network_of(spec, around) == "bridge":
         config["PortBindings"] = {f"{port}/tcp": [{"HostPort": str(port)}] for port in spec.ports}
-    asked = gpus.engine_request(placement.device_kind, placement.device_uuids)
-    return {**config, "Devices": [_device(text) for text in (*spec.devices, *asked.devices)], **asked.host_config}
+    request = gpus.engine_request(placement.device_kind, placement.device_uuids)
+    return {**config, "Devices": [_device(text) for text in (*spec.devices, *request.devices)], **request.host_config}
 
 
 def _mount(mount: Mount, workdir: str) -> JsonObject:

@@ -206,7 +206,7 @@ left join workspaces w on w.id = coalesce(p.workspace_id, l.workspace_id)
 left join users u on u.id = j.owner_id
 left join lateral (
     select uuid, steps_completed from checkpoints k
-    where k.trial_id = tr.id and k.state = 'COMPLETED' and not k.superseded and not k.doomed
+    where k.trial_id = tr.id and k.state = 'COMPLETED' and not k.superseded and not k.removal_requested
     order by steps_completed desc, reported_at desc limit 1) ck on true
 where c.agent_id = $1 and c.gone_at is null
 order by c.container_id;

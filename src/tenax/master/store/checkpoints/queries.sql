@@ -21,7 +21,7 @@ select * from checkpoints where uuid = $1 for no key update;
 
 -- name: latest
 select * from checkpoints
-where trial_id = $1 and state = 'COMPLETED' and not superseded and not doomed
+where trial_id = $1 and state = 'COMPLETED' and not superseded and not removal_requested
 order by steps_completed desc, reported_at desc
 limit 1;
 
@@ -104,7 +104,7 @@ from trials t
 join checkpoints c on c.trial_id = t.id
 left join trial_telemetry m on m.trial_id = t.id
 left join validations i on i.trial_id = t.id and i.step = c.steps_completed
-where t.experiment_id = $1 and c.state in ('COMPLETED', 'PARTIALLY_DELETED') and not c.doomed
+where t.experiment_id = $1 and c.state in ('COMPLETED', 'PARTIALLY_DELETED') and not c.removal_requested
 order by c.trial_id, c.steps_completed, c.reported_at, c.uuid;
 
 -- name: live
@@ -117,14 +117,14 @@ where t.experiment_id = $1 and t.state = 'ACTIVE';
 -- name: request_removals
 -- Also where a narrower removal waits: what is requested last is done.
 with requested as (
-    update checkpoints set doomed = true, version = version + 1
+    update checkpoints set removal_requested = true, version = version + 1
     where uuid = any($1::text[]) and state in ('COMPLETED', 'PARTIALLY_DELETED', 'ERROR', 'ACTIVE')
     returning uuid)
 insert into removals (uuid, checkpoint, reason, globs, retry_at)
 select d.uuid, d.uuid, w.reason, $3::text[], now() + make_interval(secs => $4)
 from requested d join unnest($1::text[], $2::text[]) w (uuid, reason) on w.uuid = d.uuid
 on conflict (uuid) do update
-set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, afar = false,
+set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_at, tries = 0, delegated = false,
     -- A task that it is assigned to may delete less: its report does not count any more.
     task_id = null
 returning uuid;
@@ -173,11 +173,11 @@ select uuid, uuid, $2 from checkpoint_uploads where uuid = any($1::text[]) and c
 on conflict do nothing;
 
 -- name: any_delegated
-select exists (select 1 from removals where (afar and retry_at <= now()) or task_id is not null);
+select exists (select 1 from removals where (delegated and retry_at <= now()) or task_id is not null);
 
 -- name: due_removals
 select uuid from removals
-where retry_at <= now() and task_id is null and not afar
+where retry_at <= now() and task_id is null and not delegated
 order by retry_at, uuid limit $1;
 
 -- name: next_retry
@@ -196,7 +196,7 @@ with called_off as (
            or exists (select 1 from trials t where t.warm_start_checkpoint = r.checkpoint and t.state = 'ACTIVE'))
     returning r.checkpoint),
 kept as (
-    update checkpoints set doomed = false, version = version + 1 where uuid in (select checkpoint from called_off)),
+    update checkpoints set removal_requested = false, version = version + 1 where uuid in (select checkpoint from called_off)),
 begun as (
     update removals set begun_at = coalesce(begun_at, now())
     where uuid = $1 and task_id is null and uuid not in (select checkpoint from called_off)
@@ -217,7 +217,7 @@ left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id);
 -- One that could not even begin may still be called off.
 update removals
 set tries = tries + 1, failure = $2, retry_at = now() + make_interval(secs => $3),
-    begun_at = case when $4 then null else begun_at end, afar = false, task_id = null
+    begun_at = case when $4 then null else begun_at end, delegated = false, task_id = null
 where uuid = $1;
 
 -- name: drop_removal
@@ -225,7 +225,7 @@ delete from removals where uuid = $1;
 
 -- name: removal_done
 -- What is left of its files stays.
-update checkpoints set doomed = false, version = version + 1 where uuid = $1 and doomed;
+update checkpoints set removal_requested = false, version = version + 1 where uuid = $1 and removal_requested;
 
 -- name: upload_removed
 update checkpoint_uploads set collected_at = now() where uuid = $1;
@@ -260,7 +260,7 @@ returning experiment_id;
 -- name: delegate
 -- What the master cannot reach, an agent may.
 update removals
-set afar = true, begun_at = case when $3 then null else begun_at end, retry_at = now(),
+set delegated = true, begun_at = case when $3 then null else begun_at end, retry_at = now(),
     failure = case when failure = '' then $2 else failure end
 where uuid = $1 and task_id is null;
 
@@ -277,7 +277,7 @@ left join trials t on t.id = k.trial_id
 left join experiment_documents d on d.experiment_id = t.experiment_id
 left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id)
 cross join lateral (select coalesce(d.config, k.spec -> 'config') as config) x
-where r.afar and r.task_id is null and r.retry_at <= now()
+where r.delegated and r.task_id is null and r.retry_at <= now()
 order by r.asked_at, r.uuid
 limit $1;
 
@@ -347,7 +347,7 @@ select min(id) from (
     where c.uuid = $1 and t.state = 'ACTIVE' and c.state = 'COMPLETED' and not c.superseded
       and not exists (
         select 1 from checkpoints o
-        where o.trial_id = t.id and o.state = 'COMPLETED' and not o.superseded and not o.doomed and o.uuid <> c.uuid
+        where o.trial_id = t.id and o.state = 'COMPLETED' and not o.superseded and not o.removal_requested and o.uuid <> c.uuid
           and (o.steps_completed, o.reported_at) > (c.steps_completed, c.reported_at))
     union all
     select t.id from trials t where t.warm_start_checkpoint = $1 and t.state = 'ACTIVE') n (id);

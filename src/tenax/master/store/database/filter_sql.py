@@ -109,8 +109,8 @@ class Table:
 
     def label(self, name: str) -> str:
         """What people call a column: ``startTime`` is `Start time`."""
-        words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
-        return self.columns[name].label or words[:1].upper() + words[1:]
+        label = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
+        return self.columns[name].label or label[:1].upper() + label[1:]
 
 
 #: In the order of lists: Determined's, in which what is at work comes last.

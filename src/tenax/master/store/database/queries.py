@@ -37,8 +37,8 @@ class Queries:
     def __dir__(self) -> list[str]:
         return list(self._statements)
 
-    def _fragment(self, found: re.Match[str]) -> str:
-        noun, name = found.groups()
+    def _fragment(self, reference: re.Match[str]) -> str:
+        noun, name = reference.groups()
         text: str = getattr(self if noun is None else load(noun), name)
         return text
 

@@ -72,7 +72,7 @@ select count(*) from model_versions where model_id = $1;
 
 -- name: checkpoint
 -- Neither it nor its experiment may go while it is being registered.
-select c.state, c.superseded, c.doomed, e.id as experiment_id, e.state as experiment_state
+select c.state, c.superseded, c.removal_requested, e.id as experiment_id, e.state as experiment_state
 from checkpoints c
 left join trials t on t.id = c.trial_id
 left join experiments e on e.id = t.experiment_id

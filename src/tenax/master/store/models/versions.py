@@ -92,7 +92,7 @@ async def register(
             f"checkpoint {checkpoint_uuid} is {checkpoint['state'].lower().replace('_', ' ')}: only one that is "
             "completed can be registered"
         )
-    if checkpoint["doomed"]:
+    if checkpoint["removal_requested"]:
         # Whether its files are still there is known to nobody but whoever deletes them.
         raise NotNow(f"the files of checkpoint {checkpoint_uuid} are being deleted: it can no longer be registered")
     if checkpoint["experiment_state"] == "DELETING":

@@ -1,0 +1,4 @@
+-- Checkpoint garbage collection has one noun, the removal: a checkpoint's is requested; one that a task on an agent has
+-- to carry out is delegated.
+alter table checkpoints rename column doomed to removal_requested;
+alter table removals rename column afar to delegated;
