@@ -34,10 +34,10 @@ async def test_a_new_column_is_one_entry(api: Api, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(cast("MutableMapping[str, Column]", EXPERIMENTS.columns), "notes", _NOTES)
 
     columns = (await api.user.get("/api/v1/projects/1/columns")).json()["columns"]
-    (entry,) = [one for one in columns if one["column"] == "notes"]
+    (entry,) = [column for column in columns if column["column"] == "notes"]
     assert (entry["displayName"], entry["type"]) == ("What people wrote", "COLUMN_TYPE_TEXT")
 
-    asked = {
+    condition = {
         "kind": "field",
         "columnName": "notes",
         "operator": "contains",
@@ -45,11 +45,11 @@ async def test_a_new_column_is_one_entry(api: Api, monkeypatch: pytest.MonkeyPat
         "location": "LOCATION_TYPE_EXPERIMENT",
         "type": "COLUMN_TYPE_TEXT",
     }
-    wanted = json.dumps({"filterGroup": {"kind": "group", "conjunction": "and", "children": [asked]}})
-    assert await _searched(api, filter=wanted) == [3]
+    query = json.dumps({"filterGroup": {"kind": "group", "conjunction": "and", "children": [condition]}})
+    assert await _searched(api, filter=query) == [3]
     assert await _searched(api, sort="notes=desc") == [2, 1, 3]
     listed = await api.user.get("/api/v1/experiments", sortBy="SORT_BY_NOTES")
-    assert [one["id"] for one in listed.json()["experiments"]] == [3, 1, 2]
+    assert [experiment["id"] for experiment in listed.json()["experiments"]] == [3, 1, 2]
 
 
 def test_sdk_and_command_line_know_every_order_of_the_list() -> None:
@@ -64,7 +64,7 @@ async def test_the_interface_names_every_order_of_the_list(api: Api) -> None:
     assert refused.status_code == 400
     document = (await api.nobody.get("/api/v1/openapi.json")).json()
     parameters = document["paths"]["/api/v1/experiments"]["get"]["parameters"]
-    (sort_by,) = [one for one in parameters if one["name"] == "sortBy"]
+    (sort_by,) = [parameter for parameter in parameters if parameter["name"] == "sortBy"]
     for name in EXPERIMENTS.orders:
         wire = f"SORT_BY_{name.upper()}"
         assert wire in sort_by["schema"]["enum"]
@@ -73,6 +73,6 @@ async def test_the_interface_names_every_order_of_the_list(api: Api) -> None:
 
 
 async def _searched(api: Api, **more: str) -> list[int]:
-    found = await api.user.post("/api/v1/experiments-search", more)
-    assert found.status_code == 200, found.text
-    return [one["experiment"]["id"] for one in found.json()["experiments"]]
+    reply = await api.user.post("/api/v1/experiments-search", more)
+    assert reply.status_code == 200, reply.text
+    return [result["experiment"]["id"] for result in reply.json()["experiments"]]
