@@ -118,7 +118,7 @@ async def test_one_that_falls_silent_is_lost_and_comes_back(api: Api) -> None:
     await look(api, UNMANAGED_WAIT_S + 60, 3600)
     assert await state(api, number) == ("STATE_ERROR", "STATE_ERROR")
     shown = (await api.user.get(f"/api/v1/trials/{number}")).json()["trial"]
-    assert "not heard of" in shown["reason"]
+    assert "no sign of life" in shown["reason"]
     assert (await api.user.patch(f"/api/v1/trials/{number}", {})).status_code == 200
     assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
 
