@@ -16,7 +16,7 @@ from tests.master.api.matrix import USUAL, Row
 
 DECLARED = {route.operation: route for noun in ROUTES for route in noun.declared}
 #: Operations that would end what the others need, or that answer for as long as one listens.
-ASIDE = {"Logout", "LegacyLogout"}
+SKIPPED = {"Logout", "LegacyLogout"}
 
 
 @pytest.fixture

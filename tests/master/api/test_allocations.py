@@ -16,22 +16,22 @@ from tests.kits.rows import end_member
 
 async def test_a_task_is_told_to_leave_as_soon_as_it_is_asked(api: Api) -> None:
     """The poll is held while the answer is no, and answered at once when it becomes yes."""
-    one = await running(api)
-    path = f"{one.path}/signals/preemption"
-    assert (await one.task.get(path)).json() == {"preempt": False}
-    held = asyncio.create_task(one.task.get(path, timeout_seconds=60))
+    run = await running(api)
+    path = f"{run.path}/signals/preemption"
+    assert (await run.task.get(path)).json() == {"preempt": False}
+    held = asyncio.create_task(run.task.get(path, timeout_seconds=60))
     done, _ = await asyncio.wait({held}, timeout=0.05)
     assert not done
     async with api.master.db.transaction() as conn:
-        await allocations.ask_to_leave(conn, one.attempt.allocation_id, "someone else needs it", 60)
+        await allocations.ask_to_leave(conn, run.attempt.allocation_id, "someone else needs it", 60)
     assert (await held).json() == {"preempt": True}
-    assert (await one.task.get(path, timeout_seconds=60)).json() == {"preempt": True}
+    assert (await run.task.get(path, timeout_seconds=60)).json() == {"preempt": True}
 
 
 async def test_a_poll_ends_with_503_when_the_master_does(api: Api) -> None:
     """The client asks again, this master's successor perhaps."""
-    one = await running(api)
-    held = asyncio.create_task(one.task.get(f"{one.path}/signals/preemption", timeout_seconds=60))
+    run = await running(api)
+    held = asyncio.create_task(run.task.get(f"{run.path}/signals/preemption", timeout_seconds=60))
     await asyncio.wait({held}, timeout=0.05)
     api.master.shutdown.set()
     reply = await held
@@ -41,18 +41,18 @@ async def test_a_poll_ends_with_503_when_the_master_does(api: Api) -> None:
 
 async def test_acknowledging_twice_is_once(api: Api) -> None:
     """The acknowledgement is recorded before it is answered."""
-    one = await running(api)
+    run = await running(api)
     for _ in range(2):
-        assert (await one.task.post(f"{one.path}/signals/ack_preemption")).status_code == 200
+        assert (await run.task.post(f"{run.path}/signals/ack_preemption")).status_code == 200
     async with api.master.db.connection() as conn:
-        assert (await allocations.lock(conn, one.attempt.allocation_id)).preemption.value == "ACKNOWLEDGED"
+        assert (await allocations.lock(conn, run.attempt.allocation_id)).preemption.value == "ACKNOWLEDGED"
 
 
 async def test_who_leaves_unasked_has_all_the_time_it_wants(api: Api) -> None:
     """No deadline is set for it; once it is asked, the usual one holds, and a shorter one shortens it."""
-    one = await running(api)
-    name = one.attempt.allocation_id
-    assert (await one.task.post(f"{one.path}/signals/ack_preemption")).status_code == 200
+    run = await running(api)
+    name = run.attempt.allocation_id
+    assert (await run.task.post(f"{run.path}/signals/ack_preemption")).status_code == 200
 
     async def left() -> float | None:
         async with api.master.db.connection() as conn:
@@ -74,17 +74,17 @@ async def test_who_leaves_unasked_has_all_the_time_it_wants(api: Api) -> None:
 
 async def test_a_task_speaks_for_its_own_attempt_only(api: Api) -> None:
     """The token of one attempt is refused on the paths of another."""
-    one, other = await running(api), await running(api)
-    assert (await one.task.get(f"{other.path}/signals/preemption")).status_code == 403
-    assert (await one.task.post(f"{other.path}/signals/ack_preemption")).status_code == 403
-    assert (await one.task.post(f"/api/v1/trials/{other.trial}/progress", {"progress": 0.5})).status_code == 403
-    assert (await api.user.post(f"{one.path}/signals/ack_preemption")).status_code == 403
+    run, other = await running(api), await running(api)
+    assert (await run.task.get(f"{other.path}/signals/preemption")).status_code == 403
+    assert (await run.task.post(f"{other.path}/signals/ack_preemption")).status_code == 403
+    assert (await run.task.post(f"/api/v1/trials/{other.trial}/progress", {"progress": 0.5})).status_code == 403
+    assert (await api.user.post(f"{run.path}/signals/ack_preemption")).status_code == 403
 
 
 async def test_a_task_acts_as_its_owner_and_never_as_administrator(api: Api) -> None:
     """It may read what its owner may; it cannot administrate, log out, or be sent as a cookie."""
-    one = await running(api)
-    task = await api.task(one.attempt.allocation_id, user_id=1)
+    run = await running(api)
+    task = await api.task(run.attempt.allocation_id, user_id=1)
     assert (await task.get("/api/v1/me")).json()["user"]["username"] == "admin"
     assert (await task.post("/api/v1/users", {"user": {"username": "x"}, "password": "y"})).status_code == 403
     assert (await task.post("/api/v1/auth/logout")).status_code == 400
@@ -92,40 +92,40 @@ async def test_a_task_acts_as_its_owner_and_never_as_administrator(api: Api) -> 
 
 async def test_the_token_ends_with_its_row(api: Api) -> None:
     """Once the attempt's credential is gone, the task is nobody."""
-    one = await running(api)
+    run = await running(api)
     async with api.master.db.transaction() as conn:
         await conn.execute("delete from allocation_tokens")
-    assert (await one.task.get("/api/v1/me")).status_code == 401
+    assert (await run.task.get("/api/v1/me")).status_code == 401
 
 
 async def test_all_members_meet(api: Api) -> None:
     """Each gets all addresses in the order of rank, its own rank, and the slots of each; asking again is harmless."""
-    one = await running(api, 3)
-    paths = [f"{one.path}/resources/{name}/rendezvous" for name in one.attempt.containers]
-    early = [asyncio.create_task(one.task.get(path)) for path in paths[:2]]
+    run = await running(api, 3)
+    paths = [f"{run.path}/resources/{name}/rendezvous" for name in run.attempt.containers]
+    early = [asyncio.create_task(run.task.get(path)) for path in paths[:2]]
     done, _ = await asyncio.wait(early, timeout=0.05)
     assert not done
-    replies = [await one.task.get(paths[2]), *[await reply for reply in early], await one.task.get(paths[0])]
+    replies = [await run.task.get(paths[2]), *[await reply for reply in early], await run.task.get(paths[0])]
     infos = [reply.json()["rendezvousInfo"] for reply in replies]
     assert [info["rank"] for info in infos] == [2, 0, 1, 0]
     assert all(info["addresses"] == ["10.0.0.1", "10.0.0.2", "10.0.0.3"] for info in infos)
     assert all(info["slots"] == [1, 1, 1] for info in infos)
     async with api.master.db.connection() as conn:
-        assert (await allocations.lock(conn, one.attempt.allocation_id)).ready
+        assert (await allocations.lock(conn, run.attempt.allocation_id)).ready
 
 
 async def test_the_only_member_meets_itself(api: Api) -> None:
     """Without waiting."""
-    one = await running(api)
-    reply = await one.task.get(f"{one.path}/resources/{one.attempt.containers[0]}/rendezvous")
+    run = await running(api)
+    reply = await run.task.get(f"{run.path}/resources/{run.attempt.containers[0]}/rendezvous")
     assert reply.json()["rendezvousInfo"] == {"addresses": ["10.0.0.1"], "rank": 0, "slots": [1]}
 
 
 async def test_a_meeting_that_fails_names_who_is_missing(api: Api) -> None:
     """After the time that was set; with rank and agent of each."""
-    one = await running(api, 3)
-    path = f"{one.path}/resources/{one.attempt.containers[0]}/rendezvous"
-    reply = await one.task.get(path, timeout_seconds=0.01)
+    run = await running(api, 3)
+    path = f"{run.path}/resources/{run.attempt.containers[0]}/rendezvous"
+    reply = await run.task.get(path, timeout_seconds=0.01)
     assert reply.status_code == 400
     assert "2 of 3 members" in refusal(reply)
     assert "rank 1 on agent a2" in refusal(reply)
@@ -135,12 +135,12 @@ async def test_a_meeting_that_fails_names_who_is_missing(api: Api) -> None:
 
 async def test_a_meeting_ends_when_a_member_does(api: Api) -> None:
     """Who waits is told at once which member ended, and why."""
-    one = await running(api, 2)
-    held = asyncio.create_task(one.task.get(f"{one.path}/resources/{one.attempt.containers[0]}/rendezvous"))
+    run = await running(api, 2)
+    held = asyncio.create_task(run.task.get(f"{run.path}/resources/{run.attempt.containers[0]}/rendezvous"))
     await asyncio.wait({held}, timeout=0.05)
     async with api.master.db.transaction() as conn:
-        await end_member(conn, one.attempt, 1, "out of memory")
-        await conn.execute("select pg_notify('tenax', 'allocation:' || $1)", one.attempt.allocation_id)
+        await end_member(conn, run.attempt, 1, "out of memory")
+        await conn.execute("select pg_notify('tenax', 'allocation:' || $1)", run.attempt.allocation_id)
     reply = await held
     assert reply.status_code == 400
     assert "rank 1 on agent a2 has ended: out of memory" in refusal(reply)
@@ -148,59 +148,59 @@ async def test_a_meeting_ends_when_a_member_does(api: Api) -> None:
 
 async def test_a_stranger_cannot_join_the_meeting(api: Api) -> None:
     """A container that is no member is refused."""
-    one = await running(api)
-    assert (await one.task.get(f"{one.path}/resources/nobody/rendezvous")).status_code == 404
+    run = await running(api)
+    assert (await run.task.get(f"{run.path}/resources/nobody/rendezvous")).status_code == 404
 
 
 async def test_members_gather_again_and_again(api: Api) -> None:
     """Each gathering gives everyone what its own members brought; a repeated call brings nothing twice."""
-    one = await running(api, 2)
+    run = await running(api, 2)
 
     async def bring(uuid: str, value: int) -> list[dict[str, int]]:
         body = {"requestUuid": uuid, "numPeers": 2, "data": {"value": value}}
-        reply = await one.task.post(f"{one.path}/all_gather", body)
+        reply = await run.task.post(f"{run.path}/all_gather", body)
         assert reply.status_code == 200, reply.text
         return reply.json()["data"]
 
     first = await asyncio.gather(bring("u1", 1), bring("u2", 2))
     second = await asyncio.gather(bring("u3", 3), bring("u4", 4))
-    assert [sorted(one["value"] for one in each) for each in (*first, *second)] == [[1, 2], [1, 2], [3, 4], [3, 4]]
-    assert sorted(one["value"] for one in await bring("u1", 9)) == [1, 2]
+    assert [sorted(part["value"] for part in each) for each in (*first, *second)] == [[1, 2], [1, 2], [3, 4], [3, 4]]
+    assert sorted(part["value"] for part in await bring("u1", 9)) == [1, 2]
 
 
 async def test_a_gathering_that_fails_says_how_many_came(api: Api) -> None:
     """After the time that the settings name; members that disagree about their number are told so."""
     api.master.settings = api.master.settings.model_copy(update={"rendezvous_timeout": 0.01})
-    one = await running(api, 2)
-    reply = await one.task.post(f"{one.path}/all_gather", {"requestUuid": "u1", "numPeers": 2})
+    run = await running(api, 2)
+    reply = await run.task.post(f"{run.path}/all_gather", {"requestUuid": "u1", "numPeers": 2})
     assert "only 1 of 2 members" in refusal(reply)
-    reply = await one.task.post(f"{one.path}/all_gather", {"requestUuid": "u2", "numPeers": 3})
+    reply = await run.task.post(f"{run.path}/all_gather", {"requestUuid": "u2", "numPeers": 3})
     assert reply.status_code == 400
     for body in ({"requestUuid": "", "numPeers": 2}, {"requestUuid": "u", "numPeers": 0}):
-        assert (await one.task.post(f"{one.path}/all_gather", body)).status_code == 400
+        assert (await run.task.post(f"{run.path}/all_gather", body)).status_code == 400
 
 
 async def test_a_member_can_become_a_daemon_unless_it_is_the_only_one(api: Api) -> None:
     """Said twice it is once."""
     for members, expected in ((1, [False]), (2, [False, True])):
-        one = await running(api, members)
+        run = await running(api, members)
         for _ in range(2):
-            path = f"{one.path}/resources/{one.attempt.containers[-1]}/daemon"
-            assert (await one.task.post(path)).status_code == 200
+            path = f"{run.path}/resources/{run.attempt.containers[-1]}/daemon"
+            assert (await run.task.post(path)).status_code == 200
         async with api.master.db.connection() as conn:
             rows = await conn.fetch(
-                "select daemon from containers where allocation_id = $1 order by rank", one.attempt.allocation_id
+                "select daemon from containers where allocation_id = $1 order by rank", run.attempt.allocation_id
             )
         assert [row["daemon"] for row in rows] == expected
 
 
 async def test_devices_that_a_member_found_are_shown(api: Api) -> None:
     """Reported twice they stand once; of a member that reports none they are those of its slots."""
-    one = await running(api)
+    run = await running(api)
     body = {
-        "allocationId": one.attempt.allocation_id,
+        "allocationId": run.attempt.allocation_id,
         "acceleratorData": {
-            "containerId": one.attempt.containers[0],
+            "containerId": run.attempt.containers[0],
             "acceleratorType": "cpu",
             "acceleratorUuids": [],
             "nodeName": "n1",
@@ -209,31 +209,31 @@ async def test_devices_that_a_member_found_are_shown(api: Api) -> None:
     async with api.master.db.transaction() as conn:
         task_id = await conn.fetchval("select task_id from tasks")
         await conn.execute("update agent_slots set kind = 'cuda', name = 'H100', uuid = 'GPU-' || slot_id")
-        slots = await conn.fetchval("select slots from containers where container_id = $1", one.attempt.containers[0])
+        slots = await conn.fetchval("select slots from containers where container_id = $1", run.attempt.containers[0])
     (seen,) = (await api.user.get(f"/api/v1/tasks/{task_id}/acceleratorData")).json()["acceleratorData"]
     assert (seen["acceleratorType"], seen["acceleratorUuids"]) == ("H100", [f"GPU-{slot}" for slot in slots])
     for _ in range(2):
-        assert (await one.task.post(f"{one.path}/acceleratorData", body)).status_code == 200
-    found = (await api.user.get(f"/api/v1/tasks/{task_id}/acceleratorData")).json()["acceleratorData"]
-    assert [(each["nodeName"], each["acceleratorType"], each["resourcePool"]) for each in found] == [
+        assert (await run.task.post(f"{run.path}/acceleratorData", body)).status_code == 200
+    devices = (await api.user.get(f"/api/v1/tasks/{task_id}/acceleratorData")).json()["acceleratorData"]
+    assert [(each["nodeName"], each["acceleratorType"], each["resourcePool"]) for each in devices] == [
         ("n1", "cpu", "default")
     ]
 
 
 async def test_a_task_shows_its_attempts_the_newest_first(api: Api) -> None:
     """With state, slots and readiness; the running ones are in the list of all tasks."""
-    one = await running(api)
-    assert (await one.task.post(f"{one.path}/ready")).status_code == 200
+    run = await running(api)
+    assert (await run.task.post(f"{run.path}/ready")).status_code == 200
     async with api.master.db.connection() as conn:
         attempts = await task_lists.open_allocations(conn)
     task = (await api.user.get(f"/api/v1/tasks/{attempts[0].task_id}")).json()["task"]
     assert task["taskType"] == "TASK_TYPE_TRIAL"
     assert [(a["allocationId"], a["state"], a["isReady"], a["slots"]) for a in task["allocations"]] == [
-        (one.attempt.allocation_id, "STATE_RUNNING", True, 1)
+        (run.attempt.allocation_id, "STATE_RUNNING", True, 1)
     ]
-    summary = (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"][one.attempt.allocation_id]
+    summary = (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"][run.attempt.allocation_id]
     assert (summary["state"], summary["reason"]) == ("STATE_RUNNING", "")
-    assert summary["resources"][0]["containerId"] == one.attempt.containers[0]
+    assert summary["resources"][0]["containerId"] == run.attempt.containers[0]
     device = {"id": 0, "brand": "core 0", "uuid": "cpu-a1-0", "type": "TYPE_CPU"}
     assert summary["resources"][0]["agentDevices"]["a1"]["devices"] == [device]
     assert (await api.user.get("/api/v1/tasks/nope")).status_code == 404
@@ -250,39 +250,39 @@ async def test_what_a_script_says_of_itself_is_shown(
     api: Api, path: str, body: dict[str, object], column: str, value: object
 ) -> None:
     """Progress and what it is doing."""
-    one = await running(api)
-    assert (await one.task.post(f"/api/v1/trials/{one.trial}/{path}", body)).status_code == 200
-    assert (await api.user.get(f"/api/v1/trials/{one.trial}")).json()["trial"][column] == value
+    run = await running(api)
+    assert (await run.task.post(f"/api/v1/trials/{run.trial}/{path}", body)).status_code == 200
+    assert (await api.user.get(f"/api/v1/trials/{run.trial}")).json()["trial"][column] == value
 
 
 @pytest.mark.parametrize("progress", [1.5, -0.1, "NaN", "Infinity"])
 async def test_progress_outside_its_bounds_is_refused(api: Api, progress: object) -> None:
     """And nothing is stored."""
-    one = await running(api)
-    reply = await one.task.post(f"/api/v1/trials/{one.trial}/progress", {"progress": progress})
+    run = await running(api)
+    reply = await run.task.post(f"/api/v1/trials/{run.trial}/progress", {"progress": progress})
     assert reply.status_code == 400
 
 
 async def test_only_invalid_hyperparameters_end_a_trial_early(api: Api) -> None:
     """Any other reason is refused."""
-    one = await running(api)
-    path = f"/api/v1/trials/{one.trial}/early_exit"
-    assert (await one.task.post(path, {"reason": "EXITED_REASON_USER_REQUESTED_STOP"})).status_code == 400
-    assert (await one.task.post(path, {"reason": "EXITED_REASON_INVALID_HP"})).status_code == 200
+    run = await running(api)
+    path = f"/api/v1/trials/{run.trial}/early_exit"
+    assert (await run.task.post(path, {"reason": "EXITED_REASON_USER_REQUESTED_STOP"})).status_code == 400
+    assert (await run.task.post(path, {"reason": "EXITED_REASON_INVALID_HP"})).status_code == 200
     async with api.master.db.connection() as conn:
-        assert await conn.fetchval("select invalid_hp from trials where id = $1", one.trial)
+        assert await conn.fetchval("select invalid_hp from trials where id = $1", run.trial)
 
 
 async def test_every_rank_gets_the_same_storage(api: Api) -> None:
     """Credentials and policies are not part of what names a place; a run without storage has none."""
-    one = await running(api)
+    run = await running(api)
     storage = {"type": "s3", "bucket": "b", "secret_key": "x", "save_trial_best": 1}
     numbers = [
-        (await one.task.post("/api/v1/runs/start", {"runId": one.trial, "checkpointStorage": given})).json()[
+        (await run.task.post("/api/v1/runs/start", {"runId": run.trial, "checkpointStorage": given})).json()[
             "storageId"
         ]
         for given in (storage, storage | {"secret_key": "y"}, None)
     ]
     assert numbers[0] == numbers[1] is not None
     assert numbers[2] is None
-    assert (await one.task.post("/api/v1/runs/start", {"runId": 77})).status_code == 403
+    assert (await run.task.post("/api/v1/runs/start", {"runId": 77})).status_code == 403

@@ -114,7 +114,7 @@ def all_refused(answer: dict[str, object]) -> bool:
     """Whether what was asked for many things was done to none of them."""
     results = answer.get("results")
     assert isinstance(results, list), answer
-    return all(isinstance(one, dict) and one.get("error") for one in results)
+    return all(isinstance(result, dict) and result.get("error") for result in results)
 
 
 def world_caller(world: World, name: str) -> Client:

@@ -19,20 +19,20 @@ from tests.kits.master.refusals import refusal
 
 async def test_a_checkpoint_is_reported_by_its_attempt(api: Api) -> None:
     """Whose it is follows from the token; said twice it stands once; metrics at its step are shown beside it."""
-    one = await running(api)
+    run = await running(api)
     for _ in range(2):
-        await report(one)
-    await validated(api, one.trial, 10, 0.75)
+        await report(run)
+    await validated(api, run.trial, 10, 0.75)
     shown = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
-    assert shown["allocationId"] == one.attempt.allocation_id
+    assert shown["allocationId"] == run.attempt.allocation_id
     assert shown["resources"] == {"weights/": "0", "weights/w.bin": "4"}
     assert shown["state"] == "STATE_COMPLETED"
     training = shown["training"]
-    assert (training["trialId"], training["experimentId"]) == (one.trial, 1)
+    assert (training["trialId"], training["experimentId"]) == (run.trial, 1)
     assert training["searcherMetric"] == 0.75
     assert training["validationMetrics"]["avgMetrics"] == {"accuracy": 0.75}
     assert training["experimentConfig"]["entrypoint"] == "python3 train.py"
-    for path in ("/api/v1/experiments/1/checkpoints", f"/api/v1/trials/{one.trial}/checkpoints"):
+    for path in ("/api/v1/experiments/1/checkpoints", f"/api/v1/trials/{run.trial}/checkpoints"):
         listed = (await api.user.get(path)).json()
         assert [each["uuid"] for each in listed["checkpoints"]] == [UUID]
         assert listed["pagination"]["total"] == 1
@@ -56,9 +56,9 @@ async def test_a_checkpoint_is_reported_by_its_attempt(api: Api) -> None:
 )
 async def test_a_report_that_cannot_be_is_refused(api: Api, change: dict[str, object]) -> None:
     """And leaves nothing behind."""
-    one = await running(api)
+    run = await running(api)
     body = {"uuid": UUID, "metadata": {"steps_completed": 1}, "state": "STATE_COMPLETED", "resources": {}, **change}
-    reply = await one.task.post("/api/v1/checkpoints", body)
+    reply = await run.task.post("/api/v1/checkpoints", body)
     assert reply.status_code == 400, reply.text
     async with api.master.db.connection() as conn:
         assert await conn.fetchval("select count(*) from checkpoints") == 0
@@ -66,37 +66,37 @@ async def test_a_report_that_cannot_be_is_refused(api: Api, change: dict[str, ob
 
 async def test_a_checkpoint_shows_all_that_was_reported_at_its_step(api: Api) -> None:
     """What was trained and what was validated there, one by one, in lists, and as a version of a model."""
-    one = await running(api)
+    run = await running(api)
     for step in (9, 10, 11):
         for group, values in (("training", {"loss": 1 / step, "rate": step}), ("validation", {"accuracy": step})):
             metrics = {"trialRunId": 1, "stepsCompleted": step, "metrics": {"avgMetrics": values}}
-            reply = await one.task.post(f"/api/v1/trials/{one.trial}/metrics", {"group": group, "metrics": metrics})
+            reply = await run.task.post(f"/api/v1/trials/{run.trial}/metrics", {"group": group, "metrics": metrics})
             assert reply.status_code == 200, reply.text
-    await report(one, steps=10)
+    await report(run, steps=10)
     assert (await api.user.post("/api/v1/models", {"name": "m"})).status_code == 200
     assert (await api.user.post("/api/v1/models/m/versions", {"checkpointUuid": UUID})).status_code == 200
-    for found in (
+    for checkpoint in (
         (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"],
         (await api.user.get("/api/v1/experiments/1/checkpoints")).json()["checkpoints"][0],
-        (await api.user.get(f"/api/v1/trials/{one.trial}/checkpoints")).json()["checkpoints"][0],
+        (await api.user.get(f"/api/v1/trials/{run.trial}/checkpoints")).json()["checkpoints"][0],
         (await api.user.get("/api/v1/models/m/versions/1")).json()["modelVersion"]["checkpoint"],
         (await api.user.get("/api/v1/models/m/versions")).json()["modelVersions"][0]["checkpoint"],
         (await api.user.post(f"/api/v1/checkpoints/{UUID}/metadata", {"checkpoint": {"metadata": {}}})).json()[
             "checkpoint"
         ],
     ):
-        assert found["training"]["trainingMetrics"]["avgMetrics"] == {"loss": 0.1, "rate": 10}
-        assert found["training"]["validationMetrics"]["avgMetrics"] == {"accuracy": 10}
+        assert checkpoint["training"]["trainingMetrics"]["avgMetrics"] == {"loss": 0.1, "rate": 10}
+        assert checkpoint["training"]["validationMetrics"]["avgMetrics"] == {"accuracy": 10}
 
 
 async def test_checkpoints_are_listed_by_metric_with_the_missing_last(api: Api) -> None:
     """In both directions; states filter."""
-    one = await running(api)
+    run = await running(api)
     for number, metric in enumerate((0.5, 0.9, None), start=1):
         uuid = UUID[:-1] + str(number)
-        await report(one, uuid, number)
+        await report(run, uuid, number)
         if metric is not None:
-            await validated(api, one.trial, number, metric)
+            await validated(api, run.trial, number, metric)
     path = "/api/v1/experiments/1/checkpoints"
 
     async def steps(**query: str) -> list[int]:
@@ -113,8 +113,8 @@ async def test_checkpoints_are_listed_by_metric_with_the_missing_last(api: Api) 
 
 async def test_what_is_left_of_a_checkpoint_can_be_told(api: Api) -> None:
     """Fewer files make it partly deleted, none deleted; files cannot be added, and strangers cannot tell."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
 
     async def tell(client: object, resources: dict[str, str]) -> int:
         body = {"checkpoints": [{"uuid": UUID, "resources": {"resources": resources}}]}
@@ -125,17 +125,17 @@ async def test_what_is_left_of_a_checkpoint_can_be_told(api: Api) -> None:
 
     await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
     assert await tell(await api.login("eve", "s3cret"), {}) == 403
-    assert await tell(one.task, {"other": "3"}) == 403
-    assert await tell(one.task, {"weights/": "0"}) == 200
+    assert await tell(run.task, {"other": "3"}) == 403
+    assert await tell(run.task, {"weights/": "0"}) == 200
     assert await state() == "STATE_PARTIALLY_DELETED"
-    assert await tell(one.task, {}) == 200
+    assert await tell(run.task, {}) == 200
     assert await state() == "STATE_DELETED"
 
 
 async def test_files_come_through_the_master(api: Api) -> None:
     """As a tar archive, compressed if that is accepted; not where the master cannot reach them."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     assert (await api.user.get(f"/checkpoints/{UUID}")).status_code in (400, 404)
     stored_files(api)
     for accept, mode in (("application/gzip", "r:gz"), ("application/x-tar", "r:"), ("*/*", "r:")):
@@ -148,8 +148,8 @@ async def test_files_come_through_the_master(api: Api) -> None:
 
 async def test_the_master_follows_no_link_out_of_a_checkpoint(api: Api, tmp_path: Path) -> None:
     """Users say where checkpoints are; what lies elsewhere on the master's machine is neither read nor deleted."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key.bin").write_text("k")
@@ -173,15 +173,15 @@ async def test_the_master_follows_no_link_out_of_a_checkpoint(api: Api, tmp_path
     left = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
     assert left["state"] == "STATE_PARTIALLY_DELETED"
     assert "leads elsewhere" in left["going"]
-    await report(one, "ssh", 11)
+    await report(run, "ssh", 11)
     assert (await api.user.get("/checkpoints/ssh")).status_code == 400
     assert (secret / "key.bin").read_text() == "k"
 
 
 async def test_files_of_ended_trials_can_be_deleted(api: Api) -> None:
     """By pattern or whole; a live trial's are kept, since it may start from them."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     folder = stored_files(api)
     refused = await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})
     assert refused.status_code == 400
@@ -224,8 +224,8 @@ def test_the_form_is_what_is_liked_best(accept: str, form: Form | None) -> None:
 
 async def test_archives_hold_every_file(api: Api) -> None:
     """A large one in pieces, an empty one, with their modes; another form is refused with 415."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     folder = stored_files(api)
     large = bytes(range(256)) * 12_000
     (folder / "weights" / "large.bin").write_bytes(large)
@@ -256,8 +256,8 @@ async def test_archives_hold_every_file(api: Api) -> None:
 
 async def test_what_is_said_about_a_checkpoint_is_replaced(api: Api) -> None:
     """All of it but the steps at which it was saved; by its owner."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     path = f"/api/v1/checkpoints/{UUID}/metadata"
 
     async def say(metadata: object, who: object = None) -> tuple[int, object]:
@@ -281,12 +281,12 @@ async def test_what_is_said_about_a_checkpoint_is_replaced(api: Api) -> None:
 
 async def test_a_list_by_metric_begins_with_the_best(api: Api) -> None:
     """By the searcher's metric, or any other of the validations; the whole validation is shown at each step."""
-    one = await running(api)
+    run = await running(api)
     for number, (accuracy, loss) in enumerate(((0.5, 3.0), (0.9, 2.0), (0.7, 1.0)), start=1):
-        await reported(one, "validation", number, accuracy=accuracy, loss=loss)
-        await report(one, UUID[:-1] + str(number), number)
-    await report(one, UUID[:-1] + "4", 4)
-    paths = ("/api/v1/experiments/1/checkpoints", f"/api/v1/trials/{one.trial}/checkpoints")
+        await reported(run, "validation", number, accuracy=accuracy, loss=loss)
+        await report(run, UUID[:-1] + str(number), number)
+    await report(run, UUID[:-1] + "4", 4)
+    paths = ("/api/v1/experiments/1/checkpoints", f"/api/v1/trials/{run.trial}/checkpoints")
 
     async def steps(path: str, **query: object) -> list[int]:
         reply = await api.user.get(path, **query)
@@ -312,15 +312,15 @@ async def test_a_list_by_metric_begins_with_the_best(api: Api) -> None:
 
 async def test_reports_of_trials_that_use_a_checkpoint_are_found(api: Api) -> None:
     """By what they use it for, and by group."""
-    one = await running(api)
-    await report(one)
-    await reported(one, "training", 1, loss=1.0)
-    await reported(one, "validation", 1, accuracy=0.5)
+    run = await running(api)
+    await report(run)
+    await reported(run, "training", 1, loss=1.0)
+    await reported(run, "validation", 1, accuracy=0.5)
     path = f"/api/v1/checkpoints/{UUID}/metrics"
     assert (await api.user.get(path)).json() == {"metrics": []}
     async with api.master.db.transaction() as conn:
         await conn.execute(
-            "insert into trial_sources (trial_id, checkpoint_uuid, kind) values ($1, $2, 'INFERENCE')", one.trial, UUID
+            "insert into trial_sources (trial_id, checkpoint_uuid, kind) values ($1, $2, 'INFERENCE')", run.trial, UUID
         )
 
     async def groups(**query: str) -> list[str]:
@@ -336,8 +336,8 @@ async def test_reports_of_trials_that_use_a_checkpoint_are_found(api: Api) -> No
 
 async def test_without_a_pattern_the_record_follows_the_files(api: Api) -> None:
     """What was deleted by hand is no longer counted."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     folder = stored_files(api)
     (folder / "weights" / "w.bin").unlink()
     body = {"checkpointUuids": [UUID], "checkpointGlobs": []}
@@ -349,8 +349,8 @@ async def test_without_a_pattern_the_record_follows_the_files(api: Api) -> None:
 
 async def test_deletions_that_cannot_be_are_refused(api: Api) -> None:
     """For all of them, and nothing is touched: registered, unknown, a stranger's, none at all, a blank pattern."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     folder = stored_files(api)
     async with api.master.db.transaction() as conn:
         await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
@@ -363,8 +363,8 @@ async def test_deletions_that_cannot_be_are_refused(api: Api) -> None:
     registered = await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})
     assert registered.status_code == 400
     assert "version 1 of model bert" in refusal(registered)
-    told = {"checkpoints": [{"uuid": UUID, "resources": {"resources": {}}}]}
-    assert (await api.user.patch("/api/v1/checkpoints", told)).status_code == 400
+    patch = {"checkpoints": [{"uuid": UUID, "resources": {"resources": {}}}]}
+    assert (await api.user.patch("/api/v1/checkpoints", patch)).status_code == 400
     assert (await eve.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})).status_code == 403
     assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID, "absent"]})).status_code == 404
     for body in ({}, {"checkpointUuids": []}, {"checkpointUuids": None}, {"checkpointUuids": UUID}, [], 3):
@@ -378,13 +378,13 @@ async def test_deletions_that_cannot_be_are_refused(api: Api) -> None:
 
 async def test_a_place_that_only_a_task_has_named_is_left_alone(api: Api, tmp_path: Path) -> None:
     """It is neither read nor deleted by the master, and the checkpoint says why."""
-    one = await running(api)
+    run = await running(api)
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / UUID).mkdir(parents=True)
     (elsewhere / UUID / "secret.bin").write_text("s")
     place = {"type": "directory", "container_path": str(elsewhere)}
-    started = (await one.task.post("/api/v1/runs/start", {"runId": one.trial, "checkpointStorage": place})).json()
-    await report(one, storageId=started["storageId"])
+    started = (await run.task.post("/api/v1/runs/start", {"runId": run.trial, "checkpointStorage": place})).json()
+    await report(run, storageId=started["storageId"])
     async with api.master.db.transaction() as conn:
         await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
     assert (await api.user.get(f"/checkpoints/{UUID}")).status_code == 400
@@ -398,7 +398,7 @@ async def test_a_place_that_only_a_task_has_named_is_left_alone(api: Api, tmp_pa
 
 async def test_tensorboard_files_are_deleted_on_request(api: Api) -> None:
     """Those of one experiment that has ended, by its owner; what is not there is no error."""
-    one = await running(api)
+    run = await running(api)
     folder = stored_files(api)
     events = folder.parent / api.master.cluster.cluster_id / "tensorboard" / "experiment" / "1" / "trial" / "1"
     events.mkdir(parents=True)
@@ -416,7 +416,7 @@ async def test_tensorboard_files_are_deleted_on_request(api: Api) -> None:
     assert not events.exists()
     assert folder.exists()
     assert (await api.user.delete(path.replace("/1/", "/77/"))).status_code == 404
-    assert one.trial == 1
+    assert run.trial == 1
 
 
 async def test_what_a_policy_would_do_takes_only_counts(api: Api) -> None:
@@ -435,8 +435,8 @@ async def test_what_a_policy_would_do_takes_only_counts(api: Api) -> None:
 
 async def test_nonsense_is_refused_and_never_our_error(api: Api) -> None:
     """Whatever stands where something else belongs."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     bodies: list[object] = [3, "text", [], [3]]
     bodies += [{"checkpoints": wrong} for wrong in (3, [3], [{"uuid": 3}], [{"uuid": UUID, "resources": 3}])]
     for sizes in ({"a": -1}, {"a": {}}, 3):
@@ -459,8 +459,8 @@ async def test_nonsense_is_refused_and_never_our_error(api: Api) -> None:
 
 async def test_checkpoints_of_other_tasks_belong_to_who_launched_them(api: Api) -> None:
     """A command may keep some, too: its owner may say something about them and delete them, and nobody else may."""
-    one = await running(api)
-    await report(one)
+    run = await running(api)
+    await report(run)
     async with api.master.db.transaction() as conn:
         # As of a task that is no trial.
         await conn.execute("update checkpoints set trial_id = null")
@@ -470,19 +470,19 @@ async def test_checkpoints_of_other_tasks_belong_to_who_launched_them(api: Api) 
     eve = await api.login("eve", "s3cret")
     body = {"checkpointUuids": [UUID]}
     assert (await eve.delete("/api/v1/checkpoints", body)).status_code == 403
-    said = await api.user.post(f"/api/v1/checkpoints/{UUID}/metadata", {"checkpoint": {"metadata": {"a": 1}}})
-    assert said.status_code == 200
-    assert said.json()["checkpoint"]["training"]["trialId"] is None
+    reply = await api.user.post(f"/api/v1/checkpoints/{UUID}/metadata", {"checkpoint": {"metadata": {"a": 1}}})
+    assert reply.status_code == 200
+    assert reply.json()["checkpoint"]["training"]["trialId"] is None
     assert (await api.user.delete("/api/v1/checkpoints", body)).status_code == 200
     assert not folder.exists()
 
 
 async def test_many_are_deleted_in_the_background(api: Api) -> None:
     """The request only decides; the loop does it."""
-    one = await running(api)
+    run = await running(api)
     uuids = [f"0d6e4079-4c8e-4f5f-9a39-{number:012d}" for number in range(21)]
     for number, uuid in enumerate(uuids):
-        await report(one, uuid, number)
+        await report(run, uuid, number)
     async with api.master.db.transaction() as conn:
         await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
     folder = stored_files(api, uuids[0])

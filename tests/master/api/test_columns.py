@@ -20,7 +20,7 @@ async def test_the_interface_names_every_order_of_the_list(api: Api) -> None:
     assert refused.status_code == 400
     document = (await api.nobody.get("/api/v1/openapi.json")).json()
     parameters = document["paths"]["/api/v1/experiments"]["get"]["parameters"]
-    (sort_by,) = [one for one in parameters if one["name"] == "sortBy"]
+    (sort_by,) = [parameter for parameter in parameters if parameter["name"] == "sortBy"]
     for name in EXPERIMENTS.orders:
         wire = f"SORT_BY_{name.upper()}"
         assert wire in sort_by["schema"]["enum"]

@@ -25,8 +25,8 @@ def master_settings(tmp_path: Path) -> MasterSettings:
     return settings_in(tmp_path).model_copy(update={"pools": pools})
 
 
-async def launched(api: Api, *words: str, **body: object) -> str:
-    config = {"entrypoint": list(words or ("true",)), "resources": {"slots": 0}}
+async def launched(api: Api, *arguments: str, **body: object) -> str:
+    config = {"entrypoint": list(arguments or ("true",)), "resources": {"slots": 0}}
     reply = await api.user.post(COMMANDS, {"config": config, **body})
     assert reply.status_code == 200, reply.text
     return str(reply.json()["command"]["id"])
@@ -94,12 +94,12 @@ async def test_a_command_is_killed_where_it_waits_and_where_it_runs(api: Api) ->
 async def test_a_signal_counts_as_in_a_shell_unless_it_was_ours(api: Api) -> None:
     """128 and its number; what was killed on request has no exit code."""
     own, killed = await launched(api), await launched(api)
-    containers_of = [await placed(api, one) for one in (own, killed)]
+    containers_of = [await placed(api, task_id) for task_id in (own, killed)]
     await api.user.post(f"{COMMANDS}/{killed}/kill")
     await tended(api)
     for container in containers_of:
         await ended(api, container, Ending(None, 9, "killed by SIGKILL (9)"))
-    assert [(await shown(api, one))["exitCode"] for one in (own, killed)] == [137, None]
+    assert [(await shown(api, task_id))["exitCode"] for task_id in (own, killed)] == [137, None]
 
 
 async def test_a_command_whose_machine_is_turned_off_says_so(api: Api) -> None:
@@ -130,9 +130,9 @@ async def test_a_command_ends_with_its_workspace(api: Api) -> None:
     assert (await api.user.delete(f"/api/v1/workspaces/{made}")).json() == {"completed": True}
     async with api.master.db.connection() as conn:
         rows = await conn.fetch("select task_id, state, reason, workspace_id from launched_tasks")
-    told = {row["task_id"]: (row["state"], row["reason"], row["workspace_id"]) for row in rows}
-    assert told[running] == ("STOPPING_CANCELED", "determined deleted workspace 'short'", 1)
-    assert told[elsewhere][0] == "ACTIVE"
+    outcomes = {row["task_id"]: (row["state"], row["reason"], row["workspace_id"]) for row in rows}
+    assert outcomes[running] == ("STOPPING_CANCELED", "determined deleted workspace 'short'", 1)
+    assert outcomes[elsewhere][0] == "ACTIVE"
 
 
 async def test_only_owners_and_administrators_change_a_command(api: Api) -> None:
@@ -197,9 +197,9 @@ WRONG = [
 
 async def test_a_wrong_request_is_refused_in_words(api: Api) -> None:
     """The field is named, and nothing is launched."""
-    for body, told in WRONG:
+    for body, message in WRONG:
         reply = await api.user.post(COMMANDS, body)
-        assert (reply.status_code, told in reply.text) == (400, True), reply.text
+        assert (reply.status_code, message in reply.text) == (400, True), reply.text
         assert (await api.user.get(COMMANDS)).json()["pagination"]["total"] == 0
 
 
@@ -261,7 +261,7 @@ async def test_a_workspace_says_what_stands_below(api: Api) -> None:
     command = await shown(api, task_id)
     assert (command["workspaceId"], command["resourcePool"]) == (number, "spare")
     listed = (await api.user.get(COMMANDS, workspaceId=number)).json()["commands"]
-    assert [one["id"] for one in listed] == [task_id]
+    assert [command["id"] for command in listed] == [task_id]
     elsewhere = {"entrypoint": ["x"], "resources": {"resource_pool": "spare"}}
     refused = await api.user.post(COMMANDS, {"config": elsewhere})
     assert (refused.status_code, "kept for other workspaces" in refused.text) == (400, True)

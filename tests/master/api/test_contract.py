@@ -97,13 +97,13 @@ async def test_a_malformed_body_is_never_our_error(api: Api) -> None:
             continue
         for body in MALFORMED:
             reply = await api.admin.ask(route.method, _path(route), body)
-            told = reply.json()
+            document = reply.json()
             if reply.status_code == 401:
                 api.admin = await api.login("admin", api.password)
             elif reply.status_code >= 500 and reply.status_code != 501:
                 wrong.append((route.operation, body[:20], reply.text))
             elif reply.status_code >= 400:
-                assert told["error"]["error"] if route.path.startswith("/api/v1") else told["message"]
+                assert document["error"]["error"] if route.path.startswith("/api/v1") else document["message"]
     assert not wrong
 
 

@@ -22,7 +22,7 @@ async def counts(api: Api) -> dict[str, int]:
 
 async def test_an_experiment_goes_with_its_files_and_rows(api: Api, context: PassContext) -> None:
     """Nothing of it is left; another one with the same code keeps it."""
-    one, folder = await ended(api)
+    run, folder = await ended(api)
     kept = await create(api, modelDefinition=[file("train.py")])
     async with api.master.db.transaction() as conn:
         await conn.execute("update experiment_documents set context_hash = (select hash from contexts)")
@@ -35,7 +35,7 @@ async def test_an_experiment_goes_with_its_files_and_rows(api: Api, context: Pas
     assert (left.pop("experiments"), left.pop("jobs"), left.pop("contexts")) == (1, 1, 1)
     assert set(left.values()) == {0}
     assert (await api.user.get(f"/api/v1/experiments/{kept['experiment']['id']}")).status_code == 200
-    assert one.trial == 1
+    assert run.trial == 1
 
 
 async def test_code_goes_with_the_last_experiment_that_has_it(api: Api, context: PassContext) -> None:

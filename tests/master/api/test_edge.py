@@ -22,6 +22,6 @@ async def test_a_client_that_is_gone_is_no_error_of_ours() -> None:
         raise AssertionError(f"nobody is there to hear {message}")
 
     scope: Scope = {"type": "http", "method": "POST", "path": "/api/v1/x", "query_string": b"", "headers": []}
-    with structlog.testing.capture_logs() as told:
+    with structlog.testing.capture_logs() as logged:
         await Edge(app, body_limit=100)(scope, receive, send)
-    assert not [line for line in told if line["log_level"] in ("warning", "error")]
+    assert not [line for line in logged if line["log_level"] in ("warning", "error")]

@@ -15,11 +15,11 @@ PATH = "/api/v1/experiments/{}"
 
 async def made(api: Api, count: int = 1, config: str = CONFIG, client: Client | None = None) -> list[int]:
     """Experiments of the user, or of another client."""
-    found = []
+    numbers = []
     for _ in range(count):
         reply = await (client or api.user).post("/api/v1/experiments", {"config": config, "activate": True})
-        found.append(reply.json()["experiment"]["id"])
-    return found
+        numbers.append(reply.json()["experiment"]["id"])
+    return numbers
 
 
 async def shown(api: Api, number: int) -> dict[str, object]:
@@ -41,10 +41,10 @@ async def ended(api: Api, *numbers: int) -> None:
 async def project(api: Api, name: str = "p", *, archived: bool = False) -> int:
     """A project in the first workspace."""
     async with api.master.db.transaction() as conn:
-        found: int = await conn.fetchval(
+        value: int = await conn.fetchval(
             "insert into projects (workspace_id, name, archived) values (1, $1, $2) returning id", name, archived
         )
-        return found
+        return value
 
 
 async def eve(api: Api) -> Client:
@@ -55,15 +55,15 @@ async def eve(api: Api) -> Client:
 
 async def test_labels_are_put_and_taken_away(api: Api) -> None:
     """Twice is once; what is not there is no error; all labels are told by how many use them."""
-    one, two = await made(api, 2)
-    path = PATH.format(one) + "/labels/"
+    first, second = await made(api, 2)
+    path = PATH.format(first) + "/labels/"
     for label in ("new", "new", "with/slash"):
         reply = await api.user.ask("PUT", path + label)
         assert reply.status_code == 200, reply.text
     assert reply.json() == {"labels": ["vision", "small", "new", "with/slash"]}
     await api.user.delete(path + "small")
     assert (await api.user.delete(path + "never")).json()["labels"] == ["vision", "new", "with/slash"]
-    assert (await shown(api, one))["config"]["labels"] == ["vision", "new", "with/slash"]  # type: ignore[index]
+    assert (await shown(api, first))["config"]["labels"] == ["vision", "new", "with/slash"]  # type: ignore[index]
     assert (await api.user.get("/api/v1/experiment/labels")).json()["labels"] == [
         "vision", "new", "small", "with/slash",
     ]  # fmt: skip
@@ -71,42 +71,42 @@ async def test_labels_are_put_and_taken_away(api: Api) -> None:
     assert (await api.user.get("/api/v1/experiment/labels", projectId=99)).status_code == 404
     for wrong in ("%20", "x" * 501):
         assert (await api.user.ask("PUT", path + wrong)).status_code == 400
-        assert (await api.user.patch(PATH.format(one), {"labels": ["y", unquote(wrong)]})).status_code == 400
+        assert (await api.user.patch(PATH.format(first), {"labels": ["y", unquote(wrong)]})).status_code == 400
     assert (await api.user.ask("PUT", PATH.format(77) + "/labels/x")).status_code == 404
     assert (await (await eve(api)).ask("PUT", path + "mine")).status_code == 403
-    assert (await shown(api, two))["labels"] == ["vision", "small"]
+    assert (await shown(api, second))["labels"] == ["vision", "small"]
 
 
 async def test_an_experiment_is_moved(api: Api) -> None:
     """Into an open project only, and not while it or its project is archived."""
-    (one,) = await made(api)
+    (experiment,) = await made(api)
     target, closed = await project(api), await project(api, "closed", archived=True)
-    path = PATH.format(one) + "/move"
-    assert (await api.user.post(path, {"destinationProjectId": target, "experimentId": one})).json() == {}
-    assert ((await shown(api, one))["projectId"], (await shown(api, one))["projectName"]) == (target, "p")
+    path = PATH.format(experiment) + "/move"
+    assert (await api.user.post(path, {"destinationProjectId": target, "experimentId": experiment})).json() == {}
+    assert ((await shown(api, experiment))["projectId"], (await shown(api, experiment))["projectName"]) == (target, "p")
     for wrong, status in ((closed, 400), (999, 404), (None, 400)):
         assert (await api.user.post(path, {"destinationProjectId": wrong})).status_code == status
-    await ended(api, one)
-    await api.user.post(PATH.format(one) + "/archive")
+    await ended(api, experiment)
+    await api.user.post(PATH.format(experiment) + "/archive")
     refused = await api.user.post(path, {"destinationProjectId": 1})
     assert refused.status_code == 400
     assert "unarchive" in refusal(refused)
-    assert (await shown(api, one))["projectId"] == target
+    assert (await shown(api, experiment))["projectId"] == target
 
 
 async def test_the_share_of_the_cluster_can_be_changed(api: Api) -> None:
     """Limit, weight and priority, in the queue and in the configuration; null takes the limit away."""
-    (one,) = await made(api)
+    (experiment,) = await made(api)
 
     async def share(**resources: object) -> tuple[object, ...]:
-        reply = await api.user.patch(PATH.format(one), {"resources": resources})
+        reply = await api.user.patch(PATH.format(experiment), {"resources": resources})
         assert reply.status_code == 200, reply.text
         config = reply.json()["experiment"]["config"]["resources"]
         async with api.master.db.connection() as conn:
             job = await conn.fetchrow("select max_slots, weight, priority from jobs")
-        told = (config["max_slots"], config["weight"], config["priority"])
-        assert told == tuple(job)
-        return told
+        shares = (config["max_slots"], config["weight"], config["priority"])
+        assert shares == tuple(job)
+        return shares
 
     assert await share(maxSlots=3, weight=2.5, priority=7) == (3, 2.5, 7)
     assert await share(weight=4) == (3, 4, 7)
@@ -116,37 +116,39 @@ async def test_the_share_of_the_cluster_can_be_changed(api: Api) -> None:
         {"maxSlots": -1}, {"maxSlots": 2**40}, {"maxSlots": "many"},
     )  # fmt: skip
     for resources in wrong:
-        assert (await api.user.patch(PATH.format(one), {"resources": resources})).status_code == 400, resources
+        assert (await api.user.patch(PATH.format(experiment), {"resources": resources})).status_code == 400, resources
     assert await share() == (None, 4, 7)
-    await ended(api, one)
-    assert (await api.user.patch(PATH.format(one), {"resources": {"weight": 2}})).status_code == 400
+    await ended(api, experiment)
+    assert (await api.user.patch(PATH.format(experiment), {"resources": {"weight": 2}})).status_code == 400
 
 
 async def test_a_refused_edit_changes_nothing(api: Api) -> None:
     """A good name beside a bad share is not taken."""
-    (one,) = await made(api)
-    await ended(api, one)
+    (experiment,) = await made(api)
+    await ended(api, experiment)
     both = {"name": "other", "resources": {"priority": 7}}
-    assert (await api.user.patch(PATH.format(one), both)).status_code == 400
-    assert (await shown(api, one))["name"] == "digits"
+    assert (await api.user.patch(PATH.format(experiment), both)).status_code == 400
+    assert (await shown(api, experiment))["name"] == "digits"
 
 
 async def test_which_checkpoints_are_kept_can_be_changed(api: Api) -> None:
     """What is not said stays."""
-    (one,) = await made(api)
-    reply = await api.user.patch(PATH.format(one), {"checkpointStorage": {"saveTrialBest": 3}})
+    (experiment,) = await made(api)
+    reply = await api.user.patch(PATH.format(experiment), {"checkpointStorage": {"saveTrialBest": 3}})
     assert reply.status_code == 200, reply.text
     storage = reply.json()["experiment"]["config"]["checkpoint_storage"]
     kept = {name: storage[name] for name in ("save_experiment_best", "save_trial_best", "save_trial_latest")}
     assert kept == {"save_experiment_best": 0, "save_trial_best": 3, "save_trial_latest": 1}
-    assert (await api.user.patch(PATH.format(one), {"checkpointStorage": {"saveTrialBest": -3}})).status_code == 400
+    assert (
+        await api.user.patch(PATH.format(experiment), {"checkpointStorage": {"saveTrialBest": -3}})
+    ).status_code == 400
 
 
 async def test_how_long_output_is_kept_can_be_changed(api: Api) -> None:
     """For all trials; what was said of one of them before is over."""
-    (one,) = await made(api)
-    path = PATH.format(one) + "/retain_logs"
-    assert (await api.user.ask("PUT", path, {"experimentId": one, "numDays": 30})).json() == {}
+    (experiment,) = await made(api)
+    path = PATH.format(experiment) + "/retain_logs"
+    assert (await api.user.ask("PUT", path, {"experimentId": experiment, "numDays": 30})).json() == {}
     for days in (-2, 32768, None, "long"):
         assert (await api.user.ask("PUT", path, {"numDays": days})).status_code == 400
     async with api.master.db.connection() as conn:
@@ -168,52 +170,52 @@ async def test_many_are_told_what_to_do(api: Api, verb: str) -> None:
     body = {"experimentIds": [*mine, others, 99], "projectId": 1}
     reply = await api.user.post(f"/api/v1/projects/1/experiments/{verb}", body)
     assert reply.status_code == 200, reply.text
-    results = {one["id"]: one["error"] for one in reply.json()["results"]}
+    results = {result["id"]: result["error"] for result in reply.json()["results"]}
     assert list(results) == [*mine, others, 99]
-    assert [results[one] for one in mine] == ["", ""]
+    assert [results[number] for number in mine] == ["", ""]
     assert "someone else" in results[others]
     assert "no experiment 99" in results[99]
-    assert {(await shown(api, one))["state"] for one in mine} == {VERBS[verb][1]}
+    assert {(await shown(api, number))["state"] for number in mine} == {VERBS[verb][1]}
     assert (await shown(api, others))["state"] == "STATE_QUEUED"
 
 
 async def test_many_are_chosen_by_what_they_are(api: Api) -> None:
     """Filters instead of numbers, with exceptions; only of the project that is named."""
-    one, two, three = await made(api, 3)
-    await api.user.patch(PATH.format(two), {"name": "other"})
+    first, second, third = await made(api, 3)
+    await api.user.patch(PATH.format(second), {"name": "other"})
     target = await project(api)
-    await api.user.post(PATH.format(three) + "/move", {"destinationProjectId": target})
+    await api.user.post(PATH.format(third) + "/move", {"destinationProjectId": target})
     body = {"experimentIds": [], "filters": {"name": "DIGITS", "excludedExperimentIds": [77]}, "projectId": 1}
     reply = await api.user.post("/api/v1/projects/1/experiments/pause", body)
-    assert reply.json()["results"] == [{"id": one, "error": ""}]
+    assert reply.json()["results"] == [{"id": first, "error": ""}]
     body = {"experimentIds": [], "filters": {"states": ["STATE_PAUSED"]}}
     reply = await api.user.post("/api/v1/projects/0/experiments/activate", body)
-    assert reply.json()["results"] == [{"id": one, "error": ""}]
-    assert (await api.user.post("/api/v1/projects/99/experiments/pause", {"experimentIds": [one]})).status_code == 404
-    other = await api.user.post(f"/api/v1/projects/{target}/experiments/pause", {"experimentIds": [one]})
+    assert reply.json()["results"] == [{"id": first, "error": ""}]
+    assert (await api.user.post("/api/v1/projects/99/experiments/pause", {"experimentIds": [first]})).status_code == 404
+    other = await api.user.post(f"/api/v1/projects/{target}/experiments/pause", {"experimentIds": [first]})
     assert "no experiment" in other.json()["results"][0]["error"]
 
 
 async def test_many_are_archived_moved_and_deleted(api: Api) -> None:
     """What has not ended is told so, and stays."""
-    one, two, three = await made(api, 3)
-    await ended(api, one, two)
+    first, second, third = await made(api, 3)
+    await ended(api, first, second)
     target = await project(api)
     url = "/api/v1/projects/1/experiments/"
-    moved = await api.user.post(url + "move", {"experimentIds": [one, two], "destinationProjectId": target})
+    moved = await api.user.post(url + "move", {"experimentIds": [first, second], "destinationProjectId": target})
     assert [row["error"] for row in moved.json()["results"]] == ["", ""]
-    everywhere = {"experimentIds": [one, two, three]}
+    everywhere = {"experimentIds": [first, second, third]}
     archived = await api.user.post("/api/v1/projects/0/experiments/archive", everywhere)
     assert [bool(row["error"]) for row in archived.json()["results"]] == [False, False, True]
-    assert (await shown(api, one))["archived"] is True
-    assert (await api.user.post("/api/v1/projects/0/experiments/unarchive", {"experimentIds": [one]})).json() == {
-        "results": [{"id": one, "error": ""}]
+    assert (await shown(api, first))["archived"] is True
+    assert (await api.user.post("/api/v1/projects/0/experiments/unarchive", {"experimentIds": [first]})).json() == {
+        "results": [{"id": first, "error": ""}]
     }
     kept = await api.user.ask("PUT", "/api/v1/projects/0/experiments/retain_logs", everywhere | {"numDays": 5})
     assert [row["error"] for row in kept.json()["results"]] == ["", "", ""]
     gone = await api.user.delete("/api/v1/projects/0/experiments/delete", everywhere)
     assert [bool(row["error"]) for row in gone.json()["results"]] == [False, False, True]
-    assert (await shown(api, one))["state"] == "STATE_DELETING"
+    assert (await shown(api, first))["state"] == "STATE_DELETING"
 
 
 async def test_many_with_bad_input(api: Api) -> None:

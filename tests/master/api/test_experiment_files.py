@@ -13,8 +13,8 @@ from tests.kits.master.experiments import create, file
 async def test_the_tree_has_every_file_once(api: Api) -> None:
     """Directories first, also those that were not sent themselves; sizes and kinds as they are."""
     files = [file("b.py", "x = 1\n"), file("a/c/deep.json", "{}"), file("a/n.txt", "n"), file("late", mtime=str(2**62))]
-    one = (await create(api, modelDefinition=files))["experiment"]["id"]
-    tree = (await api.user.get(f"/api/v1/experiments/{one}/file_tree")).json()["files"]
+    experiment = (await create(api, modelDefinition=files))["experiment"]["id"]
+    tree = (await api.user.get(f"/api/v1/experiments/{experiment}/file_tree")).json()["files"]
     assert [(node["path"], node["isDir"], node["contentLength"]) for node in tree] == [
         ("a", True, 0), ("b.py", False, 6), ("late", False, 15),
     ]  # fmt: skip
@@ -28,22 +28,24 @@ async def test_the_tree_has_every_file_once(api: Api) -> None:
 
 async def test_a_file_is_given_as_it_was_sent(api: Api) -> None:
     """By its path, in JSON and as a download; nothing else can be reached."""
-    one = (await create(api, modelDefinition=[file("sub/ü.py", "print('ü')\n")]))["experiment"]["id"]
-    reply = await api.user.post(f"/api/v1/experiments/{one}/file", {"experimentId": one, "path": "sub/ü.py"})
+    experiment = (await create(api, modelDefinition=[file("sub/ü.py", "print('ü')\n")]))["experiment"]["id"]
+    reply = await api.user.post(
+        f"/api/v1/experiments/{experiment}/file", {"experimentId": experiment, "path": "sub/ü.py"}
+    )
     assert base64.b64decode(reply.json()["file"]).decode() == "print('ü')\n"
-    raw = await api.user.ask("GET", f"/experiments/{one}/file/download", params={"path": "sub/ü.py"})
+    raw = await api.user.ask("GET", f"/experiments/{experiment}/file/download", params={"path": "sub/ü.py"})
     assert raw.content.decode() == "print('ü')\n"
     assert raw.headers["content-disposition"] == "attachment; filename*=UTF-8''%C3%BC.py"
     for wrong in ("", "sub", "/etc/passwd", "../x", "sub/../sub/ü.py"):
-        reply = await api.user.post(f"/api/v1/experiments/{one}/file", {"path": wrong})
+        reply = await api.user.post(f"/api/v1/experiments/{experiment}/file", {"path": wrong})
         assert reply.status_code == 404, wrong
     assert (await api.user.ask("GET", "/experiments/77/file/download", params={"path": "x"})).status_code == 404
 
 
 async def test_the_code_can_be_downloaded_whole(api: Api) -> None:
     """An archive with all files; 404 where there is no code."""
-    one = (await create(api, modelDefinition=[file("train.py")]))["experiment"]["id"]
-    raw = await api.user.get(f"/experiments/{one}/model_def")
+    experiment = (await create(api, modelDefinition=[file("train.py")]))["experiment"]["id"]
+    raw = await api.user.get(f"/experiments/{experiment}/model_def")
     with tarfile.open(fileobj=io.BytesIO(raw.content)) as tar:
         assert tar.getnames() == ["train.py"]
     empty = (await create(api))["experiment"]["id"]

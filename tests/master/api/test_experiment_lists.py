@@ -27,20 +27,20 @@ async def test_a_list_says_what_each_experiment_says(api: Api) -> None:
     """Field by field, to its owner, to an administrator and to others, of one with secrets and one without."""
     for config in (CONFIG, _SECRET):
         await create(api, config)
-    asked = {"user": {"username": "other", "active": True}, "password": "Passw0rd-of-other"}
-    assert (await api.admin.post("/api/v1/users", asked)).status_code == 200
+    body = {"user": {"username": "other", "active": True}, "password": "Passw0rd-of-other"}
+    assert (await api.admin.post("/api/v1/users", body)).status_code == 200
     other = await api.login("other", "Passw0rd-of-other")
     for client, sees in ((api.user, True), (api.admin, True), (other, False)):
         listed = (await client.get("/api/v1/experiments?sortBy=SORT_BY_ID")).json()["experiments"]
         assert len(listed) == 2
-        for one in listed:
-            single = (await client.get(f"/api/v1/experiments/{one['id']}")).json()["experiment"]
+        for experiment in listed:
+            single = (await client.get(f"/api/v1/experiments/{experiment['id']}")).json()["experiment"]
             passing = {"trialIds", "duration"}
-            assert {k: v for k, v in one.items() if k not in passing} == {
+            assert {k: v for k, v in experiment.items() if k not in passing} == {
                 k: v for k, v in single.items() if k not in passing
             }
-            assert one["config"]["searcher"]["metric"] == one["searcherMetric"] == "accuracy"
-            assert one["hyperparameters"] == one["config"]["hyperparameters"] != {}
+            assert experiment["config"]["searcher"]["metric"] == experiment["searcherMetric"] == "accuracy"
+            assert experiment["hyperparameters"] == experiment["config"]["hyperparameters"] != {}
         assert ("hush-hush" in json.dumps(listed)) is sees
         assert (listed[1]["originalConfig"] == _SECRET) is sees
         assert listed[0]["originalConfig"] == CONFIG

@@ -50,8 +50,8 @@ async def test_the_history_has_the_validations_that_were_best(api: Api, desk: Bo
 async def test_names_of_metrics_are_streamed(api: Api, desk: Book) -> None:
     """Of every group; the stream of what has ended ends."""
     experiment, _ = await searched(desk)
-    (one,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
-    assert one["result"] == {
+    (message,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
+    assert message["result"] == {
         "searcherMetrics": ["loss"],
         "trainingMetrics": ["epoch", "loss"],
         "validationMetrics": ["loss"],
@@ -70,38 +70,38 @@ async def test_the_stream_of_what_goes_on_is_told_of_its_end(api: Api, desk: Boo
     """A master that ends does not wait for the next look."""
     experiment, _ = await searched(desk, ended=False)
     api.master.shutdown.set()
-    (one,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
-    assert one["result"]["searcherMetrics"] == ["loss"]
+    (message,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
+    assert message["result"]["searcherMetrics"] == ["loss"]
 
 
 async def test_without_news_nothing_is_said(api: Api, desk: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also before anything was reported: one message at once, then none until the experiment ends."""
     experiment = await desk.experiment()
-    looks: list[int] = []
+    polls: list[int] = []
 
     async def counted(conn: Connection, ids: Sequence[int]) -> tuple[list[str], bool]:
-        looks.append(len(ids))
+        polls.append(len(ids))
         names, going_on = await searched_by(conn, ids)
-        return names, going_on and len(looks) < 4
+        return names, going_on and len(polls) < 4
 
     searched_by = summaries.searched
     monkeypatch.setattr(summaries, "searched", counted)
     monkeypatch.setattr("tenax.master.api.metrics.experiments._PERIOD_S", 0.01)
-    (one,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
-    assert one["result"]["metricNames"] == []
-    assert len(looks) == 4
+    (message,) = lines(await api.user.get("/api/v1/experiments/metrics-stream/metric-names", ids=[experiment]))
+    assert message["result"]["metricNames"] == []
+    assert len(polls) == 4
 
 
 async def test_steps_of_a_metric_are_streamed(api: Api, desk: Book) -> None:
     """Over all trials, each once."""
     experiment, _ = await searched(desk)
     path = f"/api/v1/experiments/{experiment}/metrics-stream/batches"
-    (one,) = lines(await api.user.get(path, metricName="loss", group="training"))
-    assert one["result"] == {"batches": [1, 2, 4]}
-    (one,) = lines(await api.user.get(path, metricName="loss", metricType="METRIC_TYPE_VALIDATION"))
-    assert one["result"] == {"batches": [2, 4]}
-    (one,) = lines(await api.user.get(path, metricName="never", group="training"))
-    assert one["result"] == {"batches": []}
+    (message,) = lines(await api.user.get(path, metricName="loss", group="training"))
+    assert message["result"] == {"batches": [1, 2, 4]}
+    (message,) = lines(await api.user.get(path, metricName="loss", metricType="METRIC_TYPE_VALIDATION"))
+    assert message["result"] == {"batches": [2, 4]}
+    (message,) = lines(await api.user.get(path, metricName="never", group="training"))
+    assert message["result"] == {"batches": []}
     for wrong in ({"metricName": "loss"}, {"metricName": "", "group": "training"},
                   {"metricName": "loss", "group": "training", "periodSeconds": -1}):  # fmt: skip
         assert (await api.user.get(path, **wrong)).status_code == 400
@@ -112,20 +112,20 @@ async def test_a_snapshot_takes_the_nearest_report_of_each_trial(api: Api, desk:
     experiment, trials = await searched(desk)
     path = f"/api/v1/experiments/{experiment}/metrics-stream/trials-snapshot"
     query = {"metricName": "loss", "group": "validation", "batchesProcessed": 3, "batchesMargin": 1}
-    (one,) = lines(await api.user.get(path, **query))
-    found = {row["trialId"]: (row["batchesProcessed"], row["metric"]) for row in one["result"]["trials"]}
-    assert found == {trials[0]: (2, 0.5), trials[1]: (2, 0.7)}
-    (one,) = lines(await api.user.get(path, **query | {"batchesProcessed": 4, "batchesMargin": 0}))
-    found = {row["trialId"]: row["metric"] for row in one["result"]["trials"]}
-    assert found == {trials[0]: "NaN", trials[1]: 0.25}
+    (message,) = lines(await api.user.get(path, **query))
+    nearest = {row["trialId"]: (row["batchesProcessed"], row["metric"]) for row in message["result"]["trials"]}
+    assert nearest == {trials[0]: (2, 0.5), trials[1]: (2, 0.7)}
+    (message,) = lines(await api.user.get(path, **query | {"batchesProcessed": 4, "batchesMargin": 0}))
+    nearest = {row["trialId"]: row["metric"] for row in message["result"]["trials"]}
+    assert nearest == {trials[0]: "NaN", trials[1]: 0.25}
 
 
 async def test_a_sample_has_the_best_trials_with_their_lines(api: Api, desk: Book) -> None:
     """The best first, within the steps that are asked for."""
     experiment, trials = await searched(desk)
     path = f"/api/v1/experiments/{experiment}/metrics-stream/trials-sample"
-    (one,) = lines(await api.user.get(path, metricName="loss", group="training", maxTrials=2, startBatches=2))
-    result = one["result"]
+    (message,) = lines(await api.user.get(path, metricName="loss", group="training", maxTrials=2, startBatches=2))
+    result = message["result"]
     assert (result["promotedTrials"], result["demotedTrials"]) == ([trials[1], trials[0]], [])
     assert [row["trialId"] for row in result["trials"]] == [trials[1], trials[0]]
     data = result["trials"][0]["data"]
@@ -149,14 +149,14 @@ async def test_a_look_reads_all_trials_together(
     series_of = series.series_of
     monkeypatch.setattr(series, "series_of", counted)
     query = {"metricName": "loss", "group": "training", "batchesProcessed": 4}
-    (one,) = lines(await api.user.get(f"/api/v1/experiments/{experiment}/metrics-stream/{stream}", **query))
+    (message,) = lines(await api.user.get(f"/api/v1/experiments/{experiment}/metrics-stream/{stream}", **query))
     assert read == [3]
     if stream == "batches":
-        assert one["result"] == {"batches": [1, 2, 4]}
+        assert message["result"] == {"batches": [1, 2, 4]}
         return
-    told = {row["trialId"]: row["data"][-1]["values"]["loss"] if "data" in row else row["metric"]
-            for row in one["result"]["trials"]}  # fmt: skip
-    assert told == {trials[0]: 4, trials[1]: 5, trials[2]: 6}
+    drawn = {row["trialId"]: row["data"][-1]["values"]["loss"] if "data" in row else row["metric"]
+            for row in message["result"]["trials"]}  # fmt: skip
+    assert drawn == {trials[0]: 4, trials[1]: 5, trials[2]: 6}
 
 
 async def test_experiments_are_found_by_their_metrics(api: Api, desk: Book) -> None:
@@ -166,26 +166,26 @@ async def test_experiments_are_found_by_their_metrics(api: Api, desk: Book) -> N
     third = await desk.experiment()
 
     async def search(*conditions: dict[str, object], **more: object) -> dict[str, object]:
-        wanted = {"filterGroup": {"kind": "group", "conjunction": "and", "children": list(conditions)}}
-        body = {"projectId": 1, "filter": json.dumps(wanted | {"showArchived": True}), **more}
+        query = {"filterGroup": {"kind": "group", "conjunction": "and", "children": list(conditions)}}
+        body = {"projectId": 1, "filter": json.dumps(query | {"showArchived": True}), **more}
         reply = await api.user.post("/api/v1/experiments-search", body)
         assert reply.status_code == 200, reply.text
         return reply.json()  # type: ignore[no-any-return]
 
-    def numbers(found: dict[str, object]) -> list[int]:
-        return [one["experiment"]["id"] for one in found["experiments"]]  # type: ignore[attr-defined]
+    def numbers(document: dict[str, object]) -> list[int]:
+        return [result["experiment"]["id"] for result in document["experiments"]]  # type: ignore[attr-defined]
 
     low = {"kind": "field", "columnName": "validation.loss.min", "location": "LOCATION_TYPE_VALIDATIONS",
            "type": "COLUMN_TYPE_NUMBER", "operator": "<", "value": 0.3}  # fmt: skip
     assert numbers(await search()) == [first, second, third]
-    found = await search(low, sort="id=desc")
-    assert numbers(found) == [second, first]
-    assert found["experiments"][1]["bestTrial"]["id"] == trials[1]
+    document = await search(low, sort="id=desc")
+    assert numbers(document) == [second, first]
+    assert document["experiments"][1]["bestTrial"]["id"] == trials[1]
     assert (await search(limit=1, offset=1))["pagination"] == {
         "offset": 1, "limit": 1, "startIndex": 1, "endIndex": 2, "total": 3,
     }  # fmt: skip
     assert numbers(await search(limit=-2)) == []
-    assert found["experiments"][0]["bestTrial"]["searcherMetricValue"] == 0.25
+    assert document["experiments"][0]["bestTrial"]["searcherMetricValue"] == 0.25
     assert (await search(sort="id=asc"))["experiments"][2]["bestTrial"] is None
     for body in ({"filter": "{"}, {"sort": "id"}, {"sort": "nonsense=asc"}, {"limit": -3}, {"filter": 3}):
         assert (await api.user.post("/api/v1/experiments-search", body)).status_code == 400, body

@@ -27,13 +27,17 @@ async def test_an_experiment_is_made_with_its_code(api: Api) -> None:
     """It is ACTIVE at once, holds the text as typed and the whole configuration, and its code comes back unchanged."""
     files = [file("sub", "", type=53, mode=16877), file("sub/train.py", mode=33261)]
     made = await create(api, modelDefinition=files)
-    one = made["experiment"]
-    assert (one["name"], one["labels"], one["username"]) == ("digits", ["vision", "small"], "determined")
-    assert one["state"] == "STATE_QUEUED"
-    assert one["originalConfig"] == CONFIG
-    assert one["config"]["max_restarts"] == 5
-    assert made["config"] == one["config"]
-    code = (await api.user.get(f"/api/v1/experiments/{one['id']}/model_def")).json()["b64Tgz"]
+    experiment = made["experiment"]
+    assert (experiment["name"], experiment["labels"], experiment["username"]) == (
+        "digits",
+        ["vision", "small"],
+        "determined",
+    )
+    assert experiment["state"] == "STATE_QUEUED"
+    assert experiment["originalConfig"] == CONFIG
+    assert experiment["config"]["max_restarts"] == 5
+    assert made["config"] == experiment["config"]
+    code = (await api.user.get(f"/api/v1/experiments/{experiment['id']}/model_def")).json()["b64Tgz"]
     with tarfile.open(fileobj=io.BytesIO(base64.b64decode(code))) as tar:
         assert [(m.name, m.isdir(), oct(m.mode)) for m in tar.getmembers()] == [
             ("sub", True, "0o755"),
@@ -50,8 +54,8 @@ async def test_the_same_code_is_stored_once(api: Api) -> None:
     assert (await tables(api))[3] == 1
     assert fork["experiment"]["forkedFrom"] == first["experiment"]["id"]
     both = [
-        (await api.user.get(f"/api/v1/experiments/{one['experiment']['id']}/model_def")).json()["b64Tgz"]
-        for one in (first, fork)
+        (await api.user.get(f"/api/v1/experiments/{submitted['experiment']['id']}/model_def")).json()["b64Tgz"]
+        for submitted in (first, fork)
     ]
     assert both[0] == both[1] != ""
 
@@ -59,9 +63,9 @@ async def test_the_same_code_is_stored_once(api: Api) -> None:
 async def test_validate_only_makes_nothing(api: Api) -> None:
     """The answer is a whole experiment without a number."""
     reply = await api.user.post("/api/v1/experiments", {"config": CONFIG, "validateOnly": True})
-    one = reply.json()["experiment"]
-    assert (one["id"], one["name"], one["searcherType"]) == (0, "digits", "random")
-    assert one["config"]["searcher"]["max_trials"] == 8
+    experiment = reply.json()["experiment"]
+    assert (experiment["id"], experiment["name"], experiment["searcherType"]) == (0, "digits", "random")
+    assert experiment["config"]["searcher"]["max_trials"] == 8
     assert await tables(api) == [0, 0, 0, 0]
 
 
@@ -85,12 +89,12 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("body", "told"), BAD.values(), ids=BAD.keys())
-async def test_bad_input_is_refused_and_changes_nothing(api: Api, body: dict[str, object], told: str) -> None:
+@pytest.mark.parametrize(("body", "message"), BAD.values(), ids=BAD.keys())
+async def test_bad_input_is_refused_and_changes_nothing(api: Api, body: dict[str, object], message: str) -> None:
     """The message names what is wrong; no row is written."""
     reply = await api.user.post("/api/v1/experiments", body)
     assert reply.status_code in (400, 404, 501), reply.text
-    assert told in refusal(reply)
+    assert message in refusal(reply)
     assert await tables(api) == [0, 0, 0, 0]
 
 
@@ -126,16 +130,18 @@ async def test_more_slots_than_exist_are_refused_with_the_arithmetic(api: Api) -
 async def test_an_experiment_can_be_made_paused(api: Api) -> None:
     """Without ``activate`` it waits for one."""
     reply = await api.user.post("/api/v1/experiments", {"config": CONFIG})
-    one = reply.json()["experiment"]
-    assert one["state"] == "STATE_PAUSED"
-    assert (await api.user.post(f"/api/v1/experiments/{one['id']}/activate")).json() == {}
-    assert (await api.user.get(f"/api/v1/experiments/{one['id']}")).json()["experiment"]["state"] == "STATE_QUEUED"
+    experiment = reply.json()["experiment"]
+    assert experiment["state"] == "STATE_PAUSED"
+    assert (await api.user.post(f"/api/v1/experiments/{experiment['id']}/activate")).json() == {}
+    assert (await api.user.get(f"/api/v1/experiments/{experiment['id']}")).json()["experiment"][
+        "state"
+    ] == "STATE_QUEUED"
 
 
 async def test_verbs_change_the_state(api: Api) -> None:
     """Pause, activate, cancel over the wire; a verb that the state does not allow says what to do."""
-    one = (await create(api))["experiment"]["id"]
-    path = f"/api/v1/experiments/{one}"
+    experiment = (await create(api))["experiment"]["id"]
+    path = f"/api/v1/experiments/{experiment}"
     for verb, state in (("pause", "PAUSED"), ("activate", "QUEUED"), ("cancel", "STOPPING_CANCELED")):
         assert (await api.user.post(f"{path}/{verb}")).status_code == 200
         assert (await api.user.get(path)).json()["experiment"]["state"] == f"STATE_{state}"
@@ -152,8 +158,8 @@ async def test_only_owner_and_administrators_change_an_experiment(api: Api) -> N
     """Others see it, and cannot touch it."""
     await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
     eve = await api.login("eve", "s3cret")
-    one = (await create(api))["experiment"]["id"]
-    path = f"/api/v1/experiments/{one}"
+    experiment = (await create(api))["experiment"]["id"]
+    path = f"/api/v1/experiments/{experiment}"
     assert (await eve.get(path)).status_code == 200
     for verb in ("pause", "activate", "cancel", "kill", "archive", "unarchive"):
         assert (await eve.post(f"{path}/{verb}")).status_code == 403
@@ -194,7 +200,7 @@ async def test_the_list_is_filtered_sorted_and_paged(api: Api) -> None:
     async def ids(**query: object) -> list[int]:
         reply = await api.user.get("/api/v1/experiments", **query)
         assert reply.status_code == 200, reply.text
-        return [one["id"] for one in reply.json()["experiments"]]
+        return [experiment["id"] for experiment in reply.json()["experiments"]]
 
     assert await ids() == [1, 2, 3, 4]
     assert await ids(orderBy="ORDER_BY_DESC", sortBy="SORT_BY_NAME") == [4, 3, 2, 1]
@@ -246,19 +252,19 @@ async def test_every_order_of_the_list_works(api: Api, sort_by: str) -> None:
     for _ in range(2):
         await create(api)
     reply = await api.user.get("/api/v1/experiments", sortBy=f"SORT_BY_{sort_by}")
-    assert [one["id"] for one in reply.json()["experiments"]] == [1, 2]
+    assert [experiment["id"] for experiment in reply.json()["experiments"]] == [1, 2]
 
 
 async def test_what_waits_says_why(api: Api) -> None:
     """In the list and in the description, for the experiment and for its trial; what runs has nothing to say."""
     async with api.master.db.transaction() as conn:
         await add_agent(conn)
-    one = (await create(api))["experiment"]["id"]
+    experiment = (await create(api))["experiment"]["id"]
     async with api.master.db.transaction() as conn:
-        trial = await add_trial(conn, one)
+        trial = await add_trial(conn, experiment)
         allocation = await request_attempt(conn, trial)
         await conn.execute("insert into allocation_waits values ($1, 'no slot is free')", allocation)
-    described = (await api.user.get(f"/api/v1/experiments/{one}")).json()
+    described = (await api.user.get(f"/api/v1/experiments/{experiment}")).json()
     listed = (await api.user.get("/api/v1/experiments")).json()["experiments"][0]
     shown = (await api.user.get(f"/api/v1/trials/{trial}")).json()["trial"]
     for each in (described["experiment"], listed, shown):
@@ -297,13 +303,13 @@ async def test_a_search_can_be_previewed(api: Api) -> None:
 
 async def test_the_best_metric_is_404_before_there_is_one(api: Api) -> None:
     """Clients read 404 as none."""
-    one = (await create(api))["experiment"]["id"]
-    path = f"/api/v1/experiments/{one}/searcher/best_searcher_validation_metric"
+    experiment = (await create(api))["experiment"]["id"]
+    path = f"/api/v1/experiments/{experiment}/searcher/best_searcher_validation_metric"
     assert (await api.user.get(path)).status_code == 404
     async with api.master.db.transaction() as conn:
         for seq, metric in ((1, 0.5), (2, 0.9), (3, float("nan"))):
-            trial = await add_trial(conn, one, seq)
+            trial = await add_trial(conn, experiment, seq)
             await conn.execute("insert into trial_telemetry (trial_id, best_metric) values ($1, $2)", trial, metric)
     assert (await api.user.get(path)).json() == {"metric": 0.9}
-    described = (await api.user.get(f"/api/v1/experiments/{one}")).json()["experiment"]
+    described = (await api.user.get(f"/api/v1/experiments/{experiment}")).json()["experiment"]
     assert (described["bestTrialSearcherMetric"], described["bestTrialId"], described["numTrials"]) == (0.9, 2, 3)

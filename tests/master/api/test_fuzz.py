@@ -31,14 +31,14 @@ from tests.kits.machine import free_port, wait_for
 from tests.kits.master.refusals import STATUSES, says_why
 from tests.kits.world import make_world
 from tests.master.api.matrix import ROWS, USUAL, Who
-from tests.master.api.requests import ASIDE
+from tests.master.api.requests import SKIPPED
 
 if TYPE_CHECKING:
     import schemathesis
 
 EXAMPLES = 100
 #: To the first byte; what streams is not read to its end.
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 ROUTED = [route for noun in ROUTES for route in noun.declared if route.method != "WEBSOCKET"]
 
 
@@ -100,18 +100,18 @@ def _contract(url: str) -> dict[str, object]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("operation", sorted(route.operation for route in ROUTED if route.operation not in ASIDE))
+@pytest.mark.parametrize("operation", sorted(route.operation for route in ROUTED if route.operation not in SKIPPED))
 def test_every_request_is_answered(target: Target, operation: str) -> None:
     """With success or with a reason, in the client's shape of an error."""
     import schemathesis
     from hypothesis import HealthCheck, given, settings
 
     schema = schemathesis.openapi.from_dict(target.contract)
-    found = schema.find_operation_by_id(operation)
+    described = schema.find_operation_by_id(operation)
     row = ROWS[operation]
     token = target.tokens.get(row.who, target.tokens[Who.ALL])
 
-    @given(case=found.as_strategy())
+    @given(case=described.as_strategy())
     @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     def explore(case: schemathesis.Case) -> None:
         prepare(case, target, row.at)
@@ -125,7 +125,7 @@ def test_every_request_is_answered(target: Target, operation: str) -> None:
 def prepare(case: schemathesis.Case, target: Target, at: dict[str, str]) -> None:
     """Half of the requests are about what there is; none asks to be kept waiting."""
     for name in list(case.path_parameters or {}):
-        snake = "".join(f"_{one.lower()}" if one.isupper() else one for one in name)
+        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
         known = target.names.get(at.get(snake, USUAL.get(snake, snake)))
         if known is not None and zlib.crc32(repr(case.body).encode()) % 2:
             case.path_parameters[name] = known
@@ -137,7 +137,7 @@ def answered(case: schemathesis.Case, url: str, token: str) -> tuple[int, str]:
     """The status, and what came of the body in a moment. Raises httpx2.ReadTimeout for silence."""
     made = case.as_transport_kwargs(base_url=url)
     headers = {name: value for name, value in dict(made["headers"]).items() if name.lower() != "authorization"}
-    with httpx2.Client(timeout=PATIENCE_S) as http:
+    with httpx2.Client(timeout=TIMEOUT_S) as http:
         request = http.build_request(
             made["method"],
             made["url"],

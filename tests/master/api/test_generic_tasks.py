@@ -49,8 +49,8 @@ async def test_a_task_is_paused_and_goes_on_in_a_new_attempt(api: Api) -> None:
     await tended(api)
     assert await state(api, task_id) == "STOPPING_PAUSED"
     async with api.master.db.transaction() as conn:
-        asked = await allocations.lock(conn, f"{task_id}.1")
-        assert asked.preemption.value == "REQUESTED"
+        allocation = await allocations.lock(conn, f"{task_id}.1")
+        assert allocation.preemption.value == "REQUESTED"
         await allocations.acknowledge(conn, f"{task_id}.1")
     await ended(api, container, Ending(0))
     assert await state(api, task_id) == "PAUSED"
@@ -71,11 +71,11 @@ async def test_a_pause_reaches_children_but_those_that_cannot_be_paused(api: Api
     stubborn = await created(api.user, parentId=child, noPause=True)
     assert (await api.user.post(f"/api/v1/tasks/{parent}/pause")).status_code == 200
     await tended(api)
-    assert [await state(api, one) for one in (parent, child, stubborn)] == ["PAUSED", "PAUSED", "ACTIVE"]
+    assert [await state(api, task_id) for task_id in (parent, child, stubborn)] == ["PAUSED", "PAUSED", "ACTIVE"]
     reply = await api.user.post(f"/api/v1/tasks/{stubborn}/pause")
     assert (reply.status_code, "cannot be paused" in reply.text) == (400, True)
     assert (await api.user.post(f"/api/v1/tasks/{parent}/unpause")).status_code == 200
-    assert [await state(api, one) for one in (parent, child)] == ["ACTIVE", "ACTIVE"]
+    assert [await state(api, task_id) for task_id in (parent, child)] == ["ACTIVE", "ACTIVE"]
 
 
 async def test_a_kill_reaches_what_came_from_a_task_or_all_from_the_root(api: Api) -> None:
@@ -85,7 +85,7 @@ async def test_a_kill_reaches_what_came_from_a_task_or_all_from_the_root(api: Ap
     leaf = await created(api.user, parentId=first)
     await api.user.post(f"/api/v1/tasks/{first}/kill", {"taskId": first, "killFromRoot": False})
     await tended(api)
-    assert [await state(api, one) for one in (root, first, second, leaf)] == [
+    assert [await state(api, task_id) for task_id in (root, first, second, leaf)] == [
         "ACTIVE",
         "CANCELED",
         "ACTIVE",
@@ -95,7 +95,7 @@ async def test_a_kill_reaches_what_came_from_a_task_or_all_from_the_root(api: Ap
     assert (reply.status_code, "no more children" in reply.text) == (400, True)
     await api.user.post(f"/api/v1/tasks/{second}/kill", {"killFromRoot": True})
     await tended(api)
-    assert [await state(api, one) for one in (root, second)] == ["CANCELED", "CANCELED"]
+    assert [await state(api, task_id) for task_id in (root, second)] == ["CANCELED", "CANCELED"]
 
 
 async def test_nothing_of_a_family_is_killed_unless_all_may_be(api: Api) -> None:
@@ -107,7 +107,7 @@ async def test_nothing_of_a_family_is_killed_unless_all_may_be(api: Api) -> None
             "update jobs set owner_id = 2 where job_id = (select job_id from tasks where task_id = $1)", root
         )
     assert (await api.user.post(f"/api/v1/tasks/{root}/kill")).status_code == 403
-    assert [await state(api, one) for one in (root, child)] == ["ACTIVE", "ACTIVE"]
+    assert [await state(api, task_id) for task_id in (root, child)] == ["ACTIVE", "ACTIVE"]
     assert (await api.admin.post(f"/api/v1/tasks/{root}/kill")).status_code == 200
 
 
@@ -152,9 +152,9 @@ WRONG = [
 
 async def test_a_wrong_request_is_refused_in_words(api: Api) -> None:
     """What is wrong is named."""
-    for body, status, told in WRONG:
+    for body, status, message in WRONG:
         reply = await api.user.post("/api/v1/generic-tasks", body)
-        assert (reply.status_code, told in reply.text) == (status, True), reply.text
+        assert (reply.status_code, message in reply.text) == (status, True), reply.text
 
 
 async def test_nothing_is_put_into_what_is_closed_meanwhile(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,10 +169,10 @@ async def test_nothing_is_put_into_what_is_closed_meanwhile(api: Api, monkeypatc
     ]
 
     async def slowly(*given: object) -> object:
-        found = await examine(*given)  # type: ignore[arg-type]
+        launch = await examine(*given)  # type: ignore[arg-type]
         async with api.master.db.transaction() as conn:
             await conn.execute(changes.pop(0))
-        return found
+        return launch
 
     monkeypatch.setattr(generic_tasks, "examine_generic", slowly)
     for body, status in (({"projectId": made}, 400), ({"projectId": made}, 404), ({"forkedFrom": source}, 404)):
@@ -197,8 +197,8 @@ async def test_all_kinds_are_among_the_tasks_of_the_cluster(api: Api) -> None:
     generic = await created(api.user, config="name: mine\nentrypoint: [x]\nresources: {slots: 0}")
     command = await api.user.post("/api/v1/commands", {"config": {"entrypoint": ["y"], "description": "yours"}})
     await tended(api)
-    found = (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"]
-    assert {one["name"]: one["slotsNeeded"] for one in found.values()} == {"mine": 0, "yours": 1}
+    summaries = (await api.user.get("/api/v1/tasks")).json()["allocationIdToSummary"]
+    assert {summary["name"]: summary["slotsNeeded"] for summary in summaries.values()} == {"mine": 0, "yours": 1}
     await api.user.post(f"/api/v1/tasks/{generic}/kill")
     await api.user.post(f"/api/v1/commands/{command.json()['command']['id']}/kill")
     await tended(api)
@@ -218,4 +218,4 @@ async def test_a_child_that_is_being_made_does_not_escape_a_kill(api: Api) -> No
         new = NewTask(TaskKind.GENERIC, 2, config, "default", 42, pausable=True, parent_id=parent)
         child = await tasks.create(conn, new)
     assert (await killing).status_code == 200
-    assert [await state(api, one) for one in (parent, child)] == ["STOPPING_CANCELED", "STOPPING_CANCELED"]
+    assert [await state(api, task_id) for task_id in (parent, child)] == ["STOPPING_CANCELED", "STOPPING_CANCELED"]

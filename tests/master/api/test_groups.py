@@ -38,14 +38,14 @@ async def test_groups_are_found_by_name_and_by_user_and_page_by_page(api: Api) -
         await made(api, name, *users)
 
     async def search(**body: object) -> list[tuple[str, int]]:
-        found = (await api.user.post("/api/v1/groups/search", {"limit": 10, **body})).json()["groups"]
-        return [(one["group"]["name"], one["numMembers"]) for one in found]
+        matching = (await api.user.post("/api/v1/groups/search", {"limit": 10, **body})).json()["groups"]
+        return [(result["group"]["name"], result["numMembers"]) for result in matching]
 
     assert await search() == [("a", 0), ("b", 1), ("c", 2)]
     assert await search(userId=2) == [("b", 1), ("c", 2)]
     assert await search(name="C") == [("c", 2)]
     page = (await api.user.post("/api/v1/groups/search", {"limit": 2, "offset": 1})).json()
-    assert [one["group"]["name"] for one in page["groups"]] == ["b", "c"]
+    assert [result["group"]["name"] for result in page["groups"]] == ["b", "c"]
     assert page["pagination"] == {"offset": 1, "limit": 2, "startIndex": 1, "endIndex": 3, "total": 3}
 
 
@@ -86,7 +86,9 @@ async def test_changes_at_the_same_time_all_count(api: Api) -> None:
         numbers.append((await api.admin.post("/api/v1/users", body)).json()["user"]["id"])
     group = await made(api, "all")
     path = f"/api/v1/groups/{group}"
-    replies = await asyncio.gather(*(api.admin.ask("PUT", path, {"addUsers": [one, numbers[0]]}) for one in numbers))
+    replies = await asyncio.gather(
+        *(api.admin.ask("PUT", path, {"addUsers": [number, numbers[0]]}) for number in numbers)
+    )
     assert {reply.status_code for reply in replies} == {200}
     assert len(await members(api, group)) == 10
 

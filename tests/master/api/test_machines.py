@@ -17,7 +17,7 @@ from tests.kits.rows import add_agent
 
 async def test_agents_show_slots_and_what_runs_on_them(api: Api) -> None:
     """With the shapes that clients insist on."""
-    one = await running(api)
+    run = await running(api)
     reply = (await api.user.get("/api/v1/agents")).json()
     assert reply["pagination"]["total"] == 1
     agent = reply["agents"][0]
@@ -25,7 +25,7 @@ async def test_agents_show_slots_and_what_runs_on_them(api: Api) -> None:
     assert list(agent["slots"]) == ["000", "001", "002", "003"]
     busy = agent["slots"]["000"]
     assert busy["device"] == {"id": 0, "brand": "core 0", "uuid": "cpu-a1-0", "type": "TYPE_CPU"}
-    assert busy["container"]["id"] == one.attempt.containers[0]
+    assert busy["container"]["id"] == run.attempt.containers[0]
     assert busy["container"]["state"] == "STATE_RUNNING"
     assert agent["slots"]["001"]["container"] is None
     assert agent["slotStats"]["typeStats"]["TYPE_CPU"] == {
@@ -34,7 +34,7 @@ async def test_agents_show_slots_and_what_runs_on_them(api: Api) -> None:
         "draining": 0,
         "total": 4,
     }
-    assert list(agent["containers"]) == list(one.attempt.containers)
+    assert list(agent["containers"]) == list(run.attempt.containers)
     bare = (await api.user.get("/api/v1/agents", excludeSlots="true", exclude_containers="true")).json()["agents"][0]
     assert (bare["slots"], bare["containers"]) == ({}, {})
     assert (await api.user.get("/api/v1/agents/a1")).json()["agent"]["id"] == "a1"
@@ -45,15 +45,15 @@ async def test_agents_show_slots_and_what_runs_on_them(api: Api) -> None:
 
 async def test_an_agent_that_is_turned_off_is_left(api: Api) -> None:
     """Disabled: what runs there is asked to leave; draining: it is not; enabled: it takes work again."""
-    one = await running(api)
-    signal = f"{one.path}/signals/preemption"
+    run = await running(api)
+    signal = f"{run.path}/signals/preemption"
     drained = (await api.admin.post("/api/v1/agents/a1/disable", {"drain": True})).json()["agent"]
     assert (drained["enabled"], drained["draining"]) == (False, True)
-    assert (await one.task.get(signal)).json() == {"preempt": False}
+    assert (await run.task.get(signal)).json() == {"preempt": False}
     off = (await api.admin.post("/api/v1/agents/a1/disable")).json()["agent"]
     assert (off["enabled"], off["draining"]) == (False, False)
     assert off["slotStats"]["typeStats"]["TYPE_CPU"]["disabled"] == 4
-    assert (await one.task.get(signal)).json() == {"preempt": True}
+    assert (await run.task.get(signal)).json() == {"preempt": True}
     assert (await api.admin.post("/api/v1/agents/a1/enable")).json()["agent"]["enabled"] is True
     assert (await api.user.post("/api/v1/agents/a1/disable")).status_code == 403
     assert (await api.admin.post("/api/v1/agents/a9/disable")).status_code == 404
@@ -61,13 +61,13 @@ async def test_an_agent_that_is_turned_off_is_left(api: Api) -> None:
 
 async def test_a_slot_can_be_turned_off_alone(api: Api) -> None:
     """Only what runs on it is asked to leave."""
-    one = await running(api)
-    signal = f"{one.path}/signals/preemption"
+    run = await running(api)
+    signal = f"{run.path}/signals/preemption"
     free = (await api.admin.post("/api/v1/agents/a1/slots/3/disable")).json()["slot"]
     assert (free["id"], free["enabled"]) == ("3", False)
-    assert (await one.task.get(signal)).json() == {"preempt": False}
+    assert (await run.task.get(signal)).json() == {"preempt": False}
     await api.admin.post("/api/v1/agents/a1/slots/0/disable")
-    assert (await one.task.get(signal)).json() == {"preempt": True}
+    assert (await run.task.get(signal)).json() == {"preempt": True}
     assert (await api.admin.post("/api/v1/agents/a1/slots/0/enable")).json()["slot"]["enabled"] is True
     assert (await api.admin.post("/api/v1/agents/a1/slots/9/enable")).status_code == 404
 
@@ -98,14 +98,14 @@ def test_slots_are_counted_as_the_cases_say() -> None:
     document = load("api_records")
     cases = document["slot_summary"] if document is not None else json.loads(_OWN)
     for case in cases:  # type: ignore[attr-defined]
-        slots = [_slot(number, one) for number, one in enumerate(case["slots"])]
-        told = slot_stats(slots).model_dump(by_alias=True)
+        slots = [_slot(number, slot) for number, slot in enumerate(case["slots"])]
+        shown = slot_stats(slots).model_dump(by_alias=True)
         for kind in ("type", "brand"):
-            wanted = case[f"{kind}_stats"]
-            assert set(told[f"{kind}Stats"]) == set(wanted)
-            for name, stats in wanted.items():
+            expected = case[f"{kind}_stats"]
+            assert set(shown[f"{kind}Stats"]) == set(expected)
+            for name, stats in expected.items():
                 whole = {"states": {}, "disabled": 0, "draining": 0, **stats}
-                assert told[f"{kind}Stats"][name] == whole
+                assert shown[f"{kind}Stats"][name] == whole
 
 
 _OWN = """[{"slots": [{"type": "TYPE_CUDA", "brand": "X", "enabled": true, "draining": false,

@@ -22,7 +22,7 @@ from tests.kits.master.refusals import STATUSES, says_why
 from tests.kits.sandbox import undone
 from tests.kits.world import World
 from tests.master.api.matrix import ROWS, Row, Who
-from tests.master.api.requests import ASIDE, DECLARED, filled, master_settings, path_of, world
+from tests.master.api.requests import DECLARED, SKIPPED, filled, master_settings, path_of, world
 
 __all__ = ["master_settings", "world"]
 
@@ -49,10 +49,10 @@ VALUES: tuple[object, ...] = (
     {"": {"": [{}]}},
 )
 #: In the place of any parameter of a query.
-WORDS = ("", "x", "-1", "9" * 30, "1e9", "%FF%FE", "[]", "😀")
+TEXTS = ("", "x", "-1", "9" * 30, "1e9", "%FF%FE", "[]", "😀")
 #: In the place of what a path names.
 NAMES = ("-1", "9" * 30, "%F0%9F%98%80", "a%2Fb", "x" * 500)
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 
 
 async def test_bodies(world: World) -> None:
@@ -75,7 +75,7 @@ async def test_queries_and_paths(world: World) -> None:
         row = ROWS[route.operation]
         body = b"" if row.body is None else json.dumps(filled(row.body, world)).encode()
         names = parameters(schemas, route)
-        for word in WORDS if names else ():
+        for word in TEXTS if names else ():
             query = "&".join(f"{name}={word if word.startswith('%') else quote(word)}" for name in names)
             problem = await tried(world, client, route, row, query, body)
             wrong += [problem] if problem else []
@@ -89,7 +89,7 @@ def callable_routes(world: World) -> Iterator[tuple[Declared, Client]]:
     """Operations, each with somebody who may call it."""
     for operation, row in ROWS.items():
         route = DECLARED[operation]
-        if route.method == "WEBSOCKET" or operation in ASIDE:
+        if route.method == "WEBSOCKET" or operation in SKIPPED:
             continue
         client = {Who.TASK: world.own_task, Who.AGENT: world.agent}.get(row.who, world.admin)
         yield route, client
@@ -114,15 +114,21 @@ def properties(schemas: JsonObject, route: Declared) -> list[str] | None:
     if not isinstance(body, dict):
         return None
     schema = body["content"]["application/json"]["schema"]
-    reference = schema.get("$ref") or next((one["$ref"] for one in schema.get("anyOf", []) if "$ref" in one), "")
+    reference = schema.get("$ref") or next(
+        (option["$ref"] for option in schema.get("anyOf", []) if "$ref" in option), ""
+    )
     named = schemas["components"]["schemas"].get(reference.rpartition("/")[2], {})
     return list(named.get("properties", {})) or ["a"]
 
 
 def parameters(schemas: JsonObject, route: Declared) -> list[str]:
-    found = operation_of(schemas, route).get("parameters", [])
+    listed = operation_of(schemas, route).get("parameters", [])
     # One that keeps an answer open is not what is tried here.
-    return [one["name"] for one in found if one["in"] == "query" and one["name"] not in ("follow", "timeoutSeconds")]
+    return [
+        parameter["name"]
+        for parameter in listed
+        if parameter["in"] == "query" and parameter["name"] not in ("follow", "timeoutSeconds")
+    ]
 
 
 def operation_of(schemas: JsonObject, route: Declared) -> dict[str, object]:
@@ -141,7 +147,7 @@ async def tried(
     about = f"{route.operation} {path[:80]}?{query[:80]} {body[:120]!r}"
     async with undone(world.api.master):
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 reply = await client.ask(route.method, f"{path}?{query}" if query else path, body)
         except TimeoutError:
             return f"{about}: no answer"

@@ -72,13 +72,13 @@ async def test_level_and_colour_change_while_it_runs(api: Api) -> None:
     path = "/api/v1/master/config"
 
     async def shown() -> dict[str, object]:
-        found: dict[str, object] = (await api.admin.get(path)).json()["config"]["log"]
-        return found
+        current: dict[str, object] = (await api.admin.get(path)).json()["config"]["log"]
+        return current
 
     start = OWN_LOG.following
     log.info("not said")
-    asked = {"log": {"level": "LOG_LEVEL_DEBUG", "color": True}}
-    await api.admin.patch(path, {"config": asked, "fieldMask": {"paths": ["log.level"]}})
+    config = {"log": {"level": "LOG_LEVEL_DEBUG", "color": True}}
+    await api.admin.patch(path, {"config": config, "fieldMask": {"paths": ["log.level"]}})
     assert await shown() == {"level": "debug", "color": False, "json_lines": False}
     log.debug("said", number=3)
     await api.admin.patch(path, {"config": {"log": {"color": True}}, "fieldMask": "log.color"})
@@ -86,13 +86,13 @@ async def test_level_and_colour_change_while_it_runs(api: Api) -> None:
     await api.admin.patch(path, {"config": {"log": {"level": "LOG_LEVEL_CRITICAL", "color": False}}})
     assert await shown() == {"level": "critical", "color": False, "json_lines": False}
     log.error("not said either")
-    said = [entry.message for entry in OWN_LOG.since(start) if entry.message.endswith("[tenax.test]")]
-    assert said == ["said number=3 [tenax.test]"]
+    messages = [entry.message for entry in OWN_LOG.since(start) if entry.message.endswith("[tenax.test]")]
+    assert messages == ["said number=3 [tenax.test]"]
     for mask in ("db.url", "log.file", "x"):
         reply = await api.admin.patch(path, {"config": {}, "fieldMask": {"paths": [mask]}})
         assert "cannot change while the master runs" in refusal(reply)
     assert (await api.admin.patch(path, {"config": {"log": {"level": "LOUD"}}})).status_code == 400
-    assert (await api.user.patch(path, {"config": asked})).status_code == 403
+    assert (await api.user.patch(path, {"config": config})).status_code == 403
 
 
 async def lines(api: Api, **query: object) -> list[dict[str, object]]:
@@ -110,13 +110,13 @@ async def test_its_newest_lines_can_be_read(api: Api) -> None:
         raise ZeroDivisionError("three")
     except ZeroDivisionError:
         log.exception("it broke")
-    told = await lines(api, offset=-3)
-    assert [one["message"] for one in told[:2]] == ["one job=x [tenax.test]", "two words [library]"]
-    assert "ZeroDivisionError: three" in str(told[2]["message"])
-    assert [one["level"] for one in told] == ["LOG_LEVEL_INFO", "LOG_LEVEL_WARNING", "LOG_LEVEL_ERROR"]
-    first = int(str(told[0]["id"]))
-    assert [one["id"] for one in told] == [first, first + 1, first + 2]
-    assert [one["id"] for one in await lines(api, offset=first, limit=2)] == [first, first + 1]
+    entries = await lines(api, offset=-3)
+    assert [entry["message"] for entry in entries[:2]] == ["one job=x [tenax.test]", "two words [library]"]
+    assert "ZeroDivisionError: three" in str(entries[2]["message"])
+    assert [entry["level"] for entry in entries] == ["LOG_LEVEL_INFO", "LOG_LEVEL_WARNING", "LOG_LEVEL_ERROR"]
+    first = int(str(entries[0]["id"]))
+    assert [entry["id"] for entry in entries] == [first, first + 1, first + 2]
+    assert [entry["id"] for entry in await lines(api, offset=first, limit=2)] == [first, first + 1]
     assert await lines(api, offset=first + 3) == []
     assert (await api.user.get("/api/v1/master/logs", limit=-1)).status_code == 400
     assert (await api.user.get("/api/v1/master/logs", offset="x")).status_code == 400
@@ -131,7 +131,7 @@ async def test_a_follower_hears_what_comes(api: Api) -> None:
     await asyncio.sleep(0)
     log.info("first")
     await asyncio.to_thread(log.info, "second, of a thread")
-    assert [str(one["message"]) for one in await held] == ["first [tenax.test]", "second, of a thread [tenax.test]"]
+    assert [str(entry["message"]) for entry in await held] == ["first [tenax.test]", "second, of a thread [tenax.test]"]
     api.master.shutdown.set()
     assert len(await open_end) == 2
 
@@ -149,8 +149,8 @@ async def test_a_follower_whose_access_ends_hears_no_more(api: Api, monkeypatch:
     assert (await api.admin.patch("/api/v1/users/2", {"active": False})).status_code == 200
     log.info("secret")
     for name in ("out", "off"):
-        (told,) = [json.loads(line) for line in (await streams[name]).text.splitlines()]
-        assert told["error"]["httpCode"] == 401
+        (last,) = [json.loads(line) for line in (await streams[name]).text.splitlines()]
+        assert last["error"]["httpCode"] == 401
     api.master.shutdown.set()
     assert "secret" in (await streams["stays"]).text
 
@@ -174,8 +174,8 @@ async def test_a_message_is_shown_in_its_time(api: Api) -> None:
     path = "/api/v1/master/cluster_message"
 
     async def shown() -> str | None:
-        found = (await api.nobody.get("/api/v1/master")).json()["clusterMessage"]
-        return None if found is None else str(found["message"])
+        message = (await api.nobody.get("/api/v1/master")).json()["clusterMessage"]
+        return None if message is None else str(message["message"])
 
     assert (await api.user.get(path)).json() == {"clusterMessage": None}
     assert (await api.admin.ask("PUT", path, {"message": "soon", "startTime": stamp(1)})).status_code == 200
@@ -184,8 +184,8 @@ async def test_a_message_is_shown_in_its_time(api: Api) -> None:
     now = {"message": "maintenance", "startTime": stamp(-1), "duration": "2h"}
     await api.admin.ask("PUT", path, now)
     assert await shown() == "maintenance"
-    told = (await api.user.get(path)).json()["clusterMessage"]
-    begins, ends = (datetime.fromisoformat(told[name]) for name in ("startTime", "endTime"))
+    message = (await api.user.get(path)).json()["clusterMessage"]
+    begins, ends = (datetime.fromisoformat(message[name]) for name in ("startTime", "endTime"))
     assert ends - begins == timedelta(hours=2)
     async with api.master.db.transaction() as conn:
         await conn.execute("update cluster_message set ends_at = now()")
@@ -201,7 +201,7 @@ async def test_a_message_is_shown_in_its_time(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reason"),
     [
         ({"message": ""}, "message"),
         ({"message": "x" * 251}, "message"),
@@ -214,20 +214,20 @@ async def test_a_message_is_shown_in_its_time(api: Api) -> None:
         ({"message": 7}, "message"),
     ],
 )
-async def test_messages_that_make_no_sense_are_refused(api: Api, body: dict[str, object], told: str) -> None:
+async def test_messages_that_make_no_sense_are_refused(api: Api, body: dict[str, object], reason: str) -> None:
     """With the field named."""
     reply = await api.admin.ask("PUT", "/api/v1/master/cluster_message", body)
     assert reply.status_code == 400
-    assert told in refusal(reply)
+    assert reason in refusal(reply)
 
 
 async def test_prometheus_is_told_what_belongs_together(api: Api) -> None:
     """Containers, allocations, tasks, jobs, experiments, labels; agents and slots by what they do."""
-    one = await running(api)
+    run = await running(api)
     async with api.master.db.transaction() as conn:
         await conn.execute("update agent_slots set kind = 'cuda', uuid = 'GPU-' || slot_id")
     text = (await api.user.get("/prom/det-state-metrics")).text
-    container, allocation = one.attempt.containers[0], one.attempt.allocation_id
+    container, allocation = run.attempt.containers[0], run.attempt.allocation_id
     assert f'det_container_id_allocation_id{{allocation_id="{allocation}",container_id="{container}"}} 1.0' in text
     assert f'det_gpu_uuid_container_id{{container_id="{container}",gpu_uuid="GPU-0"}} 1.0' in text
     assert 'det_experiment_id_label{experiment_id="' in text
@@ -278,7 +278,8 @@ async def test_output_is_kept_as_long_as_the_narrowest_says(api: Api) -> None:
     assert (await api.admin.post("/api/v1/cleanup_logs")).json() == {"removedCount": "0"}
     left = "/api/v1/trials/{}/remaining_log_retention_days"
     days = [
-        (await api.user.get(left.format(one[0]))).json()["remainingDays"] for one in (for_ever, young, old, going_on)
+        (await api.user.get(left.format(added[0]))).json()["remainingDays"]
+        for added in (for_ever, young, old, going_on)
     ]
     assert days == [-1, 1, 0, 7]
     assert (await api.user.post("/api/v1/cleanup_logs")).status_code == 403

@@ -20,36 +20,36 @@ async def model(api: Api, name: str = "bert", client: Client | None = None, **mo
     """The model that was made."""
     reply = await (client or api.user).post("/api/v1/models", {"name": name, **more})
     assert reply.status_code == 200, reply.text
-    found: dict[str, object] = reply.json()["model"]
-    return found
+    shown: dict[str, object] = reply.json()["model"]
+    return shown
 
 
 async def register(api: Api, checkpoint: str = UUID, **more: object) -> dict[str, object]:
     """The version that was registered."""
     reply = await api.user.post("/api/v1/models/bert/versions", {"checkpointUuid": checkpoint, **more})
     assert reply.status_code == 200, reply.text
-    found: dict[str, object] = reply.json()["modelVersion"]
-    return found
+    shown: dict[str, object] = reply.json()["modelVersion"]
+    return shown
 
 
 async def saved(api: Api, count: int = 1) -> tuple[Running, list[str]]:
     """A running trial with COMPLETED checkpoints; their uuids."""
-    one = await running(api)
+    run = await running(api)
     uuids = [str(uuid.UUID(int=number, version=4)) for number in range(1, count + 1)]
     for step, name in enumerate(uuids, start=1):
-        await report(one, name, step)
-    return one, uuids
+        await report(run, name, step)
+    return run, uuids
 
 
 async def test_a_model_is_made_and_found_by_name_and_number(api: Api) -> None:
     """With what was said of it; in Uncategorized, or in a workspace named either way."""
     await workspace(api)
-    words = {"description": "reads", "notes": "# more", "labels": ["nlp", "nlp"], "metadata": {"layers": [1, None]}}
-    made = await model(api, "bert base", workspaceName="Vision", **words)
-    expected = {**words, "labels": ["nlp"]}
+    fields = {"description": "reads", "notes": "# more", "labels": ["nlp", "nlp"], "metadata": {"layers": [1, None]}}
+    made = await model(api, "bert base", workspaceName="Vision", **fields)
+    expected = {**fields, "labels": ["nlp"]}
     for path in ("bert%20base", made["id"]):
         seen = (await api.admin.get(f"/api/v1/models/{path}")).json()["model"]
-        assert {name: seen[name] for name in words} == expected
+        assert {name: seen[name] for name in fields} == expected
         assert (seen["workspaceId"], seen["username"], seen["numVersions"], seen["archived"]) == (
             2,
             "determined",
@@ -91,7 +91,7 @@ async def test_a_list_is_filtered_and_ordered(api: Api) -> None:
     async def listed(**query: object) -> list[str]:
         reply = await api.user.get("/api/v1/models", **query)
         assert reply.status_code == 200, reply.text
-        return [one["name"] for one in reply.json()["models"]]
+        return [entry["name"] for entry in reply.json()["models"]]
 
     assert await listed(sortBy="SORT_BY_NAME", orderBy="ORDER_BY_DESC") == ["Resnet", "gpt", "bert"]
     assert await listed(name="ER") == ["bert"]
@@ -108,7 +108,7 @@ async def test_a_list_is_filtered_and_ordered(api: Api) -> None:
     for order in ("DESCRIPTION", "CREATION_TIME", "LAST_UPDATED_TIME", "NUM_VERSIONS"):
         assert len(await listed(sortBy=f"SORT_BY_{order}")) == 3
     page = (await api.user.get("/api/v1/models", limit=2, offset=-2)).json()
-    assert [one["name"] for one in page["models"]] == ["gpt", "Resnet"]
+    assert [entry["name"] for entry in page["models"]] == ["gpt", "Resnet"]
     assert page["pagination"]["total"] == 3
     assert (await api.user.get("/api/v1/model/labels")).json() == {"labels": ["nlp", "small", "vision"]}
     assert (await api.user.get("/api/v1/model/labels", workspaceId=2)).json() == {"labels": ["nlp"]}
@@ -166,13 +166,13 @@ async def test_versions_are_numbered_without_gaps_and_never_again(api: Api) -> N
     await model(api)
     _, uuids = await saved(api, 5)
     made = await asyncio.gather(*(register(api, checkpoint=name) for name in uuids))
-    assert sorted(int(str(one["version"])) for one in made) == [1, 2, 3, 4, 5]
+    assert sorted(int(str(version["version"])) for version in made) == [1, 2, 3, 4, 5]
     await api.user.delete("/api/v1/models/bert/versions/5")
     assert (await register(api, checkpoint=uuids[0], name="again", comment="c", notes="n"))["version"] == 6
-    told = (await api.user.get("/api/v1/models/bert/versions", limit=2, orderBy="ORDER_BY_DESC")).json()
-    assert [one["version"] for one in told["modelVersions"]] == [6, 4]
-    assert told["pagination"]["total"] == told["model"]["numVersions"] == 5
-    (first, *_) = told["modelVersions"]
+    listed = (await api.user.get("/api/v1/models/bert/versions", limit=2, orderBy="ORDER_BY_DESC")).json()
+    assert [version["version"] for version in listed["modelVersions"]] == [6, 4]
+    assert listed["pagination"]["total"] == listed["model"]["numVersions"] == 5
+    (first, *_) = listed["modelVersions"]
     assert (first["name"], first["comment"], first["notes"], first["model"]["name"]) == ("again", "c", "n", "bert")
     assert first["checkpoint"]["metadata"]["steps_completed"] == 1
     by_time = (await api.user.get("/api/v1/models/bert/versions", sortBy="SORT_BY_CREATION_TIME")).json()
@@ -247,20 +247,20 @@ async def test_an_archived_model_takes_no_versions_and_does_not_change(api: Api)
 async def test_metrics_of_a_version_are_those_of_the_trials_that_used_it(api: Api) -> None:
     """By group, by use, of that version alone."""
     await model(api)
-    one, (first, second) = await saved(api, 2)
+    run, (first, second) = await saved(api, 2)
     await register(api, checkpoint=first)
     await register(api, checkpoint=second)
     source = {
         "checkpointUuid": first,
-        "trialId": one.trial,
+        "trialId": run.trial,
         "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE",
         "modelId": 1,
         "modelVersion": 1,
     }
-    told = await one.task.post("/api/v1/trial-source-info", {"trialSourceInfo": source})
-    assert told.json() == {"trialId": one.trial, "checkpointUuid": first}
-    await reported(one, "inference", 1, accuracy=0.5)
-    await reported(one, "validation", 1, accuracy=0.25)
+    reply = await run.task.post("/api/v1/trial-source-info", {"trialSourceInfo": source})
+    assert reply.json() == {"trialId": run.trial, "checkpointUuid": first}
+    await reported(run, "inference", 1, accuracy=0.5)
+    await reported(run, "validation", 1, accuracy=0.25)
 
     async def metrics(version: int, **query: str) -> list[tuple[str, object]]:
         reply = await api.user.get(f"/api/v1/models/bert/versions/{version}/metrics", **query)

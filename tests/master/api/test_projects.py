@@ -17,7 +17,7 @@ async def test_a_project_gets_a_key_of_its_name(api: Api) -> None:
     """The first letters, with a number where they are taken; one that is given is kept, in capitals, and found by."""
     await workspace(api)
     made = [await project(api, 2, name) for name in ("Cats and dogs", "category", "ölçüm", "--")]
-    assert [one["key"] for one in made] == ["CAT", "CAT1", "LM", "P"]
+    assert [entry["key"] for entry in made] == ["CAT", "CAT1", "LM", "P"]
     named = await project(api, 2, "named", key="nlp2")
     assert named["key"] == "NLP2"
     assert (await api.user.get("/api/v1/projects/key/nlp2")).json()["project"]["id"] == named["id"]
@@ -36,8 +36,8 @@ async def test_what_is_no_key_is_refused(api: Api) -> None:
 
 async def test_keys_that_are_made_at_once_differ(api: Api) -> None:
     """Ten projects whose names begin alike, asked for at the same time."""
-    asked = (api.user.post("/api/v1/workspaces/1/projects", {"name": f"cat {number}"}) for number in range(10))
-    replies = await asyncio.gather(*asked)
+    requests = (api.user.post("/api/v1/workspaces/1/projects", {"name": f"cat {number}"}) for number in range(10))
+    replies = await asyncio.gather(*requests)
     assert [reply.status_code for reply in replies] == [200] * 10
     assert len({reply.json()["project"]["key"] for reply in replies}) == 10
 
@@ -64,7 +64,7 @@ async def test_a_list_is_filtered_and_ordered(api: Api) -> None:
     await create(api, projectId=3)
 
     async def listed(path: str = "/api/v1/workspaces/2/projects", **query: object) -> list[str]:
-        return [one["name"] for one in (await api.user.get(path, **query)).json()["projects"]]
+        return [entry["name"] for entry in (await api.user.get(path, **query)).json()["projects"]]
 
     assert await listed() == ["dogs", "Cats"]
     assert await listed(name="cats") == ["Cats"]
@@ -125,9 +125,9 @@ async def test_notes_are_replaced_as_a_whole_or_added(api: Api) -> None:
 async def test_notes_that_are_added_at_once_are_all_there(api: Api) -> None:
     """None is lost to another."""
     await project(api, 1)
-    await asyncio.gather(*(api.user.post("/api/v1/projects/2/notes", {"name": str(one)}) for one in range(8)))
+    await asyncio.gather(*(api.user.post("/api/v1/projects/2/notes", {"name": str(number)}) for number in range(8)))
     stored = (await api.user.get("/api/v1/projects/2")).json()["project"]["notes"]
-    assert {note["name"] for note in stored} == {str(one) for one in range(8)}
+    assert {note["name"] for note in stored} == {str(number) for number in range(8)}
 
 
 async def test_who_may_change_a_project(api: Api) -> None:
@@ -174,7 +174,7 @@ async def test_what_was_looked_at_last_comes_first(api: Api) -> None:
         body = {"activityType": "ACTIVITY_TYPE_GET", "entityType": "ENTITY_TYPE_PROJECT", "entityId": seen}
         assert (await api.user.post("/api/v1/users/activity", body)).status_code == 200
     path = "/api/v1/user/projects/activity"
-    assert [one["name"] for one in (await api.user.get(path)).json()["projects"]] == ["cats", "dogs"]
-    assert [one["name"] for one in (await api.user.get(path, limit=1)).json()["projects"]] == ["cats"]
+    assert [entry["name"] for entry in (await api.user.get(path)).json()["projects"]] == ["cats", "dogs"]
+    assert [entry["name"] for entry in (await api.user.get(path, limit=1)).json()["projects"]] == ["cats"]
     assert (await api.admin.get(path)).json()["projects"] == []
     assert (await api.user.get(path, limit=-1)).status_code == 400

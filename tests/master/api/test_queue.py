@@ -38,7 +38,7 @@ async def queued(api: Api, name: str, slots: int = 1, *, running: bool = False, 
 async def jobs(client: Client, **query: object) -> list[JsonObject]:
     reply = await client.get("/api/v1/job-queues-v2", **query)
     assert reply.status_code == 200, reply.text
-    return [one["full"] for one in reply.json()["jobs"]]
+    return [job["full"] for job in reply.json()["jobs"]]
 
 
 async def names(api: Api) -> list[str]:
@@ -79,9 +79,9 @@ async def test_a_queue_shows_its_jobs_in_the_order_of_turns(api: Api, three: lis
         True,
     )
     waiting = await jobs(api.user, states="STATE_QUEUED", orderBy="ORDER_BY_DESC", limit=1)
-    assert [one["name"] for one in waiting] == ["third"]
+    assert [job["name"] for job in waiting] == ["third"]
     older = (await api.user.get("/api/v1/job-queues", resource_pool="default", offset=1)).json()
-    assert [one["name"] for one in older["jobs"]] == ["second", "third"]
+    assert [job["name"] for job in older["jobs"]] == ["second", "third"]
     assert older["pagination"] == {"offset": 1, "limit": 0, "startIndex": 1, "endIndex": 3, "total": 3}
     (stats,) = (await api.user.get("/api/v1/job-queues/stats", resourcePools="default")).json()["results"]
     assert stats["stats"] == {"queuedCount": 2, "scheduledCount": 1}
@@ -110,7 +110,7 @@ async def test_a_more_urgent_job_comes_first(api: Api, three: list[JsonObject]) 
 
 async def test_a_job_moves_before_and_behind_another(api: Api, three: list[JsonObject]) -> None:
     """It takes the priority of the one that it stands beside."""
-    first, second, third = (one["jobId"] for one in three)
+    first, second, third = (job["jobId"] for job in three)
     await change(api.user, third, aheadOf=second)
     assert await names(api) == ["first", "third", "second"]
     await change(api.user, first, behindOf=second)
@@ -118,12 +118,12 @@ async def test_a_job_moves_before_and_behind_another(api: Api, three: list[JsonO
     await change(api.user, first, priority=10)
     await change(api.user, second, ahead_of=first)
     assert await names(api) == ["second", "first", "third"]
-    assert [one["priority"] for one in await jobs(api.user)] == [10, 10, 42]
+    assert [job["priority"] for job in await jobs(api.user)] == [10, 10, 42]
 
 
 async def test_moves_at_once_leave_one_order(api: Api, three: list[JsonObject]) -> None:
     """Whoever comes first: nobody is lost, nobody stands twice, and nothing is our error."""
-    first, second, third = (one["jobId"] for one in three)
+    first, second, third = (job["jobId"] for job in three)
     pairs = [(first, second), (second, third), (third, first), (first, third)] * 3
     replies = await asyncio.gather(*(change(api.user, job, aheadOf=anchor) for job, anchor in pairs))
     assert {reply.status_code for reply in replies} <= {200, 503}  # type: ignore[attr-defined]
@@ -144,7 +144,7 @@ async def test_a_job_moves_to_another_pool(api: Api, three: list[JsonObject]) ->
     await change(api.user, second["jobId"], resourcePool="gpus")
     assert await names(api) == ["third"]
     there = await jobs(api.user, resourcePool="gpus")
-    assert [one["name"] for one in there] == ["first", "second"]
+    assert [job["name"] for job in there] == ["first", "second"]
     async with api.master.db.connection() as conn:
         row = await conn.fetchrow("select preemption, preemption_reason from allocations where slots = 2")
     assert tuple(row) == ("REQUESTED", "its job was moved to the pool gpus")
@@ -154,7 +154,7 @@ async def test_a_job_moves_to_another_pool(api: Api, three: list[JsonObject]) ->
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
+    ("what", "message"),
     [
         ({"priority": 0}, "priority"),
         ({"priority": 100}, "priority"),
@@ -169,13 +169,13 @@ async def test_a_job_moves_to_another_pool(api: Api, three: list[JsonObject]) ->
     ],
 )
 async def test_changes_that_mean_nothing_are_refused(
-    api: Api, three: list[JsonObject], what: dict[str, object], told: str
+    api: Api, three: list[JsonObject], what: dict[str, object], message: str
 ) -> None:
     """With the field named, before anything is changed."""
     job = three[1]["jobId"]
     reply = await change(api.user, job, **{name: job if value == "SELF" else value for name, value in what.items()})
     assert reply.status_code == 400  # type: ignore[attr-defined]
-    assert told in refusal(reply)
+    assert message in refusal(reply)
 
 
 async def test_what_has_ended_is_not_moved(api: Api, three: list[JsonObject]) -> None:
@@ -192,7 +192,7 @@ async def test_pools_show_what_they_have(api: Api, three: list[JsonObject]) -> N
     reply = (await api.user.get("/api/v1/resource-pools")).json()
     assert reply["pagination"]["total"] == 3
     default, empty, gpus = reply["resourcePools"]
-    assert [one["name"] for one in (default, empty, gpus)] == ["default", "empty", "gpus"]
+    assert [pool["name"] for pool in (default, empty, gpus)] == ["default", "empty", "gpus"]
     assert (default["numAgents"], default["slotsAvailable"], default["slotsUsed"], default["slotsPerAgent"]) == (
         1,
         2,
@@ -210,7 +210,7 @@ async def test_pools_show_what_they_have(api: Api, three: list[JsonObject]) -> N
         7,
     )
     page = (await api.user.get("/api/v1/resource-pools", offset=-1)).json()["resourcePools"]
-    assert [one["name"] for one in page] == ["gpus"]
+    assert [pool["name"] for pool in page] == ["gpus"]
 
 
 async def bound(api: Api, pool: str = "gpus") -> list[int]:
@@ -239,7 +239,7 @@ async def test_a_pool_can_be_kept_for_workspaces(api: Api) -> None:
     assert await bound(api) == [audio]
     assert (await api.user.get(usable)).json()["resourcePools"] == ["default", "empty", "gpus"]
     unbound = (await api.user.get("/api/v1/resource-pools", unbound="true")).json()["resourcePools"]
-    assert [one["name"] for one in unbound] == ["default", "empty"]
+    assert [pool["name"] for pool in unbound] == ["default", "empty"]
     assert (await api.admin.delete(path, {"workspaceNames": ["audio", "vision"]})).status_code == 200
     assert await bound(api) == []
     await create(api, config)

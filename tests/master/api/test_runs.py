@@ -42,12 +42,12 @@ async def project(api: Api, key: str) -> int:
 async def act(api: Api, verb: str, ids: list[int], **more: object) -> list[str]:
     reply = await api.user.post(f"/api/v1/runs/{verb}", {"runIds": ids, "projectId": 1, **more})
     assert reply.status_code == 200, reply.text
-    return [one["error"] for one in reply.json()["results"]]
+    return [result["error"] for result in reply.json()["results"]]
 
 
 async def search(api: Api, *, archived: bool = True, **more: object) -> list[int]:
-    told = {"filter": json.dumps({"showArchived": archived}), "sort": "id=asc", **more}
-    reply = await api.user.post("/api/v1/runs", told)
+    body = {"filter": json.dumps({"showArchived": archived}), "sort": "id=asc", **more}
+    reply = await api.user.post("/api/v1/runs", body)
     assert reply.status_code == 200, reply.text
     return [run["id"] for run in reply.json()["runs"]]
 
@@ -76,13 +76,13 @@ async def test_a_secret_of_a_run_is_its_owners(api: Api) -> None:
     eve = await api.login("eve", "s3cret-2")
     for caller, token in ((api.user, "s3cret"), (eve, "********")):
         runs = (await caller.post("/api/v1/runs", {"projectId": 1})).json()["runs"]
-        told = [run["experiment"]["pachydermIntegration"] for run in runs]
-        assert told == [{"dataset": {"project": "p", "token": token}}, None]
+        shown = [run["experiment"]["pachydermIntegration"] for run in runs]
+        assert shown == [{"dataset": {"project": "p", "token": token}}, None]
 
 
 async def test_runs_by_a_wrong_filter_or_order(api: Api) -> None:
     """What is wrong is a 400 that names it, an unknown project a 404."""
-    for body, status, told in (
+    for body, status, message in (
         ({"filter": "{"}, 400, "not JSON"),
         ({"sort": "nope=asc"}, 400, "invalid sort col: nope"),
         ({"limit": -3}, 400, "limit"),
@@ -90,7 +90,7 @@ async def test_runs_by_a_wrong_filter_or_order(api: Api) -> None:
         ({"offset": "x"}, 400, "offset"),
     ):
         reply = await api.user.post("/api/v1/runs", body)
-        assert (reply.status_code, told in reply.text) == (status, True), reply.text
+        assert (reply.status_code, message in reply.text) == (status, True), reply.text
 
 
 async def test_archive_and_unarchive(api: Api) -> None:
@@ -189,10 +189,10 @@ async def test_move(api: Api) -> None:
     assert await move([5000]) == [{"id": 5000, "error": "Run with id '5000' not found in project with id '1'"}]
     (skipped,) = await move(many[:1], skipMultitrial=True)
     assert skipped["error"] == f"Skipping run '{many[0]}' (part of multi-trial)."
-    assert await move(many[:1]) == [{"id": one, "error": ""} for one in many]
+    assert await move(many[:1]) == [{"id": run_id, "error": ""} for run_id in many]
     reply = (await api.user.post("/api/v1/runs", {"projectId": there, "sort": "localId=asc"})).json()
     assert [(run["id"], run["localId"]) for run in reply["runs"]] == [
-        (one, f"NEW-{number}") for number, one in enumerate([*first, *many], 1)
+        (run_id, f"NEW-{number}") for number, run_id in enumerate([*first, *many], 1)
     ]
     assert await search(api, projectId=1) == []
     body = {"runIds": first, "sourceProjectId": there, "destinationProjectId": 999}
@@ -222,9 +222,9 @@ async def test_kill_pause_and_resume(api: Api) -> None:
     assert await act(api, "resume", alone) == [""]
     assert await act(api, "kill", [alone[0], many[0]]) == ["", ""]
     async with api.master.db.connection() as conn:
-        found = await conn.fetch("select id, wish from trials where id = any($1::bigint[])", many)
+        wishes = await conn.fetch("select id, wish from trials where id = any($1::bigint[])", many)
         state = await conn.fetchval("select state from experiments where id = $1", single)
-    assert {row["id"]: row["wish"] for row in found} == {many[0]: "KILL", many[1]: "RUN"}
+    assert {row["id"]: row["wish"] for row in wishes} == {many[0]: "KILL", many[1]: "RUN"}
     assert state == "STOPPING_KILLED"
 
 
@@ -246,7 +246,7 @@ async def test_metadata_is_replaced_as_a_whole(api: Api) -> None:
     assert (await api.user.get(path)).json() == {"metadata": {}}
     assert (await api.user.post(path, {"metadata": {"a": 1}})).json() == {"metadata": {"a": 1}}
     documents = [{"n": number, "of": {"x": number}} for number in range(10)]
-    replies = await asyncio.gather(*(api.user.post(path, {"metadata": one}) for one in documents))
+    replies = await asyncio.gather(*(api.user.post(path, {"metadata": document}) for document in documents))
     assert {reply.status_code for reply in replies} == {200}
     kept = (await api.user.get(path)).json()["metadata"]
     assert kept in documents
@@ -296,4 +296,4 @@ async def test_columns_values_and_ranges_of_a_project(api: Api) -> None:
 async def _columns(api: Api, table: str) -> dict[str, tuple[str, str]]:
     reply: httpx2.Response = await api.user.get("/api/v1/projects/1/columns", tableType=table)
     assert reply.status_code == 200, reply.text
-    return {one["column"]: (one["location"], one["type"]) for one in reply.json()["columns"]}
+    return {column["column"]: (column["location"], column["type"]) for column in reply.json()["columns"]}

@@ -20,7 +20,7 @@ from tests.kits.api import Api, Client, bearer
 from tests.kits.machine import free_port
 from tests.kits.world import PASSWORD, World
 from tests.master.api.matrix import ROWS, Who
-from tests.master.api.requests import ASIDE, DECLARED, filled, master_settings, path_of, query_of, world
+from tests.master.api.requests import DECLARED, SKIPPED, filled, master_settings, path_of, query_of, world
 
 __all__ = ["master_settings", "world"]
 
@@ -37,9 +37,9 @@ async def test_nothing_secret_is_written_down(world: World, database_url: str) -
             async with httpx2.AsyncClient(base_url=url, timeout=60) as http:
                 secrets = {*known_secrets(world), *await every_operation(world, http), *await logins(world, http)}
         log.seek(0)
-        told = log.read().decode()
-    assert "request" in told
-    assert sorted(secret for secret in {*secrets, KEY, HOOK} if secret in told) == []
+        logged = log.read().decode()
+    assert "request" in logged
+    assert sorted(secret for secret in {*secrets, KEY, HOOK} if secret in logged) == []
     # The address of a webhook is what has to be kept as it is: it is used.
     assert await rows_with(world.api, secrets | {KEY}) == []
     assert len(secrets) > 15
@@ -92,11 +92,11 @@ async def until_up(url: str, process: asyncio.subprocess.Process) -> None:
 
 async def every_operation(world: World, http: httpx2.AsyncClient) -> set[str]:
     """Each by somebody who may, and again with a password where none belongs; the tokens that came."""
-    found: set[str] = set()
+    tokens: set[str] = set()
     callers = {Who.TASK: world.own_task, Who.AGENT: world.agent, Who.OWNERS: world.owner, Who.PEOPLE: world.owner}
     for operation, row in ROWS.items():
         route = DECLARED[operation]
-        if route.method == "WEBSOCKET" or operation in ASIDE:
+        if route.method == "WEBSOCKET" or operation in SKIPPED:
             continue
         body = with_secrets(filled(row.body, world))
         wrong = {
@@ -110,8 +110,8 @@ async def every_operation(world: World, http: httpx2.AsyncClient) -> set[str]:
             content = b"" if sent is None else json.dumps(sent).encode()
             path = path_of(world, route, row) + query_of(world, row)
             answer = await ask(http, caller, route.method, path, content)
-            found |= tokens_in(answer)
-    return found
+            tokens |= tokens_in(answer)
+    return tokens
 
 
 def with_secrets(body: object) -> object:
@@ -130,10 +130,10 @@ async def ask(http: httpx2.AsyncClient, client: Client, method: str, path: str, 
 def tokens_in(answer: str) -> set[str]:
     """What an answer gave that is shown only once."""
     try:
-        told = cast(JsonObject, json.loads(answer))
+        document = cast(JsonObject, json.loads(answer))
     except ValueError:
         return set()
-    return {str(told["token"])} if isinstance(told, dict) and isinstance(told.get("token"), str) else set()
+    return {str(document["token"])} if isinstance(document, dict) and isinstance(document.get("token"), str) else set()
 
 
 async def logins(world: World, http: httpx2.AsyncClient) -> set[str]:
@@ -149,7 +149,7 @@ async def logins(world: World, http: httpx2.AsyncClient) -> set[str]:
 
 async def rows_with(api: Api, secrets: set[str]) -> list[tuple[str, str]]:
     """Tables in which a secret stands, as text or as bytes."""
-    found = []
+    exposed = []
     async with api.master.db.snapshot() as conn:
         tables = await conn.fetch(
             "select table_name as name from information_schema.tables"
@@ -157,5 +157,7 @@ async def rows_with(api: Api, secrets: set[str]) -> list[tuple[str, str]]:
         )
         for table in tables:
             whole: str = await conn.fetchval(f"select coalesce(string_agg(t::text, ''), '') from \"{table['name']}\" t")
-            found += [(table["name"], one) for one in secrets if one in whole or one.encode().hex() in whole]
-    return found
+            exposed += [
+                (table["name"], secret) for secret in secrets if secret in whole or secret.encode().hex() in whole
+            ]
+    return exposed

@@ -57,7 +57,7 @@ async def _experiment(conn: Connection, state: str, unmanaged: bool, attempts: t
 
 
 def _of_state(state: str, operator: str, location: str) -> str:
-    asked = {
+    condition = {
         "kind": "field",
         "columnName": "state",
         "operator": operator,
@@ -66,12 +66,12 @@ def _of_state(state: str, operator: str, location: str) -> str:
         "type": "COLUMN_TYPE_TEXT",
     }
     return json.dumps(
-        {"filterGroup": {"kind": "group", "conjunction": "and", "children": [asked]}, "showArchived": True}
+        {"filterGroup": {"kind": "group", "conjunction": "and", "children": [condition]}, "showArchived": True}
     )
 
 
 def _states(shown: list[Mapping[str, object]]) -> dict[object, object]:
-    return {one["id"]: str(one["state"]).removeprefix("STATE_") for one in shown}
+    return {row["id"]: str(row["state"]).removeprefix("STATE_") for row in shown}
 
 
 async def test_list_search_and_detail_show_an_experiment_in_one_state(api: Api) -> None:
@@ -82,21 +82,21 @@ async def test_list_search_and_detail_show_an_experiment_in_one_state(api: Api) 
     shown = _states(listed)
     assert len(shown) > 60
     assert set(shown.values()) == set(STATES) - {"ACTIVE", "DELETING"}
-    found = (await api.admin.post("/api/v1/experiments-search", _ALL)).json()["experiments"]
-    assert _states([one["experiment"] for one in found]) == shown
+    results = (await api.admin.post("/api/v1/experiments-search", _ALL)).json()["experiments"]
+    assert _states([result["experiment"] for result in results]) == shown
     for number, state in shown.items():
         detail = (await api.admin.get(f"/api/v1/experiments/{number}")).json()["experiment"]
         assert detail["state"] == f"STATE_{state}"
     for state in set(shown.values()):
-        these = {number for number, told in shown.items() if told == state}
+        these = {number for number, label in shown.items() if label == state}
         listed = (await api.admin.get("/api/v1/experiments", **_ALL, states=[f"STATE_{state}"])).json()
         assert set(_states(listed["experiments"])) == these, state
         assert listed["pagination"]["total"] == len(these)
         for operator, numbers in (("=", these), ("!=", set(shown) - these)):
-            asked = {**_ALL, "filter": _of_state(str(state), operator, "EXPERIMENT")}
-            found = (await api.admin.post("/api/v1/experiments-search", asked)).json()
-            assert {one["experiment"]["id"] for one in found["experiments"]} == numbers, (operator, state)
-            assert found["pagination"]["total"] == len(numbers)
+            query = {**_ALL, "filter": _of_state(str(state), operator, "EXPERIMENT")}
+            document = (await api.admin.post("/api/v1/experiments-search", query)).json()
+            assert {result["experiment"]["id"] for result in document["experiments"]} == numbers, (operator, state)
+            assert document["pagination"]["total"] == len(numbers)
 
 
 async def test_list_search_and_detail_show_a_trial_in_one_state(api: Api) -> None:
@@ -104,8 +104,8 @@ async def test_list_search_and_detail_show_a_trial_in_one_state(api: Api) -> Non
     async with api.master.db.transaction() as conn:
         await _fill(conn)
         experiments = [row["id"] for row in await conn.fetch("select id from experiments")]
-    found = (await api.admin.post("/api/v1/runs", _ALL)).json()["runs"]
-    shown = _states(found)
+    runs = (await api.admin.post("/api/v1/runs", _ALL)).json()["runs"]
+    shown = _states(runs)
     assert set(shown.values()) == set(STATES) - {"ACTIVE", "DELETING", "COMPLETED", "CANCELED", "DELETE_FAILED"} - {
         "STOPPING_ERROR"
     }
@@ -118,6 +118,6 @@ async def test_list_search_and_detail_show_a_trial_in_one_state(api: Api) -> Non
     for state, number in samples.items():
         alone = (await api.admin.get(f"/api/v1/trials/{number}")).json()["trial"]
         assert alone["state"] == f"STATE_{state}"
-        asked = {**_ALL, "filter": _of_state(str(state), "=", "RUN")}
-        found = (await api.admin.post("/api/v1/runs", asked)).json()["runs"]
-        assert set(_states(found)) == {one for one, told in shown.items() if told == state}, state
+        query = {**_ALL, "filter": _of_state(str(state), "=", "RUN")}
+        matching = (await api.admin.post("/api/v1/runs", query)).json()["runs"]
+        assert set(_states(matching)) == {number for number, label in shown.items() if label == state}, state

@@ -81,11 +81,15 @@ async def test_an_unmanaged_experiment_needs_no_entrypoint(api: Api) -> None:
     config = CONFIG.replace("entrypoint", "#")
     body = {"config": config, "unmanaged": True}
     made = await api.user.ask("PUT", "/api/v1/experiments/by-external-id/mine/1", body)
-    one = made.json()["experiment"]
-    assert (one["unmanaged"], one["state"], one["externalExperimentId"]) == (True, "STATE_RUNNING", "mine/1")
+    experiment = made.json()["experiment"]
+    assert (experiment["unmanaged"], experiment["state"], experiment["externalExperimentId"]) == (
+        True,
+        "STATE_RUNNING",
+        "mine/1",
+    )
     other = (await create(api, config, unmanaged=True))["experiment"]
     assert other["externalExperimentId"] is None
     listed = (await api.user.get("/api/v1/experiments")).json()["experiments"]
     assert [row["unmanaged"] for row in listed] == [True, True]
-    refused = await api.user.post("/api/v1/experiments/continue", {"id": one["id"]})
+    refused = await api.user.post("/api/v1/experiments/continue", {"id": experiment["id"]})
     assert (refused.status_code, "outside of this cluster" in refusal(refused)) == (400, True)

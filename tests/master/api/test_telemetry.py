@@ -43,10 +43,10 @@ async def test_a_report_is_stored_and_streamed_back(api: Api, desk: Book) -> Non
         },
     }
     assert (await task.post(path, snake)).status_code == 200
-    (one,) = lines(await api.user.get("/api/v1/trials/metrics/trial_metrics", trialIds=[trial], group="training"))
-    (found,) = one["result"]["metrics"]  # type: ignore[misc]
-    assert found.pop("endTime").endswith("Z")  # type: ignore[attr-defined]
-    assert found == {
+    (message,) = lines(await api.user.get("/api/v1/trials/metrics/trial_metrics", trialIds=[trial], group="training"))
+    (shown,) = message["result"]["metrics"]  # type: ignore[misc]
+    assert shown.pop("endTime").endswith("Z")  # type: ignore[attr-defined]
+    assert shown == {
         "id": 0,
         "trialId": trial,
         "trialRunId": 1,
@@ -181,8 +181,8 @@ async def test_output_of_an_agent_is_streamed_in_the_clients_form(api: Api, desk
     (last,) = lines(await api.user.get(path, orderBy="ORDER_BY_DESC", limit=1))
     assert (last["result"]["log"], last["result"]["taskId"]) == ("plain\n", name.rpartition(".")[0])
     assert lines(await api.user.get(path, searchText="^HEL", enableRegex=False, levels=["LOG_LEVEL_INFO"])) == []
-    (found,) = lines(await api.user.get(path, searchText="^hel", enableRegex=True))
-    assert found["result"]["rankId"] == 2
+    (entry,) = lines(await api.user.get(path, searchText="^hel", enableRegex=True))
+    assert entry["result"]["rankId"] == 2
     (fields,) = lines(await api.user.get(f"{path}/fields"))
     assert fields["result"]["rankIds"] == [2]
     assert (await api.user.get(path, searchText="(", enableRegex=True)).status_code == 400
@@ -215,13 +215,13 @@ async def test_lines_of_determineds_shipper(api: Api, desk: Book) -> None:
     body = {"logs": [line, {**line, "level": "ERROR", "log": "two\nlines\n", "rank_id": None}]}
     reply = await task.post("/api/v1/task/logs", body)
     assert (reply.status_code, reply.text) == (200, "{}")
-    found = [each["result"] for each in lines(await api.user.get(f"/api/v1/tasks/{task_id}/logs"))]
-    assert [(each["log"], each["level"], each.get("rankId")) for each in found] == [
+    entries = [each["result"] for each in lines(await api.user.get(f"/api/v1/tasks/{task_id}/logs"))]
+    assert [(each["log"], each["level"], each.get("rankId")) for each in entries] == [
         ("mind the gap\n", "LOG_LEVEL_WARNING", 1),
         ("two\n", "LOG_LEVEL_ERROR", None),
         ("lines\n", "LOG_LEVEL_ERROR", None),
     ]
-    assert str(found[0]["message"]).startswith("[2026-01-02T03:04:05.000001Z] ")
+    assert str(entries[0]["message"]).startswith("[2026-01-02T03:04:05.000001Z] ")
     other = {**line, "task_id": "another"}
     for bad in ({"logs": []}, {}, {"logs": [line, other]}, {"logs": [1]}):
         assert (await task.post("/api/v1/task/logs", bad)).status_code == 400
@@ -245,8 +245,8 @@ async def test_no_room_for_output_is_507_for_agents_and_no_harm_to_tasks(
     line = {"timestamp": "2026-01-02T03:04:05+00:00", "task_id": name.rpartition(".")[0], "log": "x\n"}
     assert (await task.post("/api/v1/task/logs", {"logs": [line]})).status_code == 200
     assert (await agent.ask("POST", path, zlib.compress(b"x\n"))).status_code == 507
-    (told,) = lines(await api.user.get(f"/api/v1/trials/{trial}/logs"))
-    assert "output from here on is not kept: logs take" in str(told["result"]["message"])
+    (entry,) = lines(await api.user.get(f"/api/v1/trials/{trial}/logs"))
+    assert "output from here on is not kept: logs take" in str(entry["result"]["message"])
 
 
 async def test_a_log_that_is_followed_has_no_limit(api: Api, desk: Book) -> None:
@@ -264,11 +264,11 @@ async def test_fields_are_followed_to_the_end_of_the_task(api: Api, desk: Book) 
     speaker = await api.task(task.allocation_id)
     assert (await speaker.post("/api/v1/task/logs", logged)).status_code == 200
     path = f"/api/v1/tasks/{task.task_id}/logs/fields"
-    (one,) = lines(await api.user.get(path))
-    assert (one["result"]["rankIds"], one["result"]["stdtypes"]) == ([3], ["stderr"])
+    (fields,) = lines(await api.user.get(path))
+    assert (fields["result"]["rankIds"], fields["result"]["stdtypes"]) == ([3], ["stderr"])
     async with api.master.db.transaction() as conn:
         await conn.execute("update tasks set ended_at = now() - interval '1 minute' where task_id = $1", task.task_id)
-    assert lines(await api.user.get(path, follow=True)) == [one]
+    assert lines(await api.user.get(path, follow=True)) == [fields]
     (line,) = lines(await api.user.get(f"/api/v1/trials/{trial}/logs"))
     assert line["result"]["level"] == "LOG_LEVEL_ERROR"
 

@@ -21,8 +21,8 @@ async def test_a_template_is_made_changed_and_removed(api: Api) -> None:
     """Under its name, in the default workspace; a second one of the name is refused."""
     await made(api, "a")
     assert (await api.user.post(f"{TEMPLATES}/a", {"config": {}})).status_code == 409
-    found = (await api.user.get(f"{TEMPLATES}/a")).json()["template"]
-    assert (found["config"], found["workspaceId"]) == (SMALL, 1)
+    template = (await api.user.get(f"{TEMPLATES}/a")).json()["template"]
+    assert (template["config"], template["workspaceId"]) == (SMALL, 1)
     changed = await api.user.patch(f"{TEMPLATES}/a", {"description": "x"})
     assert (changed.status_code, changed.json()["template"]["config"]) == (200, {"description": "x"})
     assert (await api.user.delete(f"{TEMPLATES}/a")).status_code == 200
@@ -62,8 +62,8 @@ async def test_a_template_is_renamed(api: Api) -> None:
         await api.user.post(f"/api/v1/templates/{name}", {"config": {"description": name}})
     await api.admin.post("/api/v1/templates/admins", {"config": {}})
     path = "/api/v1/template/rename"
-    for asked, status in (("taken", 409), (" ", 400), ("new", 200)):
-        assert (await api.user.patch(path, {"oldName": "old", "newName": asked})).status_code == status, asked
+    for new_name, status in (("taken", 409), (" ", 400), ("new", 200)):
+        assert (await api.user.patch(path, {"oldName": "old", "newName": new_name})).status_code == status, new_name
     assert (await api.user.get("/api/v1/templates/old")).status_code == 404
     assert (await api.user.get("/api/v1/templates/new")).json()["template"]["config"] == {"description": "old"}
     assert (await api.user.patch(path, {"oldName": "old", "newName": "x"})).status_code == 404
@@ -78,7 +78,7 @@ async def test_the_list_is_filtered_and_paged(api: Api) -> None:
     async def names(**query: object) -> list[str]:
         reply = await api.user.get(TEMPLATES, **query)
         assert reply.status_code == 200, reply.text
-        return [one["name"] for one in reply.json()["templates"]]
+        return [template["name"] for template in reply.json()["templates"]]
 
     assert await names() == ["alpha", "beta", "team/gamma"]
     assert await names(orderBy="ORDER_BY_DESC", limit=1, offset=1) == ["beta"]
@@ -103,9 +103,9 @@ WRONG = [
 
 async def test_a_wrong_template_is_refused_where_it_is_wrong(api: Api) -> None:
     """A template that nothing could be submitted with is told of when it is made."""
-    for name, body, told in WRONG:
+    for name, body, message in WRONG:
         reply = await api.user.post(f"{TEMPLATES}/{name}", body)
-        assert (reply.status_code, told in reply.text) == (400, True), reply.text
+        assert (reply.status_code, message in reply.text) == (400, True), reply.text
 
 
 NO_DOCUMENTS = [b"[1]", b"null", b'"x"']

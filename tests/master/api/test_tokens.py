@@ -22,8 +22,8 @@ async def made(api: Api, client: Client | None = None, user_id: int = 2, **more:
 
 
 async def listed(client: Client, **query: object) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = (await client.get("/api/v1/tokens", **query)).json()["tokenInfo"]
-    return found
+    tokens: list[dict[str, object]] = (await client.get("/api/v1/tokens", **query)).json()["tokenInfo"]
+    return tokens
 
 
 def lifetime(info: dict[str, object]) -> datetime.timedelta:
@@ -78,21 +78,21 @@ async def test_people_have_their_own_and_administrators_everyones(api: Api) -> N
     mine, _, _ = await made(api)
     theirs, _, _ = await made(api, api.admin, user_id=1)
     for_me, _, _ = await made(api, api.admin, user_id=2)
-    assert {one["id"] for one in await listed(api.user)} == {mine, for_me}
-    assert {one["id"] for one in await listed(api.admin)} == {mine, theirs, for_me}
-    assert [one["id"] for one in await listed(api.admin, username="ADMIN")] == [theirs]
+    assert {token["id"] for token in await listed(api.user)} == {mine, for_me}
+    assert {token["id"] for token in await listed(api.admin)} == {mine, theirs, for_me}
+    assert [token["id"] for token in await listed(api.admin, username="ADMIN")] == [theirs]
     assert await listed(api.user, tokenIds=theirs) == []
     assert (await api.user.post("/api/v1/tokens", {"userId": 1})).status_code == 403
     assert (await api.user.patch(f"/api/v1/tokens/{theirs}", {"setRevoked": True})).status_code == 403
     assert (await api.admin.patch(f"/api/v1/tokens/{mine}", {"description": "seen"})).status_code == 200
     ordered = await listed(api.admin, sortBy="SORT_BY_DESCRIPTION", orderBy="ORDER_BY_DESC", limit=1)
-    assert [one["description"] for one in ordered] == ["seen"]
+    assert [token["description"] for token in ordered] == ["seen"]
 
 
 async def test_a_task_makes_no_tokens(api: Api) -> None:
     """One would outlive it."""
-    one = await running(api)
-    reply = await one.task.post("/api/v1/tokens", {"userId": 2})
+    run = await running(api)
+    reply = await run.task.post("/api/v1/tokens", {"userId": 2})
     assert reply.status_code == 403
     assert "task" in refusal(reply)
 
@@ -124,8 +124,8 @@ class TestLifespans:
 
     async def test_a_lifespan_is_kept(self, api: Api) -> None:
         """The usual one, the longest, or the one that was asked for; any other is refused."""
-        for asked, hours in ((None, 48.0), ("-1", 240.0), ("240h", 240.0), ("1h30m", 1.5)):
-            number, _, _ = await made(api, lifespan=asked)
+        for lifespan, hours in ((None, 48.0), ("-1", 240.0), ("240h", 240.0), ("1h30m", 1.5)):
+            number, _, _ = await made(api, lifespan=lifespan)
             [info] = await listed(api.user, tokenIds=number)
             assert lifetime(info) == datetime.timedelta(hours=hours)
         for wrong in ("241h", "0h", "-2", "soon", "1", "h", "9" * 400 + "h", "1h -1"):

@@ -22,8 +22,8 @@ async def add_trial(api: Api, count: int = 0, **metrics: list[Json]) -> tuple[in
         attempt = await rows.run_attempt(conn, trial)
     task = await api.task(attempt.allocation_id)
     for step in range(max((len(values) for values in metrics.values()), default=0)):
-        told = {name: values[step] for name, values in metrics.items() if step < len(values)}
-        await report(task, trial, "training", step + 1, told)
+        reported = {name: values[step] for name, values in metrics.items() if step < len(values)}
+        await report(task, trial, "training", step + 1, reported)
     return trial, task
 
 
@@ -57,27 +57,27 @@ async def compare(api: Api, **query: object) -> list[Line]:
     reply = await api.user.get("/api/v1/trials/time-series", **query)
     assert reply.status_code == 200, reply.text
     return [
-        Line(one["trial"]["id"], line["group"], line["type"], [Point(**point) for point in line["data"]])
-        for one in reply.json()["trials"]
-        for line in one["metrics"]
+        Line(compared["trial"]["id"], line["group"], line["type"], [Point(**point) for point in line["data"]])
+        for compared in reply.json()["trials"]
+        for line in compared["metrics"]
     ]
 
 
 async def test_trials_side_by_side(api: Api) -> None:
     """In the order asked for, each with its lines; the same few points each time."""
     values: list[Json] = [5.0, 4.0, 9.0, 3.0, 2.5, 2.0, 1.5, 1.0, 0.5, 0.25]
-    one, _ = await add_trial(api, loss=values, epoch=[step * 0.25 for step in range(10)])
+    trial, _ = await add_trial(api, loss=values, epoch=[step * 0.25 for step in range(10)])
     async with api.master.db.transaction() as conn:
-        experiment = await conn.fetchval("select experiment_id from trials where id = $1", one)
+        experiment = await conn.fetchval("select experiment_id from trials where id = $1", trial)
         other = await rows.add_trial(conn, experiment, 2)
-    query = {"trialIds": [other, one], "metricIds": ["training.loss"], "maxDatapoints": 3}
+    query = {"trialIds": [other, trial], "metricIds": ["training.loss"], "maxDatapoints": 3}
     first = await compare(api, **query)
     assert first == await compare(api, **query)
     assert [(line.trial, line.group, line.type, len(line.data)) for line in first] == [
         (other, "training", "METRIC_TYPE_TRAINING", 0),
-        (one, "training", "METRIC_TYPE_TRAINING", 3),
+        (trial, "training", "METRIC_TYPE_TRAINING", 3),
     ]
-    (whole,) = await compare(api, trialIds=[one], metricNames=["loss"], group="training")
+    (whole,) = await compare(api, trialIds=[trial], metricNames=["loss"], group="training")
     assert [(point.batches, point.values, point.epoch) for point in whole.data] == [
         (step + 1, {"loss": value}, step * 0.25) for step, value in enumerate(values)
     ]
@@ -90,10 +90,8 @@ async def test_a_range_of_points(api: Api) -> None:
     )
 
     async def steps(**query: object) -> list[int]:
-        (found,) = await compare(
-            api, trialIds=[trial], metricNames=["loss"], metricType="METRIC_TYPE_TRAINING", **query
-        )
-        return [point.batches for point in found.data]
+        (line,) = await compare(api, trialIds=[trial], metricNames=["loss"], metricType="METRIC_TYPE_TRAINING", **query)
+        return [point.batches for point in line.data]
 
     assert await steps(startBatches=3, endBatches=5) == [3, 4, 5]
     batches = {"timeSeriesFilter.name": "batches"}
@@ -129,8 +127,8 @@ async def test_what_cannot_be_compared(api: Api, query: dict[str, object], statu
 async def test_special_values_in_a_chart(api: Api) -> None:
     """They travel as the strings that stand for them."""
     trial, _ = await add_trial(api, loss=["NaN", 1.0, "Infinity"])
-    (found,) = await compare(api, trialIds=[trial], metricIds=["training.loss"], maxDatapoints=10)
-    assert [point.values["loss"] for point in found.data] == ["NaN", 1.0, "Infinity"]
+    (line,) = await compare(api, trialIds=[trial], metricIds=["training.loss"], maxDatapoints=10)
+    assert [point.values["loss"] for point in line.data] == ["NaN", 1.0, "Infinity"]
 
 
 async def lines(api: Api, path: str, **query: object) -> list[JsonObject]:
@@ -145,8 +143,8 @@ async def test_series_of_the_profiler(api: Api) -> None:
     for load in (10.0, 20.0):
         await report(task, trial, "gpu", None, {"a1": {"GPU-7": {"gpu_util": load}}})
         await report(task, trial, "cpu", None, {"a1": {"cpu_util_simple": load / 2}})
-    (told,) = await lines(api, f"/api/v1/trials/{trial}/profiler/available_series")
-    labels = told["labels"]
+    (message,) = await lines(api, f"/api/v1/trials/{trial}/profiler/available_series")
+    labels = message["labels"]
     assert isinstance(labels, list)
     of_gpu = {
         "trialId": trial, "name": "gpu_util", "agentId": "a1", "gpuUuid": "GPU-7",
@@ -155,8 +153,8 @@ async def test_series_of_the_profiler(api: Api) -> None:
     assert of_gpu in labels
     assert len(labels) == 2
     path = f"/api/v1/trials/{trial}/profiler/metrics"
-    (one,) = await lines(api, path, **{"labels.name": "gpu_util"})
-    batch = one["batch"]
+    (message,) = await lines(api, path, **{"labels.name": "gpu_util"})
+    batch = message["batch"]
     assert isinstance(batch, dict)
     assert (batch["labels"], batch["values"], batch["batches"]) == (of_gpu, [10.0, 20.0], [0, 0])
     assert len(await lines(api, path)) == 2
@@ -171,5 +169,5 @@ async def test_series_are_followed_to_the_end_of_the_trial(api: Api) -> None:
     await report(task, trial, "cpu", None, {"a1": {"cpu_util_simple": 1.0}})
     async with api.master.db.transaction() as conn:
         await conn.execute("update trials set state = 'COMPLETED', ended_at = now() where id = $1", trial)
-    (told,) = await lines(api, f"/api/v1/trials/{trial}/profiler/metrics", follow=True)
-    assert told["batch"]["values"] == [1.0]  # type: ignore[index,call-overload]
+    (message,) = await lines(api, f"/api/v1/trials/{trial}/profiler/metrics", follow=True)
+    assert message["batch"]["values"] == [1.0]  # type: ignore[index,call-overload]

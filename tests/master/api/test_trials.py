@@ -16,10 +16,10 @@ from tests.kits.rows import add_trial
 
 async def test_a_trial_shows_what_is_known_of_it(api: Api) -> None:
     """Every field that clients insist on is there; its checkpoint and best validation, too."""
-    one = await running(api)
-    await report(one)
-    await validated(api, one.trial, 10, 0.9)
-    trial = (await api.user.get(f"/api/v1/trials/{one.trial}")).json()["trial"]
+    run = await running(api)
+    await report(run)
+    await validated(api, run.trial, 10, 0.9)
+    trial = (await api.user.get(f"/api/v1/trials/{run.trial}")).json()["trial"]
     assert trial["state"] == "STATE_RUNNING"
     assert (trial["hparams"], trial["restarts"], trial["runId"]) == ({"lr": 0.1}, 0, 1)
     assert trial["checkpointCount"] == 1
@@ -33,18 +33,18 @@ async def test_a_trial_shows_what_is_known_of_it(api: Api) -> None:
 
 async def test_a_trial_is_killed_by_its_owner(api: Api) -> None:
     """It is shown as stopping; someone else's is not theirs to kill."""
-    one = await running(api)
+    run = await running(api)
     await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
     eve = await api.login("eve", "s3cret")
-    assert (await eve.post(f"/api/v1/trials/{one.trial}/kill")).status_code == 403
-    assert (await api.user.post(f"/api/v1/trials/{one.trial}/kill")).status_code == 200
-    assert (await api.user.get(f"/api/v1/trials/{one.trial}")).json()["trial"]["state"] == "STATE_STOPPING_KILLED"
+    assert (await eve.post(f"/api/v1/trials/{run.trial}/kill")).status_code == 403
+    assert (await api.user.post(f"/api/v1/trials/{run.trial}/kill")).status_code == 200
+    assert (await api.user.get(f"/api/v1/trials/{run.trial}")).json()["trial"]["state"] == "STATE_STOPPING_KILLED"
     assert (await api.user.post("/api/v1/trials/77/kill")).status_code == 404
 
 
 async def test_trials_of_an_experiment_are_listed(api: Api) -> None:
     """Filtered by what they do, in any order."""
-    one = await running(api)
+    run = await running(api)
     async with api.master.db.transaction() as conn:
         await add_trial(conn, 1, 2)
     path = "/api/v1/experiments/1/trials"
@@ -56,25 +56,25 @@ async def test_trials_of_an_experiment_are_listed(api: Api) -> None:
         assert {trial["id"] for trial in reply.json()["trials"]} == {1, 2}, order
     queued = (await api.user.get(path, states=["STATE_QUEUED"])).json()
     assert [trial["id"] for trial in queued["trials"]] == [2]
-    assert (await api.user.get(path, states=["STATE_RUNNING"])).json()["trials"][0]["id"] == one.trial
+    assert (await api.user.get(path, states=["STATE_RUNNING"])).json()["trials"][0]["id"] == run.trial
     assert (await api.user.get(path, limit=1, offset=-1)).json()["trials"][0]["id"] == 2
     assert (await api.user.get("/api/v1/experiments/77/trials")).status_code == 404
 
 
 async def test_what_happened_in_a_trial_is_one_list(api: Api) -> None:
     """Reports and checkpoints by step; filtered, ordered by a metric, with batches on request."""
-    one = await running(api)
+    run = await running(api)
     for step in (1, 2):
-        await reported(one, "training", step, loss=1.0 / step)
-        await reported(one, "validation", step, accuracy=0.4 * step)
-    await report(one, steps=2)
-    path = f"/api/v1/trials/{one.trial}/workloads"
+        await reported(run, "training", step, loss=1.0 / step)
+        await reported(run, "validation", step, accuracy=0.4 * step)
+    await report(run, steps=2)
+    path = f"/api/v1/trials/{run.trial}/workloads"
 
     async def kinds(**query: str) -> list[tuple[str, int]]:
         reply = await api.user.get(path, **query)
         assert reply.status_code == 200, reply.text
-        told = [{kind: of for kind, of in each.items() if of is not None} for each in reply.json()["workloads"]]
-        return [(next(iter(each)), next(iter(each.values()))["totalBatches"]) for each in told]
+        workloads = [{kind: of for kind, of in each.items() if of is not None} for each in reply.json()["workloads"]]
+        return [(next(iter(each)), next(iter(each.values()))["totalBatches"]) for each in workloads]
 
     everything = [("training", 1), ("validation", 1), ("training", 2), ("validation", 2), ("checkpoint", 2)]
     assert await kinds() == everything
@@ -85,7 +85,7 @@ async def test_what_happened_in_a_trial_is_one_list(api: Api) -> None:
     assert await kinds(metricType="METRIC_TYPE_TRAINING", limit="1") == [("training", 1)]
     first = (await api.user.get(path, includeBatchMetrics="true")).json()["workloads"][0]["training"]["metrics"]
     assert first == {"avgMetrics": {"loss": 1.0}, "batchMetrics": [{"loss": 1.0}]}
-    shown = (await api.user.get(f"/api/v1/trials/{one.trial}")).json()["trial"]
+    shown = (await api.user.get(f"/api/v1/trials/{run.trial}")).json()["trial"]
     assert shown["latestValidation"]["metrics"]["avgMetrics"] == {"accuracy": 0.8}
     assert shown["summaryMetrics"]["validation_metrics"]["accuracy"]["max"] == 0.8
     assert (shown["totalBatchesProcessed"], shown["searcherMetricValue"]) == (2, 0.8)

@@ -55,7 +55,7 @@ async def test_what_it_reports(api: Api) -> None:
     task_id = (await api.user.get(place)).json()["trial"]["taskId"]
     metrics = {"trialId": number, "trialRunId": 1, "stepsCompleted": 4, "metrics": {"avgMetrics": {"loss": 1.0}}}
     uuid = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0099"
-    asked = [
+    replies = [
         await api.user.post("/api/v1/runs/start", {"runId": number, "checkpointStorage": {"type": "directory"}}),
         await api.user.post(f"{place}/metrics", {"group": "training", "metrics": metrics}),
         await api.user.post(f"{place}/validation_metrics", metrics),
@@ -77,9 +77,9 @@ async def test_what_it_reports(api: Api) -> None:
             },
         ),
     ]
-    assert [reply.status_code for reply in asked] == [200] * len(asked), [reply.text for reply in asked]
-    told = (await api.user.get(place)).json()["trial"]
-    assert (told["progress"], told["runnerState"], told["totalBatchesProcessed"]) == (0.5, "training", 4)
+    assert [reply.status_code for reply in replies] == [200] * len(replies), [reply.text for reply in replies]
+    shown = (await api.user.get(place)).json()["trial"]
+    assert (shown["progress"], shown["runnerState"], shown["totalBatchesProcessed"]) == (0.5, "training", 4)
     started = await api.user.post(f"{place}/start", {"resume": True})
     assert started.json() == {"trialRunId": 2, "latestCheckpoint": uuid, "stepsCompleted": 4}
     old = await api.user.post(f"{place}/metrics", {"group": "training", "metrics": {**metrics, "stepsCompleted": 5}})
@@ -117,8 +117,8 @@ async def test_one_that_falls_silent_is_lost_and_comes_back(api: Api) -> None:
     assert (await state(api, number))[0] == "STATE_RUNNING"
     await look(api, UNMANAGED_WAIT_S + 60, 3600)
     assert await state(api, number) == ("STATE_ERROR", "STATE_ERROR")
-    told = (await api.user.get(f"/api/v1/trials/{number}")).json()["trial"]
-    assert "no sign of life" in told["reason"]
+    shown = (await api.user.get(f"/api/v1/trials/{number}")).json()["trial"]
+    assert "no sign of life" in shown["reason"]
     assert (await api.user.patch(f"/api/v1/trials/{number}", {})).status_code == 200
     assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
 
@@ -132,8 +132,8 @@ async def test_one_that_is_canceled_here(api: Api, verb: str) -> None:
     for _ in range(2):
         assert (await api.user.post(verb.format(trial=number, above=above))).status_code == 200
         assert await state(api, number) == ("STATE_CANCELED", "STATE_CANCELED")
-    told = await api.user.patch(f"/api/v1/trials/{number}", {})
-    assert (told.status_code, "has ended (canceled)" in told.text) == (400, True)
+    reply = await api.user.patch(f"/api/v1/trials/{number}", {})
+    assert (reply.status_code, "has ended (canceled)" in reply.text) == (400, True)
     await api.user.post(f"/api/v1/trials/{number}/start", {})
     assert await state(api, number) == ("STATE_RUNNING", "STATE_RUNNING")
 
@@ -196,12 +196,12 @@ async def test_what_makes_no_sense(api: Api) -> None:
 
 async def test_managed_trials_speak_by_their_task_alone(api: Api) -> None:
     """Their owner neither starts nor ends them, nor reports for them."""
-    one = await running(api)
-    place = f"/api/v1/trials/{one.trial}"
+    run = await running(api)
+    place = f"/api/v1/trials/{run.trial}"
     for path, body in (
         (f"{place}/start", {}),
         (f"{place}/progress", {"progress": 0.1}),
-        ("/api/v1/runs/start", {"runId": one.trial}),
+        ("/api/v1/runs/start", {"runId": run.trial}),
     ):
         assert (await api.admin.post(path, body)).status_code in (400, 403), path
     assert (await api.admin.patch(place, {"state": "STATE_COMPLETED"})).status_code == 400
@@ -217,21 +217,25 @@ async def test_the_machines_samples(api: Api) -> None:
     }
     reply = await api.user.post("/api/v1/trials/profiler/metrics", {"batches": [batch]})
     assert reply.status_code == 200, reply.text
-    found = await api.user.get("/api/v1/trials/metrics/trial_metrics", trialIds=number, group="gpu")
-    assert "0.75" in found.text
+    reply = await api.user.get("/api/v1/trials/metrics/trial_metrics", trialIds=number, group="gpu")
+    assert "0.75" in reply.text
 
 
 async def test_an_attempt_tells_of_its_service(api: Api) -> None:
     """It waits, then is ready; it says where it is reached; and all of it is seen by who asks for the attempt."""
-    one = await running(api)
-    place = one.path
-    assert (await one.task.post(f"{place}/waiting", {})).status_code == 200
-    told = (await api.user.get(place)).json()["allocation"]
-    assert (told["state"], told["isReady"]) == ("STATE_WAITING", False)
-    assert (await one.task.post(f"{place}/ready", {})).status_code == 200
-    assert (await one.task.post(f"{place}/proxy_address", {"proxyAddress": "10.0.0.7"})).status_code == 200
-    assert (await one.task.post(f"{place}/proxy_address", {"proxyAddress": ""})).status_code == 400
-    told = (await api.user.get(place)).json()["allocation"]
-    assert (told["state"], told["isReady"], told["allocationId"]) == ("STATE_RUNNING", True, one.attempt.allocation_id)
+    run = await running(api)
+    place = run.path
+    assert (await run.task.post(f"{place}/waiting", {})).status_code == 200
+    allocation = (await api.user.get(place)).json()["allocation"]
+    assert (allocation["state"], allocation["isReady"]) == ("STATE_WAITING", False)
+    assert (await run.task.post(f"{place}/ready", {})).status_code == 200
+    assert (await run.task.post(f"{place}/proxy_address", {"proxyAddress": "10.0.0.7"})).status_code == 200
+    assert (await run.task.post(f"{place}/proxy_address", {"proxyAddress": ""})).status_code == 400
+    allocation = (await api.user.get(place)).json()["allocation"]
+    assert (allocation["state"], allocation["isReady"], allocation["allocationId"]) == (
+        "STATE_RUNNING",
+        True,
+        run.attempt.allocation_id,
+    )
     one_peer = {"requestUuid": "u", "numPeers": 1, "data": {"rank": 0}, "nodeName": "n"}
-    assert (await one.task.post(f"{place}/notify_container_running", one_peer)).json() == {"data": [{"rank": 0}]}
+    assert (await run.task.post(f"{place}/notify_container_running", one_peer)).json() == {"data": [{"rank": 0}]}

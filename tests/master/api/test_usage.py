@@ -69,12 +69,12 @@ async def test_sums_are_exact_over_the_borders_of_periods(api: Api, seed: int) -
             uses.append((begins, ends, slots, user))
             pool = rng.choice(["p", "q"])
             await used(conn, number, begins, ends, slots=slots, username=user, pool=pool, experiment_id=number % 3)
-        asked = []
+        sums = []
         for monthly in (False, True) * 4:
             first, last = sorted(rng.sample(range(80), 2))
             whole = Period(at(first), at(last))
             parts = periods.split(whole, monthly=monthly)
-            asked.append((whole, parts, await usage.aggregated(conn, whole, parts)))
+            sums.append((whole, parts, await usage.aggregated(conn, whole, parts)))
 
     def expected(period: Period, user: str | None = None) -> Decimal:
         total = timedelta()
@@ -83,10 +83,10 @@ async def test_sums_are_exact_over_the_borders_of_periods(api: Api, seed: int) -
                 total += slots * max(timedelta(), min(ends, period.ends) - max(begins, period.begins))
         return Decimal(total // timedelta(microseconds=1)) / 1_000_000
 
-    for whole, parts, shares in asked:
+    for whole, parts, shares in sums:
         assert parts[0].begins == whole.begins
         assert parts[-1].ends == whole.ends
-        assert all(one.ends == following.begins for one, following in pairwise(parts))
+        assert all(earlier.ends == following.begins for earlier, following in pairwise(parts))
         for part in parts:
             mine = [share for share in shares if share.begins == part.begins]
             assert sum(share.seconds for share in mine if share.by == "total") == expected(part)
@@ -102,7 +102,7 @@ async def test_what_goes_on_counts_until_now(api: Api) -> None:
         now = await conn.fetchval("select now()")
         await used(conn, 1, now - timedelta(hours=2), None, slots=3)
         whole = Period(now - timedelta(days=1), now + timedelta(days=30))
-        (total,) = [one for one in await usage.aggregated(conn, whole, [whole]) if one.by == "total"]
+        (total,) = [share for share in await usage.aggregated(conn, whole, [whole]) if share.by == "total"]
         assert total.seconds == 3 * 7200
     (page,) = [part async for part in usage.raw(api.master.db, whole)]
     assert (page[0].ended_at, page[0].slots) == (None, 3)
@@ -118,7 +118,7 @@ async def test_accounts_outlive_what_was_deleted(api: Api) -> None:
         await conn.execute("update experiment_documents set labels = '{night}'")
         attempt = await run_attempt(conn, await add_trial(conn, experiment), ("a1", "a2"))
     window = Period(datetime.now(timezone.utc) - timedelta(hours=1), datetime.now(timezone.utc) + timedelta(hours=1))
-    (running_now,) = [one for page in [part async for part in usage.raw(api.master.db, window)] for one in page]
+    (running_now,) = [attempt for page in [part async for part in usage.raw(api.master.db, window)] for attempt in page]
     assert (running_now.slots, running_now.agents, running_now.ended_at) == (2, "a1 a2", None)
     async with api.master.db.transaction() as conn:
         for rank in (0, 1):
@@ -130,7 +130,7 @@ async def test_accounts_outlive_what_was_deleted(api: Api) -> None:
         await conn.execute("delete from jobs")
         await conn.execute("delete from agents")
     (page,) = [part async for part in usage.raw(api.master.db, window)]
-    assert [(one.allocation_id, one.labels, one.experiment_id) for one in page] == [
+    assert [(attempt.allocation_id, attempt.labels, attempt.experiment_id) for attempt in page] == [
         (attempt.allocation_id, ["night"], experiment)
     ]
     assert page[0].ended_at is not None
@@ -141,17 +141,17 @@ async def test_the_same_numbers_as_json_and_as_csv(api: Api) -> None:
     async with api.master.db.transaction() as conn:
         await used(conn, 1, at(0.5), at(2.25), slots=2, labels=["x", 'say "hi", twice'])
     dates = {"startDate": "2026-02-26", "endDate": "2026-03-01"}
-    told = (await api.user.get("/api/v1/resources/allocation/aggregated", **dates)).json()["resourceEntries"]
-    assert [(one["periodStart"], one["seconds"]) for one in told] == [
+    entries = (await api.user.get("/api/v1/resources/allocation/aggregated", **dates)).json()["resourceEntries"]
+    assert [(entry["periodStart"], entry["seconds"]) for entry in entries] == [
         ("2026-02-26", 86400.0),
         ("2026-02-27", 172800.0),
         ("2026-02-28", 43200.0),
         ("2026-03-01", 0.0),
     ]
-    assert told[0]["period"] == "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
-    assert told[0]["byUsername"] == {"ada": 86400.0}
-    assert told[0]["byExperimentLabel"] == {"x": 86400.0, 'say "hi", twice': 86400.0}
-    assert (told[0]["byAgent"], told[0]["byExperiment"]) == ({"a1": 86400.0}, {"7": 86400.0})
+    assert entries[0]["period"] == "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
+    assert entries[0]["byUsername"] == {"ada": 86400.0}
+    assert entries[0]["byExperimentLabel"] == {"x": 86400.0, 'say "hi", twice': 86400.0}
+    assert (entries[0]["byAgent"], entries[0]["byExperiment"]) == ({"a1": 86400.0}, {"7": 86400.0})
     months = {
         "start_date": "2026-02",
         "end_date": "2026-03",
@@ -182,10 +182,10 @@ async def test_many_attempts_come_in_pages(api: Api, monkeypatch: pytest.MonkeyP
     async with api.master.db.transaction() as conn:
         for number in range(10):
             await used(conn, number, at(number // 4), at(9))
-    found = [one.allocation_id async for page in usage.raw(api.master.db, Period(at(0), at(1))) for one in page]
-    assert found == [f"t.{number}" for number in range(4)]
-    found = [one.allocation_id async for page in usage.raw(api.master.db, Period(at(0), at(9))) for one in page]
-    assert found == [f"t.{number}" for number in range(10)]
+    ids = [attempt.allocation_id async for page in usage.raw(api.master.db, Period(at(0), at(1))) for attempt in page]
+    assert ids == [f"t.{number}" for number in range(4)]
+    ids = [attempt.allocation_id async for page in usage.raw(api.master.db, Period(at(0), at(9))) for attempt in page]
+    assert ids == [f"t.{number}" for number in range(10)]
 
 
 @pytest.mark.parametrize(
@@ -225,4 +225,4 @@ async def test_waiting_is_told_by_pool_and_day(api: Api) -> None:
     async with api.master.db.transaction() as conn:
         await conn.execute("update usage set requested_at = started_at - interval '90 seconds'")
     (pool,) = (await api.user.get("/api/v1/job-queues/stats")).json()["results"]
-    assert [one["seconds"] for one in pool["aggregates"]] == [90.0]
+    assert [aggregate["seconds"] for aggregate in pool["aggregates"]] == [90.0]

@@ -19,11 +19,11 @@ async def test_the_first_users_share_a_random_password_that_only_the_owner_can_r
     """The file under the state directory is 0600, names the administrator, and its password works for both users."""
     path = api.master.settings.dir / CREDENTIALS_FILE
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    told = json.loads(path.read_text())
-    assert told["username"] == "admin"
-    assert len(told["password"]) >= 20
+    credentials = json.loads(path.read_text())
+    assert credentials["username"] == "admin"
+    assert len(credentials["password"]) >= 20
     for name in ("admin", "determined"):
-        client = await api.login(name, told["password"])
+        client = await api.login(name, credentials["password"])
         assert (await client.get("/api/v1/me")).json()["user"]["username"] == name
 
 
@@ -196,13 +196,13 @@ async def test_many_users_are_deactivated_at_once(api: Api) -> None:
     ann = await api.login("ann", "Passw0rd")
     assert (await ann.get("/api/v1/me")).status_code == 200
     reply = await api.admin.patch("/api/v1/users", {"userIds": [3, 1, 4711], "activate": False})
-    results = {one["id"]: one["error"] for one in reply.json()["results"]}
+    results = {result["id"]: result["error"] for result in reply.json()["results"]}
     assert results[3] == ""
     assert "last active administrator" in results[1]
     assert "no user 4711" in results[4711]
     assert (await ann.get("/api/v1/me")).status_code == 401
     body = {"userIds": [], "activate": False, "filters": {"name": "bo", "admin": False}}
-    assert [one["id"] for one in (await api.admin.patch("/api/v1/users", body)).json()["results"]] == [4]
+    assert [result["id"] for result in (await api.admin.patch("/api/v1/users", body)).json()["results"]] == [4]
     active = (await api.user.get("/api/v1/users", active="true")).json()["users"]
     assert [user["username"] for user in active] == ["admin", "determined"]
 
@@ -243,7 +243,7 @@ async def test_settings_are_ones_own(api: Api) -> None:
     assert (await api.user.post(path, {"settings": first})).status_code == 200
     await api.user.post(path, {"settings": [{"key": "theme", "value": "light", "storagePath": "ui"}]})
     kept = (await api.user.get(path)).json()["settings"]
-    assert sorted((one["storagePath"], one["key"], one["value"]) for one in kept) == [
+    assert sorted((setting["storagePath"], setting["key"], setting["value"]) for setting in kept) == [
         ("", "tab", "1"),
         ("ui", "theme", "light"),
     ]

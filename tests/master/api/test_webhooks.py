@@ -38,19 +38,19 @@ async def made(api: Api, **more: object) -> dict[str, object]:
 
 async def test_a_webhook_comes_back_as_it_was_made(api: Api) -> None:
     """With its triggers, each with a number; then it has another address; then it is gone."""
-    one = await made(api)
-    triggers = one.pop("triggers")
+    webhook = await made(api)
+    triggers = webhook.pop("triggers")
     assert [(t["triggerType"], t["condition"]) for t in triggers] == [
         ("TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", {"state": "COMPLETED"}),
         ("TRIGGER_TYPE_TASK_LOG", {"regex": "out of .*memory"}),
         ("TRIGGER_TYPE_CUSTOM", {}),
     ]
-    assert {t["webhookId"] for t in triggers} == {one["id"]}
-    assert one == {"id": one["id"], "workspaceId": None, **{k: v for k, v in HOOK.items() if k != "triggers"}}
-    path = f"/api/v1/webhooks/{one['id']}"
+    assert {t["webhookId"] for t in triggers} == {webhook["id"]}
+    assert webhook == {"id": webhook["id"], "workspaceId": None, **{k: v for k, v in HOOK.items() if k != "triggers"}}
+    path = f"/api/v1/webhooks/{webhook['id']}"
     assert (await api.admin.patch(path, {"url": "https://other.example/"})).status_code == 200
     assert (await api.admin.get(path)).json()["webhook"]["url"] == "https://other.example/"
-    assert [w["id"] for w in (await api.admin.get("/api/v1/webhooks")).json()["webhooks"]] == [one["id"]]
+    assert [w["id"] for w in (await api.admin.get("/api/v1/webhooks")).json()["webhooks"]] == [webhook["id"]]
     assert (await api.admin.delete(path)).status_code == 200
     assert (await api.admin.get(path)).status_code == 404
     assert (await api.admin.get("/api/v1/webhooks")).json() == {"webhooks": []}
@@ -58,12 +58,12 @@ async def test_a_webhook_comes_back_as_it_was_made(api: Api) -> None:
 
 async def test_an_address_is_shown_to_those_who_may_change_it(api: Api) -> None:
     """Whoever knows it may write there; all others see the host."""
-    one = await made(api)
-    for path in ("/api/v1/webhooks", f"/api/v1/webhooks/{one['id']}"):
+    webhook = await made(api)
+    for path in ("/api/v1/webhooks", f"/api/v1/webhooks/{webhook['id']}"):
         assert "s3cr3t" in (await api.admin.get(path)).text
-        told = (await api.user.get(path)).text
-        assert "s3cr3t" not in told
-        assert "http://hooks.example/********" in told
+        shown = (await api.user.get(path)).text
+        assert "s3cr3t" not in shown
+        assert "http://hooks.example/********" in shown
 
 
 async def test_a_workspace_has_its_owners_webhooks(api: Api) -> None:
@@ -133,8 +133,8 @@ async def test_metrics_trigger_nothing(api: Api) -> None:
 async def test_a_webhook_is_tried(api: Api) -> None:
     """Once, at once, and how the receiver answered is told; nothing is left in its queue."""
     async with receiving(200, 500) as receiver:
-        one = await made(api, url=receiver.url)
-        path = f"/api/v1/webhooks/{one['id']}"
+        webhook = await made(api, url=receiver.url)
+        path = f"/api/v1/webhooks/{webhook['id']}"
         replies = [(await api.admin.post(f"{path}/test")).json() for _ in range(2)]
     assert replies == [
         {"completed": True, "outcome": "the receiver answered 200"},

@@ -34,15 +34,15 @@ async def story(desk: Book) -> int:
     return trial
 
 
-async def told(api: Api, trial: int, **query: object) -> tuple[list[str], JsonObject]:
+async def rows(api: Api, trial: int, **query: object) -> tuple[list[str], JsonObject]:
     """``t3`` is the training report at step 3, ``v`` a validation, ``c`` a checkpoint; and the pagination."""
     reply = await api.user.get(f"/api/v1/trials/{trial}/workloads", **query)
     assert reply.status_code == 200, reply.text
     kinds = {"training": "t", "validation": "v", "checkpoint": "c"}
     names = []
     for workload in reply.json()["workloads"]:
-        ((kind, one),) = [(kind, one) for kind, one in workload.items() if one is not None]
-        names.append(f"{kinds[kind]}{one['totalBatches']}")
+        ((kind, row),) = [(kind, row) for kind, row in workload.items() if row is not None]
+        names.append(f"{kinds[kind]}{row['totalBatches']}")
     return names, reply.json()["pagination"]
 
 
@@ -50,13 +50,13 @@ async def test_pages_in_order(api: Api, desk: Book) -> None:
     """By step; at one step training, validation, checkpoint; from either end, any part of it."""
     trial = await story(desk)
     whole = ["t1", "t2", "t3", "t4", "t5", "v5", "c5", "t6", "t7", "t8", "t9", "t10", "v10", "c10"]
-    assert (await told(api, trial))[0] == whole
-    assert (await told(api, trial, orderBy="ORDER_BY_DESC"))[0] == whole[::-1]
-    page, pagination = await told(api, trial, offset=4, limit=4)
+    assert (await rows(api, trial))[0] == whole
+    assert (await rows(api, trial, orderBy="ORDER_BY_DESC"))[0] == whole[::-1]
+    page, pagination = await rows(api, trial, offset=4, limit=4)
     assert page == whole[4:8]
     assert pagination == {"offset": 4, "limit": 4, "startIndex": 4, "endIndex": 8, "total": 14}
-    assert (await told(api, trial, offset=-2))[0] == whole[-2:]
-    assert (await told(api, trial, removeDeletedCheckpoints=True))[0] == [one for one in whole if one != "c5"]
+    assert (await rows(api, trial, offset=-2))[0] == whole[-2:]
+    assert (await rows(api, trial, removeDeletedCheckpoints=True))[0] == [name for name in whole if name != "c5"]
     for query in (
         {"offset": 99},
         {"limit": -1},
@@ -71,28 +71,28 @@ async def test_parts_of_the_story(api: Api, desk: Book) -> None:
     """Filters, kinds of metrics and groups choose."""
     trial = await story(desk)
     await desk.report(trial, "inference", 7, {"x": 1})
-    assert (await told(api, trial, filter="FILTER_OPTION_CHECKPOINT"))[0] == ["c5", "c10"]
-    assert (await told(api, trial, filter="FILTER_OPTION_VALIDATION"))[0] == ["v5", "v10"]
-    assert (await told(api, trial, filter="FILTER_OPTION_CHECKPOINT_OR_VALIDATION"))[0] == ["v5", "c5", "v10", "c10"]
-    assert (await told(api, trial, metricType="METRIC_TYPE_VALIDATION"))[0] == ["v5", "v10"]
-    assert (await told(api, trial, group="inference", metricType="METRIC_TYPE_TRAINING"))[0] == ["t7"]
+    assert (await rows(api, trial, filter="FILTER_OPTION_CHECKPOINT"))[0] == ["c5", "c10"]
+    assert (await rows(api, trial, filter="FILTER_OPTION_VALIDATION"))[0] == ["v5", "v10"]
+    assert (await rows(api, trial, filter="FILTER_OPTION_CHECKPOINT_OR_VALIDATION"))[0] == ["v5", "c5", "v10", "c10"]
+    assert (await rows(api, trial, metricType="METRIC_TYPE_VALIDATION"))[0] == ["v5", "v10"]
+    assert (await rows(api, trial, group="inference", metricType="METRIC_TYPE_TRAINING"))[0] == ["t7"]
 
 
 async def test_by_the_value_of_a_metric(api: Api, desk: Book) -> None:
     """The least first, or the greatest; what lacks the metric comes last both ways."""
     trial = await story(desk)
-    up, _ = await told(api, trial, sortKey="loss", limit=3)
-    down, _ = await told(api, trial, sortKey="loss", orderBy="ORDER_BY_DESC", limit=3)
+    up, _ = await rows(api, trial, sortKey="loss", limit=3)
+    down, _ = await rows(api, trial, sortKey="loss", orderBy="ORDER_BY_DESC", limit=3)
     assert (up, down) == (["t10", "t9", "t8"], ["t1", "t2", "t3"])
-    assert set((await told(api, trial, sortKey="loss", offset=10))[0]) == {"v5", "v10", "c5", "c10"}
+    assert set((await rows(api, trial, sortKey="loss", offset=10))[0]) == {"v5", "v10", "c5", "c10"}
 
 
 async def test_batch_metrics_come_when_asked_for(api: Api, desk: Book) -> None:
     """They are large: without ``includeBatchMetrics`` they stay where they are."""
     trial = await story(desk)
     path = f"/api/v1/trials/{trial}/workloads"
-    for asked, expected in ((False, None), (True, [{"b": 1}])):
-        reply = await api.user.get(path, limit=1, includeBatchMetrics=asked)
+    for included, expected in ((False, None), (True, [{"b": 1}])):
+        reply = await api.user.get(path, limit=1, includeBatchMetrics=included)
         assert reply.json()["workloads"][0]["training"]["metrics"]["batchMetrics"] == expected
 
 
@@ -101,4 +101,4 @@ async def test_what_a_newer_run_has_hidden_is_not_in_the_story(api: Api, desk: B
     trial = await story(desk)
     await desk.run(trial, 2)
     await desk.report(trial, "training", 4, {"loss": 1.0}, run=2)
-    assert (await told(api, trial, metricType="METRIC_TYPE_TRAINING"))[0] == ["t1", "t2", "t3", "t4"]
+    assert (await rows(api, trial, metricType="METRIC_TYPE_TRAINING"))[0] == ["t1", "t2", "t3", "t4"]

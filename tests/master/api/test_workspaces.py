@@ -21,7 +21,7 @@ UNCATEGORIZED = "/api/v1/workspaces/1"
 async def names(client: Client, **query: object) -> list[str]:
     reply = await client.get("/api/v1/workspaces", **query)
     assert reply.status_code == 200, reply.text
-    return [one["name"] for one in reply.json()["workspaces"]]
+    return [entry["name"] for entry in reply.json()["workspaces"]]
 
 
 async def test_a_workspace_is_made_and_pinned_for_its_maker(api: Api) -> None:
@@ -66,7 +66,7 @@ async def test_a_list_is_filtered_and_ordered(api: Api) -> None:
     await api.admin.post(f"/api/v1/workspaces/{second['id']}/archive")
     assert await names(api.user, archived="true") == ["Speech"]
     page = (await api.user.get("/api/v1/workspaces", limit=1, offset=1)).json()
-    assert [one["name"] for one in page["workspaces"]] == ["vision"]
+    assert [entry["name"] for entry in page["workspaces"]] == ["vision"]
     assert page["pagination"] == {"offset": 1, "limit": 1, "startIndex": 1, "endIndex": 2, "total": 3}
 
 
@@ -79,7 +79,7 @@ async def test_what_is_no_name_is_refused(api: Api) -> None:
 async def test_the_immutable_workspace_stays_as_it_is(api: Api) -> None:
     """Not even an administrator changes, archives or deletes Uncategorized or its project."""
     project_path = "/api/v1/projects/1"
-    asked = [
+    refusals = [
         await api.admin.patch(UNCATEGORIZED, {"name": "mine"}),
         await api.admin.post(f"{UNCATEGORIZED}/archive"),
         await api.admin.delete(UNCATEGORIZED),
@@ -88,7 +88,7 @@ async def test_the_immutable_workspace_stays_as_it_is(api: Api) -> None:
         await api.admin.post(f"{project_path}/move", {"destinationWorkspaceId": (await workspace(api))["id"]}),
         await api.admin.delete(project_path),
     ]
-    assert [(reply.status_code, "immutable" in refusal(reply)) for reply in asked] == [(400, True)] * len(asked)
+    assert [(reply.status_code, "immutable" in refusal(reply)) for reply in refusals] == [(400, True)] * len(refusals)
 
 
 async def test_only_its_owner_and_administrators_change_a_workspace(api: Api) -> None:
@@ -124,10 +124,10 @@ async def test_what_is_archived_takes_nothing_new_and_does_not_change(api: Api) 
         assert reply.status_code == 400, reply.text
         assert "archived" in refusal(reply)
     listed = (await api.user.get(f"{path}/projects", archived="true")).json()["projects"]
-    assert [one["name"] for one in listed] == ["kept", "hidden"]
+    assert [entry["name"] for entry in listed] == ["kept", "hidden"]
     await api.user.post(f"{path}/unarchive")
     listed = (await api.user.get(f"{path}/projects", archived="false")).json()["projects"]
-    assert [one["name"] for one in listed] == ["kept"]
+    assert [entry["name"] for entry in listed] == ["kept"]
 
 
 async def test_storage_goes_below_that_of_experiments_and_its_secrets_are_never_shown(api: Api) -> None:
@@ -260,7 +260,7 @@ async def test_nothing_slips_into_what_is_deleted_at_the_same_time(api: Api) -> 
         where = {"workspaceId": int(path.rpartition("/")[2])}
         config = CONFIG + f"workspace: w{number}\nproject: p0\n"
         replies = await asyncio.gather(
-            *(api.user.post(f"{path}/projects", {"name": f"p{one}"}) for one in range(3)),
+            *(api.user.post(f"{path}/projects", {"name": f"p{index}"}) for index in range(3)),
             api.user.post("/api/v1/experiments", {"config": config}),
             api.user.delete(path),
             api.user.post("/api/v1/models", {"name": f"m{number}", **where}),
@@ -276,11 +276,11 @@ async def test_its_owner_is_its_one_member(api: Api) -> None:
     """In the form of role-based access, so that clients can show it; filtered by name."""
     await workspace(api)
     path = "/api/v1/roles/workspace/2"
-    told = (await api.admin.get(path)).json()
-    assert [one["username"] for one in told["usersAssignedDirectly"]] == ["determined"]
-    (assigned,) = told["assignments"]
+    members = (await api.admin.get(path)).json()
+    assert [member["username"] for member in members["usersAssignedDirectly"]] == ["determined"]
+    (assigned,) = members["assignments"]
     assert assigned["role"]["name"] == "WorkspaceAdmin"
-    assert [one["userId"] for one in assigned["userRoleAssignments"]] == [2]
+    assert [assignment["userId"] for assignment in assigned["userRoleAssignments"]] == [2]
     assert (await api.admin.get(path, name="nobody")).json()["usersAssignedDirectly"] == []
     assert (await api.admin.get("/api/v1/roles/workspace/99")).status_code == 404
 

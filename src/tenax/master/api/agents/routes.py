@@ -89,7 +89,7 @@ async def get_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlotRes
 
 @routes.post("/api/v1/agents/{agent_id}/enable", "EnableAgent", allow=Allow.ADMIN)
 async def enable_agent(master: MasterDep, agent_id: str) -> GetAgentResponse:
-    """Let it take work again."""
+    """Enable it: it takes work again."""
     async with master.db.transaction() as conn:
         await agents.set_agent(conn, agent_id, "ENABLED")
     return GetAgentResponse(agent=await _agent(master, agent_id))
@@ -97,7 +97,7 @@ async def enable_agent(master: MasterDep, agent_id: str) -> GetAgentResponse:
 
 @routes.post("/api/v1/agents/{agent_id}/disable", "DisableAgent", allow=Allow.ADMIN)
 async def disable_agent(master: MasterDep, agent_id: str, body: DisableRequest) -> GetAgentResponse:
-    """Let it take nothing new; what runs there is ended and placed elsewhere, with ``drain`` it may end by itself."""
+    """Disable it: it takes nothing new. What runs there is placed elsewhere, or with ``drain`` may finish."""
     async with master.db.transaction() as conn:
         await agents.set_agent(conn, agent_id, "DRAINING" if body.drain else "DISABLED")
     async with master.db.transaction() as conn:
@@ -107,7 +107,7 @@ async def disable_agent(master: MasterDep, agent_id: str, body: DisableRequest) 
 
 @routes.post("/api/v1/agents/{agent_id}/slots/{slot_id}/enable", "EnableSlot", allow=Allow.ADMIN)
 async def enable_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlotResponse:
-    """Let new work use it again."""
+    """Enable it: new work may use it again."""
     async with master.db.transaction() as conn:
         await agents.set_slot(conn, agent_id, slot_id, enabled=True)
     return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
@@ -115,7 +115,7 @@ async def enable_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlot
 
 @routes.post("/api/v1/agents/{agent_id}/slots/{slot_id}/disable", "DisableSlot", allow=Allow.ADMIN)
 async def disable_slot(master: MasterDep, agent_id: str, slot_id: int, body: DisableRequest) -> GetSlotResponse:
-    """Let no new work use it; what runs on it is ended and placed elsewhere, with ``drain`` it may end by itself."""
+    """Disable it: no new work uses it. What runs on it is placed elsewhere, or with ``drain`` may finish."""
     async with master.db.transaction() as conn:
         await agents.set_slot(conn, agent_id, slot_id, enabled=False, draining=body.drain)
     async with master.db.transaction() as conn:
@@ -125,7 +125,7 @@ async def disable_slot(master: MasterDep, agent_id: str, slot_id: int, body: Dis
 
 @routes.delete("/api/v1/agents/{agent_id}", "RemoveAgent", allow=Allow.ADMIN)
 async def remove_agent(master: MasterDep, agent_id: str, force: Annotated[bool, Query()] = False) -> Empty:
-    """Forget an agent that is gone for good, with its slots; ``force``: what still counts as running there is lost."""
+    """Remove an agent that is gone for good, with its slots; with ``force`` what still counts as running is lost."""
     async with master.db.connection() as conn:
         now = await agents.presence(conn, agent_id)
         running = await agents.live_containers(conn, agent_id)

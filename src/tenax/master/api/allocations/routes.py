@@ -177,7 +177,7 @@ async def waiting(master: MasterDep, task: TaskDep, allocation_id: str) -> Empty
 
 @routes.post(f"{_PREFIX}/proxy_address", "PostAllocationProxyAddress", allow=Allow.TASK)
 async def proxy_address(master: MasterDep, task: TaskDep, allocation_id: str, body: ProxyAddressRequest) -> Empty:
-    """Where the task is reached, told by the task itself."""
+    """Where the task can be reached, as it reports itself."""
     _check_own(task, allocation_id)
     if not body.proxy_address or len(body.proxy_address) > _LONGEST_ADDRESS or not body.proxy_address.isprintable():
         raise InvalidInput(f"proxyAddress must be a host name or an address of at most {_LONGEST_ADDRESS} characters")

@@ -100,7 +100,7 @@ async def get_checkpoint(master: MasterDep, caller: CallerDep, checkpoint_uuid: 
 async def post_metadata(
     master: MasterDep, caller: CallerDep, checkpoint_uuid: str, body: PostCheckpointMetadataRequest
 ) -> PostCheckpointMetadataResponse:
-    """Replace what is said about it. The steps at which it was saved are a fact, and stay."""
+    """Replace its metadata. The steps at which it was saved are a fact, and stay."""
     if body.checkpoint is None:
         raise InvalidInput("checkpoint.metadata is missing: give all that is to be said about the checkpoint")
     metadata = dict(body.checkpoint.metadata)
@@ -121,7 +121,7 @@ async def get_metrics(
     metric_group: Annotated[str, Query()] = "",
     trial_source_info_type: Annotated[TrialSourceKind, Query()] = TrialSourceKind.UNSPECIFIED,
 ) -> MetricsResponse:
-    """What trials reported that said that they use it: of one group, or of all; for one use of it, or for any."""
+    """Metrics of the trials that use it: of one group or all, for one kind of use or any."""
     kind = None if trial_source_info_type is TrialSourceKind.UNSPECIFIED else trial_source_info_type.name
     async with master.db.snapshot() as conn:
         await checkpoint_lists.get(conn, checkpoint_uuid)

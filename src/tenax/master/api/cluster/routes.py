@@ -209,7 +209,7 @@ async def delete_message(master: MasterDep) -> Empty:
 
 
 def message_view(message: ClusterMessage) -> ClusterMessageView:
-    """As it travels."""
+    """The message as the API sends it."""
     return ClusterMessageView(
         message=message.message, start_time=message.starts_at, end_time=message.ends_at, created_time=message.created_at
     )

@@ -45,19 +45,19 @@ _LONGEST_LABEL = 500
 
 @routes.post("/api/v1/experiments/{experiment_id}/activate", "ActivateExperiment", allow=Allow.USER)
 async def activate(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Let it go on from where each trial saved."""
+    """Resume it: each trial goes on from its latest checkpoint."""
     return await _act(master, caller, experiment_id, _event(ExperimentEvent.ACTIVATE, caller))
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/pause", "PauseExperiment", allow=Allow.USER)
 async def pause(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Every trial saves and leaves its slots."""
+    """Pause it: every trial saves a checkpoint and leaves its slots."""
     return await _act(master, caller, experiment_id, _event(ExperimentEvent.PAUSE, caller))
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/cancel", "CancelExperiment", allow=Allow.USER)
 async def cancel(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Every trial saves, and the experiment ends."""
+    """Cancel it: every trial saves a checkpoint, and the experiment ends."""
     return await _act(master, caller, experiment_id, _event(ExperimentEvent.CANCEL, caller))
 
 
@@ -125,19 +125,19 @@ async def delete_label(master: MasterDep, caller: CallerDep, experiment_id: int,
 
 @routes.post("/api/v1/projects/{project_id}/experiments/activate", "ActivateExperiments", allow=Allow.USER)
 async def activate_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Let paused experiments go on."""
+    """Resume paused experiments."""
     return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.ACTIVATE, caller))
 
 
 @routes.post("/api/v1/projects/{project_id}/experiments/pause", "PauseExperiments", allow=Allow.USER)
 async def pause_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Let experiments save and leave their slots."""
+    """Pause experiments: their trials save and leave their slots."""
     return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.PAUSE, caller))
 
 
 @routes.post("/api/v1/projects/{project_id}/experiments/cancel", "CancelExperiments", allow=Allow.USER)
 async def cancel_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Let experiments save and end."""
+    """Cancel experiments: their trials save and end."""
     return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.CANCEL, caller))
 
 
@@ -192,7 +192,7 @@ async def check_owner(conn: Connection, caller: Caller, experiment_id: int) -> N
     caller.may_change(await experiment_lists.owner(conn, experiment_id), f"experiment {experiment_id}")
 
 
-#: How it is told in an experiment's reason.
+#: How an experiment's reason puts it.
 _PAST = {
     ExperimentEvent.PAUSE: "paused",
     ExperimentEvent.CANCEL: "canceled",

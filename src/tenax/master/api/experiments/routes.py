@@ -131,7 +131,7 @@ async def get_experiments(
 
 @routes.get("/api/v1/experiments/{experiment_id}", "GetExperiment", allow=Allow.USER)
 async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: int) -> GetExperimentResponse:
-    """One experiment, and where its job stands."""
+    """One experiment, and its job's place in the queue."""
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, experiment_id)
         trials = await experiment_lists.trial_ids(conn, experiment_id)
@@ -148,7 +148,7 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
 async def patch_experiment(
     master: MasterDep, caller: CallerDep, experiment_id: int, body: PatchExperiment
 ) -> PatchExperimentResponse:
-    """Edit its words, its share of the cluster, and which checkpoints are kept; all of it or nothing."""
+    """Edit name, description, notes, labels, resources and checkpoint policy: all that is given, or nothing."""
     edit = _edit(body)
     async with master.db.transaction() as conn:
         await check_owner(conn, caller, experiment_id)
@@ -174,7 +174,7 @@ def _edit(body: PatchExperiment) -> ExperimentEdit:
 
 
 async def _set_policy(conn: Connection, experiment_id: int, patch: PatchCheckpointStorage) -> None:
-    """What is not said stays."""
+    """Values that are not given stay."""
     await experiments.lock(conn, experiment_id)
     policy = gc.policy_of((await experiments.plan(conn, experiment_id)).config)
     changes = {

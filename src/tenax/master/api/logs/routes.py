@@ -283,7 +283,7 @@ def _level(name: str) -> int:
 
 @routes.post("/api/v1/cleanup_logs", "CleanupLogs", allow=Allow.ADMIN)
 async def clean_logs(master: MasterDep) -> CleanupLogsResponse:
-    """Remove output that is kept no longer, now and not at the next time of the schedule."""
+    """Remove output past its retention now, without waiting for the schedule."""
     lines = 0
     while not master.shutdown.is_set():
         async with master.db.transaction() as conn:

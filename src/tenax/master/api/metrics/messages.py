@@ -110,6 +110,6 @@ class SnapshotTrial(Message):
 
 
 class TrialsSnapshotResponse(Message):
-    """Trials of which something else is told than before."""
+    """Trials whose value has changed since the message before."""
 
     trials: list[SnapshotTrial]

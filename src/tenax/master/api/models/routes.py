@@ -122,7 +122,7 @@ async def patch_model(master: MasterDep, caller: CallerDep, model_name: str, bod
 
 @routes.post("/api/v1/models/{model_name}/move", "MoveModel", allow=Allow.USER)
 async def move(master: MasterDep, caller: CallerDep, model_name: str, body: MoveModelRequest) -> Empty:
-    """Into another workspace."""
+    """Move a model into another workspace."""
     if not body.destination_workspace_id:
         raise InvalidInput("destinationWorkspaceId is missing: name the workspace that it is to move to")
     async with master.db.transaction() as conn:
@@ -133,19 +133,19 @@ async def move(master: MasterDep, caller: CallerDep, model_name: str, body: Move
 
 @routes.post("/api/v1/models/{model_name}/archive", "ArchiveModel", allow=Allow.USER)
 async def archive(master: MasterDep, caller: CallerDep, model_name: str) -> Empty:
-    """It takes no new versions, and does not change."""
+    """Archive a model: it takes no new versions and does not change."""
     return await _archive(master, caller, model_name, True)
 
 
 @routes.post("/api/v1/models/{model_name}/unarchive", "UnarchiveModel", allow=Allow.USER)
 async def unarchive(master: MasterDep, caller: CallerDep, model_name: str) -> Empty:
-    """As it was before."""
+    """Unarchive a model."""
     return await _archive(master, caller, model_name, False)
 
 
 @routes.delete("/api/v1/models/{model_name}", "DeleteModel", allow=Allow.USER)
 async def delete(master: MasterDep, caller: CallerDep, model_name: str) -> Empty:
-    """It, and its versions; their checkpoints stay, and may be deleted from then on."""
+    """Delete a model and its versions; their checkpoints stay, and may be deleted from then on."""
     async with master.db.transaction() as conn:
         model = await models.lock(conn, await models.id_of(conn, model_name))
         caller.may_change(model.owner_id, model.called)

@@ -213,7 +213,7 @@ def config_text(view: LaunchedView, caller: Caller) -> str:
 
 
 def with_launched(task: Task, view: LaunchedView, caller: Caller) -> Task:
-    """A task with what only launched ones have."""
+    """A task with the fields that only launched tasks have."""
     return task.model_copy(
         update={
             "task_state": GenericTaskState(f"GENERIC_TASK_STATE_{view.state}"),

@@ -211,7 +211,7 @@ class StartTrialResponse(Message):
 
 
 class ReportTrialSourceInfoRequest(Message):
-    """What is told of it."""
+    """What is reported."""
 
     trial_source_info: TrialSourceInfo = TrialSourceInfo()
 

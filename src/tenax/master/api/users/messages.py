@@ -181,7 +181,7 @@ class EntityType(str, Enum):
 
 
 class PostUserActivityRequest(Message):
-    """A person has looked at something."""
+    """Someone viewed something."""
 
     activity_type: ActivityType = ActivityType.UNSPECIFIED
     entity_type: EntityType = EntityType.UNSPECIFIED

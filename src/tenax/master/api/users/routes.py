@@ -135,7 +135,7 @@ async def set_user_password(
 
 @routes.patch("/api/v1/users", "PatchUsers", allow=Allow.ADMIN)
 async def patch_users(master: MasterDep, caller: CallerDep, body: PatchUsersRequest) -> PatchUsersResponse:
-    """Activate or deactivate many, each for itself: what is refused of one is told, and the others go on."""
+    """Activate or deactivate users, each by itself: a refusal is reported, and stops no other."""
     async with master.db.connection() as conn:
         user_ids: list[int] = list(dict.fromkeys(body.user_ids))
         if body.filters is not None and not user_ids:

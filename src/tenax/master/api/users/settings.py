@@ -53,7 +53,7 @@ async def reset_user_setting(master: MasterDep, caller: CallerDep) -> Empty:
 
 @routes.post("/api/v1/users/activity", "PostUserActivity", allow=Allow.USER)
 async def post_user_activity(master: MasterDep, caller: CallerDep, body: PostUserActivityRequest) -> Empty:
-    """The caller has looked at a project."""
+    """Record that the caller viewed a project."""
     if body.activity_type is not ActivityType.GET or body.entity_type is not EntityType.PROJECT:
         raise InvalidInput(
             "activityType and entityType must be ACTIVITY_TYPE_GET and ENTITY_TYPE_PROJECT: nothing else is remembered"

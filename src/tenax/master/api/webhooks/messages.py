@@ -36,7 +36,7 @@ class TriggerType(str, Enum):
 
 
 class Trigger(Message):
-    """One thing that it tells of. ``condition``: ``{"state"}`` of an experiment, ``{"regex"}`` of a line of a task."""
+    """An event to notify of. ``condition``: ``{"state"}`` of an experiment, ``{"regex"}`` of a line of a task."""
 
     id: int = 0
     webhook_id: int = 0
@@ -45,7 +45,7 @@ class Trigger(Message):
 
 
 class Webhook(Message):
-    """An address, and what it is told of."""
+    """An address, and the events that it is notified of."""
 
     id: int = 0
     name: str = ""
@@ -83,7 +83,7 @@ class TestWebhookResponse(Message):
 
 
 class LogLevel(str, Enum):
-    """How serious something is."""
+    """How serious an event is."""
 
     UNSPECIFIED = "LOG_LEVEL_UNSPECIFIED"
     TRACE = "LOG_LEVEL_TRACE"
@@ -95,7 +95,7 @@ class LogLevel(str, Enum):
 
 
 class CustomWebhookEventData(Message):
-    """What a script has to tell."""
+    """The content of a custom event."""
 
     title: str = ""
     description: str = ""

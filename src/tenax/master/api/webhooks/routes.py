@@ -73,7 +73,7 @@ async def post_webhook(master: MasterDep, caller: CallerDep, body: Webhook) -> W
 
 @routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER)
 async def post_webhook_event_data(master: MasterDep, caller: CallerDep, body: PostWebhookEventDataRequest) -> Empty:
-    """An event of a script's own, to every webhook of its experiment that hears of such."""
+    """Send a custom event to every webhook of its experiment that has a trigger for one."""
     data = body.data
     if len(data.title) > LONGEST_TITLE or len(data.description) > LONGEST_DESCRIPTION:
         raise InvalidInput(
@@ -106,7 +106,7 @@ async def get_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> 
 async def patch_webhook(
     master: MasterDep, caller: CallerDep, webhook_id: int, body: PatchWebhookRequest
 ) -> WebhookResponse:
-    """Send to another address, also what waits already."""
+    """Send to another address, including what is waiting already."""
     check_url(body.url)
     await _may_change(master, caller, webhook_id)
     async with master.db.transaction() as conn:
@@ -125,7 +125,7 @@ async def delete_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) 
 
 @routes.post("/api/v1/webhooks/{webhook_id}/test", "TestWebhook", allow=Allow.USER)
 async def test_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> TestWebhookResponse:
-    """Send it a message at once, once, and tell how that ended."""
+    """Send it one message now, and say how that went."""
     webhook = await _may_change(master, caller, webhook_id)
     sender = Sender(master.settings.webhooks, master.cluster.secret)
     now = int(time.time())

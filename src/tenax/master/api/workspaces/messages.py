@@ -175,7 +175,7 @@ class GetProjectsResponse(Message):
 
 
 class GetProjectsByUserActivityResponse(Message):
-    """The projects that the caller looked at last, the newest first."""
+    """The projects that the caller viewed last, the newest first."""
 
     projects: list[Project]
 

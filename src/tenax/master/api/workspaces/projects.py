@@ -49,7 +49,7 @@ _KEY = re.compile(r"[A-Za-z0-9]{1,5}")
 async def get_recent(
     master: MasterDep, caller: CallerDep, limit: Annotated[int, Query()] = 0
 ) -> GetProjectsByUserActivityResponse:
-    """What the caller looked at last, the newest first."""
+    """The projects that the caller viewed last, the newest first."""
     if limit < 0:
         raise InvalidInput(f"limit is {limit}: it must not be negative")
     most = min(limit or _RECENT, _MOST_RECENT)

@@ -108,7 +108,7 @@ async def get_projects(
     users: Annotated[list[str] | None, Query()] = None,
     user_ids: Annotated[list[int] | None, Query()] = None,
 ) -> GetProjectsResponse:
-    """Its projects, filtered and in order; of all workspaces for 0."""
+    """The projects of a workspace, filtered and in order; 0 means all workspaces."""
     filters = ProjectFilter(
         workspace_id=workspace_id or None,
         name=name,
@@ -188,19 +188,19 @@ async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: i
 
 @routes.post("/api/v1/workspaces/{workspace_id}/archive", "ArchiveWorkspace", allow=Allow.USER)
 async def archive(master: MasterDep, caller: CallerDep, workspace_id: int) -> Empty:
-    """Nothing in it changes any more, and nothing is put into it."""
+    """Archive a workspace: nothing in it changes, and nothing is put into it."""
     return await _archive(master, caller, workspace_id, True)
 
 
 @routes.post("/api/v1/workspaces/{workspace_id}/unarchive", "UnarchiveWorkspace", allow=Allow.USER)
 async def unarchive(master: MasterDep, caller: CallerDep, workspace_id: int) -> Empty:
-    """As it was before; projects that were archived themselves stay so."""
+    """Unarchive a workspace; projects that were archived on their own stay archived."""
     return await _archive(master, caller, workspace_id, False)
 
 
 @routes.post("/api/v1/workspaces/{workspace_id}/pin", "PinWorkspace", allow=Allow.USER)
 async def pin(master: MasterDep, caller: CallerDep, workspace_id: int) -> Empty:
-    """Show it first to the caller."""
+    """Pin a workspace: the caller sees it first."""
     async with master.db.transaction() as conn:
         await workspaces.get(conn, workspace_id, caller.person.id)
         await workspaces.pin(conn, workspace_id, caller.person.id)
@@ -209,7 +209,7 @@ async def pin(master: MasterDep, caller: CallerDep, workspace_id: int) -> Empty:
 
 @routes.post("/api/v1/workspaces/{workspace_id}/unpin", "UnpinWorkspace", allow=Allow.USER)
 async def unpin(master: MasterDep, caller: CallerDep, workspace_id: int) -> Empty:
-    """Show it to the caller where it stands."""
+    """Unpin a workspace."""
     async with master.db.transaction() as conn:
         await workspaces.get(conn, workspace_id, caller.person.id)
         await workspaces.unpin(conn, workspace_id, caller.person.id)
