@@ -173,7 +173,7 @@ async def test_a_script_that_is_heard_of_since_the_look_is_not_lost(api: Api, mo
     number = await silent_trial(api)
     silent = unmanaged.silent
 
-    async def heard_meanwhile(conn: Connection, wait_s: float, listening_s: float) -> list[unmanaged.Silent]:
+    async def heard_meanwhile(conn: Connection, wait_s: float, listening_s: float) -> list[unmanaged.SilentTrial]:
         trials = await silent(conn, wait_s, listening_s)
         await conn.execute("update unmanaged_trials set heard_at = now()")
         return trials

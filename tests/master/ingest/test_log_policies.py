@@ -143,8 +143,8 @@ async def _fails_on_a1(book: Book) -> tuple[str, str]:
             conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), ""
         )
     async with book.database.connection() as conn:
-        state, reason = await conn.fetchrow("select state, reason from trials where id = $1", trial)
-    return state, reason
+        row = await conn.fetchrow("select state, reason from trials where id = $1", trial)
+    return row["state"], row["reason"]
 
 
 async def test_a_trial_that_may_run_nowhere_any_more_ends(book: Book) -> None:

@@ -116,12 +116,12 @@ async def test_its_schema_is_that_of_a_fresh_database(old: asyncpg.Connection, d
     """The same tables, columns, constraints, indexes, triggers and functions, whatever the order of columns."""
     await migrate(old, post=True)
     fresh = await asyncpg.connect(database_url)
-    told, expected = (await catalogue(old)).without_order(), (await catalogue(fresh)).without_order()
+    upgraded_catalogue, expected = (await catalogue(old)).without_order(), (await catalogue(fresh)).without_order()
     await fresh.close()
-    assert [table.name for table in told.tables] == [table.name for table in expected.tables]
-    for table, other in zip(told.tables, expected.tables):
+    assert [table.name for table in upgraded_catalogue.tables] == [table.name for table in expected.tables]
+    for table, other in zip(upgraded_catalogue.tables, expected.tables):
         assert table == other
-    assert told.functions == expected.functions
+    assert upgraded_catalogue.functions == expected.functions
 
 
 @pytest.mark.parametrize("stopped_at", ["0001_pre_state", "0009_pre_workspaces", "0013_pre_cheaper"])
@@ -227,7 +227,7 @@ async def test_metrics_and_output_are_read(upgraded: Api) -> None:
 
 async def test_the_search_is_told_as_it_went(upgraded: Api) -> None:
     """An experiment that a search has ended: its state and best trial, and its whole journal replayed."""
-    told = await asked(upgraded.user, "GET", f"/api/v1/experiments/{SEARCH}")
+    answer = await asked(upgraded.user, "GET", f"/api/v1/experiments/{SEARCH}")
     expected = {
         "name": "search",
         "state": "STATE_COMPLETED",
@@ -237,7 +237,7 @@ async def test_the_search_is_told_as_it_went(upgraded: Api) -> None:
         "bestTrialId": 3,
         "checkpointCount": 8,
     }
-    experiment: dict[str, object] = told["experiment"]  # type: ignore[assignment]
+    experiment: dict[str, object] = answer["experiment"]  # type: ignore[assignment]
     assert {key: experiment[key] for key in expected} == expected
     view = await asked(upgraded.user, "GET", f"/api/v1/experiments/{SEARCH}/search")
     assert (view["created"], view["finished"], view["shutDown"]) == (6, 6, True)
@@ -267,8 +267,8 @@ async def test_the_cluster_goes_on(upgraded: Api, old: asyncpg.Connection) -> No
 async def test_validations_are_read_from_a_place_of_their_own(upgraded: Api, old: asyncpg.Connection) -> None:
     """Those that stood in the inbox of a search are found as validations, each once."""
     rows = await old.fetch(
-        "select i.trial_id, i.at_key, i.fact ->> 'metric' as told, v.metric from search_inbox i"
+        "select i.trial_id, i.at_key, i.fact ->> 'metric' as reported, v.metric from search_inbox i"
         " left join validations v on (v.trial_id, v.step) = (i.trial_id, i.at_key) where i.kind = 'validation'"
     )
     assert rows
-    assert all(row["metric"] == pytest.approx(float(row["told"]), nan_ok=True) for row in rows)
+    assert all(row["metric"] == pytest.approx(float(row["reported"]), nan_ok=True) for row in rows)

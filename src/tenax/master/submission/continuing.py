@@ -14,7 +14,7 @@ from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.trial import TrialState
-from tenax.master.store.experiments.continuing import Continued, Ended
+from tenax.master.store.experiments.continuing import Continued, EndedTrial
 from tenax.search.config import Const, Map
 
 
@@ -29,7 +29,7 @@ def overlaid(stored: JsonObject, override: str, pool: PoolSettings) -> ResolvedE
 
 
 def continued(
-    experiment_id: int, stored: JsonObject, resolved: ResolvedExperiment, pool: PoolSettings, trials: list[Ended]
+    experiment_id: int, stored: JsonObject, resolved: ResolvedExperiment, pool: PoolSettings, trials: list[EndedTrial]
 ) -> Continued:
     """What to write. Raises InvalidInput, NotNow."""
     before = stored_experiment(stored)
@@ -77,7 +77,7 @@ def _check_same_search(before: ResolvedExperiment, after: ResolvedExperiment) ->
         raise InvalidInput("overrideConfig: resources.weight is 0: the experiment would never get a slot")
 
 
-def _chosen(experiment_id: int, before: ResolvedExperiment, trials: list[Ended]) -> list[Ended]:
+def _chosen(experiment_id: int, before: ResolvedExperiment, trials: list[EndedTrial]) -> list[EndedTrial]:
     """The trials that go on: the newest of a search of one, else all that did not complete."""
     if before.search.method.one_trial:
         return [trial for trial in trials[-1:] if trial.state is not TrialState.ACTIVE]

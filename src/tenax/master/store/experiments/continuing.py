@@ -29,7 +29,7 @@ _TURN = "it waits for its turn: at most {} run at once (max_concurrent_trials)"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedTrial:
     """A trial of an experiment that has ended."""
 
     id: int
@@ -56,10 +56,10 @@ class Continued:
     at_once: int | None = None
 
 
-async def trials_of(conn: Connection, experiment_id: int) -> list[Ended]:
+async def trials_of(conn: Connection, experiment_id: int) -> list[EndedTrial]:
     """In the order of their making."""
     return [
-        Ended(row["id"], RequestId(row["request_id"]), TrialState(row["state"]), row["hparams"])
+        EndedTrial(row["id"], RequestId(row["request_id"]), TrialState(row["state"]), row["hparams"])
         for row in await conn.fetch(Q.trials, experiment_id)
     ]
 

@@ -26,7 +26,7 @@ KIND = "progress"
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueProgress:
     """A running experiment whose progress may be older than what its trials report."""
 
     experiment_id: int
@@ -62,9 +62,9 @@ async def stand_unmanaged(conn: Connection, experiment_id: int) -> None:
         await stand(conn, experiment_id, Standing(1.0, 0.0) if completed else view.mean(row["ended"], row["trials"]))
 
 
-async def due(conn: Connection, among: Sequence[int] | None) -> list[Due]:
+async def due(conn: Connection, among: Sequence[int] | None) -> list[DueProgress]:
     """Of these, or of all."""
-    return [Due(**row) for row in await conn.fetch(Q.progress_due, among)]
+    return [DueProgress(**row) for row in await conn.fetch(Q.progress_due, among)]
 
 
 async def is_unknown(conn: Connection, experiment_id: int) -> bool:

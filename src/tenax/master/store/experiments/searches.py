@@ -24,7 +24,7 @@ AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class InboxFact:
     """A fact in the inbox that the search has not seen."""
 
     id: int
@@ -37,12 +37,12 @@ async def journal(conn: Connection, experiment_id: int, after: int) -> tuple[int
     return (rows[-1]["seq"] if rows else after), [decode(row["entry"]) for row in rows]
 
 
-async def waiting(conn: Connection, experiment_id: int) -> list[Waiting]:
+async def waiting(conn: Connection, experiment_id: int) -> list[InboxFact]:
     """Facts that wait, oldest first, `AT_ONCE` at most."""
     facts = []
     for row in await conn.fetch(Q.waiting, experiment_id, AT_ONCE):
         fact = decode(row["fact"])
-        facts.append(Waiting(row["id"], fact))  # type: ignore[arg-type]
+        facts.append(InboxFact(row["id"], fact))  # type: ignore[arg-type]
     return facts
 
 

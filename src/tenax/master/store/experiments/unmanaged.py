@@ -49,7 +49,7 @@ class UnmanagedTrialRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class SilentTrial:
     """A trial that has not reported for too long."""
 
     trial_id: int
@@ -155,10 +155,10 @@ async def kill(conn: Connection, trial_id: int, experiment_id: int) -> None:
         await say(conn, trial_id, TrialReport.CANCELED, "it was canceled here; its script is not informed")
 
 
-async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[Silent]:
+async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[SilentTrial]:
     """Trials that did not report for ``wait_s`` while a master was up for ``listening_s``."""
     rows = await conn.fetch(Q.silent, wait_s, listening_s, None)
-    return [Silent(row["id"], row["experiment_id"], row["at"]) for row in rows]
+    return [SilentTrial(row["id"], row["experiment_id"], row["at"]) for row in rows]
 
 
 async def lose(conn: Connection, trial_id: int, wait_s: float, reason: str) -> bool:
