@@ -21,7 +21,7 @@ from tenax.jsonvalue import JsonObject
 
 #: A command in it stays in it.
 ENDED = "TERMINATED"
-_WHOLE = 36
+WHOLE_ID = 36
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def get_command(session: Session, name: str) -> Command:
 
 def find_command(session: Session, name: str) -> Command:
     """The command whose id begins so, or whose description is this. Raises NotFound, InvalidInput for several."""
-    if len(name) == _WHOLE and name.count("-") == 4:
+    if len(name) == WHOLE_ID and name.count("-") == 4:
         return get_command(session, name)
     matches = [
         command for command in list_commands(session) if command.id.startswith(name) or command.description == name

@@ -16,12 +16,11 @@ from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint, GcPolicy, GcPreview, garbage_of, set_policy
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.polling import wait_until
+from tenax.client.trials import ENDED as ENDED
 from tenax.client.trials import LogLine, Trial, pages, read_logs
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 
-#: An experiment in one of these stays in it.
-ENDED = ("COMPLETED", "CANCELED", "ERROR")
 #: What can be done to an experiment at once.
 VERBS = ("activate", "pause", "cancel", "kill", "archive", "unarchive")
 #: What a list may be ordered by.

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
+from tenax.client.commands import WHOLE_ID
 from tenax.client.connection.session import Session, at
 from tenax.client.context import read_context
 from tenax.client.reading import only
 from tenax.client.trials import LogLine, read_logs
 from tenax.jsonvalue import JsonObject
 
-_WHOLE = 36
 _STATE = "GENERIC_TASK_STATE_"
 _KIND = "TASK_TYPE_"
 
@@ -145,7 +145,7 @@ def get_task(session: Session, name: str) -> Task:
 
 def find_task(session: Session, name: str) -> Task:
     """The task of that id, or the open one whose id begins so. Raises NotFound, InvalidInput for several."""
-    if len(name.rpartition(".")[2]) == _WHOLE:
+    if len(name.rpartition(".")[2]) == WHOLE_ID:
         return get_task(session, name)
     ids = sorted({task.task_id for task in open_tasks(session) if task.task_id.startswith(name)})
     return get_task(session, only(name, ids, str, "task", " that waits or runs: give its whole id."))

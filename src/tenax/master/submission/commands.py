@@ -26,7 +26,7 @@ from tenax.master.store.tasks import contexts
 from tenax.master.store.tasks.rows import NewTask, PlacedFile
 from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import rows as workspaces
-from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, ProjectRow
+from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, DEFAULT_WORKSPACE_ID, ProjectRow
 from tenax.master.submission.code import Code, pack
 from tenax.master.submission.experiments import SLOTS_EXCEEDED, layers, pool_of, template_of, unfit_in
 from tenax.master.submission.messages import CreateGenericTaskRequest, LaunchCommandRequest
@@ -35,7 +35,6 @@ from tenax.master.submission.messages import CreateGenericTaskRequest, LaunchCom
 DATA_FILE = "data"
 DATA_LIMIT = 1 << 20
 #: The workspace of what names none.
-DEFAULT_WORKSPACE_ID = 1
 
 
 @dataclass(frozen=True, slots=True)

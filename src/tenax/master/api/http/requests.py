@@ -19,6 +19,9 @@ from fastapi.routing import APIRoute
 
 from tenax.master.api.http.callers import authorize
 
+#: Characters of a name: of a user, a group, a webhook.
+LONGEST_NAME = 255
+
 #: Bodies above this are decoded in a thread.
 LARGE_BODY_BYTES = 256 * 1024
 

@@ -29,9 +29,9 @@ routes = Routes("Trials")
 #: Trials, and metrics of each, that are compared at most.
 _MOST_TRIALS, _MOST_METRICS = 1000, 200
 #: Trials whose metrics are read together: what is held in memory at a time.
-_READ_AT_ONCE = 100
+READ_AT_ONCE = 100
 _TYPES = {"training": MetricType.TRAINING, "validation": MetricType.VALIDATION}
-_GROUPS = {MetricType.TRAINING: "training", MetricType.VALIDATION: "validation"}
+GROUPS = {MetricType.TRAINING: "training", MetricType.VALIDATION: "validation"}
 Texts = Annotated[list[str], Query()]
 Numbers = Annotated[list[int], Query()]
 #: Beginnings of the names of query parameters, without regard to how they are spelled.
@@ -90,7 +90,7 @@ async def compare(
 
     Metrics are named by ``metricIds`` (``group.name``), or by ``metricNames`` of one ``group`` or ``metricType``.
     """
-    lines = _lines(metric_names, metric_ids, group or _GROUPS.get(metric_type, ""))
+    lines = _lines(metric_names, metric_ids, group or GROUPS.get(metric_type, ""))
     if len(trial_ids) > _MOST_TRIALS:
         raise InvalidInput(f"at most {_MOST_TRIALS} trials are compared, and {len(trial_ids)} are asked for")
     ids = list(dict.fromkeys(trial_ids))
@@ -100,8 +100,8 @@ async def compare(
     if missing:
         raise NotFound(f"there is no trial {min(missing)}")
     metrics: dict[int, list[DownsampledMetrics]] = {}
-    for start in range(0, len(trials), _READ_AT_ONCE):
-        numbers = [trial.id for trial in trials[start : start + _READ_AT_ONCE]]
+    for start in range(0, len(trials), READ_AT_ONCE):
+        numbers = [trial.id for trial in trials[start : start + READ_AT_ONCE]]
         metrics |= await _metrics(master, numbers, lines, selection)
     return CompareTrialsResponse(trials=[ComparableTrial(trial=trial, metrics=metrics[trial.id]) for trial in trials])
 

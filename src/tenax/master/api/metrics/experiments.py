@@ -20,6 +20,7 @@ from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import ndjson
+from tenax.master.api.metrics.charts import GROUPS, READ_AT_ONCE
 from tenax.master.api.metrics.messages import (
     DataPoint,
     GetValidationHistoryResponse,
@@ -44,9 +45,6 @@ routes = Routes("Experiments")
 
 _PERIOD_S, _LONGEST_PERIOD_S = 30, 3600
 _TRIALS, _POINTS = 25, 1000
-#: Trials whose metrics are read together: what is held in memory at a time.
-_READ_AT_ONCE = 100
-_GROUPS = {MetricType.TRAINING: "training", MetricType.VALIDATION: "validation"}
 Period = Annotated[int, Query(ge=0, le=_LONGEST_PERIOD_S)]
 #: The next message and whether anything may follow it; None: no news.
 NextMessage = Callable[[], Awaitable[tuple[Message | None, bool]]]
@@ -247,7 +245,7 @@ def _smaller_is_better(config: JsonObject) -> bool:
 
 async def _checked(master: Master, experiment_id: int, metric: str, group: str, kind: MetricType) -> tuple[str, str]:
     """(group, metric). Raises InvalidInput, NotFound."""
-    named = group or _GROUPS.get(kind, "")
+    named = group or GROUPS.get(kind, "")
     if not metric or not named:
         raise InvalidInput("name the metric: metricName, and its group as group or metricType")
     async with master.db.connection() as conn:
@@ -267,8 +265,8 @@ async def _points(
     """Trial -> points, of those that have any. Read for many trials at a time, so that few statements are made."""
     group, metric = of
     lines: dict[int, list[JsonObject]] = {}
-    for start in range(0, len(trials), _READ_AT_ONCE):
-        numbers = [trial.id for trial in trials[start : start + _READ_AT_ONCE]]
+    for start in range(0, len(trials), READ_AT_ONCE):
+        numbers = [trial.id for trial in trials[start : start + READ_AT_ONCE]]
         async with master.db.snapshot() as conn:
             groups = [candidate for candidate in await series.groups_of(conn, numbers) if candidate.name == group]
             packed = await series.series_of(conn, groups, (metric, EPOCH))

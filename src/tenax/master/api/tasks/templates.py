@@ -29,7 +29,7 @@ from tenax.master.api.tasks.messages import (
 )
 from tenax.master.store.tasks import templates
 from tenax.master.store.workspaces import rows as workspaces
-from tenax.master.submission.commands import DEFAULT_WORKSPACE_ID
+from tenax.master.store.workspaces.projects import DEFAULT_WORKSPACE_ID
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Templates")

@@ -8,6 +8,7 @@ from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import Window
+from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users.messages import (
     AssignMultipleGroupsRequest,
@@ -26,8 +27,6 @@ from tenax.master.store.users.groups import GroupFilter
 from tenax.wire.message import Empty, OrderBy
 
 routes = Routes("Groups")
-
-LONGEST_NAME = 255
 
 
 @routes.post("/api/v1/groups/search", "GetGroups", allow=Allow.USER)

@@ -17,6 +17,7 @@ from tenax.master.access.passwords import as_sent
 from tenax.master.api.cluster.unsupported import NO_ROLES
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users.messages import (
     GetUserResponse,
@@ -40,7 +41,6 @@ from tenax.master.store.users.rows import NO_LOGIN, UserFilter, UserRow
 
 routes = Routes("Users")
 
-LONGEST_NAME = 255
 
 _ORDERS = {
     GetUsersSortBy.UNSPECIFIED: "id",

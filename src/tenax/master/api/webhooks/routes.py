@@ -19,6 +19,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.webhooks.messages import (
     Delivery,
@@ -47,7 +48,6 @@ from tenax.wire.message import Empty
 
 routes = Routes("Webhooks")
 
-LONGEST_NAME = 255
 #: Characters of a title and a description, and of a pattern.
 LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_PATTERN = 1000, 100_000, 1000
 

@@ -28,7 +28,7 @@ left join jobs j on j.job_id = e.job_id
 left join users u on u.id = e.owner_id
 where e.state <> 'DELETING'"""
 
-_SEARCHER = "d.config -> 'searcher' ->> "
+SEARCHER = "d.config -> 'searcher' ->> "
 #: The progress of an experiment as it is filtered by, in whole percent; aliases as in `SOURCES`.
 PERCENT = "round((100 * pr.progress)::float8)"
 
@@ -69,14 +69,14 @@ EXPERIMENTS = Table(
         ),
         "projectId": Column("e.project_id", Holds.NUMBER, sort_by="project_id"),
         "resourcePool": Column("j.pool", Holds.TEXT, sort_by="resource_pool", order=Order("y.pool", *_TALLIES)),
-        "searcherMetric": Column(f"({_SEARCHER}'metric')", Holds.TEXT),
+        "searcherMetric": Column(f"({SEARCHER}'metric')", Holds.TEXT),
         "searcherMetricsVal": Column(
             "case when y.best_metric > '-Infinity' and y.best_metric < 'Infinity' then y.best_metric end",
             Holds.NUMBER,
             sort_by="searcher_metric_val",
             order=Order("y.best_order", *_TALLIES, nullable=True),
         ),
-        "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
+        "searcherType": Column(f"({SEARCHER}'name')", Holds.TEXT),
         "startTime": Column("e.created_at", Holds.TIME, sort_by="start_time"),
         "state": Column(f"({Q.shown_state})", Holds.STATE, sort=_STATE, sort_by="state"),
         "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),

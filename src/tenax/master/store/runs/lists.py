@@ -16,7 +16,7 @@ from tenax.master.store.database.filter_sql import Builder, Column, Holds, Table
 from tenax.master.store.database.filter_text import Filter, Location, Sort
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
-from tenax.master.store.experiments.columns import PERCENT
+from tenax.master.store.experiments.columns import PERCENT, SEARCHER
 from tenax.search.methods.registry import names_of
 
 Q = load("runs")
@@ -96,7 +96,6 @@ def _checkpoints(what: str) -> str:
 
 
 _FINITE = "nullif(nullif(nullif(m.best_metric, 'NaN'), 'Infinity'), '-Infinity')"
-_SEARCHER = "d.config -> 'searcher' ->> "
 
 #: What a list of runs may be filtered and ordered by.
 RUNS = Table(
@@ -114,14 +113,16 @@ RUNS = Table(
         "externalRunId": Column("t.external_id", Holds.TEXT),
         "forkedFrom": Column("e.parent_id", Holds.NUMBER),
         "id": Column("t.id", Holds.NUMBER),
-        "isExpMultitrial": Column(f"(coalesce({_SEARCHER}'name', '') <> 'single')", Holds.BOOLEAN),
+        "isExpMultitrial": Column(
+            f"(coalesce({SEARCHER}'name', '') <> all(array{list(_ONE_TRIAL)}::text[]))", Holds.BOOLEAN
+        ),
         "localId": Column("(p.key || '-' || n.local_id)", Holds.TEXT, sort="n.local_id"),
         "parentArchived": Column("(p.archived or w.archived)", Holds.BOOLEAN),
         "projectId": Column("e.project_id", Holds.NUMBER),
         "resourcePool": Column("j.pool", Holds.TEXT),
-        "searcherMetric": Column(f"({_SEARCHER}'metric')", Holds.TEXT),
+        "searcherMetric": Column(f"({SEARCHER}'metric')", Holds.TEXT),
         "searcherMetricsVal": Column(_FINITE, Holds.NUMBER),
-        "searcherType": Column(f"({_SEARCHER}'name')", Holds.TEXT),
+        "searcherType": Column(f"({SEARCHER}'name')", Holds.TEXT),
         "startTime": Column("t.created_at", Holds.TIME),
         "state": Column(f"({load('trials').shown_state})", Holds.STATE),
         "tags": Column("to_jsonb(d.labels)::text", Holds.LIST, sorts=False),
