@@ -82,7 +82,7 @@ def enable(access: Access, agent: Tuple[str, ...], everyone: bool) -> None:
 def disable(access: Access, agent: Tuple[str, ...], everyone: bool, drain: bool) -> None:
     """Stop agents from accepting new work.
 
-    Running tasks are ended and placed elsewhere, which no trial counts as a restart; --drain lets them finish.
+    Running tasks are placed elsewhere without using up a restart; --drain lets them finish.
     """
     from tenax.client.agents import disable_agent
 

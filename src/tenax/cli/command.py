@@ -54,7 +54,7 @@ def group() -> None:
 )
 @click.option("--template", default="", metavar="NAME", help="Merge the configuration over this template.")
 @click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Put it into this workspace.")
-@click.option("-d", "--detach", is_flag=True, help="Print its id and do not wait for it.")
+@click.option("-d", "--detach", is_flag=True, help="Print its id and return at once.")
 @pass_access
 def run(
     access: Access,

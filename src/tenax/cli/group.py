@@ -58,9 +58,7 @@ def describe(access: Access, name: str, as_json: bool) -> None:
 
 @group.command()
 @click.argument("name")
-@click.option(
-    "--add-user", "users", multiple=True, metavar="USER", help="Put this user in; may be given several times."
-)
+@click.option("--add-user", "users", multiple=True, metavar="USER", help="Add this user; may be given several times.")
 @pass_access
 def create(access: Access, name: str, users: List[str]) -> None:
     """Create the group NAME."""

@@ -180,7 +180,7 @@ def clear_message(access: Access) -> None:
 @group.command("cleanup-logs")
 @pass_access
 def cleanup_logs(access: Access) -> None:
-    """Delete logs whose retention has passed now, without waiting for the schedule."""
+    """Delete expired logs now, without waiting for the schedule."""
     from tenax.client.cluster import cleanup_logs as clean
 
     print(f"{clean(access.session())} lines deleted")

@@ -46,7 +46,7 @@ def group() -> None:
 @click.option("--name", metavar="PART", help="Only those with this in their name.")
 @click.option("--description", metavar="PART", help="Only those with this in their description.")
 @click.option(
-    "--label", "labels", multiple=True, metavar="LABEL", help="Only those with it; may be given several times."
+    "--label", "labels", multiple=True, metavar="LABEL", help="Only models with this label; may be given several times."
 )
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("-w", "--workspace", "--workspace-names", "workspaces", multiple=True, metavar="NAME",
@@ -158,7 +158,9 @@ def list_versions(access: Access, model: str, part: str, users: Tuple[str, ...],
 @click.argument("name")
 @click.option("-w", "--workspace", "--workspace-name", metavar="NAME", help="The workspace to create it in.")
 @click.option("--description", default="", metavar="TEXT", help="Its description.")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Label it; may be given several times.")
+@click.option(
+    "--label", "labels", multiple=True, metavar="LABEL", help="Give it this label; may be given several times."
+)
 @json_option
 @pass_access
 def create(

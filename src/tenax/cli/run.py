@@ -38,7 +38,7 @@ def group() -> None:
     help="Only runs that match: hp.lr>0.01, state=COMPLETED, metadata.team~vision, validation.loss.min<0.2. "
     "May be given several times; all must match.",
 )
-@click.option("--sort", default="id=desc", show_default=True, metavar="COLUMN=asc|desc", help="What comes first.")
+@click.option("--sort", default="id=desc", show_default=True, metavar="COLUMN=asc|desc", help="Order of the list.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="List at most this many.")
 @click.option("--archived", is_flag=True, help="Include archived ones.")
 @list_options

@@ -60,10 +60,10 @@ def enable(access: Access, agent: str, slot: int) -> None:
 @group.command()
 @click.argument("agent")
 @click.argument("slot", type=int)
-@click.option("--drain", is_flag=True, help="What runs on it may end by itself; without it, it is ended and goes back.")
+@click.option("--drain", is_flag=True, help="Let running tasks finish; without this they are ended and requeued.")
 @pass_access
 def disable(access: Access, agent: str, slot: int, drain: bool) -> None:
-    """Let no new work use SLOT of AGENT."""
+    """Stop SLOT of AGENT from accepting new work."""
     from tenax.client.agents import disable_slot
 
     disable_slot(access.session(), agent, slot, drain=drain)

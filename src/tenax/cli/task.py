@@ -35,8 +35,8 @@ def group() -> None:
 
 @group.command("list")
 @name_filter
-@click.option("--pool", default="", metavar="NAME", help="Only what is in this pool.")
-@click.option("--waiting", is_flag=True, help="Only what waits for a place.")
+@click.option("--pool", default="", metavar="NAME", help="Only tasks in this pool.")
+@click.option("--waiting", is_flag=True, help="Only tasks that are waiting.")
 @list_options
 @pass_access
 def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as_csv: bool) -> None:
@@ -96,7 +96,7 @@ def describe(access: Access, task_id: str, as_json: bool) -> None:
 
 @group.command()
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-@click.option("-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send its content.")
+@click.option("-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send the files in it.")
 @click.option(
     "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file as well."
 )
@@ -106,7 +106,7 @@ def describe(access: Access, task_id: str, as_json: bool) -> None:
 @click.option("--fork", default="", metavar="TASK", help="Use the code of this task.")
 @click.option("-p", "--parent", default="", metavar="TASK", help="Make it the child of this task.")
 @click.option("--inherit-context", "--inherit_context", is_flag=True, help="Use the code of its parent.")
-@click.option("--no-pause", "--no_pause", is_flag=True, help="It cannot be paused.")
+@click.option("--no-pause", "--no_pause", is_flag=True, help="Do not allow it to be paused.")
 @json_option
 @pass_access
 def create(

@@ -99,7 +99,7 @@ def revoke(access: Access, numbers: List[int]) -> None:
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, for scripts.")
 @pass_access
 def login(access: Access, token_stdin: bool) -> None:
-    """Stay logged in on this machine with a token. It is asked for: everybody on this machine can see arguments."""
+    """Stay logged in on this machine with a token. You are prompted for it: arguments are visible to everybody here."""
     from tenax.client.connection.session import Session
     from tenax.client.users import whoami
 

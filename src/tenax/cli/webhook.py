@@ -85,7 +85,7 @@ def describe(access: Access, name: str, as_json: bool) -> None:
               help="Notify when an experiment enters this state; may be given several times.")  # fmt: skip
 @click.option("--on-log", "patterns", multiple=True, metavar="REGEX",
               help="Notify when a line of a task's output matches, once per task.")  # fmt: skip
-@click.option("--on-alert", is_flag=True, help="Notify of what scripts send with core_context.alert().")
+@click.option("--on-alert", is_flag=True, help="Notify when a script calls core_context.alert().")
 @click.option("--slack", is_flag=True, help="URL is a Slack webhook: send messages in Slack's format.")
 @click.option("--workspace", "workspace_id", type=int, metavar="ID", help="Only experiments of this workspace.")
 @click.option("--specific", is_flag=True, help="Only experiments that name it under integrations.webhooks.")
@@ -126,7 +126,7 @@ def create(
 @click.argument("url")
 @pass_access
 def set_url(access: Access, name: str, url: str) -> None:
-    """Send deliveries of the webhook NAME to another URL, including those that wait already."""
+    """Send deliveries of the webhook NAME to another URL, including those already waiting."""
     from tenax.client.webhooks import get_webhook
 
     webhook = get_webhook(access.session(), number_or_name(name)).set_url(url)

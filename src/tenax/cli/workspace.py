@@ -102,7 +102,7 @@ def _settings(function: Function) -> Function:
     """The settings of a workspace, for create and edit."""
     options = (
         click.option("--checkpoint-storage", "--checkpoint-storage-config", "storage", metavar="YAML",
-                     help="Default checkpoint storage, as YAML or JSON; {} for none of its own."),
+                     help="Default checkpoint storage, as YAML or JSON; {} to use the cluster's."),
         click.option("--checkpoint-storage-file", "--checkpoint-storage-config-file", "file", metavar="FILE",
                      type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
                      help="Default checkpoint storage from a file."),

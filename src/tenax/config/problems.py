@@ -1,6 +1,6 @@
 """What is wrong with a configuration: every problem found, each with its path, its line and what to do.
 
-Checks add to a `Report` and go on, so that a person mends a file in one round. Nothing here reads files.
+Checks add to a `ProblemReport` and go on, so that a person mends a file in one round. Nothing here reads files.
 """
 
 from __future__ import annotations

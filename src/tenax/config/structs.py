@@ -5,7 +5,7 @@ set in the end::
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Retention:
-        log_retention_days: Annotated[int | None, Int(minimum=-1, maximum=32767)] = None
+        log_retention_days: Annotated[int | None, IntShape(minimum=-1, maximum=32767)] = None
 
     RETENTION = Struct(Retention)
 

@@ -14,7 +14,7 @@ USAGE = 2
 UNREACHABLE = 3
 #: Not logged in, a wrong password, or not allowed.
 NOT_ALLOWED = 4
-#: What the command waited for ended, but not as COMPLETED.
+#: What the command waited for ended without completing.
 NOT_COMPLETED = 5
 #: There is no such experiment, trial, checkpoint...
 NOT_FOUND = 6

@@ -69,7 +69,7 @@ def local_filter_options(function: Function) -> Function:
             "labels",
             multiple=True,
             metavar="LABEL",
-            help="Only those with this label; all of them if given several times.",
+            help="Only those with this label; repeat it to require several.",
         ),
         click.option(
             "--state",

@@ -1,1 +1,1 @@
-"""Routes, one file per noun."""
+"""Routes, a folder per noun."""

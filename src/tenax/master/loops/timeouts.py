@@ -1,7 +1,8 @@
 """Timeouts: deadlines that passed, agents and unmanaged scripts that fell silent; each ends as any other event does.
 
-Silence counts only while someone could listen: an agent is given up after a silence of its pool's wait, counted
-from when this master began to listen, or from when its database came back.
+Silence counts only while someone could listen: an agent is given up after the longest wait that a pool's
+settings give (`agent_reconnect_wait`), counted from when this master began to listen, or from when its database came
+back.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""All SQL, one file per noun; nothing else in Tenax speaks SQL."""
+"""All SQL, a folder per noun; nothing else in Tenax speaks SQL."""

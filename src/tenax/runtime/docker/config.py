@@ -1,4 +1,4 @@
-"""From a specification to what the Docker Engine API is request to create. Pure.
+"""From a specification to what the Docker Engine API is asked to create. Pure.
 
 ``/run/determined`` is the container's own directory on this machine, mounted, so that its spool survives it; the
 image's ENTRYPOINT is kept, and any image with a Python runs our code from a read-only mount.

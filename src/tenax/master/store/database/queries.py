@@ -1,9 +1,9 @@
 """SQL is text, one file per noun: blocks that begin with ``-- name: some_name``, loaded once per process.
 
-The statements of ``store/experiments/*.py`` are in ``store/experiments/queries.sql``:
+The statements of ``store/experiments/*.py`` are in ``store/experiments/queries.sql``::
 
-Q = load("experiments")
-await conn.fetchrow(Q.get, experiment_id)
+    Q = load("experiments")
+    await conn.fetchrow(Q.get, experiment_id)
 
 What several statements share is a block of its own: ``{{name}}`` (of the same file) or ``{{noun.name}}`` stands for it.
 """
