@@ -1,4 +1,4 @@
-"""The retention loop: output that is kept no longer is deleted, as scheduled; counts are folded when there are many."""
+"""Retention: deletes output that has been kept long enough, as scheduled; folds counts when there are many.
 
 Folding (`experiment_counts`) is done here because it is a clean-up, too, and needs no loop of its own.
 """
