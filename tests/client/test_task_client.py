@@ -307,6 +307,8 @@ def test_tasks_do_not_come_back_in_step() -> None:
         assert 0.5 * BACKOFF.after(number) <= pause <= BACKOFF.after(number) <= 3.0
     assert len({pause / BACKOFF.after(number) for number, pause in enumerate(pauses, start=1)}) > 1
     assert attempts.pause(at_least=100) == 100
+    attempts.reset()
+    assert attempts.pause() <= BACKOFF.first
 
 
 JSON = st.recursive(

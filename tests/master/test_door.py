@@ -18,7 +18,7 @@ from tenax.master.access.login_throttle import BACKOFF, FORGET_S, FREE, MOST_KEP
 from tenax.master.access.passwords import Passwords, as_sent, hashed_password
 from tenax.master.api.http.paging import Window
 from tenax.master.submission.code import pack
-from tenax.master.submission.messages import FileMessage
+from tenax.master.submission.messages import File
 from tenax.wire.message import OrderBy
 from tests.kits.api import CHEAP
 
@@ -91,12 +91,12 @@ def test_a_client_that_does_not_hash_gets_in_too() -> None:
     assert as_sent("", False) == ""
 
 
-def files() -> list[FileMessage]:
+def files() -> list[File]:
     content = base64.b64encode(b"x = 1\n").decode()
     return [
-        FileMessage(path="lib", type=53, mode=0o40755, mtime=1795000000),
-        FileMessage(path="./lib/a.py", content=content, mode=0o100755, mtime=1795000000),
-        FileMessage(path="b.py", content=content, mode=0o100644, mtime=1795000000),
+        File(path="lib", type=53, mode=0o40755, mtime=1795000000),
+        File(path="./lib/a.py", content=content, mode=0o100755, mtime=1795000000),
+        File(path="b.py", content=content, mode=0o100644, mtime=1795000000),
     ]
 
 
@@ -125,7 +125,7 @@ def test_no_files_are_no_code() -> None:
 def test_paths_stay_inside(path: str) -> None:
     """Whatever leads out is refused by name."""
     with pytest.raises(InvalidInput, match="inside"):
-        pack([FileMessage(path=path)], 1000)
+        pack([File(path=path)], 1000)
 
 
 @pytest.mark.parametrize(

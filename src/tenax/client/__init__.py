@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tenax.client.access_tokens import AccessToken
     from tenax.client.agents import Agent, Slot
-    from tenax.client.checkpoints import Checkpoint
+    from tenax.client.checkpoints import Checkpoint, GcPolicy
     from tenax.client.commands import Command
     from tenax.client.connect import Client
     from tenax.client.connection.session import BrokenStream, Unreachable
@@ -43,6 +43,7 @@ _HOMES = {
     "Agent": "agents",
     "BrokenStream": "connection.session",
     "Checkpoint": "checkpoints",
+    "GcPolicy": "checkpoints",
     "Client": "connect",
     "Command": "commands",
     "Task": "generic_tasks",
@@ -72,6 +73,7 @@ __all__ = [
     "Client",
     "Command",
     "Experiment",
+    "GcPolicy",
     "Group",
     "Job",
     "LogFilter",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DirectoryKind(StorageKind):
-    """See `tenax.storage.kind.Kind`."""
+    """See `tenax.storage.kind.StorageKind`."""
 
     name = "directory"
     standard_library_only = True

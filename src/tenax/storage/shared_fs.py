@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SharedFsKind(StorageKind):
-    """See `tenax.storage.kind.Kind`."""
+    """See `tenax.storage.kind.StorageKind`."""
 
     name = "shared_fs"
     standard_library_only = True

@@ -24,7 +24,7 @@ from datetime import datetime, timezone
 from pathlib import PurePosixPath
 
 from tenax.errors import InvalidInput, NotFound
-from tenax.master.submission.messages import FileMessage
+from tenax.master.submission.messages import File
 
 _REGULAR = frozenset({0, 48})
 _DIRECTORY = 53
@@ -48,7 +48,7 @@ class Code:
     size: int
 
 
-def pack(files: Iterable[FileMessage], limit: int) -> Code | None:
+def pack(files: Iterable[File], limit: int) -> Code | None:
     """The archive of ``files``; None for no files. Raises InvalidInput, naming the file that cannot be taken."""
     listed = list(files)
     if not listed:
@@ -65,7 +65,7 @@ def pack(files: Iterable[FileMessage], limit: int) -> Code | None:
     return Code(hashlib.sha256(archive).hexdigest(), archive, size)
 
 
-def _check_size(files: list[FileMessage], limit: int) -> None:
+def _check_size(files: list[File], limit: int) -> None:
     estimate = sum(len(file.content) * 3 // 4 for file in files)
     if estimate <= limit:
         return
@@ -77,7 +77,7 @@ def _check_size(files: list[FileMessage], limit: int) -> None:
     )
 
 
-def _member(file: FileMessage) -> tuple[tarfile.TarInfo, bytes]:
+def _member(file: File) -> tuple[tarfile.TarInfo, bytes]:
     info = tarfile.TarInfo(_safe(file.path))
     info.mtime = max(0, file.mtime)
     info.mode = file.mode & _PERMISSIONS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tenax.wire.message import Document, Int64, Message
 
 
-class FileMessage(Message):
+class File(Message):
     """One entry of a code directory; ``type`` is the letter of a tar archive as a number: 48 a file, 53 a directory."""
 
     path: str
@@ -26,7 +26,7 @@ class CreateExperimentRequest(Message):
 
     #: YAML text, as typed.
     config: str = ""
-    model_definition: list[FileMessage] = []
+    model_definition: list[File] = []
     activate: bool = False
     validate_only: bool = False
     project_id: int | None = None
@@ -40,7 +40,7 @@ class LaunchCommandRequest(Message):
 
     config: Document = {}
     template_name: str = ""
-    files: list[FileMessage] = []
+    files: list[File] = []
     #: Base64; kept beside the command's files as ``data`` in its run directory.
     data: str = ""
     workspace_id: int = 0
@@ -53,7 +53,7 @@ class CreateGenericTaskRequest(Message):
 
     #: YAML text, as typed; empty: that of the task that is forked.
     config: str = ""
-    context_directory: list[FileMessage] = []
+    context_directory: list[File] = []
     project_id: int | None = None
     forked_from: str = ""
     parent_id: str = ""

@@ -20,7 +20,7 @@ from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import CommandSortBy
 from tenax.wire.message import Empty
 
-routes = Routes("Roles")
+routes = Routes("Unsupported")
 
 NO_ROLES = (
     "there are no roles here: administrators change everything, owners what is theirs, and all others read; make "
