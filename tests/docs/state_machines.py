@@ -137,7 +137,9 @@ def _id(state: str) -> str:
 
 
 def _experiment() -> Iterator[Edge]:
-    for (state, event), after in experiment.TRANSITIONS.items():
+    # In the order of the states and events, not in that in which the table happens to be filled.
+    for state, event in itertools.product(ExperimentState, experiment.ExperimentEvent):
+        after = experiment.TRANSITIONS.get((state, event), state)
         if after is not state:
             yield state.value, after.value, event.value
 
@@ -162,7 +164,8 @@ def _trial() -> tuple[tuple[Edge, ...], tuple[tuple[str, str], ...]]:
 
 
 def _task() -> tuple[tuple[Edge, ...], tuple[tuple[str, str], ...]]:
-    edges = [(state.value, after.value, event.value) for (state, event), after in task.TRANSITIONS.items()]
+    moves = [(state, event) for state in TaskState for event in task.TaskEvent if (state, event) in task.TRANSITIONS]
+    edges = [(state.value, task.TRANSITIONS[state, event].value, event.value) for state, event in moves]
     live = [state for state in TaskState if state not in task.ENDED and state is not TaskState.PAUSED]
     attempts = [
         TaskAttempt(state, ending, preemption, pausable)
