@@ -104,7 +104,7 @@ async def test_the_search_of_an_experiment_is_shown(api: Api) -> None:
     resolved = stored_experiment((await api.user.get(f"/api/v1/experiments/{number}")).json()["config"])
     _, decisions = searcher.start(resolved.search, seed["experiment_seed"])
     async with api.master.db.transaction() as conn:
-        await searches.append(conn, number, 1, [Started(seed["experiment_seed"]), *decisions])
+        await searches.append(conn, number, 1, [Started(seed["experiment_seed"]), *decisions], None)
     after = (await api.user.get(path, limit=2)).json()
     assert (after["created"], after["running"], after["maxTrials"], after["shutDown"]) == (4, 4, 4, False)
     assert after["timeMetric"] == "batches"

@@ -6,6 +6,7 @@ most. A search that nobody has told about (of an older release, or continued) is
 
 from __future__ import annotations
 
+import math
 import time
 
 from asyncpg import Connection
@@ -35,7 +36,7 @@ class Progress:
         self._pause_s = pause_s
         self._named: set[int] = set()
         self._full = True
-        self._last = self._last_full = -MAX_WAIT_S
+        self._last = self._last_full = -math.inf
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Look at the experiments that were named, or at all; or wait until it is time to."""

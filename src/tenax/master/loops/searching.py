@@ -17,14 +17,13 @@ from tenax.master.loops.loop import PassContext, each
 from tenax.master.loops.quarantine import quarantine_in
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.database.wakeups import Woken, notify
-from tenax.master.store.experiments import progress, searches
 from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments import searches
 from tenax.master.store.trials import rows as trials
 from tenax.search import searcher, view
 from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, SearchEntry, Shutdown, Started, Stop, Validated
 from tenax.search.state import State, fold
-from tenax.search.view import Standing
 
 
 @dataclass(slots=True)
@@ -34,8 +33,6 @@ class _Cached:
     state: State
     seq: int
     warm_start: str | None
-    #: As it was written last.
-    standing: Standing | None = None
 
 
 class Searching:
@@ -84,9 +81,7 @@ class Searching:
             if entries:
                 await _write(conn, experiment_id, cached, entries)
                 await _shut_down(conn, experiment, entries)
-            for inbox_id, seq in moved:
-                await searches.move(conn, inbox_id, seq)
-            await _tell_progress(conn, experiment_id, cached)
+            await searches.move(conn, moved)
             if len(moved) == searches.AT_ONCE:
                 await notify(conn, searches.KIND, experiment_id)
             # A validation alone leaves nothing to reconcile. An end does: another trial may have its turn.
@@ -146,7 +141,7 @@ async def _take_in(
 
 
 async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries: list[SearchEntry]) -> None:
-    await searches.append(conn, experiment_id, cached.seq + 1, entries)
+    await searches.append(conn, experiment_id, cached.seq + 1, entries, view.standing(cached.state))
     for place, entry in enumerate(entries, cached.seq + 1):
         match entry:
             case Create():
@@ -154,13 +149,6 @@ async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries:
             case Stop():
                 await trials.stop_by_request(conn, experiment_id, entry.request_id, entry.reason)
     cached.seq += len(entries)
-
-
-async def _tell_progress(conn: Connection, experiment_id: int, cached: _Cached) -> None:
-    standing = view.standing(cached.state)
-    if standing != cached.standing:
-        await progress.stand(conn, experiment_id, standing)
-        cached.standing = standing
 
 
 async def _shut_down(conn: Connection, experiment: experiments.ExperimentRow, entries: list[SearchEntry]) -> None:

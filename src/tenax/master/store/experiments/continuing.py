@@ -85,9 +85,8 @@ async def _reopen(conn: Connection, experiment_id: int, hparams: Mapping[int, Js
     last: int = await conn.fetchval(Q.last_entry, experiment_id)
     unseen = await conn.fetch(Q.unseen, experiment_id, numbers)
     entries = [*(decode(row["fact"]) for row in unseen), *reopened]
-    await searches.append(conn, experiment_id, last + 1, entries)
-    for place, row in enumerate(unseen, last + 1):
-        await searches.move(conn, row["id"], place)
+    await searches.append(conn, experiment_id, last + 1, entries, None)
+    await searches.move(conn, [(row["id"], place) for place, row in enumerate(unseen, last + 1)])
     await conn.execute(Q.forget_exits, experiment_id, numbers)
     await conn.execute(Q.reopen_tasks, numbers)
     await conn.execute(Q.no_progress, numbers)

@@ -1,8 +1,8 @@
 """How far experiments are: one value each, which `tenax.search.view` alone computes, and everything else reads.
 
 Rules:
-- Who knows what a search has done writes where it stands (the searching loop, the scripts of unmanaged experiments), in
-  the transaction that changes it. What trials report of themselves is added from time to time by the loop of `KIND`.
+- Who knows what a search has done writes where it stands, in the transaction that changes it: the searching loop, with
+  its journal; the scripts of unmanaged experiments. What trials report of themselves is added by the loop of `KIND`.
 - An experiment that was asked to end keeps the progress that it had; one that has completed is at 1.
 - The row of an experiment is locked last of all that a transaction locks.
 """

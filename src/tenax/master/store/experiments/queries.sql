@@ -282,7 +282,13 @@ update experiments set reason = $2, version = version + 1 where id = $1 and stat
 select seq, entry from search_journal where experiment_id = $1 and seq > $2 order by seq;
 
 -- name: append
-insert into search_journal (experiment_id, seq, entry) values ($1, $2, $3);
+-- And where the search stands after it: by itself, where its trials add nothing, that is its progress.
+with standing as (
+    update experiment_progress
+    set settled = $4, share = $5, progress = case when $5 = 0 then $4 else progress end
+    where experiment_id = $1 and $4::float8 is not null and (settled, share) is distinct from ($4, $5::float8))
+insert into search_journal (experiment_id, seq, entry)
+select $1, $2 + n.place - 1, n.entry from unnest($3::jsonb[]) with ordinality n (entry, place);
 
 -- name: waiting
 select i.id, i.trial_id, t.request_id, i.kind, i.at_key, i.fact
@@ -292,7 +298,9 @@ order by i.id
 limit $2;
 
 -- name: search_move
-update search_inbox set seq = $2 where id = $1 and seq is null returning id;
+update search_inbox i set seq = n.seq
+from unnest($1::bigint[], $2::bigint[]) n (id, seq)
+where i.id = n.id and i.seq is null;
 
 -- name: dirty
 -- Experiments, of these or of all, whose search has something to do: never started, or with facts that wait.

@@ -13,7 +13,10 @@ from asyncpg import Connection
 
 from tenax.errors import Stale
 from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import notify
+from tenax.master.store.experiments import progress
 from tenax.search.journal import SearchEntry, SearchFact, decode, encode
+from tenax.search.view import Standing
 
 Q = load("experiments")
 
@@ -46,15 +49,29 @@ async def waiting(conn: Connection, experiment_id: int) -> list[InboxFact]:
     return facts
 
 
-async def append(conn: Connection, experiment_id: int, first: int, entries: Sequence[SearchEntry]) -> None:
-    """Write entries at ``first``, ``first`` + 1, ...; two writers of one place break the primary key."""
-    rows = [(experiment_id, first + place, encode(entry)) for place, entry in enumerate(entries)]
-    await conn.executemany(Q.append, rows)
+async def append(
+    conn: Connection, experiment_id: int, first: int, entries: Sequence[SearchEntry], standing: Standing | None
+) -> None:
+    """Write entries at ``first``, ``first`` + 1, ...; two writers of one place break the primary key.
+
+    ``standing`` is where the search stands after them; None leaves that to the loop that adds what trials report.
+    """
+    settled, share = (None, None) if standing is None else (standing.settled, standing.share)
+    await conn.execute(Q.append, experiment_id, first, [encode(entry) for entry in entries], settled, share)
+    if share:
+        await notify(conn, progress.KIND, experiment_id)
 
 
-async def move(conn: Connection, inbox_id: int, seq: int) -> None:
-    """The fact stands in the journal at ``seq`` (or what stands there includes it). Raises Stale."""
-    if await conn.fetchval(Q.search_move, inbox_id, seq) is None:
+async def move(conn: Connection, moved: Sequence[tuple[int, int]]) -> None:
+    """Facts by their inbox ids stand in the journal at these places (or what stands there includes them).
+
+    Raises:
+        Stale: One of them had been moved.
+    """
+    if not moved:
+        return
+    status = await conn.execute(Q.search_move, [fact for fact, _ in moved], [seq for _, seq in moved])
+    if status != f"UPDATE {len(moved)}":
         raise Stale
 
 
