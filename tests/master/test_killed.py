@@ -10,7 +10,7 @@ from asyncpg import Connection
 
 from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
-from tenax.lifecycle.silence import Listening
+from tenax.lifecycle.listening import Listening
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Timeouts
 from tenax.master.loops.webhook_delivery import WebhookDelivery

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from asyncpg import Connection
 
-from tenax.lifecycle.silence import Listening
+from tenax.lifecycle.listening import Listening
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.timeouts import Timeouts
 from tenax.master.store.agents import rows as agents

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import structlog
 
-from tenax.lifecycle import silence
+from tenax.lifecycle import listening
 from tenax.lifecycle.container import Desired
 from tenax.master.allocations import events as allocation_events
 from tenax.master.loops.loop import PassContext, each
@@ -35,12 +35,12 @@ class Timeouts:
 
     def __init__(self, reconnect_wait_s: float) -> None:
         self._wait_s = reconnect_wait_s
-        self._watch: silence.Listening | None = None
+        self._watch: listening.Listening | None = None
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Check deadlines and silences."""
         async with context.transaction() as conn:
-            self._watch = silence.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
+            self._watch = listening.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
             await agents.evict_from_disabled(conn)
             overdue = await allocations.overdue(conn)
             silent_agents = await agents.silent(conn, self._wait_s, self._watch.seconds)

@@ -8,7 +8,7 @@ Rules:
   and changes no state.
 - The searcher's metric of a validation of the current run is kept; where the search decides by it, it leaves as a fact
   as well.
-- A validation that the search refuses (`tenax.search.report`) ends the trial. One that has ended is not checked.
+- A validation that the search refuses (`tenax.search.validation`) ends the trial. One that has ended is not checked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tenax.master.telemetry.values import (
     TrialNow,
 )
 from tenax.search.journal import Validated, encode
-from tenax.search.report import Objective, Reading, UnusableReport, read_report, shortened
+from tenax.search.validation import Objective, Reading, UnusableReport, read_report, shortened
 
 #: Before it there is no older run whose reports could be hidden.
 _FIRST_RUN = 1

@@ -10,7 +10,7 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.master.telemetry.cuts import NO_STEP, Cuts
 from tenax.master.telemetry.reports import MetricReport
 from tenax.master.telemetry.summary import Summaries
-from tenax.search.report import Objective
+from tenax.search.validation import Objective
 
 StreamKey = tuple[str, str]
 GroupKey = tuple[int, str]

@@ -42,7 +42,7 @@ from tenax.master.telemetry.values import (
     TrialNow,
 )
 from tenax.search.methods.registry import names_of
-from tenax.search.report import Objective
+from tenax.search.validation import Objective
 
 Q = load("metrics")
 
