@@ -58,7 +58,7 @@ NO_CONNECTION: dict[tuple[str, str], str] = {
 #: stays; the SDK's object, or the value of a pure folder, is the same noun and keeps it as well.
 PUBLISHED = frozenset(
     """
-    Agent Checkpoint Command Container Delivery Experiment Group Job LogLevel Model ModelVersion Note Project
+    Agent Checkpoint Command Container Delivery Experiment Group Job Model ModelVersion Note Project
     Rung Slot State Task TaskState Template Trial Trigger User Webhook Workspace
     """.split()  # noqa: SIM905
 )
