@@ -32,10 +32,10 @@ from tenax.master.telemetry.values import (
     Refused,
     ReportedStep,
     ReportedValidation,
-    Segment,
     SpooledReport,
     StepKey,
     StreamKey,
+    TailRow,
     TrialNow,
 )
 from tenax.search.journal import Validated, encode
@@ -93,9 +93,9 @@ class _Group:
             if report.step >= self.newest_step:
                 self.newest_step, self.newest = report.step, merged
 
-    def segments(self, trial_id: int, group: str, month: int) -> Iterator[Segment]:
+    def tail_rows(self, trial_id: int, group: str, month: int) -> Iterator[TailRow]:
         for run_id, reports in self.taken.items():
-            yield Segment(trial_id, group, run_id, month, self.next_ord, reports)
+            yield TailRow(trial_id, group, run_id, month, self.next_ord, reports)
             self.next_ord += len(reports)
 
     def head(self) -> Head:
@@ -159,7 +159,7 @@ class _Decisions:
     def finish(self) -> Outcome:
         for (trial_id, group), work in self._groups.items():
             month = self._trials[trial_id].target.month
-            self.outcome.segments.extend(work.segments(trial_id, group, month))
+            self.outcome.tail_rows.extend(work.tail_rows(trial_id, group, month))
             self.outcome.heads[trial_id, group] = work.head()
         return self.outcome
 
