@@ -80,7 +80,7 @@ async def known_containers(conn: Connection, agent_id: str, container_ids: list[
 async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
     """Note a sign of life on this connection; False, and nothing noted, if it is not the agent's newest.
 
-    Locks the agent's row, which comes last: at the end of a transaction.
+    Locks the agent's row, after those of allocations: at the end of a transaction (`docs/internals.md`).
     """
     return await conn.fetchval(Q.heartbeat, agent_id, session) is not None
 

@@ -91,12 +91,12 @@ async def find(conn: Connection, job_id: str) -> JobRow:
 
 
 async def lock_owners(conn: Connection, jobs: Sequence[JobRow]) -> None:
-    """Lock the experiments and launched tasks of jobs, in order: what is decided for one of them waits until the change
+    """Lock the launched tasks and experiments of jobs, in order: what is decided for one of them waits until the change
     is written."""
-    for number in sorted({job.experiment_id for job in jobs if job.experiment_id is not None}):
-        await experiments.lock(conn, number)
     for task_id in sorted({job.task_id for job in jobs if job.task_id is not None}):
         await tasks.lock(conn, task_id)
+    for number in sorted({job.experiment_id for job in jobs if job.experiment_id is not None}):
+        await experiments.lock(conn, number)
 
 
 async def order(conn: Connection, pool: str, priority: int) -> list[tuple[JobId, float]]:
