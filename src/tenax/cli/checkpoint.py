@@ -10,7 +10,7 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT
 
 if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint

@@ -13,7 +13,7 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.experiment.choice import local_filter_options
+from tenax.cli.experiment.selection import local_filter_options
 
 if TYPE_CHECKING:
     from tenax.client.projects import Project

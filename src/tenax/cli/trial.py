@@ -11,7 +11,7 @@ from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.log_options import log_filter, log_options
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT, filter_options
+from tenax.cli.experiment.selection import EXPERIMENT, filter_options
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
@@ -35,8 +35,10 @@ _ENTRIES = {
     "archive": LazyCommand("tenax.cli.experiment.verbs:archive", "Hide experiments that have ended from lists."),
     "unarchive": LazyCommand("tenax.cli.experiment.verbs:unarchive", "Show archived experiments in lists again."),
     "delete": LazyCommand("tenax.cli.experiment.verbs:delete", "Delete experiments and everything they saved."),
-    "continue": LazyCommand("tenax.cli.experiment.again:continue_", "Continue an experiment that has ended."),
-    "fork": LazyCommand("tenax.cli.experiment.again:fork", "Create an experiment from another one."),
+    "continue": LazyCommand(
+        "tenax.cli.experiment.continue_and_fork:continue_", "Continue an experiment that has ended."
+    ),
+    "fork": LazyCommand("tenax.cli.experiment.continue_and_fork:fork", "Create an experiment from another one."),
     "set": LazyCommand("tenax.cli.experiment.edit:set_", "Edit an experiment: name, notes, priority, slots."),
     "label": LazyCommand("tenax.cli.experiment.edit:label", "Add and remove labels."),
     "move": LazyCommand("tenax.cli.experiment.edit:move", "Move it to another project."),
@@ -101,7 +103,7 @@ def create(
     Files that .detignore in DIRECTORY names are left out. CONFIG may be - for standard input.
     """
     from tenax.cli.console.overrides import configuration
-    from tenax.cli.experiment.choice import project_id
+    from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
     from tenax.client.experiments import create_experiment
 
@@ -178,7 +180,7 @@ def list_(
     as_csv: bool,
 ) -> None:
     """List experiments, the newest first: yours, or with --all everybody's."""
-    from tenax.cli.experiment.choice import project_id
+    from tenax.cli.experiment.selection import project_id
     from tenax.cli.experiment.view import show_list
     from tenax.client.experiments import list_experiments
     from tenax.client.users import whoami

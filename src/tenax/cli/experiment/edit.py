@@ -9,7 +9,7 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyCommand, LazyGroup, StrictCommand
 from tenax.cli.console.options import Access, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment

@@ -10,7 +10,7 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT
 
 
 @click.command(cls=StrictCommand)

@@ -9,7 +9,7 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT
 
 if TYPE_CHECKING:
     from tenax.client.checkpoints import GcPreview

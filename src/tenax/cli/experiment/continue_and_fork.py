@@ -10,7 +10,7 @@ import click
 from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, json_option, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT
 
 _OVERRIDES = click.option(
     "--config",
@@ -79,8 +79,8 @@ def fork(
     """Create an experiment from another one, with its configuration and its code, or the code in DIRECTORY."""
     from tenax.cli.console import yaml12
     from tenax.cli.console.overrides import laid_over
-    from tenax.cli.experiment.choice import project_id
     from tenax.cli.experiment.commands import follow_to_the_end
+    from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
     from tenax.client.experiments import create_experiment, get_experiment
 
