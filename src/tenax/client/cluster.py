@@ -72,8 +72,7 @@ def set_cluster_message(
 ) -> None:
     """Show a message to everyone, from ``start`` (RFC 3339; now) until ``end``, or for a ``duration`` (``24h``)."""
     fields: Dict[str, Json] = {"message": message, "startTime": start, "endTime": end, "duration": duration}
-    body: JsonObject = {name: value for name, value in fields.items() if value is not None}
-    session.call("PUT", "/api/v1/master/cluster_message", body=body)
+    session.call("PUT", "/api/v1/master/cluster_message", body=reading.without_nulls(fields))
 
 
 def clear_cluster_message(session: Session) -> None:
