@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.experiment.choice import EXPERIMENT
@@ -60,29 +61,20 @@ def list_(
 
 def show_list(checkpoints: Sequence[Checkpoint], metric: str, as_json: bool, as_csv: bool = False) -> None:
     """Print a list of checkpoints."""
-    columns = [
-        output.TableColumn("CHECKPOINT"),
-        output.TableColumn("STATE", state=True),
-        output.TableColumn("TRIAL", right=True),
-        output.TableColumn("STEPS", right=True, spare=True),
-        output.TableColumn("METRIC" if as_csv else metric, right=True),
-        output.TableColumn("SIZE", right=True),
-        output.TableColumn("SAVED", spare=True),
-    ]
-    rows = [
-        [
-            checkpoint.uuid,
-            checkpoint.state,
-            str(checkpoint.trial_id) if checkpoint.trial_id else "",
-            str(checkpoint.steps),
-            output.number(checkpoint.searcher_metric),
-            output.size(checkpoint.size),
-            output.moment(checkpoint.reported),
-        ]
-        for checkpoint in checkpoints
-    ]
-    output.listing(columns, rows, [checkpoint.raw for checkpoint in checkpoints], as_json, as_csv)
-    if not rows and not as_json:
+    columns: output.Columns[Checkpoint] = (
+        (TableColumn("CHECKPOINT"), lambda checkpoint: checkpoint.uuid),
+        (TableColumn("STATE", state=True), lambda checkpoint: checkpoint.state),
+        (TableColumn("TRIAL", right=True), lambda checkpoint: str(checkpoint.trial_id) if checkpoint.trial_id else ""),
+        (TableColumn("STEPS", right=True, spare=True), lambda checkpoint: str(checkpoint.steps)),
+        (
+            TableColumn("METRIC" if as_csv else metric, right=True),
+            lambda checkpoint: output.number(checkpoint.searcher_metric),
+        ),
+        (TableColumn("SIZE", right=True), lambda checkpoint: output.size(checkpoint.size)),
+        (TableColumn("SAVED", spare=True), lambda checkpoint: output.moment(checkpoint.reported)),
+    )
+    output.records(columns, checkpoints, as_json, as_csv)
+    if not checkpoints and not as_json:
         output.say("There are no checkpoints yet.")
 
 

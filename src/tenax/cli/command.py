@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.commands import Command
 
-_COLUMNS = (
-    output.TableColumn("ID"),
-    output.TableColumn("DESCRIPTION", cuts=True),
-    output.TableColumn("STATE", state=True),
-    output.TableColumn("EXIT", right=True),
-    output.TableColumn("OWNER", cuts=True),
-    output.TableColumn("POOL", spare=True),
-    output.TableColumn("STARTED", spare=True),
-    output.TableColumn("TOOK", right=True, spare=True),
-    output.TableColumn("REASON", wraps=True),
+_COLUMNS: output.Columns[Command] = (
+    (TableColumn("ID"), lambda command: command.id),
+    (TableColumn("DESCRIPTION", cuts=True), lambda command: command.description),
+    (TableColumn("STATE", state=True), lambda command: command.state),
+    (TableColumn("EXIT", right=True), lambda command: "" if command.exit_code is None else str(command.exit_code)),
+    (TableColumn("OWNER", cuts=True), lambda command: command.owner),
+    (TableColumn("POOL", spare=True), lambda command: command.pool),
+    (TableColumn("STARTED", spare=True), lambda command: output.moment(command.started)),
+    (TableColumn("TOOK", right=True, spare=True), lambda command: output.between(command.started, command.ended)),
+    (TableColumn("REASON", wraps=True), lambda command: command.reason),
 )
 
 
@@ -157,25 +158,9 @@ def list_(
         for command in commands:
             print(command.id)
         return
-    output.listing(
-        _COLUMNS, [_row(command) for command in commands], [command.raw for command in commands], as_json, as_csv
-    )
+    output.records(_COLUMNS, commands, as_json, as_csv)
     if not commands:
         output.say("There are no such commands. Run one with: tenax command run -- PROGRAM")
-
-
-def _row(command: Command) -> Tuple[str, ...]:
-    return (
-        command.id,
-        command.description,
-        command.state,
-        "" if command.exit_code is None else str(command.exit_code),
-        command.owner,
-        command.pool,
-        output.moment(command.started),
-        output.between(command.started, command.ended),
-        command.reason,
-    )
 
 
 @group.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
@@ -14,25 +15,25 @@ if TYPE_CHECKING:
     from tenax.client.models import Model, ModelVersion
     from tenax.jsonvalue import JsonObject
 
-_COLUMNS = (
-    output.TableColumn("ID", right=True),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("VERSIONS", right=True),
-    output.TableColumn("OWNER", spare=True),
-    output.TableColumn("LABELS", wraps=True),
-    output.TableColumn("CHANGED", spare=True),
-    output.TableColumn("DESCRIPTION", wraps=True),
+_COLUMNS: output.Columns[Model] = (
+    (TableColumn("ID", right=True), lambda model: str(model.id)),
+    (TableColumn("NAME", cuts=True), lambda model: model.name),
+    (TableColumn("VERSIONS", right=True), lambda model: str(model.versions_count)),
+    (TableColumn("OWNER", spare=True), lambda model: model.owner),
+    (TableColumn("LABELS", wraps=True), lambda model: ", ".join(model.labels)),
+    (TableColumn("CHANGED", spare=True), lambda model: output.moment(model.updated)),
+    (TableColumn("DESCRIPTION", wraps=True), lambda model: model.description),
 )
-_VERSIONS = (
-    output.TableColumn("VERSION", right=True),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("CHECKPOINT"),
-    output.TableColumn("EXPERIMENT", right=True),
-    output.TableColumn("TRIAL", right=True),
-    output.TableColumn("STEPS", right=True, spare=True),
-    output.TableColumn("METRIC", right=True, spare=True),
-    output.TableColumn("OWNER", spare=True),
-    output.TableColumn("REGISTERED", spare=True),
+_VERSIONS: output.Columns[ModelVersion] = (
+    (TableColumn("VERSION", right=True), lambda version: str(version.version)),
+    (TableColumn("NAME", cuts=True), lambda version: version.name),
+    (TableColumn("CHECKPOINT"), lambda version: version.checkpoint.uuid),
+    (TableColumn("EXPERIMENT", right=True), lambda version: str(version.checkpoint.experiment_id or "")),
+    (TableColumn("TRIAL", right=True), lambda version: str(version.checkpoint.trial_id or "")),
+    (TableColumn("STEPS", right=True, spare=True), lambda version: str(version.checkpoint.steps)),
+    (TableColumn("METRIC", right=True, spare=True), lambda version: output.number(version.checkpoint.searcher_metric)),
+    (TableColumn("OWNER", spare=True), lambda version: version.owner),
+    (TableColumn("REGISTERED", spare=True), lambda version: output.moment(version.created)),
 )
 _ORDERS = ("name", "description", "creation_time", "last_updated_time", "num_versions", "workspace")
 
@@ -85,19 +86,7 @@ def list_(
         sort=sort_by,
         descending=reverse,
     )
-    rows = [
-        [
-            str(model.id),
-            model.name,
-            str(model.versions_count),
-            model.owner,
-            ", ".join(model.labels),
-            output.moment(model.updated),
-            model.description,
-        ]
-        for model in models
-    ]
-    output.listing(_COLUMNS, rows, [model.raw for model in models], as_json, as_csv)
+    output.records(_COLUMNS, models, as_json, as_csv)
     if not models:
         output.say("There are no such models. Create one with: tenax model create NAME")
 
@@ -135,21 +124,7 @@ def list_versions(access: Access, model: str, part: str, users: Tuple[str, ...],
 
     versions = named(part, get_model(access.session(), model).versions(), lambda version: version.name)
     chosen = [version for version in versions if not users or version.owner in users]
-    rows = [
-        [
-            str(version.version),
-            version.name,
-            version.checkpoint.uuid,
-            str(version.checkpoint.experiment_id or ""),
-            str(version.checkpoint.trial_id or ""),
-            str(version.checkpoint.steps),
-            output.number(version.checkpoint.searcher_metric),
-            version.owner,
-            output.moment(version.created),
-        ]
-        for version in chosen
-    ]
-    output.listing(_VERSIONS, rows, [version.raw for version in chosen], as_json, as_csv)
+    output.records(_VERSIONS, chosen, as_json, as_csv)
     if not chosen:
         output.say(f"There are no such versions. Register one with: tenax model register-version {model} CHECKPOINT")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Callable, Optional, Sequence, Tuple, TypeVar
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.cli.experiment.choice import local_filter_options
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_COLUMNS = (
-    output.TableColumn("ID", right=True),
-    output.TableColumn("KEY"),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("WORKSPACE", cuts=True),
-    output.TableColumn("EXPERIMENTS", right=True, spare=True),
-    output.TableColumn("ACTIVE", right=True, spare=True),
-    output.TableColumn("OWNER", spare=True),
-    output.TableColumn("STATE", state=True),
-    output.TableColumn("DESCRIPTION", wraps=True),
+_COLUMNS: output.Columns[Project] = (
+    (TableColumn("ID", right=True), lambda project: str(project.id)),
+    (TableColumn("KEY"), lambda project: project.key),
+    (TableColumn("NAME", cuts=True), lambda project: project.name),
+    (TableColumn("WORKSPACE", cuts=True), lambda project: project.workspace),
+    (TableColumn("EXPERIMENTS", right=True, spare=True), lambda project: str(project.experiments_count)),
+    (TableColumn("ACTIVE", right=True, spare=True), lambda project: str(project.active_count)),
+    (TableColumn("OWNER", spare=True), lambda project: project.owner),
+    (TableColumn("STATE", state=True), lambda project: _state(project)),
+    (TableColumn("DESCRIPTION", wraps=True), lambda project: project.description),
 )
 _ORDERS = ("id", "name", "description", "creation_time", "last_experiment_start_time")
 
@@ -81,21 +82,7 @@ def list_(
 
 def show_list(projects: Sequence[Project], as_json: bool, as_csv: bool) -> None:
     """Print a list of projects."""
-    rows = [
-        [
-            str(project.id),
-            project.key,
-            project.name,
-            project.workspace,
-            str(project.experiments_count),
-            str(project.active_count),
-            project.owner,
-            _state(project),
-            project.description,
-        ]
-        for project in projects
-    ]
-    output.listing(_COLUMNS, rows, [project.raw for project in projects], as_json, as_csv)
+    output.records(_COLUMNS, projects, as_json, as_csv)
     if not projects:
         output.say("There are no such projects. Create one with: tenax project create WORKSPACE NAME")
 

@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 import click
 
 from tenax.cli.console import exits, output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.commands import Command
-    from tenax.client.generic_tasks import Task
+    from tenax.client.generic_tasks import OpenTask, Task
 
-_COLUMNS = (
-    output.TableColumn("TASK"),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("STATE", state=True),
-    output.TableColumn("SLOTS", right=True),
-    output.TableColumn("AGENTS", cuts=True),
-    output.TableColumn("POOL", spare=True),
-    output.TableColumn("PRIORITY", right=True, spare=True),
-    output.TableColumn("SINCE", spare=True),
-    output.TableColumn("REASON", wraps=True),
+_COLUMNS: output.Columns[OpenTask] = (
+    (TableColumn("TASK"), lambda task: task.task_id),
+    (TableColumn("NAME", cuts=True), lambda task: task.name),
+    (TableColumn("STATE", state=True), lambda task: task.state),
+    (TableColumn("SLOTS", right=True), lambda task: str(task.slots)),
+    (TableColumn("AGENTS", cuts=True), lambda task: ", ".join(task.agents)),
+    (TableColumn("POOL", spare=True), lambda task: task.pool),
+    (TableColumn("PRIORITY", right=True, spare=True), lambda task: str(task.priority)),
+    (TableColumn("SINCE", spare=True), lambda task: output.moment(task.registered)),
+    (TableColumn("REASON", wraps=True), lambda task: task.reason),
 )
 
 
@@ -48,21 +49,7 @@ def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as
         for task in named(part, open_tasks(access.session()), lambda task: task.name)
         if (not pool or task.pool == pool) and (task.reason or not waiting)
     ]
-    rows = [
-        (
-            task.task_id,
-            task.name,
-            task.state,
-            str(task.slots),
-            ", ".join(task.agents),
-            task.pool,
-            str(task.priority),
-            output.moment(task.registered),
-            task.reason,
-        )
-        for task in tasks
-    ]
-    output.listing(_COLUMNS, rows, [task.raw for task in tasks], as_json, as_csv)
+    output.records(_COLUMNS, tasks, as_json, as_csv)
     if not tasks:
         output.say("Nothing is waiting or running.")
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import TYPE_CHECKING, List, Optional, Tuple
 
 import click
 
 from tenax.cli.console import exits, output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.client.reading import number_or_name
 
+if TYPE_CHECKING:
+    from tenax.client.webhooks import Delivery
+
 _DELIVERY_STATES = ("WAITING", "DELIVERED", "FAILED")
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
+
+_DELIVERIES: output.Columns[Delivery] = (
+    (TableColumn("ID", right=True), lambda delivery: str(delivery.id)),
+    (TableColumn("EVENT"), lambda delivery: delivery.event_type),
+    (TableColumn("STATE", state=True), lambda delivery: delivery.state),
+    (TableColumn("ATTEMPTS", right=True), lambda delivery: str(delivery.attempts)),
+    (TableColumn("AT"), lambda delivery: output.moment(delivery.created)),
+    (TableColumn("OUTCOME", wraps=True), lambda delivery: delivery.outcome),
+)
 
 
 @click.group(cls=LazyGroup, help="Notify other services of events.")
@@ -163,26 +176,7 @@ def deliveries(access: Access, name: str, most: int, states: Tuple[str, ...], as
 
     sent = get_webhook(access.session(), number_or_name(name)).deliveries(most)
     chosen = [delivery for delivery in sent if not states or delivery.state in states]
-    columns = [
-        output.TableColumn("ID", right=True),
-        output.TableColumn("EVENT"),
-        output.TableColumn("STATE", state=True),
-        output.TableColumn("ATTEMPTS", right=True),
-        output.TableColumn("AT"),
-        output.TableColumn("OUTCOME", wraps=True),
-    ]
-    rows = [
-        [
-            str(delivery.id),
-            delivery.event_type,
-            delivery.state,
-            str(delivery.attempts),
-            output.moment(delivery.created),
-            delivery.outcome,
-        ]
-        for delivery in chosen
-    ]
-    output.listing(columns, rows, [delivery.raw for delivery in chosen], as_json, as_csv)
+    output.records(_DELIVERIES, chosen, as_json, as_csv)
 
 
 @group.command()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_COLUMNS = (
-    output.TableColumn("ID", right=True),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("OWNER", cuts=True),
-    output.TableColumn("PROJECTS", right=True),
-    output.TableColumn("EXPERIMENTS", right=True),
-    output.TableColumn("STATE", state=True),
+_COLUMNS: output.Columns[Workspace] = (
+    (TableColumn("ID", right=True), lambda workspace: str(workspace.id)),
+    (TableColumn("NAME", cuts=True), lambda workspace: workspace.name),
+    (TableColumn("OWNER", cuts=True), lambda workspace: workspace.owner),
+    (TableColumn("PROJECTS", right=True), lambda workspace: str(workspace.projects_count)),
+    (TableColumn("EXPERIMENTS", right=True), lambda workspace: str(workspace.experiments_count)),
+    (TableColumn("STATE", state=True), lambda workspace: shown_state(workspace)),
 )
 
 
@@ -73,18 +74,7 @@ def list_(
         descending=reverse,
     )
     workspaces = named(part, workspaces, lambda workspace: workspace.name)
-    rows = [
-        [
-            str(workspace.id),
-            workspace.name,
-            workspace.owner,
-            str(workspace.projects_count),
-            str(workspace.experiments_count),
-            shown_state(workspace),
-        ]
-        for workspace in workspaces
-    ]
-    output.listing(_COLUMNS, rows, [workspace.raw for workspace in workspaces], as_json, as_csv)
+    output.records(_COLUMNS, workspaces, as_json, as_csv)
 
 
 @group.command()
