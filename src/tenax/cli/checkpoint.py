@@ -11,7 +11,7 @@ from tenax.cli.console import output
 from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.choice import EXPERIMENT, experiment_of
 
 if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint
@@ -48,9 +48,7 @@ def list_(
     as_csv: bool,
 ) -> None:
     """List the checkpoints of an EXPERIMENT, the best first."""
-    from tenax.client.experiments import get_experiment
-
-    details = get_experiment(access.session(), experiment)
+    details = experiment_of(access, experiment)
     listed = [
         checkpoint
         for checkpoint in details.checkpoints()
@@ -87,9 +85,6 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
     from tenax.client.checkpoints import get_checkpoint
 
     checkpoint = get_checkpoint(access.session(), uuid)
-    if as_json:
-        output.document(checkpoint.raw)
-        return
     files = "\n".join(
         f"{path}  {output.size(size)}" for path, size in checkpoint.resources.items() if not path.endswith("/")
     )
@@ -109,7 +104,7 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
         ("deletion", checkpoint.going),
         ("files", files),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, checkpoint.raw, as_json)
 
 
 @group.command()

@@ -13,7 +13,15 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
-from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.cli.console.options import (
+    Access,
+    archived_option,
+    json_option,
+    list_options,
+    name_filter,
+    named,
+    pass_access,
+)
 from tenax.cli.experiment.choice import local_filter_options
 
 if TYPE_CHECKING:
@@ -52,9 +60,7 @@ def _named(function: Function) -> Function:
 @group.command("list")
 @click.argument("workspace", required=False, metavar="[WORKSPACE]")
 @name_filter
-@click.option(
-    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
-)
+@archived_option
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="id", help="The order (default: id).")
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
@@ -253,9 +259,6 @@ def _report_progress(now: Project) -> None:
 
 
 def _show(project: Project, as_json: bool) -> None:
-    if as_json:
-        output.document(project.raw)
-        return
     rows = [
         ("project", f"{project.name} ({project.id})"),
         ("key", project.key),
@@ -269,4 +272,4 @@ def _show(project: Project, as_json: bool) -> None:
         ("newest", output.moment(project.last_experiment)),
         *((f"note {note.name}", note.contents) for note in project.notes),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, project.raw, as_json)

@@ -1,7 +1,4 @@
-"""Checkpoints as values, and how they are fetched.
-
-Which checkpoints of an experiment a policy keeps, and why.
-"""
+"""Checkpoints as values, how they are fetched, and which of an experiment's a policy keeps and why."""
 
 from __future__ import annotations
 

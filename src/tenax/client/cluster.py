@@ -1,7 +1,4 @@
-"""The master's own: its settings, its log, the message that administrators show to everyone, log retention.
-
-What slots were used for.
-"""
+"""The cluster as a whole: the master's settings and log, the message to everyone, log retention, the use of slots."""
 
 from __future__ import annotations
 

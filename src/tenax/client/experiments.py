@@ -1,8 +1,6 @@
-"""Experiments as values, with queries about them and actions on them.
+"""Experiments as values, with queries about them and actions on them, on one or on all that a filter chooses.
 
 A value is a snapshot of the master's answer; `Experiment.reload` fetches a new one.
-
-Many experiments at once: chosen by a filter, and acted on together.
 """
 
 from __future__ import annotations

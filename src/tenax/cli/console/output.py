@@ -164,6 +164,14 @@ def records(columns: Columns[AnyAnswered], elements: Sequence[AnyAnswered], as_j
     listing(*cells(columns, elements), [element.raw for element in elements], as_json, as_csv)
 
 
+def details(rows: Sequence[Tuple[str, str]], raw: JsonObject, as_json: bool) -> None:
+    """Print what is known of something, names and values without the empty ones, or as JSON ``raw``."""
+    if as_json:
+        document(raw)
+    else:
+        pairs([row for row in rows if row[1]])
+
+
 def pairs(rows: Sequence[Sequence[str]]) -> None:
     """Print names and values, one pair a line."""
     width = max((layout.width(name) for name, _ in rows), default=0)
