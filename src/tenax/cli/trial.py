@@ -83,7 +83,6 @@ def list_(
     access: Access, experiment: int, states: Tuple[str, ...], best: Optional[int], as_json: bool, as_csv: bool
 ) -> None:
     """List the trials of an experiment."""
-
     details = experiment_of(access, experiment)
     requested = {state.upper() for state in states}
     trials = [trial for trial in details.trials() if not requested or trial.state in requested]

@@ -247,7 +247,6 @@ def _given(settings: dict[str, object]) -> dict[str, object]:
 
 
 def _storage(text: object, file: object) -> Optional[JsonObject]:
-
     if isinstance(text, str) and isinstance(file, Path):
         raise click.UsageError("Give the storage as text or as a file, not both.")
     if isinstance(file, Path):

@@ -205,7 +205,6 @@ def list_(
 @pass_access
 def describe(access: Access, number: int, as_json: bool) -> None:
     """Show an experiment and its trials."""
-
     experiment = experiment_of(access, number)
     trials = experiment.trials()
     if as_json:
