@@ -76,5 +76,5 @@ def fork(
     experiment, remarks = create_experiment(
         session, config, files, activate=not paused, project_id=project_id(session, project), parent_id=number
     )
-    said = f"Created experiment {experiment.id} from experiment {number}"
-    return report(experiment, remarks, said, as_json, follow)
+    done = f"Created experiment {experiment.id} from experiment {number}"
+    return report(experiment, remarks, done, as_json, follow)
