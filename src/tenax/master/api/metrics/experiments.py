@@ -20,19 +20,8 @@ from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import ndjson
+from tenax.master.api.metrics import messages
 from tenax.master.api.metrics.charts import GROUPS, READ_AT_ONCE
-from tenax.master.api.metrics.messages import (
-    DataPoint,
-    GetValidationHistoryResponse,
-    MetricBatchesResponse,
-    MetricIdentifier,
-    MetricNamesResponse,
-    SampledTrial,
-    SnapshotTrial,
-    TrialsSampleResponse,
-    TrialsSnapshotResponse,
-    ValidationHistoryEntry,
-)
 from tenax.master.api.trials.messages import MetricType
 from tenax.master.context import Master
 from tenax.master.reading.charts import EPOCH, Bounds, ChartQuery, points
@@ -53,14 +42,14 @@ NextMessage = Callable[[], Awaitable[tuple[Message | None, bool]]]
 @routes.get(
     "/api/v1/experiments/{experiment_id}/validation-history", "GetExperimentValidationHistory", allow=Allow.USER
 )
-async def get_history(master: MasterDep, experiment_id: int) -> GetValidationHistoryResponse:
+async def get_history(master: MasterDep, experiment_id: int) -> messages.GetValidationHistoryResponse:
     """The validations that were the best so far when they came."""
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, experiment_id)
         improvements = await summaries.improvements(conn, experiment_id, _smaller_is_better(view.config))
-    return GetValidationHistoryResponse(
+    return messages.GetValidationHistoryResponse(
         validation_history=[
-            ValidationHistoryEntry(
+            messages.ValidationHistoryEntry(
                 trial_id=improvement.trial_id, end_time=improvement.at, searcher_metric=improvement.metric
             )
             for improvement in improvements
@@ -98,11 +87,11 @@ async def stream_names(
         news = sorted(current - sent)
         sent.update(news)
         first, started = not started, True
-        message = MetricNamesResponse(
+        message = messages.MetricNamesResponse(
             searcher_metrics=searched,
             training_metrics=[name for group, name in news if group == "training"],
             validation_metrics=[name for group, name in news if group == "validation"],
-            metric_names=[MetricIdentifier(group=group, name=name) for group, name in news],
+            metric_names=[messages.MetricIdentifier(group=group, name=name) for group, name in news],
         )
         return (message if news or first else None), running
 
@@ -137,7 +126,7 @@ async def stream_batches(
         news = sorted(current - sent)
         sent.update(news)
         first, started = not started, True
-        return (MetricBatchesResponse(batches=news) if news or first else None), running
+        return (messages.MetricBatchesResponse(batches=news) if news or first else None), running
 
     return _stream(master, next_message, period_seconds)
 
@@ -161,7 +150,7 @@ async def stream_snapshot(
     """A metric of every trial, nearest to a step and at most ``batchesMargin`` away from it: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
     near = ChartQuery(steps=Bounds(low=batches_processed - batches_margin, high=batches_processed + batches_margin))
-    sent: dict[int, SnapshotTrial] = {}
+    sent: dict[int, messages.SnapshotTrial] = {}
     started = False
 
     async def next_message() -> tuple[Message | None, bool]:
@@ -173,7 +162,7 @@ async def stream_snapshot(
             if trial.id not in lines:
                 continue
             point = min(lines[trial.id], key=lambda candidate: abs(int(str(candidate["batches"])) - batches_processed))
-            message = SnapshotTrial(
+            message = messages.SnapshotTrial(
                 trial_id=trial.id,
                 hparams=trial.hparams,
                 metric=float(str(cast(JsonObject, point["values"])[metric_name])),
@@ -183,7 +172,7 @@ async def stream_snapshot(
                 sent[trial.id] = message
                 news.append(message)
         first, started = not started, True
-        return (TrialsSnapshotResponse(trials=news) if news or first else None), running
+        return (messages.TrialsSnapshotResponse(trials=news) if news or first else None), running
 
     return _stream(master, next_message, period_seconds)
 
@@ -228,12 +217,12 @@ async def stream_sample(
             line = lines.get(trial.id, [])
             news = [point for point in line if int(str(point["batches"])) > sent.get(trial.id, -1)]
             sent[trial.id] = max((int(str(point["batches"])) for point in line), default=sent.get(trial.id, -1))
-            data = [DataPoint.model_validate(point) for point in news]
-            sampled.append(SampledTrial(trial_id=trial.id, hparams=trial.hparams, data=data))
+            data = [messages.DataPoint.model_validate(point) for point in news]
+            sampled.append(messages.SampledTrial(trial_id=trial.id, hparams=trial.hparams, data=data))
         first, started = not started, True
         if not (first or promoted or demoted or any(sample.data for sample in sampled)):
             return None, running
-        return TrialsSampleResponse(trials=sampled, promoted_trials=promoted, demoted_trials=demoted), running
+        return messages.TrialsSampleResponse(trials=sampled, promoted_trials=promoted, demoted_trials=demoted), running
 
     return _stream(master, next_message, period_seconds)
 
