@@ -20,7 +20,7 @@ from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.connection import decoded
 from tenax.master.store.database.paging import Page, like
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.experiments.columns import EXPERIMENTS
 
 Q = load("experiments")
@@ -174,17 +174,13 @@ async def trial_ids(conn: Connection, experiment_id: int) -> list[int]:
 
 async def job_standing(conn: Connection, experiment_id: int) -> tuple[int, bool]:
     """How many waiting jobs come earlier, and whether its own holds slots. Raises NotFound."""
-    row = await conn.fetchrow(Q.job_standing, experiment_id)
-    if row is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+    row = await existing(conn, f"experiment {experiment_id}", Q.job_standing, experiment_id)
     return row["ahead"], row["placed"]
 
 
 async def owner(conn: Connection, experiment_id: int) -> int:
     """The user that it belongs to. Raises NotFound."""
-    owner_id: int | None = await conn.fetchval(Q.owner, experiment_id)
-    if owner_id is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+    owner_id: int = (await existing(conn, f"experiment {experiment_id}", Q.owner, experiment_id))[0]
     return owner_id
 
 

@@ -11,9 +11,8 @@ from datetime import datetime
 
 from asyncpg import Connection, Record
 
-from tenax.errors import NotFound
 from tenax.master.store.database.paging import Page
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.users.rows import UserRow, user_from
 
 Q = load("users")
@@ -62,10 +61,7 @@ async def create(
 
 async def lock(conn: Connection, token_id: int) -> AccessTokenRow:
     """One token, unchanged by others until the transaction ends. Raises NotFound."""
-    row = await conn.fetchrow(Q.access_token_lock, token_id)
-    if row is None:
-        raise NotFound(f"there is no token {token_id}")
-    return _token(row)
+    return _token(await existing(conn, f"token {token_id}", Q.access_token_lock, token_id))
 
 
 async def describe(conn: Connection, token_id: int, description: str) -> None:

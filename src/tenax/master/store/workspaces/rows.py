@@ -15,7 +15,7 @@ from asyncpg import Connection, UniqueViolationError
 from tenax.errors import AlreadyExists, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("workspaces")
 
@@ -151,9 +151,8 @@ async def hold(conn: Connection, workspace_id: int) -> WorkspaceRow:
 
 async def id_of(conn: Connection, name: str) -> int:
     """The workspace of that name, whatever its capitals. Raises NotFound."""
-    workspace_id: int | None = await conn.fetchval(Q.by_name, name)
-    if workspace_id is None:
-        raise NotFound(f"there is no workspace {name!r}: create it, or choose another one")
+    what = f"workspace {name!r}: create it, or choose another one"
+    workspace_id: int = (await existing(conn, what, Q.by_name, name))[0]
     return workspace_id
 
 
@@ -210,10 +209,7 @@ async def unpin(conn: Connection, workspace_id: int, user_id: int) -> None:
 
 async def defaults_of(conn: Connection, workspace_id: int) -> WorkspaceDefaults:
     """What it sets for the experiments in it, with secrets. Raises NotFound."""
-    row = await conn.fetchrow(Q.defaults, workspace_id)
-    if row is None:
-        raise NotFound(f"there is no workspace {workspace_id}")
-    return WorkspaceDefaults(**row)
+    return WorkspaceDefaults(**await existing(conn, f"workspace {workspace_id}", Q.defaults, workspace_id))
 
 
 async def a_model(conn: Connection, workspace_id: int) -> str | None:
@@ -223,10 +219,7 @@ async def a_model(conn: Connection, workspace_id: int) -> str | None:
 
 
 async def _row(conn: Connection, query: str, workspace_id: int) -> WorkspaceRow:
-    row = await conn.fetchrow(query, workspace_id)
-    if row is None:
-        raise NotFound(f"there is no workspace {workspace_id}")
-    return WorkspaceRow(**row)
+    return WorkspaceRow(**await existing(conn, f"workspace {workspace_id}", query, workspace_id))
 
 
 def _taken(name: str) -> str:
