@@ -140,7 +140,7 @@ async def remove_files(master: MasterDep, caller: CallerDep, body: messages.Chec
     return await _refresh(master, caller, body.checkpoint_uuids)
 
 
-@routes.get("/checkpoints/{checkpoint_uuid}", "DownloadCheckpoint", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/checkpoints/{checkpoint_uuid}", "DownloadCheckpoint", allow=Allow.USER)
 async def download(master: MasterDep, request: Request, checkpoint_uuid: str) -> StreamingResponse:
     """Its files as one archive: tar, tar compressed with gzip, or zip, as the ``Accept`` header likes best."""
     try:

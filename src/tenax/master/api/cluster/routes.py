@@ -147,7 +147,7 @@ async def patch_config(body: messages.PatchMasterConfigRequest) -> Empty:
     return Empty()
 
 
-@routes.get("/api/v1/master/logs", "MasterLogs", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/api/v1/master/logs", "MasterLogs", allow=Allow.USER)
 async def get_logs(
     master: MasterDep,
     offset: Annotated[int, Query()] = 0,

@@ -79,29 +79,19 @@ async def get_aggregated(
     return messages.AggregatedResponse(resource_entries=list(entries.values()))
 
 
-@routes.get("/resources/allocation/raw", "ResourceAllocationRawCsv", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/resources/allocation/raw", "ResourceAllocationRawCsv", allow=Allow.USER)
 async def raw_csv(master: MasterDep, timestamp_after: Text, timestamp_before: Text) -> StreamingResponse:
     """`get_raw` as CSV."""
     return _stream(_RAW, _pages(master, window(timestamp_after, timestamp_before), _raw_row))
 
 
-@routes.get(
-    "/resources/allocation/allocations-csv",
-    "ResourceAllocationsCsv",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/resources/allocation/allocations-csv", "ResourceAllocationsCsv", allow=Allow.USER)
 async def allocations_csv(master: MasterDep, timestamp_after: Text, timestamp_before: Text) -> StreamingResponse:
     """The attempts of a time with how long they waited and where they ran, as CSV."""
     return _stream(_ALLOCATIONS, _pages(master, window(timestamp_after, timestamp_before), _allocation_row))
 
 
-@routes.get(
-    "/resources/allocation/aggregated",
-    "ResourceAllocationAggregatedCsv",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/resources/allocation/aggregated", "ResourceAllocationAggregatedCsv", allow=Allow.USER)
 async def aggregated_csv(
     master: MasterDep, start_date: Text, end_date: Text, period: PeriodParameter = messages.AggregationPeriod.DAILY
 ) -> StreamingResponse:
