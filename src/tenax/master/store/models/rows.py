@@ -235,14 +235,10 @@ def _parameters(filters: ModelFilter) -> tuple[object, ...]:
         filters.exact_name,
         like(filters.name),
         like(filters.description),
-        _list(filters.labels),
+        filters.labels,
         filters.archived,
         None if filters.users is None else [user.lower() for user in filters.users],
-        _list(filters.user_ids),
-        _list(filters.workspace_ids),
+        filters.user_ids,
+        filters.workspace_ids,
         None if filters.workspace_names is None else [name.lower() for name in filters.workspace_names],
     )
-
-
-def _list(values: tuple[object, ...] | None) -> list[object] | None:
-    return None if values is None else list(values)

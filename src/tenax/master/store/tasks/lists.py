@@ -206,5 +206,4 @@ async def get_launched(conn: Connection, task_id: str, kind: str | None = None) 
 
 def _parameters(filters: LaunchedFilter) -> tuple[object, ...]:
     names = None if filters.usernames is None else [name.lower() for name in filters.usernames]
-    ids = None if filters.user_ids is None else list(filters.user_ids)
-    return filters.kind, names, ids, filters.workspace_id
+    return filters.kind, names, filters.user_ids, filters.workspace_id

@@ -114,4 +114,4 @@ async def delete(conn: Connection, name: str) -> None:
 
 
 def _parameters(filters: TemplateFilter) -> tuple[object, ...]:
-    return like(filters.name), None if filters.workspace_ids is None else list(filters.workspace_ids)
+    return like(filters.name), filters.workspace_ids

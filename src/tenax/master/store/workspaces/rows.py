@@ -242,6 +242,6 @@ def _parameters(filters: WorkspaceFilter) -> tuple[object, ...]:
         filters.name or None,
         filters.exact_name or None,
         None if filters.users is None else [user.lower() for user in filters.users],
-        None if filters.user_ids is None else list(filters.user_ids),
+        filters.user_ids,
         filters.pinned,
     )
