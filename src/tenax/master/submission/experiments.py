@@ -105,7 +105,7 @@ async def examine(
     )
     warnings = (SLOTS_EXCEEDED,) if unfit else ()
     notices = (*resolved.notices, f"it will wait: {unfit}") if unfit else resolved.notices
-    return Submission(new, resolved, ground.project, _size(code), warnings, notices)
+    return Submission(new, resolved, ground.project, new.archive_size, warnings, notices)
 
 
 async def unfit_for(
@@ -215,10 +215,6 @@ async def unfit_in(
 
 def _empty(pool: PoolSettings, its_rules: PoolRules) -> PoolSnapshot:
     return PoolSnapshot(PoolName(pool.name), (), {}, (), its_rules)
-
-
-def _size(code: Code | None) -> int:
-    return code.size if code is not None else 0
 
 
 def layers(

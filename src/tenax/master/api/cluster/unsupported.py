@@ -18,7 +18,7 @@ from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import CommandSortBy
-from tenax.wire.message import Empty
+from tenax.wire.message import Empty, Message
 
 routes = Routes("Unsupported")
 
@@ -67,34 +67,21 @@ _QUOTAS = (
 _MANAGERS = "no part of this cluster runs on Kubernetes: GET /api/v1/resource-pools lists what there is"
 
 
-@routes.get("/api/v1/notebooks", "GetNotebooks", allow=Allow.USER)
-async def get_notebooks(
-    master: MasterDep,
-    window: WindowDep,
-    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
-) -> NotebooksResponse:
-    """None, as none can be started."""
-    return NotebooksResponse(notebooks=[], pagination=window.of(0)[1])
+def _list_none(noun: str, operation: str, answer: type[Message]) -> None:
+    async def listed(
+        master: MasterDep,
+        window: WindowDep,
+        sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
+    ) -> Message:
+        """None, as none can be started."""
+        return answer.model_validate({noun: [], "pagination": window.of(0)[1]})
+
+    routes.get(f"/api/v1/{noun}", operation, allow=Allow.USER, response_model=answer)(listed)
 
 
-@routes.get("/api/v1/shells", "GetShells", allow=Allow.USER)
-async def get_shells(
-    master: MasterDep,
-    window: WindowDep,
-    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
-) -> ShellsResponse:
-    """None, as none can be started."""
-    return ShellsResponse(shells=[], pagination=window.of(0)[1])
-
-
-@routes.get("/api/v1/tensorboards", "GetTensorboards", allow=Allow.USER)
-async def get_tensorboards(
-    master: MasterDep,
-    window: WindowDep,
-    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
-) -> TensorboardsResponse:
-    """None, as none can be started."""
-    return TensorboardsResponse(tensorboards=[], pagination=window.of(0)[1])
+_list_none("notebooks", "GetNotebooks", NotebooksResponse)
+_list_none("shells", "GetShells", ShellsResponse)
+_list_none("tensorboards", "GetTensorboards", TensorboardsResponse)
 
 
 def _refuse(

@@ -15,7 +15,6 @@ from fastapi import Response
 
 from tenax.config.names import check_pattern
 from tenax.errors import InvalidInput, Unsupported
-from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
@@ -211,7 +210,7 @@ def _message(webhook: webhooks.WebhookRow, caller: Caller) -> messages.Webhook:
             id=trigger.id,
             webhook_id=webhook.id,
             trigger_type=messages.TriggerType(f"TRIGGER_TYPE_{trigger.kind}"),
-            condition=_document(trigger),
+            condition=dict(trigger.condition),
         )
         for trigger in webhook.triggers
     ]
@@ -224,10 +223,6 @@ def _message(webhook: webhooks.WebhookRow, caller: Caller) -> messages.Webhook:
         triggers=triggers,
         workspace_id=webhook.workspace_id,
     )
-
-
-def _document(trigger: webhooks.TriggerRow) -> JsonObject:
-    return dict(trigger.condition)
 
 
 def _host_of(url: str) -> str:

@@ -208,8 +208,7 @@ async def upload_ends(conn: Connection, uuid: str) -> None:
 
 async def any_upload(conn: Connection) -> bool:
     """Whether there is an upload that is no checkpoint yet."""
-    exists: bool = await conn.fetchval(Q.any_upload)
-    return exists
+    return bool(await conn.fetchval(Q.any_upload))
 
 
 async def request_abandoned_removals(conn: Connection) -> list[str]:

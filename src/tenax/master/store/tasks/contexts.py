@@ -49,8 +49,7 @@ async def of_task(conn: Connection, task_id: str) -> str | None:
 
 async def needed_by_agent(conn: Connection, agent_id: str, hash: str) -> bool:
     """Whether a container on that agent needs this code."""
-    needed: bool = await conn.fetchval(Q.needed_by_agent, agent_id, hash)
-    return needed
+    return bool(await conn.fetchval(Q.needed_by_agent, agent_id, hash))
 
 
 async def delete_unused(conn: Connection, hash: str) -> None:

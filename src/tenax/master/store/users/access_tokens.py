@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from datetime import datetime
 
-from asyncpg import Connection, Record
+from asyncpg import Connection
 
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import existing, load
@@ -61,7 +61,7 @@ async def create(
 
 async def lock(conn: Connection, token_id: int) -> AccessTokenRow:
     """One token, unchanged by others until the transaction ends. Raises NotFound."""
-    return _token(await existing(conn, f"token {token_id}", Q.access_token_lock, token_id))
+    return AccessTokenRow(**await existing(conn, f"token {token_id}", Q.access_token_lock, token_id))
 
 
 async def describe(conn: Connection, token_id: int, description: str) -> None:
@@ -87,14 +87,10 @@ async def page(
     direction = "desc" if descending else "asc"
     selected, order_by = f"{Q.access_token_columns} {Q.access_token_matching}", ORDERS[order]
     text = f"{selected} order by {order_by} {direction}, t.id {direction} limit $5 offset $6"
-    return [_token(row) for row in await conn.fetch(text, *astuple(filters), window.limit, window.offset)]
+    return [AccessTokenRow(**row) for row in await conn.fetch(text, *astuple(filters), window.limit, window.offset)]
 
 
 async def user_of(conn: Connection, token_hash: bytes) -> tuple[UserRow, float] | None:
     """The user of a token that is good, and for how many seconds it is; None for any other."""
     row = await conn.fetchrow(Q.access_token_user_of, token_hash)
     return None if row is None else (user_from(row), row["seconds_left"])
-
-
-def _token(row: Record) -> AccessTokenRow:
-    return AccessTokenRow(**dict(row))

@@ -7,7 +7,7 @@ changes but in its notes; an archived one, one whose workspace is, and one that 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asyncpg import Connection, UniqueViolationError
@@ -81,14 +81,14 @@ async def create_first(conn: Connection) -> None:
 
 async def get(conn: Connection, project_id: int) -> ProjectRow:
     """Raises NotFound."""
-    return _project(await existing(conn, f"project {project_id}", Q.by_id, project_id))
+    return ProjectRow(**await existing(conn, f"project {project_id}", Q.by_id, project_id))
 
 
 async def find(conn: Connection, workspace: str, project: str) -> ProjectRow:
     """The project of that name. Raises NotFound, saying which of the two is missing."""
     row = await conn.fetchrow(Q.project_by_name, workspace, project)
     if row is not None:
-        return _project(row)
+        return ProjectRow(**row)
     what = f"workspace {workspace!r}: create it, or leave it out for {DEFAULT_NAME}"
     await existing(conn, what, Q.workspace_by_name, workspace)
     raise NotFound(f"there is no project {project!r} in the workspace {workspace!r}: create it, or leave it out")
@@ -191,7 +191,3 @@ async def _held(conn: Connection, query: str, project_id: int) -> HeldProject:
 
 def _taken(name: str) -> str:
     return f"there is a project {name!r} in that workspace already: choose another name"
-
-
-def _project(row: Mapping[str, object]) -> ProjectRow:
-    return ProjectRow(**{name: row[name] for name in ProjectRow.__dataclass_fields__})  # type: ignore[arg-type]

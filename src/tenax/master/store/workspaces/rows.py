@@ -7,7 +7,7 @@ is being deleted, takes nothing new and changes in nothing but that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 
 from asyncpg import Connection, UniqueViolationError
@@ -158,7 +158,7 @@ async def id_of(conn: Connection, name: str) -> int:
 
 async def create(conn: Connection, name: str, owner_id: int, agent_user: AgentUser, defaults: WorkspaceDefaults) -> int:
     """The id of a new workspace, pinned for its owner. Raises AlreadyExists."""
-    new: int | None = await conn.fetchval(Q.create, name, owner_id, *_columns(agent_user), *_defaults(defaults))
+    new: int | None = await conn.fetchval(Q.create, name, owner_id, *astuple(agent_user), *astuple(defaults))
     if new is None:
         raise AlreadyExists(_taken(name))
     await pin(conn, new, owner_id)
@@ -179,7 +179,7 @@ async def rename(conn: Connection, workspace_id: int, name: str) -> None:
 
 async def set_agent_user(conn: Connection, workspace_id: int, agent_user: AgentUser) -> None:
     """Whom its tasks run as from now on."""
-    await conn.execute(Q.set_agent_user, workspace_id, *_columns(agent_user))
+    await conn.execute(Q.set_agent_user, workspace_id, *astuple(agent_user))
 
 
 async def set_storage(conn: Connection, workspace_id: int, storage: JsonObject | None) -> None:
@@ -224,14 +224,6 @@ async def _row(conn: Connection, query: str, workspace_id: int) -> WorkspaceRow:
 
 def _taken(name: str) -> str:
     return f"there is a workspace {name!r} already: choose another name"
-
-
-def _columns(user: AgentUser) -> tuple[object, ...]:
-    return (user.agent_uid, user.agent_gid, user.agent_user, user.agent_group)
-
-
-def _defaults(defaults: WorkspaceDefaults) -> tuple[object, ...]:
-    return (defaults.checkpoint_storage, defaults.default_compute_pool, defaults.default_aux_pool)
 
 
 def _parameters(filters: WorkspaceFilter) -> tuple[object, ...]:
