@@ -28,7 +28,7 @@ from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import ProjectRow
 from tenax.master.store.workspaces.rows import WorkspaceDefaults
-from tenax.master.submission.code import Code, pack
+from tenax.master.submission.code import pack
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
