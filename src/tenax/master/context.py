@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tenax.config.master import MasterSettings, PoolSettings, container_network, startup_hook, task_variables
 from tenax.master.access.credential_cache import CredentialCache
-from tenax.master.access.login_throttle import Throttle
+from tenax.master.access.login_judge import LoginJudge
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
 from tenax.master.agents.specs import PoolDefaults
@@ -35,7 +35,8 @@ class Master:
     #: Set when the process is to end: every stream and long poll waits on it, too.
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
-    throttle: Throttle = field(default_factory=Throttle)
+    #: Lets people in, or makes them wait.
+    logins: LoginJudge = field(init=False)
     #: Shares what many ask for at once.
     single_flight: SingleFlight = field(default_factory=SingleFlight)
     #: Knows whose a credential is.
@@ -50,6 +51,7 @@ class Master:
     readers: Threads = field(default_factory=Threads)
 
     def __post_init__(self) -> None:
+        self.logins = LoginJudge(self.passwords)
         self.credentials = CredentialCache(self.db, self.listener)
         pools = tuple(pool.name for pool in self.settings.pools)
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
