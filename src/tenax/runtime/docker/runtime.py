@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -26,7 +25,7 @@ from tenax.config.agent import AgentSettings, is_loopback
 from tenax.jsonvalue import JsonObject
 from tenax.runtime import contents, library
 from tenax.runtime.directory import VERSION, Card, Home, Homes, Stopping
-from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of
+from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of, user_in
 from tenax.runtime.docker.config import (
     LABEL,
     LABEL_AGENT,
@@ -44,6 +43,8 @@ from tenax.runtime.docker.output import Tails
 from tenax.runtime.endings import SWITCHED_OFF
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed
 from tenax.runtime.processes import boot_id
+from tenax.runtime.removal import delete_home
+from tenax.runtime.users import user_of
 from tenax.runtime.wakes import News
 from tenax.runtimes import DOCKER
 from tenax.wire.agents import ContainerSpec, Exit
@@ -194,7 +195,7 @@ class DockerRuntime:
 
     async def remove(self, container_id: str) -> None:
         name = name_of(container_id)
-        image = image_in(await self._inspect(name))
+        container = await self._inspect(name)
         await self._tails.forget(container_id)
         while await self._inspect(name) is not None:
             # 409: somebody else is removing it.
@@ -204,12 +205,11 @@ class DockerRuntime:
         gone = self._homes.retire(container_id)
         if gone is None:
             return
-        try:
-            await asyncio.to_thread(shutil.rmtree, gone)
-        except PermissionError:
-            # The container's root wrote files that an agent of another user cannot remove: its like can.
-            await self._remove_as_root(gone, image)
-            await asyncio.to_thread(shutil.rmtree, gone)
+        # An agent that is not root cannot remove what a container of another user wrote: its like can.
+        if container is not None and os.geteuid() != 0 and not await asyncio.to_thread(delete_home, gone):
+            await self._remove_as_its_user(gone, image_in(container), user_in(container))
+        if not await asyncio.to_thread(self._homes.delete, gone):
+            log.warning("files that are not its user's to delete were set aside", container=container_id)
 
     async def close(self) -> None:
         if self._listening is not None:
@@ -223,7 +223,7 @@ class DockerRuntime:
         try:
             here = [file for file in spec.files if is_in_run(file.path)]
             archive = placement.context_archive if is_in_run(workdir_of(spec)) else None
-            contents.fill(staged, archive, here)
+            contents.fill(staged, archive, here, who=None if os.geteuid() else user_of(spec))
             staged.write("spec.json", spec)
             staged.write(
                 "container.json",
@@ -237,8 +237,8 @@ class DockerRuntime:
                     library=self._around.library.name,
                 ),
             )
-            if spec.uid is not None and spec.uid != os.geteuid():
-                contents.open_to(staged.run, spec.uid, spec.gid if spec.gid is not None else spec.uid)
+            if spec.uid is not None and os.geteuid() not in (0, spec.uid):
+                contents.open_to(staged.run)
             self._homes.publish(staged)
         except BaseException:
             self._homes.discard(staged)
@@ -292,15 +292,17 @@ class DockerRuntime:
                 log.warning("no events from the container engine", reason=str(error))
             await asyncio.sleep(1)
 
-    async def _remove_as_root(self, folder: Path, image: str) -> None:
+    async def _remove_as_its_user(self, folder: Path, image: str, user: str) -> None:
+        """In the container's own image, so with no more rights than it had."""
         request: JsonObject = {
             "Image": image,
-            "User": "0:0",
+            "User": user,
             "Entrypoint": ["/bin/sh", "-c"],
-            "Cmd": ["rm -rf /gone/run"],
+            "Cmd": ["chmod -R u+rwx /gone; rm -rf /gone/* /gone/.[!.]* /gone/..?*"],
             "HostConfig": {
-                "Mounts": [{"Type": "bind", "Source": str(folder), "Target": "/gone"}],
+                "Mounts": [{"Type": "bind", "Source": str(folder / "run"), "Target": "/gone"}],
                 "NetworkMode": "none",
+                "SecurityOpt": ["no-new-privileges"],
             },
         }
         made = as_object(await self._engine.post("/containers/create", request))
