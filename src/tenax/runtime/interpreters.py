@@ -80,17 +80,19 @@ class Interpreters:
             home.path.mkdir(parents=True, mode=0o700)
             home.output.mkdir(mode=0o700)
             write_private(home.path / "plan", _plan(name, search, who))
-            await launch(home, self._server)
+            await self._launch(home, name)
             await self._until_answered(home, name)
             return _understood(home, name)
-        except StartFailed as failed:
-            if failed.platform:
-                raise
-            raise _missing(name, failed.message) if not home.started else failed from None
         except OSError as error:
             raise StartFailed(f"cannot ask {name} for its version: {error.strerror}", platform=True) from error
         finally:
             await _end(home)
+
+    async def _launch(self, home: Home, name: str) -> None:
+        try:
+            await launch(home, self._server)
+        except StartFailed as failed:
+            raise failed if failed.platform else _missing(name, failed.message) from None
 
     async def _until_answered(self, home: Home, name: str) -> None:
         try:
