@@ -202,7 +202,7 @@ left join trials tr on tr.id = t.trial_id
 left join experiment_documents d on d.experiment_id = tr.experiment_id
 left join experiments e on e.id = tr.experiment_id
 left join projects p on p.id = e.project_id
-left join workspaces w on w.id = coalesce(p.workspace_id, l.workspace_id)
+left join workspaces w on w.id = coalesce(p.workspace_id, (t.spec ->> 'as_in_workspace')::bigint, l.workspace_id)
 left join users u on u.id = j.owner_id
 left join lateral (
     select uuid, steps_completed from checkpoints k

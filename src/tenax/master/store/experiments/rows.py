@@ -47,6 +47,7 @@ class Plan:
     context_hash: str | None
     pool: str
     priority: int
+    workspace_id: int
 
 
 class ExperimentGone(NotFound):
@@ -141,4 +142,4 @@ async def plan(conn: Connection, experiment_id: int) -> Plan:
     row = await conn.fetchrow(Q.plan, experiment_id)
     if row is None:
         raise NotFound(f"there is no experiment {experiment_id}")
-    return Plan(row["config"], row["seed"], row["context_hash"], row["pool"], row["priority"])
+    return Plan(row["config"], row["seed"], row["context_hash"], row["pool"], row["priority"], row["workspace_id"])
