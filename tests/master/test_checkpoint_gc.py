@@ -272,7 +272,7 @@ async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, context: PassCon
 
 
 async def test_a_task_that_deletes_runs_as_whom_the_files_are(api: Api, context: PassContext) -> None:
-    """A workspace's user, where it has one: whoever has written there could make another user's task delete elsewhere."""
+    """As its workspace's user, where it has one: others would follow what that user left in their way."""
     run = await running(api)
     await saved(api, run, 0.9, 0.5, 0.7, 0.6, 0.8)
     await end(api)

@@ -7,18 +7,21 @@ and all is unpacked and written with the rights of the task's user, so that what
 from __future__ import annotations
 
 import contextlib
+import grp
 import os
 import platform
+import pwd
 import tarfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+from tenax.runtime import names
 from tenax.runtime.directory import Home, write_private
 from tenax.runtime.port import StartFailed
 from tenax.runtime.users import TaskUser, acting_as
-from tenax.wire.agents import TaskFile
+from tenax.wire.agents import ContainerSpec, TaskFile
 from tenax.wire.task_names import RUN_DIRECTORY
 
 _FOLDERS = ("spool", "workdir", "tmp", "info", "pythonuserbase")
@@ -67,6 +70,31 @@ def _fill(run: Path, archive: IO[bytes] | None, files: Sequence[TaskFile], links
             place.symlink_to(target)
 
 
+def write_names(home: Home, who: TaskUser, spec: ContainerSpec, workdir: Path) -> str | None:
+    """``passwd`` and ``group`` as the task is to see them, beside ``run``; None where the machine has both names."""
+    machine = {name: Path("/etc", name).read_text(errors="surrogateescape") for name in ("passwd", "group")}
+    known = {"passwd": _known(pwd.getpwuid, who.uid), "group": _known(grp.getgrgid, who.gid)}
+    if all(known.values()):
+        return None
+    made = {
+        "passwd": names.passwd_with(machine["passwd"], who.uid, who.gid, spec.user, str(workdir)),
+        "group": names.group_with(machine["group"], who.gid, spec.group),
+    }
+    for name, text in machine.items():
+        if not known[name]:
+            machine[name] = made[name] or text
+        write_private(home.path / name, machine[name].encode(errors="surrogateescape"), 0o644)
+    return machine["passwd"]
+
+
+def _known(look_up: Callable[[int], object], number: int) -> bool:
+    try:
+        look_up(number)
+    except KeyError:
+        return False
+    return True
+
+
 def unpack(archive: IO[bytes], target: Path) -> None:
     """A gzip-compressed tar into ``target``; links and names that lead out of it are refused."""
     if not hasattr(tarfile, "data_filter"):
@@ -103,8 +131,8 @@ def inside(run: Path, path: str) -> Path:
 
 def open_to(path: Path) -> None:
     """Let any user write all below ``path``, whose parent is closed to everybody else."""
-    for folder, _folders, names in os.walk(path):
-        for place in (Path(folder), *(Path(folder, name) for name in names)):
+    for folder, _folders, files in os.walk(path):
+        for place in (Path(folder), *(Path(folder, name) for name in files)):
             if not place.is_symlink():
                 place.chmod(0o777 if place.is_dir() else place.stat().st_mode | 0o666)
 

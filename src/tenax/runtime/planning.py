@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tenax.runtime import names
 from tenax.runtime.directory import Card, Home
 from tenax.runtime.environment import in_run_directory, task_environment
 from tenax.runtime.port import Placement, StartFailed
@@ -45,11 +46,13 @@ def plan(
     python: Path,
     library: Path | None,
     who: TaskUser | None,
+    passwd: str | None = None,
 ) -> bytes:
     """The content of the supervisor's ``plan``.
 
     ``home``: the directory's final place; ``python``: the task's interpreter; ``library``: what to put on its
-    PYTHONPATH, None where it has tenax itself.
+    PYTHONPATH, None where it has tenax itself; ``passwd``: such a file as the task is to see it, None for the
+    machine's own.
     """
     environment = task_environment(
         spec,
@@ -69,7 +72,7 @@ def plan(
             # Kept where the task has a view of its own, in which these are mounts.
             environment.setdefault(READ_ONLY_PATHS, json.dumps(guarded))
     if who is not None:
-        environment.update(_account(who.uid, home.workdir))
+        environment.update(_account(who.uid, home.workdir, passwd or ""))
     argv = [str(python) if word == PYTHON and not n else word for n, word in enumerate(spec.argv)]
     items = [("argv", in_run_directory(word, home.run)) for word in argv]
     items += [("env", f"{name}={value}") for name, value in environment.items()]
@@ -81,6 +84,8 @@ def plan(
         items.append(("loaded", "1"))
     if who is not None:
         items += who.plan()
+        if passwd is not None:
+            items.append(("names", "1"))
     return encoded(items)
 
 
@@ -135,9 +140,10 @@ def _directory(spec: ContainerSpec, home: Home) -> Path:
     return home.workdir if own or spec.context_hash else Path(named)
 
 
-def _account(uid: int, workdir: Path) -> dict[str, str]:
+def _account(uid: int, workdir: Path, passwd: str) -> dict[str, str]:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
-        return {"HOME": str(workdir), "USER": str(uid), "LOGNAME": str(uid)}
+        name = names.name_of(passwd, uid) or str(uid)
+        return {"HOME": str(workdir), "USER": name, "LOGNAME": name}
     return {"HOME": entry.pw_dir, "USER": entry.pw_name, "LOGNAME": entry.pw_name}

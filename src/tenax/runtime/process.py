@@ -19,8 +19,8 @@ from pathlib import Path
 import structlog
 
 from tenax.backoff import Backoff, Retry
-from tenax.config.agent import AgentSettings
-from tenax.runtime import contents, library, planning, segments
+from tenax.config.agent import AgentSettings, AllowedSettings
+from tenax.runtime import contents, library, limits, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, Stopping, write_private
 from tenax.runtime.endings import exit_of
 from tenax.runtime.environment import kept
@@ -52,7 +52,7 @@ FIRST_PROGRAMS = (
 async def open_runtime(settings: AgentSettings) -> ProcessRuntime:
     """Every machine has it."""
     python = str(settings.python) if settings.python is not None else Machine().python
-    return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())))
+    return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())), settings.allowed)
 
 
 class ProcessRuntime:
@@ -60,8 +60,9 @@ class ProcessRuntime:
 
     name = PROCESS.name
 
-    def __init__(self, directory: Path, machine: Machine | None = None) -> None:
+    def __init__(self, directory: Path, machine: Machine | None = None, allowed: AllowedSettings | None = None) -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        self._allowed = allowed or AllowedSettings()
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
         self._homes = Homes(directory / PROCESS.folder)
         self._library = library.install(directory / "lib")
@@ -179,6 +180,8 @@ class ProcessRuntime:
         self._forkserver.close()
 
     async def _prepare(self, spec: ContainerSpec, placement: Placement) -> None:
+        if spec.uid != 0 or os.geteuid() == 0:
+            limits.check_user(spec, self._allowed)
         who = user_of(spec)
         if who is not None:
             await asyncio.to_thread(contents.check_reachable, self._homes.home(spec.container_id).path, who)
@@ -200,6 +203,7 @@ class ProcessRuntime:
         try:
             staged.output.mkdir(mode=0o700)
             contents.fill(staged, placement.context_archive, spec.files, who=who, links=planning.links(spec))
+            passwd = None if who is None else contents.write_names(staged, who, spec, home.workdir)
             plan = planning.plan(
                 spec,
                 placement,
@@ -209,6 +213,7 @@ class ProcessRuntime:
                 python=interpreter.path,
                 library=None if interpreter.has_tenax else self._library,
                 who=who,
+                passwd=passwd,
             )
             write_private(staged.path / "plan", plan)
             staged.write("spec.json", spec)

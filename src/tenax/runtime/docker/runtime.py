@@ -21,20 +21,23 @@ from urllib.parse import quote
 
 import structlog
 
-from tenax.config.agent import AgentSettings, is_loopback
+from tenax.config.agent import AgentSettings, AllowedSettings, is_loopback
 from tenax.jsonvalue import JsonObject
-from tenax.runtime import contents, library
+from tenax.runtime import contents, library, limits, names
 from tenax.runtime.directory import VERSION, Card, Home, Homes, Stopping
 from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of, user_in
 from tenax.runtime.docker.config import (
     LABEL,
     LABEL_AGENT,
     Surroundings,
+    archive_of,
     create_request,
     image_of,
     is_in_run,
+    leaves_network,
     name_of,
     outside_archive,
+    text_in,
     workdir_of,
 )
 from tenax.runtime.docker.credentials import auth_header
@@ -92,6 +95,9 @@ class DockerRuntime:
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         name = name_of(spec.container_id)
         home = self._homes.home(spec.container_id)
+        allowed = self._around.allowed
+        limits.check_container(spec, allowed, host_network=leaves_network(spec, self._around))
+        await asyncio.to_thread(limits.check_unchangeable, spec, allowed)
         try:
             if not home.path.exists():
                 await asyncio.to_thread(self._stage, spec, placement)
@@ -254,12 +260,38 @@ class DockerRuntime:
         image_env = dict(str(line).partition("=")[::2] for line in lines)
         request = create_request(spec, placement, self._around, home, image_env)
         await self._engine.post("/containers/create", request, name=name)
+        await self._give_names(name, spec)
         archive = await asyncio.to_thread(outside_archive, spec)
         if archive is not None:
             await self._engine.put_archive(name, "/", archive)
         if placement.context_archive is not None and not is_in_run(workdir_of(spec)):
             context = await asyncio.to_thread(Path(placement.context_archive).read_bytes)
             await self._engine.put_archive(name, workdir_of(spec), context)
+
+    async def _give_names(self, container: str, spec: ContainerSpec) -> None:
+        """Let the uid and gid that it runs as have names in it, where its image has none for them."""
+        if spec.uid is None:
+            return
+        gid = spec.uid if spec.gid is None else spec.gid
+        there = {name: await self._text(container, name) for name in ("passwd", "group")}
+        passwd, group = there["passwd"], there["group"]
+        made = {
+            "passwd": None if passwd is None else names.passwd_with(passwd, spec.uid, gid, spec.user, workdir_of(spec)),
+            "group": None if group is None else names.group_with(group, gid, spec.group),
+        }
+        files = {name: text for name, text in made.items() if text is not None}
+        if files:
+            with _passing(404):
+                await self._engine.put_archive(container, "/etc", archive_of(files))
+
+    async def _text(self, container: str, name: str) -> str | None:
+        """A file in ``/etc`` of a container that was made; "" where there is none, None where it is not plain."""
+        try:
+            return text_in(await self._engine.get_archive(container, f"/etc/{name}"), name)
+        except EngineRefused as refused:
+            if refused.status == 404:
+                return ""
+            raise
 
     async def _image(self, image: str) -> JsonObject | None:
         try:
@@ -318,7 +350,7 @@ async def open_runtime(settings: AgentSettings) -> DockerRuntime:
     hosts = [settings.docker_host] if settings.docker_host else usual_sockets()
     for host in hosts:
         try:
-            runtime = await open_docker(settings.dir, host, _network(settings))
+            runtime = await open_docker(settings.dir, host, _network(settings), settings.allowed)
         except RuntimeAway as away:
             log.info("no container engine", host=host, reason=away.message)
             continue
@@ -334,7 +366,9 @@ def _network(settings: AgentSettings) -> str:
     return "host" if is_loopback(settings.task_master_url or settings.master_url) else "bridge"
 
 
-async def open_docker(directory: Path, host: str, network: str) -> DockerRuntime:
+async def open_docker(
+    directory: Path, host: str, network: str, allowed: AllowedSettings | None = None
+) -> DockerRuntime:
     """Connect to an engine; ``network``: ``bridge`` or ``host``. Raises RuntimeAway."""
     resolved = await asyncio.to_thread(_make_directory, directory)
     engine = Engine(host)
@@ -356,6 +390,7 @@ async def open_docker(directory: Path, host: str, network: str) -> DockerRuntime
         log_driver={"Type": "k8s-file", "Config": {}} if engine.is_podman else keep_all,
         # Without privileges an engine's uid 0 is its own user.
         user="0:0" if rootless else f"{os.geteuid()}:{os.getegid()}",
+        allowed=allowed or AllowedSettings(),
     )
     return DockerRuntime(directory, engine, around)
 
