@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import grp
+import gzip
 import os
 import platform
 import pwd
@@ -24,6 +25,8 @@ from tenax.runtime.users import TaskUser, acting_as
 from tenax.wire.agents import ContainerSpec, TaskFile
 from tenax.wire.task_names import RUN_DIRECTORY
 
+#: Loaded here: as the task's user this Python may be out of reach.
+_NEEDED = (gzip,)
 _FOLDERS = ("spool", "workdir", "tmp", "info", "pythonuserbase")
 
 

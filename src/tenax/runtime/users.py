@@ -75,7 +75,8 @@ def owner_of(folder: int) -> TaskUser | None:
 def acting_as(who: TaskUser | None, work: Callable[[], Result]) -> Result:
     """What ``work`` returns or raises, done with that user's rights on files; None: with the agent's own. Blocking.
 
-    Descriptors that are open already go on to be what they are.
+    Descriptors that are open already go on to be what they are. ``work`` imports nothing: that user may not be able to
+    come down to this Python's library.
     """
     if who is None:
         return work()
