@@ -5,21 +5,20 @@ The engine that makes the container is root and would give what it is asked for.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tenax.config.agent import AllowedSettings
 from tenax.config.master import MasterSettings, container_defaults
 from tenax.master.agents.specs import granted
 from tenax.runtime.directory import Home
-from tenax.runtime.docker.config import create_request
+from tenax.runtime.docker.config import Surroundings, create_request
 from tenax.runtime.limits import check_container, check_unchangeable, check_user
 from tenax.runtime.port import Placement, StartFailed
 from tenax.wire.agents import ContainerSpec, Grants, Mount
-from tests.runtime.test_docker_words import AROUND, spec
 
 NOTHING = AllowedSettings()
 LIST = AllowedSettings(
@@ -29,6 +28,12 @@ LIST = AllowedSettings(
     host_network=True,
     root=True,
 )
+
+
+def spec(**changes: object) -> ContainerSpec:
+    """Of a user who has no uid."""
+    known = ContainerSpec("c", "1.x.1", "1.x", 0, 1, [], ["true"], {}, images={"cpu": "cpu:1"})
+    return msgspec.structs.replace(known, **changes)
 
 
 def mallorys(**changes: object) -> ContainerSpec:
@@ -105,7 +110,8 @@ def test_root_by_number() -> None:
 
 
 def options(task_spec: ContainerSpec, kind: str = "cpu", allowed: AllowedSettings = NOTHING) -> object:
-    around = dataclasses.replace(AROUND, allowed=allowed)
+    place = Path("/var/lib/tenax")
+    around = Surroundings(str(place), place / "lib", {}, "bridge", True, {"Type": "local"}, "0:0", allowed)
     placement = Placement({}, ("GPU-1",), kind, None, "cluster", 7)
     host = create_request(task_spec, placement, around, Home(Path("/c")), {})["HostConfig"]
     assert isinstance(host, dict)

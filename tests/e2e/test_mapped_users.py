@@ -28,6 +28,16 @@ def link(place: Machine, name: str, uid: int) -> None:
     place.tenax("user", "link-with-agent-user", name, *flags)
 
 
+def test_who_shares_a_uid_is_said_at_the_start(place: Machine) -> None:
+    """By the banner, with names: of users with one uid, and of those who run as root for want of one."""
+    link(place, "determined", UID)
+    place.tenax("user", "create", "eve", "--remote")
+    place.tenax("down", "--dir", str(place.directory))
+    banner = place.tenax("up", "--dir", str(place.directory)).stderr
+    assert f"tasks of admin and determined all run as uid {UID}: each of them" in banner
+    assert "tasks of eve are processes of root" in banner
+
+
 CODE = """
     import getpass, grp, os, pwd
     from tenax import core

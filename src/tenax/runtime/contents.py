@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from tenax.runtime import names
 from tenax.runtime.directory import Home, write_private
 from tenax.runtime.port import StartFailed
-from tenax.runtime.users import TaskUser, acting_as
+from tenax.runtime.users import TaskUser, acting_as, group_with, passwd_with
 from tenax.wire.agents import ContainerSpec, TaskFile
 from tenax.wire.task_names import RUN_DIRECTORY
 
@@ -80,8 +79,8 @@ def write_names(home: Home, who: TaskUser, spec: ContainerSpec, workdir: Path) -
     if all(known.values()):
         return None
     made = {
-        "passwd": names.passwd_with(machine["passwd"], who.uid, who.gid, spec.user, str(workdir)),
-        "group": names.group_with(machine["group"], who.gid, spec.group),
+        "passwd": passwd_with(machine["passwd"], who.uid, who.gid, spec.user, str(workdir)),
+        "group": group_with(machine["group"], who.gid, spec.group),
     }
     for name, text in machine.items():
         if not known[name]:

@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tenax.runtime import names
 from tenax.runtime.directory import Card, Home
 from tenax.runtime.environment import in_run_directory, task_environment
 from tenax.runtime.port import Placement, StartFailed
 from tenax.runtime.processes import boot_id
-from tenax.runtime.users import TaskUser
+from tenax.runtime.users import TaskUser, name_of
 from tenax.wire.agents import ContainerSpec
 from tenax.wire.task_names import HOST_PATHS, PYTHON, READ_ONLY_PATHS
 
@@ -144,6 +143,6 @@ def _account(uid: int, workdir: Path, passwd: str) -> dict[str, str]:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
-        name = names.name_of(passwd, uid) or str(uid)
+        name = name_of(passwd, uid) or str(uid)
         return {"HOME": str(workdir), "USER": name, "LOGNAME": name}
     return {"HOME": entry.pw_dir, "USER": entry.pw_name, "LOGNAME": entry.pw_name}

@@ -6,6 +6,9 @@ identity is the user's and which has no capability: the kernel refuses what it w
 debuggers of that user do not reach the thread, whose real identity stays root's.
 
 Linux only: elsewhere an agent that is root refuses tasks of other users.
+
+Where the place that a task runs in has no names for its numbers it gets lines of ``passwd`` and ``group``: with the
+names that the administrator gave with the link, or ``uid-<number>`` where those are unusual, or somebody else's there.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import errno
 import os
 import platform
 import pwd
+import re
 import struct
 import threading
 from collections.abc import Callable
@@ -30,6 +34,9 @@ Result = TypeVar("Result")
 #: Numbers of ``setgroups`` by machine: the C library's own function changes all threads at once.
 _SETGROUPS = {"x86_64": 116, "aarch64": 159, "ppc64le": 81, "riscv64": 159, "s390x": 206}
 _CAPABILITY_VERSION_3 = 0x20080522
+_USUAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
+#: Field of the number in ``passwd`` and ``group``.
+_NUMBER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,25 @@ def acting_as(who: TaskUser | None, work: Callable[[], Result]) -> Result:
     return outcome[0]
 
 
+def passwd_with(passwd: str, uid: int, gid: int, name: str, home: str) -> str | None:
+    """The file with a line for this user; None where it has one."""
+    if _has(passwd, uid):
+        return None
+    return _ended(passwd) + f"{_free(passwd, name, f'uid-{uid}')}:x:{uid}:{gid}::{_field(home)}:/bin/sh\n"
+
+
+def group_with(group: str, gid: int, name: str) -> str | None:
+    """The file with a line for this group; None where it has one."""
+    if _has(group, gid):
+        return None
+    return _ended(group) + f"{_free(group, name, f'gid-{gid}')}:x:{gid}:\n"
+
+
+def name_of(passwd: str, uid: int) -> str:
+    """What the file calls a user; empty for nothing."""
+    return next((fields[0] for fields in _lines(passwd) if fields[_NUMBER] == str(uid)), "")
+
+
 def _become(who: TaskUser) -> None:
     """Make this thread, and no other, that user for the file system, without capabilities. Raises OSError."""
     number = _SETGROUPS.get(platform.machine())
@@ -127,3 +153,24 @@ def _account(uid: int, gid: int | None) -> TaskUser:
         return TaskUser(uid, own, (own,))
     own = gid if gid is not None else entry.pw_gid
     return TaskUser(uid, own, tuple(os.getgrouplist(entry.pw_name, own)))
+
+
+def _has(text: str, number: int) -> bool:
+    return any(fields[_NUMBER] == str(number) for fields in _lines(text))
+
+
+def _free(text: str, name: str, otherwise: str) -> str:
+    return name if _USUAL_NAME.fullmatch(name) and all(fields[0] != name for fields in _lines(text)) else otherwise
+
+
+def _lines(text: str) -> list[list[str]]:
+    lines = (line.split(":") for line in text.splitlines())
+    return [fields for fields in lines if len(fields) > _NUMBER]
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else text + "\n"
+
+
+def _field(path: str) -> str:
+    return "/" if ":" in path or "\n" in path else path

@@ -23,7 +23,7 @@ import structlog
 
 from tenax.config.agent import AgentSettings, AllowedSettings, is_loopback
 from tenax.jsonvalue import JsonObject
-from tenax.runtime import contents, library, limits, names
+from tenax.runtime import contents, library, limits
 from tenax.runtime.directory import VERSION, Card, Home, Homes, Stopping
 from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of, user_in
 from tenax.runtime.docker.config import (
@@ -47,7 +47,7 @@ from tenax.runtime.endings import SWITCHED_OFF
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed
 from tenax.runtime.processes import boot_id
 from tenax.runtime.removal import delete_home
-from tenax.runtime.users import user_of
+from tenax.runtime.users import group_with, passwd_with, user_of
 from tenax.runtime.wakes import News
 from tenax.runtimes import DOCKER
 from tenax.wire.agents import ContainerSpec, Exit
@@ -276,8 +276,8 @@ class DockerRuntime:
         there = {name: await self._text(container, name) for name in ("passwd", "group")}
         passwd, group = there["passwd"], there["group"]
         made = {
-            "passwd": None if passwd is None else names.passwd_with(passwd, spec.uid, gid, spec.user, workdir_of(spec)),
-            "group": None if group is None else names.group_with(group, gid, spec.group),
+            "passwd": None if passwd is None else passwd_with(passwd, spec.uid, gid, spec.user, workdir_of(spec)),
+            "group": None if group is None else group_with(group, gid, spec.group),
         }
         files = {name: text for name, text in made.items() if text is not None}
         if files:
