@@ -11,7 +11,7 @@ import errno
 import os
 import sys
 
-from tenax.runtime.procfs import call, descendants, prctl, put, quietly
+from tenax.runtime.procfs import call, descendants, is_below, prctl, put, quietly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,20 @@ class Main:
             quietly(os.killpg, self.pid, _signal.SIGKILL)
             return
         for pid in descendants(os.getpid()):
-            quietly(os.kill, pid, _signal.SIGKILL)
+            quietly(kill_if_below, pid, os.getpid())
+
+
+def kill_if_below(pid: int, root: int) -> None:
+    """SIGKILL to a descendant; the number may be a stranger's by now, which is looked at once it cannot change."""
+    if not hasattr(os, "pidfd_open"):
+        os.kill(pid, _signal.SIGKILL)
+        return
+    pidfd = os.pidfd_open(pid)
+    try:
+        if is_below(pid, root):
+            _signal.pidfd_send_signal(pidfd, _signal.SIGKILL)
+    finally:
+        os.close(pidfd)
 
 
 def fork(cgroup: str) -> tuple[int, bool]:
