@@ -8,7 +8,7 @@ Rules:
   and changes no state.
 - The searcher's metric of a validation of the current run is kept; where the search decides by it, it leaves as a fact
   as well.
-- A validation that the search refuses (`tenax.search.report`) ends the trial. One that has ended is not checked.
+- A validation that the search refuses (`tenax.search.validation`) ends the trial. One that has ended is not checked.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from tenax.master.telemetry.values import (
     Refused,
     ReportedStep,
     ReportedValidation,
-    Segment,
     SpooledReport,
     StepKey,
     StreamKey,
+    TailRow,
     TrialNow,
 )
 from tenax.search.journal import Validated, encode
-from tenax.search.report import Objective, Reading, UnusableReport, read_report, shortened
+from tenax.search.validation import Objective, Reading, UnusableReport, read_report, shortened
 
 #: Before it there is no older run whose reports could be hidden.
 _FIRST_RUN = 1
@@ -93,9 +93,9 @@ class _Group:
             if report.step >= self.newest_step:
                 self.newest_step, self.newest = report.step, merged
 
-    def segments(self, trial_id: int, group: str, month: int) -> Iterator[Segment]:
+    def tail_rows(self, trial_id: int, group: str, month: int) -> Iterator[TailRow]:
         for run_id, reports in self.taken.items():
-            yield Segment(trial_id, group, run_id, month, self.next_ord, reports)
+            yield TailRow(trial_id, group, run_id, month, self.next_ord, reports)
             self.next_ord += len(reports)
 
     def head(self) -> Head:
@@ -159,7 +159,7 @@ class _Decisions:
     def finish(self) -> Outcome:
         for (trial_id, group), work in self._groups.items():
             month = self._trials[trial_id].target.month
-            self.outcome.segments.extend(work.segments(trial_id, group, month))
+            self.outcome.tail_rows.extend(work.tail_rows(trial_id, group, month))
             self.outcome.heads[trial_id, group] = work.head()
         return self.outcome
 

@@ -28,7 +28,6 @@ from tenax.master.api.cluster.messages import (
     Health,
     Info,
     LogEntry,
-    LogLevel,
     ManagerHealth,
     MasterLogsResponse,
     PatchMasterConfigRequest,
@@ -38,6 +37,7 @@ from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.openapi import document
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
+from tenax.master.api.logs.messages import LogLevel
 from tenax.master.context import Master
 from tenax.master.observability import counters, log
 from tenax.master.observability.log import OWN_LOG, OwnLogEntry

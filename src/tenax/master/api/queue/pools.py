@@ -29,7 +29,7 @@ from tenax.master.api.queue.messages import (
 from tenax.master.context import Master
 from tenax.master.store.queue import pools
 from tenax.master.store.queue.pools import PoolSupply
-from tenax.scheduler.plan import POLICIES
+from tenax.scheduler.registry import POLICIES
 from tenax.wire.message import Empty
 
 routes = Routes("Resource pools")

@@ -21,12 +21,12 @@ from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
+from tenax.master.api.logs.messages import LogLevel
 from tenax.master.api.webhooks.messages import (
     Delivery,
     GetWebhookDeliveriesResponse,
     GetWebhookSigningKeyResponse,
     GetWebhooksResponse,
-    LogLevel,
     PatchWebhookRequest,
     PostWebhookEventDataRequest,
     TestWebhookResponse,

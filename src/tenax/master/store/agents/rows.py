@@ -80,7 +80,7 @@ async def known_containers(conn: Connection, agent_id: str, container_ids: list[
 async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
     """Note a sign of life on this connection; False, and nothing noted, if it is not the agent's newest.
 
-    Locks the agent's row, which comes last: at the end of a transaction.
+    Locks the agent's row, after those of allocations: at the end of a transaction (`docs/internals.md`).
     """
     return await conn.fetchval(Q.heartbeat, agent_id, session) is not None
 
@@ -104,9 +104,9 @@ async def desired_containers(conn: Connection, agent_id: str) -> list[JsonObject
     return [dict(row) for row in await conn.fetch(_DESIRED, agent_id)]
 
 
-async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[str]:
-    """Agents with live containers, silent for ``wait_s`` while someone listened for ``listening_s``."""
-    return [row["agent_id"] for row in await conn.fetch(Q.silent, wait_s, listening_s)]
+async def silent(conn: Connection, least_s: float) -> list[tuple[str, str, float]]:
+    """Agents with live containers that were silent for ``least_s``: each with its pool, and for how many seconds."""
+    return [(row["agent_id"], row["pool"], row["seconds"]) for row in await conn.fetch(Q.silent, least_s)]
 
 
 async def is_silent(conn: Connection, agent_id: str, wait_s: float) -> bool:

@@ -5,7 +5,7 @@ Rules:
 - An ACTIVE experiment is shown by what the most advanced of its attempts does.
 - A configuration stays text until somebody reads it: most only pass through.
 - Counts by project, owner, state and archived come from rows that triggers add for each change, without locking one
-  another; from time to time they are folded into one row of each kind. Their sum is right in every snapshot.
+  another; from time to time they are added up to one row of each kind. Their sum is right in every snapshot.
 """
 
 from __future__ import annotations
@@ -247,10 +247,10 @@ async def total_count(conn: Connection, condition: str, parameters: Sequence[obj
 
 
 async def are_many(conn: Connection) -> bool:
-    """Whether folding is worth it."""
+    """Whether adding them up is worth it."""
     return bool(await conn.fetchval(Q.more_than, _MANY))
 
 
-async def fold_counts(conn: Connection) -> None:
+async def add_up_counts(conn: Connection) -> None:
     """One row of each kind. In a transaction of one who does it alone."""
-    await conn.execute(Q.fold)
+    await conn.execute(Q.add_up)

@@ -1,6 +1,6 @@
 """Rows of experiments: locked, changed by guarded writes, announced.
 
-Rules: the experiment's lock comes first (experiment, trial, allocation, container); a row changes only by a transition
+Rules: the experiment's lock comes before its trials' (order: `docs/internals.md`); a row changes only by a transition
 that ``tenax.lifecycle.experiment`` allows; each change is announced as ``experiment``.
 """
 

@@ -28,7 +28,7 @@ select distinct job_id from tasks where kind = 'CHECKPOINT_GC' and ended_at is n
 
 -- name: find
 select j.job_id, j.owner_id, j.pool, j.priority, j.ended_at is not null as ended, e.id as experiment_id,
-       coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id, t.kind
+       coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id, t.kind, l.task_id
 from jobs j
 left join experiments e on e.job_id = j.job_id
 left join projects p on p.id = e.project_id
