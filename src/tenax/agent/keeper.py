@@ -132,7 +132,7 @@ class Keeper:
         self._shipper.ask_again()
         if self._settled is not None:
             self._again = True
-            self._tools.board.withdraw_exit(self.container_id)
+            self._tools.reports.withdraw_exit(self.container_id)
             self._wake.set()
 
     async def run(self) -> None:
