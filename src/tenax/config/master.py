@@ -93,6 +93,9 @@ class BudgetSettings(Settings):
     metric_bytes: int = Field(default=20 * GIB, ge=MIB)
     #: Below this much free disk logs are refused, below half of it metrics.
     min_free_bytes: int = Field(default=2 * GIB, ge=0)
+    #: What the database may take on the machine of ``db.url``, where that is another one: what is free there cannot be
+    #: seen from here, and is taken to be the rest. Without it such a disk is not watched.
+    disk_bytes: int | None = Field(default=None, ge=MIB)
 
 
 class TokenSettings(Settings):
@@ -208,8 +211,10 @@ class MasterSettings(Settings):
     rendezvous_timeout: float = Field(default=600.0, gt=0)
     #: Days that output is kept after the end of its task, unless its experiment or trial says otherwise; -1: for ever.
     log_retention_days: int = Field(default=-1, ge=-1, le=32767)
-    #: When output that is kept no longer is removed: every so often (``1h``, ``7d``), or at the times of a cron line in
-    #: UTC (``0 3 * * *``). Empty: only when an administrator asks for it.
+    #: Days that the reports of a trial are kept after its end; -1: for ever. What they came to is kept with the trial.
+    metric_retention_days: int = Field(default=-1, ge=-1, le=32767)
+    #: When output and metrics that are kept no longer are removed: every so often (``1h``, ``7d``), or at the times of
+    #: a cron line in UTC (``0 3 * * *``). Empty: only when an administrator asks for it.
     log_retention_schedule: str = "1h"
     log: LogSettings = LogSettings()
 
