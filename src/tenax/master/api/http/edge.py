@@ -120,8 +120,10 @@ class _Exchange:
             async with asyncio.timeout(max(0.0, allowed_s)):
                 message = await self._receive()
         except TimeoutError:
-            told = f"the body did not arrive: after {BODY_S:g} seconds at least {BODY_BYTES_PER_S} bytes a second must"
-            raise HTTPException(408, told, {"Connection": "close"}) from None
+            reason = (
+                f"the body did not arrive: after {BODY_S:g} seconds at least {BODY_BYTES_PER_S} bytes a second must"
+            )
+            raise HTTPException(408, reason, {"Connection": "close"}) from None
         self._waited_s += time.monotonic() - began
         if message["type"] == "http.request":
             self._taken += len(message.get("body", b""))

@@ -66,12 +66,12 @@ class Gate:
 
 def gate_for(settings: ConnectionSettings) -> Gate:
     """The gate that settings and system allow; raises the process's own limit of open files as far as it may."""
-    wanted = settings.most + _SPARE_FILES
+    needed = settings.most + _SPARE_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        files = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-        if files < wanted:
+        if files < needed:
             log.warning("fewer connections than connections.most: the limit of open files is low", files=files)
             return Gate(max(1, files - _SPARE_FILES), settings.most_per_address)
     return Gate(settings.most, settings.most_per_address)
