@@ -18,6 +18,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
     GetTemplatesResponse,
@@ -34,8 +35,6 @@ from tenax.visible import is_name
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Templates")
-
-LONGEST_NAME = 200
 
 
 @routes.get("/api/v1/templates", "GetTemplates", allow=Allow.USER)
