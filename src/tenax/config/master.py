@@ -86,6 +86,15 @@ class TlsSettings(Settings):
     key: FilePath
 
 
+class ConnectionSettings(Settings):
+    """How many connections a master holds at a time; what comes beyond them is closed at once."""
+
+    #: In all: two for each agent, some for each running task, and those of people.
+    most: int = Field(default=8000, ge=16)
+    #: Of one address. Behind a proxy everyone has the proxy's.
+    most_per_address: int = Field(default=2000, ge=8)
+
+
 class BudgetSettings(Settings):
     """How much disk telemetry may take, and when it is refused so that state can still be written."""
 
@@ -185,6 +194,7 @@ class MasterSettings(Settings):
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
     tls: TlsSettings | None = None
+    connections: ConnectionSettings = ConnectionSettings()
     #: Embedded database, spooled uploads, generated secrets.
     dir: FilePath = Field(default_factory=lambda: state_directory("master"))
     db: DatabaseSettings = DatabaseSettings()
