@@ -60,6 +60,7 @@ from tenax.wire.agents import (
 
 log = structlog.get_logger("tenax.hub")
 
+AGENT_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 CREDENTIAL_FORM = re.compile(CREDENTIAL_PREFIX + r"[A-Za-z0-9_-]{43}")
 HEARTBEAT_S = 5.0
 #: A connection on which nothing came for this long is taken for dead.
@@ -136,6 +137,10 @@ class Hub:
         credential = request.credential or CREDENTIAL_PREFIX + secrets.token_urlsafe(32)
         if not CREDENTIAL_FORM.fullmatch(credential):
             raise InvalidInput(f"a credential is {CREDENTIAL_PREFIX} and 43 random characters")
+        if not AGENT_ID.fullmatch(request.agent_id):
+            raise InvalidInput(
+                "an agent's id is 1 to 128 letters, digits, dots, dashes and underscores: choose another"
+            )
         async with self._db.transaction() as conn:
             replace = False
             owner = await sessions.agent_of(conn, token_hash(credential))

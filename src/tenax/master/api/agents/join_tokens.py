@@ -6,7 +6,6 @@ made for a certain agent replaces what that agent proves itself with.
 
 from __future__ import annotations
 
-import re
 import secrets
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from tenax.config.schedule import parse_duration
 from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow
 from tenax.master.access.task_tokens import token_hash
+from tenax.master.agents.hub import AGENT_ID
 from tenax.master.api.agents import messages
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
@@ -29,7 +29,6 @@ PREFIX = "tnxj_"
 LONGEST_S = 365 * 86400.0
 MOST_USES = 1_000_000
 LONGEST_DESCRIPTION = 1000
-_AGENT_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 @routes.post("/api/v1/join-tokens", "PostJoinToken", allow=Allow.ADMIN)
@@ -37,7 +36,7 @@ async def post_join_token(
     master: MasterDep, caller: CallerDep, body: messages.PostJoinTokenRequest
 ) -> messages.PostJoinTokenResponse:
     """Make a token. This answer is the only place where it is ever shown."""
-    if body.agent_id is not None and not _AGENT_ID.fullmatch(body.agent_id):
+    if body.agent_id is not None and not AGENT_ID.fullmatch(body.agent_id):
         raise InvalidInput("agentId: the name of an agent is 1 to 128 letters, digits, dots, dashes and underscores")
     if not 1 <= body.uses <= MOST_USES and body.uses != -1:
         raise InvalidInput(f"uses is {body.uses}: give 1 to {MOST_USES}, or -1 for any number")
