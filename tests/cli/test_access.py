@@ -230,3 +230,33 @@ def test_a_group_is_found_by_its_whole_name(tenax: Tenax, people: PretendMaster)
     people.on("POST", "/api/v1/groups/search", {"groups": [{"group": {"groupId": 4, "name": "vision"}}]})
     assert tenax("group", "delete", "vis", "--yes").code == exits.NOT_FOUND
     assert not [request for request in people.asked if request.method == "DELETE"]
+
+
+def test_a_token_sets_a_password_with_the_present_one(
+    tenax: Tenax, people: PretendMaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both travel hashed."""
+    typed(monkeypatch, "the-old-One1\nthe-new-One1\n")
+    done = tenax("user", "change-password", "eve", "--with-current", "--password-stdin")
+    assert done.code == 0, done.err
+    assert last(people, "PATCH")[1] == {
+        "password": hashed_password("the-new-One1"),
+        "isHashed": True,
+        "currentPassword": hashed_password("the-old-One1"),
+    }
+
+
+def test_join_tokens_are_made_listed_and_revoked(tenax: Tenax, master: PretendMaster) -> None:
+    """The token alone is on standard output, for a file."""
+    token = {"id": 4, "usesLeft": 1, "expiry": "2026-01-02T03:04:05Z", "agentId": "box", "good": True}
+    master.on("POST", "/api/v1/join-tokens", {"token": "tnxj_x", "joinToken": token})
+    done = tenax("agent", "join-token", "create", "--agent", "box", "--expires-in", "2h", "-d", "rack 3")
+    assert done.out == "tnxj_x\n"
+    assert last(master, "POST")[1] == {"uses": 1, "lifespan": "2h", "description": "rack 3", "agentId": "box"}
+    spent = {**token, "id": 5, "usesLeft": 0, "good": False}
+    master.on("GET", "/api/v1/join-tokens", {"joinTokens": [token, spent], "joinByFile": True})
+    table = tenax("agent", "join-token", "list", "-a").out
+    assert "used up" in table
+    assert master.asked[-1].query == {"showInactive": ["true"]}
+    master.on("DELETE", "/api/v1/join-tokens/4", {"joinToken": {**token, "revoked": True, "good": False}})
+    assert tenax("agent", "join-token", "revoke", "4").out == "Revoked join token 4\n"

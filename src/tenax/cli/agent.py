@@ -13,8 +13,7 @@ from tenax.cli.console.options import Access, json_option, list_options, pass_ac
 from tenax.cli.console.servers import ServerGroup
 
 if TYPE_CHECKING:
-    from tenax.client.agents import Agent
-    from tenax.client.join_tokens import JoinToken
+    from tenax.client.agents import Agent, JoinToken
 
 _COLUMNS: output.Columns[Agent] = (
     (TableColumn("AGENT"), lambda agent: agent.id),
@@ -154,9 +153,9 @@ def create_join_token(
 
     Write it to a file on the new machine and name that with --join-token-file.
     """
-    from tenax.client import join_tokens
+    from tenax.client import agents
 
-    token, text = join_tokens.create_join_token(
+    token, text = agents.create_join_token(
         access.session(), agent_id=agent, uses=uses, lifespan=expires_in, description=description
     )
     if as_json:
@@ -174,9 +173,9 @@ def create_join_token(
 @pass_access
 def list_join_tokens(access: Access, inactive: bool, as_json: bool, as_csv: bool) -> None:
     """List the tokens with which agents may join."""
-    from tenax.client import join_tokens
+    from tenax.client import agents
 
-    tokens = join_tokens.list_join_tokens(access.session(), inactive=inactive)
+    tokens = agents.list_join_tokens(access.session(), inactive=inactive)
     output.records(_TOKEN_COLUMNS, tokens, as_json, as_csv)
 
 
@@ -185,10 +184,10 @@ def list_join_tokens(access: Access, inactive: bool, as_json: bool, as_csv: bool
 @pass_access
 def revoke_join_tokens(access: Access, numbers: List[int]) -> None:
     """Revoke join tokens, at once and for good. Agents that have joined with them stay."""
-    from tenax.client import join_tokens
+    from tenax.client import agents
 
     for number in numbers:
-        join_tokens.revoke_join_token(access.session(), number)
+        agents.revoke_join_token(access.session(), number)
         print(f"Revoked join token {number}")
 
 

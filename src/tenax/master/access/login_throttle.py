@@ -74,8 +74,8 @@ class Throttle:
         """Whether its name, or its address, failed often, and it never logged in there."""
         if source.pair in self._known:
             return False
-        counts = [self._failures[key] for key in source.alone if key in self._failures]
-        return any(one.count >= FREE * SUSPECT_FACTOR and now - one.last < FORGET_S for one in counts)
+        alone = [self._failures[key] for key in source.alone if key in self._failures]
+        return any(past.count >= FREE * SUSPECT_FACTOR and now - past.last < FORGET_S for past in alone)
 
     def arrived(self, source: LoginSource, now: float) -> None:
         """Count a try of its name and of its address."""
