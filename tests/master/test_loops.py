@@ -11,6 +11,7 @@ import pytest
 from tenax.backoff import Backoff
 from tenax.errors import Stale
 from tenax.master.loops import loop as loops
+from tenax.master.loops.lease_keeper import LeaseKeeper
 from tenax.master.loops.loop import PassContext, each, run
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, Woken, notify
@@ -36,9 +37,13 @@ class Counting:
 @asynccontextmanager
 async def living(database: Database, act: Pass) -> AsyncIterator[asyncio.Task[None]]:
     listener = Listener(database)
-    tasks = [asyncio.create_task(listener.run()), asyncio.create_task(run(Counting(act), database, listener))]
+    keeper = LeaseKeeper(database, listener)
+    tasks = [
+        asyncio.create_task(work)
+        for work in (run(Counting(act), database, listener, keeper), listener.run(), keeper.run())
+    ]
     try:
-        yield tasks[1]
+        yield tasks[0]
     finally:
         alive = set(tasks)
         while alive:

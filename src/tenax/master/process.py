@@ -30,8 +30,10 @@ from tenax.master import loops
 from tenax.master.access.bootstrap import bootstrap
 from tenax.master.access.passwords import Passwords
 from tenax.master.app import create_app
+from tenax.master.concurrency.supervision import keep_running
 from tenax.master.context import Master
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.migrate import migrate
 from tenax.master.store.database.wakeups import Listener
 
@@ -41,6 +43,8 @@ T = TypeVar("T")
 #: Requests get this long to end, loops the same; both together stay under three seconds.
 GRACE_S = 1.5
 _RETRY_S = (0.1, 0.3, 1.0, 2.0)
+#: Answers of a database that stay the same however often it is asked, as long as the master was never let in.
+_REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 
 
 class MasterPortTaken(UserError):
@@ -80,7 +84,7 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     listener = Listener(db)
-    listening = asyncio.create_task(listener.run(), name="listener")
+    listening = asyncio.create_task(keep_running("listener", listener.run), name="listener")
     try:
         master = Master(settings, db, listener, cluster, uuid.uuid4().hex, shutdown=shutdown, passwords=passwords)
         async with master.running():
@@ -134,9 +138,8 @@ async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_of
         ssl_keyfile=None if tls is None else str(tls.key),
     )
     server = _Server(config)
-    stop_loops: Callable[[], Awaitable[None]] | None = None
     if Role.LOOPS in settings.roles:
-        stop_loops = loops.start(master.db, master.listener, settings, master.cluster.secret)
+        master.loops = loops.start(master.db, master.listener, settings, master.cluster.secret)
     watching = asyncio.create_task(_relay(master.shutdown, cut_off, server))
     host, port = listening.getsockname()[:2]
     log.info("serving", host=host, port=port, cluster=master.cluster.cluster_id, tls=tls is not None)
@@ -145,9 +148,9 @@ async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_of
     finally:
         watching.cancel()
         master.shutdown.set()
-        if stop_loops is not None:
+        if master.loops is not None:
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(stop_loops(), GRACE_S)
+                await asyncio.wait_for(master.loops.stop(), GRACE_S)
     log.info("ended")
 
 
@@ -192,15 +195,18 @@ async def _open(url: str, max_connections: int) -> Database:
     """Connect. Raises TryAgain while nobody answers, InvalidInput for an answer that will stay the same."""
     try:
         return await Database.open(url, max_connections=max_connections)
-    except asyncpg.PostgresError as error:
-        raise InvalidInput(f"the database of db.url lets nobody in: {error}; check user, password and name") from None
+    except TryAgain as error:
+        if not isinstance(error.__cause__, _REFUSED):
+            raise
+        reason = error.__cause__
+        raise InvalidInput(f"the database of db.url lets nobody in: {reason}; check user, password and name") from None
     except (ValueError, asyncpg.InterfaceError):
         # Not repeated: the address holds the password.
         raise InvalidInput("db.url is not the address of a PostgreSQL: write postgresql://USER@HOST/NAME") from None
 
 
 async def _migrate(db: Database) -> None:
-    conn = await db.dedicated()
+    conn = await db.dedicated(MIGRATION)
     try:
         for name in await migrate(conn):
             log.info("migrated the database", step=name)

@@ -41,25 +41,24 @@ ASHA: JsonObject = {
     "max_trials": 8,
     "max_concurrent_trials": 4,
 }
-Stop = Callable[[], Awaitable[None]]
 
 
 class Cluster:
     """A master's loops and one pretended agent."""
 
-    def __init__(self, database: Database, agent: PretendAgent, start: Callable[[], Stop]) -> None:
+    def __init__(self, database: Database, agent: PretendAgent, start: Callable[[], loops.RunningLoops]) -> None:
         self.db = database
         self.agent = agent
         self._start = start
-        self._stop = start()
+        self._loops = start()
 
     async def restart_loops(self) -> None:
         """End every loop wherever it is, and start them again."""
-        await self._stop()
-        self._stop = self._start()
+        await self._loops.stop()
+        self._loops = self._start()
 
     async def close(self) -> None:
-        await self._stop()
+        await self._loops.stop()
 
     async def value(self, sql: str, *arguments: object) -> object:
         async with self.db.connection() as conn:

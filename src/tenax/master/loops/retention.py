@@ -1,6 +1,7 @@
-"""Retention: deletes output that has been kept long enough, as scheduled; folds counts when there are many.
+"""Retention: deletes output and keys that have been kept long enough; folds counts when there are many.
 
-Folding (`experiment_counts`) is done here because it is a clean-up, too, and needs no loop of its own.
+Folding (`experiment_counts`) and keys of requests are here because they are clean-ups, too, and need no loop of their
+own.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import structlog
 
 from tenax.config.schedule import Schedule, next_after
-from tenax.master.loops.loop import PassContext
+from tenax.master.loops.loop import LONG_STEP_S, PassContext
+from tenax.master.store.database import idempotency
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.logs import retention
@@ -25,6 +27,7 @@ class Retention:
 
     name = "retention"
     kind = "retention"
+    step_s = LONG_STEP_S
 
     def __init__(self, days: int, schedule: Schedule | None) -> None:
         self._days = days
@@ -33,6 +36,7 @@ class Retention:
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Clean up if it is time; seconds until it is."""
         await _fold_counts(context)
+        await _forget_keys(context)
         if self._schedule is None:
             return None
         async with context.reading() as conn:
@@ -71,3 +75,11 @@ async def _fold_counts(context: PassContext) -> None:
     if many:
         async with context.transaction() as conn:
             await experiment_lists.fold_counts(conn)
+
+
+async def _forget_keys(context: PassContext) -> None:
+    async with context.reading() as conn:
+        due = await idempotency.any_due(conn)
+    if due:
+        async with context.transaction() as conn:
+            await idempotency.forget(conn)

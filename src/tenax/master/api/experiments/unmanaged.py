@@ -88,7 +88,7 @@ async def put_experiment(
     return PutExperimentResponse(experiment=message, config=message.config)
 
 
-@routes.post("/api/v1/trials", "CreateTrial", allow=Allow.USER)
+@routes.post("/api/v1/trials", "CreateTrial", allow=Allow.USER, creates=True)
 async def create_trial(master: MasterDep, caller: CallerDep, body: CreateTrialRequest) -> CreateTrialResponse:
     """A trial of an unmanaged experiment."""
     return await _create(master, caller, body, None)

@@ -94,7 +94,7 @@ async def get_model(master: MasterDep, model_name: str) -> ModelResponse:
     return ModelResponse(model=model_message(view))
 
 
-@routes.post("/api/v1/models", "PostModel", allow=Allow.USER)
+@routes.post("/api/v1/models", "PostModel", allow=Allow.USER, creates=True)
 async def post_model(master: MasterDep, caller: CallerDep, body: PostModelRequest) -> ModelResponse:
     """Make a model."""
     edit = ModelEdit(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)

@@ -50,7 +50,7 @@ ORDERS = {
 _KIND = TaskKind.COMMAND.value
 
 
-@routes.post("/api/v1/commands", "LaunchCommand", allow=Allow.USER)
+@routes.post("/api/v1/commands", "LaunchCommand", allow=Allow.USER, creates=True)
 async def launch_command(master: MasterDep, caller: CallerDep, body: LaunchCommandRequest) -> LaunchCommandResponse:
     """Run a program once; with ``preview`` only say what it would be."""
     launch = await examine_command(master.db, master.settings, caller.person.id, body)

@@ -92,7 +92,7 @@ async def get_user_by_username(master: MasterDep, username: str) -> GetUserRespo
     return GetUserResponse(user=user_message(user))
 
 
-@routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN)
+@routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN, creates=True)
 async def post_user(master: MasterDep, body: PostUserRequest) -> PostUserResponse:
     """Make a user."""
     message = body.user

@@ -60,7 +60,7 @@ async def get_webhooks(master: MasterDep, caller: CallerDep) -> GetWebhooksRespo
     return GetWebhooksResponse(webhooks=[_message(webhook, caller) for webhook in rows])
 
 
-@routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER)
+@routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER, creates=True)
 async def post_webhook(master: MasterDep, caller: CallerDep, body: Webhook) -> WebhookResponse:
     """Make a webhook."""
     made = _checked(body)
@@ -71,7 +71,7 @@ async def post_webhook(master: MasterDep, caller: CallerDep, body: Webhook) -> W
         return WebhookResponse(webhook=_message(await webhooks.get(conn, new), caller))
 
 
-@routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER)
+@routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER, creates=True)
 async def post_webhook_event_data(master: MasterDep, caller: CallerDep, body: PostWebhookEventDataRequest) -> Empty:
     """Send a custom event to every webhook of its experiment that has a trigger for one."""
     data = body.data

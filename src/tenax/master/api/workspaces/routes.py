@@ -126,7 +126,7 @@ async def get_projects(
     return GetProjectsResponse(projects=[project_message(view) for view in views], pagination=pagination)
 
 
-@routes.post("/api/v1/workspaces", "PostWorkspace", allow=Allow.USER)
+@routes.post("/api/v1/workspaces", "PostWorkspace", allow=Allow.USER, creates=True)
 async def post_workspace(master: MasterDep, caller: CallerDep, body: WorkspaceSettings) -> ChangedWorkspaceResponse:
     """Make a workspace; it is pinned for who makes it."""
     name = checked_name(body.name or "", "workspace")
