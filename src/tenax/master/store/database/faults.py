@@ -32,6 +32,7 @@ _UNANSWERED = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
 )
 #: Rights that were taken away, objects that are in use: state of the database after all.
 _STATE = ("42501",)
@@ -69,8 +70,9 @@ def translated() -> Iterator[None]:
     except (OSError, asyncio.TimeoutError) as error:
         raise DatabaseAway from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        # Of the driver: that a connection is closed, or still busy with what was called off.
-        if any(word in str(error) for word in ("clos", "cancelling")):
+        # Of the driver: that a connection is closed, still busy with what was called off, or lost track of by what the
+        # server said while it was ending.
+        if isinstance(error, asyncpg.InternalClientError) or any(word in str(error) for word in ("clos", "cancelling")):
             raise DatabaseAway from error
         raise
 

@@ -151,9 +151,9 @@ class Listener:
                 reason = str(error.__cause__ or error) or type(error.__cause__ or error).__name__
                 log.warning("cannot listen for wake-ups; trying again", reason=reason, attempt=attempt)
             finally:
-                heard = self._connected.is_set()
+                listened = self._connected.is_set()
                 self._connected.clear()
-            attempt = 0 if heard else attempt + 1
+            attempt = 0 if listened else attempt + 1
             await asyncio.sleep(_RECONNECT_S[min(attempt, len(_RECONNECT_S) - 1)])
 
     async def _listen(self) -> None:
