@@ -59,7 +59,6 @@ class RunningLoops:
 def start(database: Database, listener: Listener, settings: MasterSettings, secret: bytes) -> RunningLoops:
     """Start every loop as a task of the running event loop."""
     preemption_timeout_s = float(settings.preemption_timeout)
-    reconnect_wait_s = max(pool.agent_reconnect_wait for pool in settings.pools)
     sender = Sender(settings.webhooks, secret)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
     storage = settings.checkpoint_storage
@@ -69,7 +68,7 @@ def start(database: Database, listener: Listener, settings: MasterSettings, secr
         ReconcileExperiments(preemption_timeout_s),
         ReconcileTasks(),
         Scheduling(settings.pools, secret, preemption_timeout_s),
-        Timeouts(reconnect_wait_s),
+        Timeouts(settings.pools),
         Deletion(storage),
         CheckpointGc(settings),
         Retention(settings.log_retention_days, settings.retention_schedule()),

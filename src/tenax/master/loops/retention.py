@@ -1,6 +1,6 @@
-"""Retention: deletes output and keys that have been kept long enough; folds counts when there are many.
+"""Retention: deletes output and keys that have been kept long enough; adds counts up when there are many.
 
-Folding (`experiment_counts`) and keys of requests are here because they are clean-ups, too, and need no loop of their
+Counts (`experiment_counts`) and keys of requests are here because they are clean-ups, too, and need no loop of their
 own.
 """
 
@@ -35,7 +35,7 @@ class Retention:
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Clean up if it is time; seconds until it is."""
-        await _fold_counts(context)
+        await _add_up_counts(context)
         await _forget_keys(context)
         if self._schedule is None:
             return None
@@ -69,12 +69,12 @@ class Retention:
             await retention.done(conn, CHORE)
 
 
-async def _fold_counts(context: PassContext) -> None:
+async def _add_up_counts(context: PassContext) -> None:
     async with context.reading() as conn:
         many = await experiment_lists.are_many(conn)
     if many:
         async with context.transaction() as conn:
-            await experiment_lists.fold_counts(conn)
+            await experiment_lists.add_up_counts(conn)
 
 
 async def _forget_keys(context: PassContext) -> None:

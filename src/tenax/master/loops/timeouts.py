@@ -1,15 +1,18 @@
 """Timeouts: deadlines that passed, agents and unmanaged scripts that fell silent; each ends as any other event does.
 
-Silence counts only while someone could listen: an agent is given up after the longest wait that a pool's
-settings give (`agent_reconnect_wait`), counted from when this master began to listen, or from when its database came
-back.
+Silence counts only while someone could listen: an agent is given up after the wait of its pool (`agent_reconnect_wait`;
+the longest of all where its pool is no more), counted from when this master began to listen, or from when its database
+came back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 
-from tenax.lifecycle import silence
+from tenax.config.master import PoolSettings
+from tenax.lifecycle import listening
 from tenax.lifecycle.container import Desired
 from tenax.master.allocations import events as allocation_events
 from tenax.master.loops.loop import PassContext, each
@@ -33,21 +36,24 @@ class Timeouts:
     name = "timeouts"
     kind = "deadline"
 
-    def __init__(self, reconnect_wait_s: float) -> None:
-        self._wait_s = reconnect_wait_s
-        self._watch: silence.Listening | None = None
+    def __init__(self, pools: Sequence[PoolSettings]) -> None:
+        self._waits_s = {pool.name: pool.agent_reconnect_wait for pool in pools}
+        self._watch: listening.Listening | None = None
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Check deadlines and silences."""
         async with context.transaction() as conn:
-            self._watch = silence.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
+            self._watch = listening.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
             await agents.evict_from_disabled(conn)
             overdue = await allocations.overdue(conn)
-            silent_agents = await agents.silent(conn, self._wait_s, self._watch.seconds)
+            silent_agents = await agents.silent(conn, min(self._waits_s.values()))
             silent_trials = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)
             deadline = await allocations.next_deadline_s(conn)
         await each(overdue, lambda name: self._end(context, name), loop=self.name)
-        await each(silent_agents, lambda name: self._give_up_agent(context, name), loop=self.name)
+        longest_s = max(self._waits_s.values())
+        waits_s = {agent_id: self._waits_s.get(pool, longest_s) for agent_id, pool, _ in silent_agents}
+        lost = [name for name, _, silent_s in silent_agents if waits_s[name] <= min(silent_s, self._watch.seconds)]
+        await each(lost, lambda name: self._give_up_agent(context, name, waits_s[name]), loop=self.name)
         trial_ids = [str(trial.trial_id) for trial in silent_trials]
         await each(trial_ids, lambda name: self._give_up_trial(context, int(name)), loop=self.name)
         return _CHECK_S if deadline is None else max(0.05, min(_CHECK_S, deadline))
@@ -56,15 +62,15 @@ class Timeouts:
         async with context.transaction() as conn:
             await allocation_events.end_members(conn, allocation_id, Desired.KILL)
 
-    async def _give_up_agent(self, context: PassContext, agent_id: str) -> None:
+    async def _give_up_agent(self, context: PassContext, agent_id: str, wait_s: float) -> None:
         async with context.transaction() as conn:
             members = await agents.live_containers(conn, agent_id)
-        reason = f"node lost: no sign of life from agent {agent_id} for {self._wait_s:g} seconds"
+        reason = f"node lost: no sign of life from agent {agent_id} for {wait_s:g} seconds"
         log.warning("agent given up", agent=agent_id, containers=len(members))
         for container_id in members:
             async with context.transaction() as conn:
                 # It may be back since then: what it reports itself counts, and is waited for.
-                if await agents.is_silent(conn, agent_id, self._wait_s):
+                if await agents.is_silent(conn, agent_id, wait_s):
                     await allocation_events.member_lost(conn, container_id, reason)
 
     async def _give_up_trial(self, context: PassContext, trial_id: int) -> None:

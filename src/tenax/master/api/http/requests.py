@@ -21,7 +21,7 @@ from tenax.master.api.http.callers import authorize
 from tenax.master.api.http.creations import create_once
 from tenax.master.api.http.routing import answers_secret, creates
 
-#: Characters of a name: of a user, a group, a webhook.
+#: Characters of a name: of a user, a group, a webhook, a template.
 LONGEST_NAME = 255
 
 #: Bodies above this are decoded in a thread.
