@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import asyncpg
 import pytest
 
 from tenax.master.loops.checkpoint_gc import CheckpointGc
@@ -18,7 +20,7 @@ from tenax.master.loops.searching import Searching
 from tenax.master.loops.timeouts import Timeouts
 from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.store.database.connection import Database
-from tenax.master.store.database.leases import Lease, LeaseLost, acquire, acquire_all, give_up, renew
+from tenax.master.store.database.leases import Lease, LeaseLost, acquire, acquire_all, end_late, give_up, renew
 from tenax.master.store.database.migrate import shipped
 from tenax.master.store.database.wakeups import Listener
 
@@ -85,6 +87,30 @@ async def test_nobody_takes_over_before_a_transaction_that_has_checked_ends(data
         assert await take_all(database, "b") == [Lease(other.loop, 2, "b")]
         await old.check(conn)
     assert await take(database, "b") == Lease("searching", 2, "b")
+
+
+async def test_whoever_was_stopped_in_the_middle_of_a_word_holds_nobody_up(
+    database: Database, database_url: str
+) -> None:
+    """No time-out of PostgreSQL's ends a backend that waits for the rest of what was said: who takes over does."""
+    stopped = await asyncpg.connect(database_url)
+    lease = await take(database, "a", 60.0)
+    assert lease is not None
+    ended = asyncio.Event()
+    stopped.add_termination_listener(lambda _: ended.set())
+    await stopped.execute("begin")
+    await lease.check(stopped)
+    begun = b"name\0select 1\0" + struct.pack("!h", 0)
+    # Parse and Flush, but no Sync: the statement goes on when the rest arrives.
+    stopped._transport.write(b"P" + struct.pack("!i", len(begun) + 4) + begun + b"H" + struct.pack("!i", 4))
+    async with database.connection() as conn:
+        assert await end_late(conn, ["searching"]) == 0
+        await conn.execute("update leases set expires_at = now()")
+        assert await take(database, "b") is None
+        assert await end_late(conn, ["searching"]) == 1
+    await ended.wait()
+    while await take(database, "b") is None:  # noqa: ASYNC110
+        await asyncio.sleep(0)
 
 
 async def test_renewing_waits_for_no_pass(database: Database) -> None:

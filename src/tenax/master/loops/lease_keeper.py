@@ -178,6 +178,11 @@ class LeaseKeeper:
             future = self._waiting.get(lease.loop)
             if future is not None and not future.done():
                 future.set_result(lease)
+        if len(taken) < len(waiting):
+            async with self._database.connection() as conn:
+                late = await leases.end_late(conn, waiting)
+            if late:
+                log.warning("transactions of a master whose leases have run out were ended", transactions=late)
 
 
 def _reason(error: TryAgain) -> str:

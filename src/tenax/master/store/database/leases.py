@@ -5,6 +5,8 @@ Rules:
 - Each write transaction of a loop calls ``check`` first: it holds the lease's row until the transaction ends, so nobody
   takes over before that, and a holder that was replaced raises LeaseLost and writes nothing. Renewing does not wait for
   it: a long transaction costs no lease.
+- A transaction that has checked a lease which has run out is ended by whoever wants to take over: its process may have
+  been stopped, and would hold the row for ever.
 - Leases are taken and renewed all at once: nine loops of a master that died move together.
 - A holder whose name came from ``wakeups.Listener.holder`` is also known dead at once when its connection is gone (the
   session lock on its name is free); for a hung one, and for any other name, the time decides.
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from asyncpg import Connection
 
 from tenax.errors import Stale
+from tenax.master.store.database.faults import translated
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import SESSION_PREFIX, notify
 
@@ -57,6 +60,15 @@ async def acquire_all(conn: Connection, loops: Sequence[str], holder: str, secon
 async def acquire(conn: Connection, loop: str, holder: str, seconds: float) -> Lease | None:
     """As `acquire_all`, one of them; None: another holds it."""
     return next(iter(await acquire_all(conn, [loop], holder, seconds)), None)
+
+
+async def end_late(conn: Connection, loops: Sequence[str]) -> int:
+    """End the transactions that hold leases which have run out; how many there were. Raises TryAgain.
+
+    Those of another role of the database may be out of reach: then nothing is done but to wait.
+    """
+    with translated():
+        return len(await conn.fetch(Q.end_late, list(loops)))
 
 
 async def renew(conn: Connection, leases: Iterable[Lease], holder: str, seconds: float) -> frozenset[str]:

@@ -33,7 +33,22 @@ returning leases.loop;
 update leases set expires_at = clock_timestamp() where loop = $1 and epoch = $2 returning loop;
 
 -- name: check
-select epoch from leases where loop = $1 and epoch = $2 for key share;
+-- The advisory lock says whose transaction it is, to those who would take over: of locks of rows PostgreSQL does not.
+select epoch, pg_advisory_xact_lock_shared({{checked}}) from leases
+where loop = $1 and epoch = $2 for key share;
+
+-- name: checked
+hashtextextended('lease:' || leases.loop, 0)
+
+-- name: end_late
+-- A process that was stopped in the middle of a transaction keeps its locks, for ever if it was stopped in the middle of
+-- what it said: no time-out of PostgreSQL's ends a backend that waits for the rest of a message.
+select pg_terminate_backend(held.pid)
+from leases
+join pg_locks held on held.locktype = 'advisory' and held.granted and held.objsubid = 1
+    and held.database = (select oid from pg_database where datname = current_database())
+    and (held.classid::bigint << 32) | held.objid::bigint = {{checked}}
+where leases.loop = any ($1::text[]) and leases.expires_at <= clock_timestamp() and held.pid <> pg_backend_pid();
 
 -- name: hold_name
 select pg_advisory_lock(hashtextextended($1, 0));
