@@ -87,6 +87,7 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     listening = asyncio.create_task(keep_running("listener", listener.run), name="listener")
     try:
         master = Master(settings, db, listener, cluster, uuid.uuid4().hex, shutdown=shutdown, passwords=passwords)
+        await _listening(listener, shutdown)
         async with master.running():
             yield master
     finally:
@@ -212,6 +213,18 @@ async def _migrate(db: Database) -> None:
             log.info("migrated the database", step=name)
     finally:
         await conn.close()
+
+
+async def _listening(listener: Listener, shutdown: asyncio.Event) -> None:
+    """Wait until it hears of changes: before that this master is not well. Raises ShutdownRequested."""
+    ways = [asyncio.ensure_future(listener.connected()), asyncio.ensure_future(shutdown.wait())]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+    if not listener.is_connected:
+        raise ShutdownRequested
 
 
 async def _until_reachable(attempt: Callable[[], Awaitable[T]], shutdown: asyncio.Event) -> T:

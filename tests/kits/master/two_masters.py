@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tenax.jsonvalue import JsonObject
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.connection import Database
 from tenax.wire.agents import ContainerSpec
@@ -18,6 +19,7 @@ from tests.kits.pretend_agent import Script
 from tests.kits.proxy import Proxy, proxied
 
 _LOOPS = 10
+_SEARCH: JsonObject = {**ASHA, "max_trials": 20}
 _HOLDERS = "select count(distinct holder) = 1 and count(*) = $1 and min(expires_at) > now() from leases"
 #: Entries of its journal by which a search is in the middle.
 _UNDER_WAY = 8
@@ -40,7 +42,7 @@ class TwoMasters:
 
         Returns the seconds from the end of its leases to the next decision. Raises AssertionError.
         """
-        number = await submit(self.place.db, ASHA)
+        number = await submit(self.place.db, _SEARCH)
 
         async def is_under_way() -> bool:
             return int(str(await self.place.value(_ENTRIES, number))) >= _UNDER_WAY
@@ -79,18 +81,18 @@ class TwoMasters:
         value = self.place.value
         gapless = "select count(*) = max(seq) and min(seq) = 1 from search_journal where experiment_id = $1"
         assert await value(gapless, number) is True
-        assert await value("select count(*) from trials where experiment_id = $1", number) == ASHA["max_trials"]
+        assert await value("select count(*) from trials where experiment_id = $1", number) == _SEARCH["max_trials"]
         # No trial failed, so none was tried again.
         assert await value("select count(*) = count(distinct task_id) from allocations") is True
         names = [spec.container_id for spec in self.place.agent.started]
-        assert len(names) == len(set(names)) == ASHA["max_trials"]
+        assert len(names) == len(set(names)) == _SEARCH["max_trials"]
 
 
 @asynccontextmanager
 async def two_masters(database: Database, url: str, directory: Path) -> AsyncIterator[TwoMasters]:
     """Both serve, and an agent is connected to neither: a third one, without loops, is in this process."""
     masters: list[MasterProcess] = []
-    async with proxied(url) as proxy, running(database, _training, with_loops=False) as place:
+    async with proxied(url) as proxy, running(database, _training, 4, with_loops=False) as place:
         try:
             for name, reached_by in (("first", proxy.url), ("second", url)):
                 master = MasterProcess(directory / name, reached_by, "--port", "0")
