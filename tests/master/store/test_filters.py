@@ -326,7 +326,7 @@ async def test_golden_filters(database: Database) -> None:
 
 
 async def test_what_a_configured_hyperparameter_contains(database: Database) -> None:
-    """A range lacks what it does not reach to, and so on: each kind by its rule; text as it is written, in runs, too."""
+    """A range lacks what it does not reach to, each kind by its rule; text counts as it is written, in runs, too."""
     async with database.transaction() as conn:
         of = {
             name: await rows.add_experiment(conn, config={"hyperparameters": {"x": x}})
