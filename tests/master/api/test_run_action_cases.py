@@ -10,7 +10,7 @@ import pytest
 
 from tests.kits.api import Api
 from tests.kits.cases import load
-from tests.master.api.test_runs import SEARCH, act, add, project, search
+from tests.kits.master.runs import SEARCH, act, add, project, search
 
 Texts = list[str]
 Scenario = Callable[[Api], Awaitable[tuple[Texts, Texts]]]
