@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from tenax.config.container_defaults import CONTAINER_DEFAULTS
+from tenax.config.container_defaults import CONTAINER_DEFAULTS, merged
 from tenax.config.problems import Path, ProblemReport
 from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
@@ -267,6 +267,11 @@ def task_variables(settings: MasterSettings, pool: PoolSettings) -> dict[str, st
     """The variables that every task of a pool has because of its defaults, the pool's own, else the master's."""
     values = {name: _container_default(settings, pool, setting) for name, setting in _VARIABLES.items()}
     return {name: value for name, value in values.items() if value}
+
+
+def container_defaults(settings: MasterSettings, pool: PoolSettings) -> JsonObject:
+    """``task_container_defaults`` of a pool, laid over the master's."""
+    return merged(settings.task_container_defaults, pool.task_container_defaults, ProblemReport())
 
 
 def _container_default(settings: MasterSettings, pool: PoolSettings, name: str) -> str:
