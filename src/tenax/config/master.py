@@ -40,8 +40,8 @@ class DatabaseSettings(Settings):
 
     #: ``postgresql://...`` of a session-mode connection; None: the embedded server under ``dir``.
     url: SecretStr | None = None
-    #: Connections that one master process holds at most.
-    max_connections: int = Field(default=16, ge=4)
+    #: Connections that one master process holds at most; requests, loops and agents have their shares of them.
+    max_connections: int = Field(default=24, ge=6)
 
 
 class SchedulerSettings(Settings):
@@ -84,6 +84,15 @@ class TlsSettings(Settings):
 
     cert: FilePath
     key: FilePath
+
+
+class ConnectionSettings(Settings):
+    """How many connections a master holds at a time; what comes beyond them is closed at once."""
+
+    #: In all: two for each agent, some for each running task, and those of people.
+    most: int = Field(default=8000, ge=16)
+    #: Of one address. Behind a proxy everyone has the proxy's.
+    most_per_address: int = Field(default=2000, ge=8)
 
 
 class BudgetSettings(Settings):
@@ -185,6 +194,7 @@ class MasterSettings(Settings):
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
     tls: TlsSettings | None = None
+    connections: ConnectionSettings = ConnectionSettings()
     #: Embedded database, spooled uploads, generated secrets.
     dir: FilePath = Field(default_factory=lambda: state_directory("master"))
     db: DatabaseSettings = DatabaseSettings()
