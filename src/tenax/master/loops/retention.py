@@ -14,6 +14,7 @@ from tenax.master.store.database import idempotency, months
 from tenax.master.store.database.connection import now as database_now
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import lists as experiment_lists
+from tenax.master.store.experiments import searches
 from tenax.master.store.logs import retention
 from tenax.master.store.metrics import retention as metric_retention
 
@@ -22,6 +23,8 @@ log = structlog.get_logger("tenax.retention")
 CHORE = "log_retention"
 #: The first clean-up waits this long: a master that has just started has other things to do.
 _FIRST_S = 10.0
+#: Facts in inboxes that are looked at in one transaction.
+_FACTS = 5000
 
 
 class Retention:
@@ -54,6 +57,7 @@ class Retention:
             return (due - now).total_seconds()
         await self._clean(context)
         await self._clean_metrics(context)
+        await _empty_inboxes(context)
         await _drop_months(context)
         await self._note(context)
         return 0.0
@@ -81,6 +85,13 @@ class Retention:
     async def _note(self, context: PassContext) -> None:
         async with context.transaction() as conn:
             await retention.done(conn, CHORE)
+
+
+async def _empty_inboxes(context: PassContext) -> None:
+    last: int | None = 0
+    while last is not None:
+        async with context.transaction() as conn:
+            last = await searches.forget_seen(conn, last, _FACTS)
 
 
 async def _drop_months(context: PassContext) -> None:

@@ -75,6 +75,13 @@ async def move(conn: Connection, moved: Sequence[tuple[int, int]]) -> None:
         raise Stale
 
 
+async def forget_seen(conn: Connection, after: int, at_most: int) -> int | None:
+    """Empty the inbox of what ended searches have seen, among facts after number ``after``; the number of the last one
+    looked at, None: there is none."""
+    last: int | None = await conn.fetchval(Q.forget_seen, after, at_most)
+    return last
+
+
 async def going_on(conn: Connection) -> list[int]:
     """Experiments whose search may still take steps."""
     return [row["id"] for row in await conn.fetch(Q.going_on)]
