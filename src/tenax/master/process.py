@@ -29,7 +29,10 @@ from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
 from tenax.master.access.bootstrap import bootstrap
 from tenax.master.access.passwords import Passwords
+from tenax.master.api.http.protocol import BoundedHttp, BoundedWebSocket
+from tenax.master.api.http.server import Server, gate_for
 from tenax.master.app import create_app
+from tenax.master.checkpoints import shared_folders
 from tenax.master.concurrency.supervision import keep_running
 from tenax.master.context import Master
 from tenax.master.store.database.connection import Database
@@ -70,7 +73,7 @@ async def serve(settings: MasterSettings) -> None:
             db = await _until_reachable(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
             try:
                 async with running(settings, db, shutdown) as master:
-                    await _serve_until_shutdown(master, listening, cut_off)
+                    await serve_until_shutdown(master, listening, cut_off)
             finally:
                 await db.close()
     finally:
@@ -83,6 +86,7 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     passwords = Passwords()
     await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
+    await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
     listener = Listener(db)
     listening = asyncio.create_task(keep_running("listener", listener.run), name="listener")
     try:
@@ -121,14 +125,16 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_off: asyncio.Event) -> None:
+async def serve_until_shutdown(master: Master, listening: socket.socket, cut_off: asyncio.Event) -> None:
+    """Answer on a socket until ``master.shutdown`` is set; ``cut_off`` ends it at once."""
     settings = master.settings
     tls = settings.tls
     config = uvicorn.Config(
         create_app(master),
         log_config=None,
         access_log=False,
-        ws="websockets-sansio",
+        http=BoundedHttp,
+        ws=BoundedWebSocket,
         # A client's address is what the socket says: addresses decide what a blank password may do.
         proxy_headers=False,
         server_header=False,
@@ -138,7 +144,7 @@ async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_of
         ssl_certfile=None if tls is None else str(tls.cert),
         ssl_keyfile=None if tls is None else str(tls.key),
     )
-    server = _Server(config)
+    server = Server(config, gate_for(settings.connections))
     if Role.LOOPS in settings.roles:
         master.loops = loops.start(master.db, master.listener, settings, master.cluster.secret)
     watching = asyncio.create_task(_relay(master.shutdown, cut_off, server))
@@ -153,14 +159,6 @@ async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_of
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(master.loops.stop(), GRACE_S)
     log.info("ended")
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: they would send the signal on after the end, and spoil the exit status."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 async def _relay(shutdown: asyncio.Event, cut_off: asyncio.Event, server: uvicorn.Server) -> None:

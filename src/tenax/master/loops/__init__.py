@@ -71,7 +71,7 @@ def start(database: Database, listener: Listener, settings: MasterSettings, secr
         Timeouts(settings.pools),
         Deletion(storage),
         CheckpointGc(settings),
-        Retention(settings.log_retention_days, settings.retention_schedule()),
+        Retention(settings.log_retention_days, settings.retention_schedule(), settings.metric_retention_days),
         webhook_delivery,
     )
     return RunningLoops(loops, webhook_delivery, database, listener)

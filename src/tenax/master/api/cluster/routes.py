@@ -20,7 +20,7 @@ from tenax.errors import InvalidInput, TryAgain
 from tenax.master.access.authorization import Allow
 from tenax.master.api.cluster import messages
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.openapi import document
+from tenax.master.api.http.openapi import encoded
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.api.logs.messages import LogLevel
@@ -80,9 +80,10 @@ async def metrics() -> Response:
 
 
 @routes.get("/api/v1/openapi.json", "OpenApi", allow=Allow.PUBLIC, response_model=Document)
-async def openapi(request: Request) -> JSONResponse:
+async def openapi(master: MasterDep, request: Request) -> Response:
     """This contract."""
-    return JSONResponse(document(request.app))
+    made = await master.single_flight.share("openapi", lambda: master.readers.run(encoded, request.app))
+    return Response(made, media_type="application/json")
 
 
 @routes.get("/api/v1/master", "GetMaster", allow=Allow.PUBLIC)

@@ -31,6 +31,7 @@ from tenax.master.api.tasks.messages import (
 from tenax.master.store.tasks import templates
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import DEFAULT_WORKSPACE_ID
+from tenax.visible import is_name
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Templates")
@@ -141,6 +142,8 @@ async def _create(conn: Connection, caller: Caller, name: str, body: PostTemplat
 def _check_name(name: str) -> None:
     if not name.strip() or name != name.strip():
         raise InvalidInput("the name of a template cannot be blank, nor begin or end with a space")
+    if not is_name(name):
+        raise InvalidInput("the name of a template is one line without control characters")
     if len(name) > LONGEST_NAME:
         raise InvalidInput(f"the name of a template has at most {LONGEST_NAME} characters, and this has {len(name)}")
 

@@ -25,6 +25,7 @@ from tenax.master.store.database.paging import Page
 from tenax.master.store.users import rows as users
 from tenax.master.store.users import sessions
 from tenax.master.store.users.rows import NO_LOGIN, UserFilter, UserRow
+from tenax.visible import is_name
 
 routes = Routes("Users")
 
@@ -86,6 +87,8 @@ async def post_user(master: MasterDep, body: messages.PostUserRequest) -> messag
     if message is None or not message.username:
         raise InvalidInput("no user name was given: a user needs one")
     _check_name(message.username)
+    if not is_name(message.display_name):
+        raise InvalidInput("displayName is one line without control characters")
     group = message.agent_user_group
     user = UserRow(
         0,

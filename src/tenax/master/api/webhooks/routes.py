@@ -29,6 +29,7 @@ from tenax.master.store.webhooks.events import STATES
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.webhooks.payloads import sample_event
 from tenax.master.webhooks.sender import Sender, check_url, signing_key
+from tenax.visible import is_name
 from tenax.wire.message import Empty
 
 routes = Routes("Webhooks")
@@ -162,8 +163,8 @@ def _whose(workspace_id: int | None) -> str:
 def _checked(body: messages.Webhook) -> webhooks.WebhookRow:
     """What was asked for, as it is stored. Raises InvalidInput, Unsupported."""
     check_url(body.url)
-    if not body.name.strip() or len(body.name) > LONGEST_NAME:
-        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters")
+    if not body.name.strip() or len(body.name) > LONGEST_NAME or not is_name(body.name):
+        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters that can be shown in a line")
     if body.webhook_type is messages.WebhookType.UNSPECIFIED:
         raise InvalidInput("webhookType must be WEBHOOK_TYPE_DEFAULT or WEBHOOK_TYPE_SLACK")
     if not body.triggers:

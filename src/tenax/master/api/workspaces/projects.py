@@ -26,6 +26,7 @@ from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import HeldProject
 from tenax.master.store.workspaces.removal import Folder
+from tenax.visible import is_name
 from tenax.wire.message import Empty
 
 routes = Routes("Projects")
@@ -192,6 +193,8 @@ def _key(key: str) -> str:
 
 
 def _note(note: messages.Note) -> JsonObject:
+    if not is_name(note.name):
+        raise InvalidInput("the name of a note is one line without control characters")
     return {"name": note.name, "contents": note.contents}
 
 
