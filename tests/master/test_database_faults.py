@@ -12,6 +12,7 @@ import pytest
 
 from tenax.errors import TryAgain
 from tenax.local.postgres import EmbeddedPostgres
+from tenax.master import loops
 from tenax.master.loops import lease_keeper
 from tenax.master.loops.lease_keeper import LeaseKeeper, Tenure
 from tenax.master.store.agents import rows as agents
@@ -246,3 +247,21 @@ async def test_health_asks_the_listener(api: Api) -> None:
     reply = await api.nobody.get("/health")
     assert reply.status_code == 503
     assert (reply.json()["database"], reply.json()["listener"]) == ("up", "down")
+
+
+async def test_health_asks_the_loops(api: Api) -> None:
+    """A loop that has hung is named, and the master is not well."""
+    running = api.master.loops = loops.start(api.master.db, api.master.listener, api.master.settings, b"s")
+    try:
+        held = running._keeper._held
+        while "searching" not in held:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        reply = await api.nobody.get("/health")
+        assert (reply.status_code, reply.json()["loops"]) == (200, "up")
+        held["searching"].got_on_at = -1e9
+        reply = await api.nobody.get("/health")
+        assert reply.status_code == 503
+        assert (reply.json()["loops"], reply.json()["trouble"]) == ("down", {"searching": "it has hung"})
+    finally:
+        await running.stop()
+        api.master.loops = None

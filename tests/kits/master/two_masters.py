@@ -55,6 +55,8 @@ class TwoMasters:
             return await self.place.value(_MOVED, holder, _LOOPS) is True
 
         await self.place.until(have_moved)
+        # Whoever was cut off gives its connections up, and is known to be gone before its leases run out.
+        ended_at = await self.place.value("select least(clock_timestamp(), $1::timestamptz)", ended_at)
         if fault == "stopped":
             # It wakes up in the middle of whatever it was doing, and finds that it has lost.
             self.first.popen.send_signal(signal.SIGCONT)
@@ -63,7 +65,8 @@ class TwoMasters:
         assert await self.place.ended(number) == "COMPLETED"
         await self._check(number)
         seconds = await self.place.value(_NEXT_DECISION, number, ended_at)
-        return float(str(seconds))
+        # The last one may have been made before the look that found the leases moved.
+        return 0.0 if seconds is None else float(str(seconds))
 
     async def _break(self, fault: str) -> object:
         """When the leases of the first master end: at its death, or when the one that it renewed last runs out."""
