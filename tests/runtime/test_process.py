@@ -112,6 +112,17 @@ class TestProcess(RealRuntimeKit):
         assert status is not None
         assert status.state == "exited"
 
+    async def test_an_end_that_the_disk_did_not_take_is_known(self, bench: ProcessBench) -> None:
+        """Reading ends where the output ended, not where the segments do: what lies between can be counted."""
+        runtime = await bench.runtime()
+        task_spec = spec(bench, "hello")
+        await runtime.start(task_spec, placement())
+        await until_exited(runtime, task_spec.container_id)
+        for segment in (bench.directory / "containers" / task_spec.container_id / "out").iterdir():
+            segment.unlink()
+        assert await runtime.read_output(task_spec.container_id, "stdout", 0, 100) == (6, b"")
+        assert await runtime.read_output(task_spec.container_id, "stderr", 2, 100) == (5, b"")
+
     async def test_a_machine_that_was_restarted(self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch) -> None:
         """What ran before the restart is lost by the platform's fault."""
         first = await bench.runtime()

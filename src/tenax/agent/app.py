@@ -102,6 +102,7 @@ async def _serve(
         spool_patience_s=settings.spool_patience_s,
         master_certificate=_certificate(settings),
         generation=None,
+        connections=0,
         address=settings.address or address_towards(settings.master_url, ""),
         starts=asyncio.Semaphore(_STARTS),
         uploads=asyncio.Semaphore(_UPLOADS),

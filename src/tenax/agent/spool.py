@@ -7,6 +7,7 @@ Rules it keeps:
 - The files are a task's: they are read with its user's rights, no link is followed, not even that of the folder, and
   nothing but a plain file is read (`tenax.agent.spool_folder`).
 - A last line without newline was torn by a crash and does not count.
+- Where to go on is the master's word: a database that was restored has less than was acknowledged, and gets it again.
 """
 
 from __future__ import annotations
@@ -54,8 +55,13 @@ class _RetryBudget:
         return self.spent < self.seconds()
 
 
-async def ship(link: Link, directory: Path, spec: ContainerSpec, retry_for_s: Callable[[], float]) -> str:
-    """Ship all streams to their ends; "" when all was acknowledged, else a sentence about what was lost."""
+async def ship(
+    link: Link, directory: Path, spec: ContainerSpec, retry_for_s: Callable[[], float], *, acks_hold: bool = False
+) -> str:
+    """Ship all streams to their ends; "" when all was acknowledged, else a sentence about what was lost.
+
+    ``acks_hold``: the database is the one that the task's acknowledgements are from, so that it need not be asked.
+    """
     budget = _RetryBudget(retry_for_s)
     lost = []
     try:
@@ -67,7 +73,7 @@ async def ship(link: Link, directory: Path, spec: ContainerSpec, retry_for_s: Ca
     try:
         for name in await folder.streams():
             try:
-                loss = await _Shipping(link, folder, name, spec, budget).run()
+                loss = await _Shipping(link, folder, name, spec, budget).run(ask=not acks_hold)
             except OSError as error:
                 loss = f"the reports in {name} cannot be read: {error.strerror}"
             if loss:
@@ -87,23 +93,28 @@ class _Shipping:
         self._spec = spec
         self._budget = budget
         self._ack = SpoolAck()
+        self._went_back = False
 
-    async def run(self) -> str:
+    async def run(self, *, ask: bool) -> str:
         attempts = retry()
         self._ack = await self._folder.ack(self._name)
-        while batch := await self._folder.lines(self._name, self._ack.offset):
+        # A batch of nothing asks what is acknowledged.
+        while (batch := await self._folder.lines(self._name, self._ack.offset)) or ask:
             try:
                 acked = await self._post(batch)
             except MasterUnreachable as away:
                 await pause(attempts.pause(away.retry_after))
                 continue
             except MasterRefused as refused:
+                if not batch and refused.status in _HOPELESS_STATUS:
+                    return ""
                 started = time.monotonic()
                 await pause(attempts.pause())
                 if not self._budget.spend(time.monotonic() - started, refused.status):
                     return await self._lost(refused.message)
                 continue
-            if await self._advance(batch, acked):
+            ask = False
+            if await self._go_back(acked) or await self._advance(batch, acked) or not batch:
                 attempts.reset()
                 continue
             await pause(attempts.pause())
@@ -117,6 +128,20 @@ class _Shipping:
         token = self._spec.env.get("DET_SESSION_TOKEN", "")
         body = await self._link.post(path, batch, query=query, token=token, content_type="application/x-ndjson")
         return decoded(body, _Reply).acked
+
+    async def _go_back(self, acked: int) -> bool:
+        """To the line after ``acked`` where the master has less than it once acknowledged; whether it has.
+
+        It may say so of one stream only as often as a database is restored under it: more often costs time.
+        """
+        if acked >= self._ack.n or (self._went_back and not self._budget.spend(1.0, 200)):
+            return False
+        log.warning("the master has less than it acknowledged", container=self._spec.container_id, lines=acked)
+        self._went_back = True
+        self._ack = SpoolAck()
+        while (batch := await self._folder.lines(self._name, self._ack.offset)) and await self._advance(batch, acked):
+            pass
+        return True
 
     async def _advance(self, batch: bytes, acked: int) -> bool:
         """Note what is acknowledged; whether there was anything new."""
@@ -142,6 +167,9 @@ class _Shipping:
             for line in batch.splitlines():
                 kind = _kind(line)
                 kinds[kind] = kinds.get(kind, 0) + 1
+        if not kinds:
+            log.warning("the master does not say what it has", container=self._spec.container_id, reason=why)
+            return ""
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         log.error("reports lost", container=self._spec.container_id, lost=counted, reason=why)
         return f"reports of the task were not stored ({counted}): {why}"

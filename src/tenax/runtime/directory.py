@@ -73,6 +73,9 @@ class ExitRecord(msgspec.Struct, frozen=True):
     start_errno: int | None = None
     #: In words: what happened to it, where no exit status is known.
     lost: str = ""
+    #: Raw bytes of each stream, with those that the disk did not take.
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
 
 
 class Stopping(msgspec.Struct, frozen=True):

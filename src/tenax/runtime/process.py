@@ -150,7 +150,13 @@ class ProcessRuntime:
             await asyncio.sleep(0.01)
 
     async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
-        return segments.read(self._homes.home(container_id).output, stream, offset, limit)
+        home = self._homes.home(container_id)
+        first, data = segments.read(home.output, stream, offset, limit)
+        if not data and (exit := home.exit()) is not None:
+            # What came before the exit was written is there now; where it is not, the disk did not take it.
+            first, data = segments.read(home.output, stream, offset, limit)
+            first = first if data else max(first, exit.stdout_bytes if stream == "stdout" else exit.stderr_bytes)
+        return first, data
 
     async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         segments.trim(self._homes.home(container_id).output, stream, offset)
