@@ -38,7 +38,6 @@ from tenax.wire.agents import (
 )
 
 TOKEN = "join-me"
-CREDENTIAL = "tnxg_test"
 CLUSTER = "11111111-1111-1111-1111-111111111111"
 _decode = msgspec.json.Decoder(FromAgent).decode
 
@@ -68,6 +67,10 @@ class MasterDouble:
         self.fail_logs = 0
         self.fail_spool = 0
         self.fail_session = 0
+        #: Of the agent that joined last.
+        self.credential = "none"
+        #: Whether the answer to the next join is lost.
+        self.lose_answer = False
         self.fail_context = 0
         self.refuse: SessionRefused | None = None
         self.spool_refusals = 0
@@ -184,10 +187,14 @@ class MasterDouble:
         await self._note()
         if join.token != TOKEN:
             return web.json_response({"error": {"message": "the join token is wrong"}}, status=403)
-        return web.Response(body=msgspec.json.encode(JoinReply(CREDENTIAL, self.cluster_id)))
+        self.credential = join.credential
+        if self.lose_answer:
+            self.lose_answer = False
+            return web.Response(status=503)
+        return web.Response(body=msgspec.json.encode(JoinReply(join.credential, self.cluster_id)))
 
     async def _session(self, request: web.Request) -> web.StreamResponse:
-        if self.fail_session or request.headers.get("Authorization") != f"Bearer {CREDENTIAL}":
+        if self.fail_session or request.headers.get("Authorization") != f"Bearer {self.credential}":
             return web.Response(status=self.fail_session or 401)
         socket = web.WebSocketResponse(max_msg_size=0)
         await socket.prepare(request)

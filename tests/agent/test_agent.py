@@ -10,7 +10,7 @@ import pytest
 from tenax.errors import UserError
 from tenax.wire.agents import DesiredRun, DesiredStates, DesiredStop, Exit, SessionRefused
 from tests.agent.host import SPOOLING, STUBBORN, WAIT, Host, spec
-from tests.agent.master_double import CLUSTER, CREDENTIAL, MasterDouble
+from tests.agent.master_double import CLUSTER, MasterDouble
 
 
 async def test_a_container_runs_from_want_to_gone(master: MasterDouble, host: Host) -> None:
@@ -40,7 +40,20 @@ async def test_it_joins_once(master: MasterDouble, host: Host) -> None:
     assert len(master.joins) == 1
     path = host.directory / "credential"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert json.loads(path.read_text())["credential"] == CREDENTIAL
+    assert json.loads(path.read_text())["credential"] == master.credential
+
+
+async def test_a_join_whose_answer_was_lost_is_the_same_one(master: MasterDouble, host: Host) -> None:
+    """The agent asks again with the credential that it drew before, also after it was killed meanwhile."""
+    master.lose_answer = True
+    host.start()
+    await master.until(lambda: master.joins)
+    await host.stop()
+    host.start()
+    await master.until(lambda: master.hellos)
+    assert {join.credential for join in master.joins} == {master.credential}
+    assert len(master.credential) == len("tnxg_") + 43
+    assert not (host.directory / "credential.proposed").exists()
 
 
 async def test_a_wrong_token_is_told_in_words(master: MasterDouble, host: Host) -> None:

@@ -55,10 +55,11 @@ def admin(cluster: Machine, loaded: subprocess.Popen[str], tmp_path_factory: pyt
 
 
 @pytest.fixture(scope="session")
-def real(admin: RealClient, tmp_path_factory: pytest.TempPathFactory) -> RealClient:
+def real(cluster: Machine, admin: RealClient, tmp_path_factory: pytest.TempPathFactory) -> RealClient:
     """The real client of the user who is there from the beginning and administers nothing."""
+    drawn = json.loads((cluster.directory / "credentials.json").read_text())["users"]["determined"]
     directory = tmp_path_factory.mktemp("determined")
-    return RealClient(admin.url, "determined", admin.password, directory, admin.server, admin.called)
+    return RealClient(admin.url, "determined", drawn, directory, admin.server, admin.called)
 
 
 @pytest.fixture

@@ -41,13 +41,14 @@ def test_config_is_shown_and_its_log_changed(admin: RealClient, real: RealClient
 
 
 def test_logs(real: RealClient, admin: RealClient) -> None:
-    """All that is kept, the last lines, and what comes."""
-    lines = real.det("master", "logs").out.splitlines()
+    """All that is kept, the last lines, and what comes; for administrators."""
+    lines = admin.det("master", "logs").out.splitlines()
     assert any("agent connected" in line for line in lines)
-    assert len(real.det("master", "logs", "--tail", 2).out.splitlines()) == 2
+    assert len(admin.det("master", "logs", "--tail", 2).out.splitlines()) == 2
+    assert real.det("master", "logs", check=False).code != 0
     admin.det("master", "config", "set", "--log.level", "DEBUG")
     try:
-        with real.running("master", "logs", "-f", "--tail", "1") as process:
+        with admin.running("master", "logs", "-f", "--tail", "1") as process:
             assert process.stdout is not None
             assert process.stdout.readline()
             # Each request is a line now, and this one is made once the stream is open.

@@ -83,8 +83,14 @@ class Api:
     nobody: Client
     admin: Client
     user: Client
-    password: str
+    #: Of the first users, by name.
+    passwords: dict[str, str]
     opened: list[Client] = field(default_factory=list)
+
+    @property
+    def password(self) -> str:
+        """The first administrator's."""
+        return self.passwords["admin"]
 
     def client(self, headers: Mapping[str, str] | None = None, host: str = "127.0.0.1") -> Client:
         """Another caller; closed with the rest."""
@@ -154,13 +160,13 @@ async def answering(database: Database, settings: MasterSettings) -> AsyncIterat
     master = Master(settings, database, listener, cluster, "master-1", passwords=passwords)
     app = _served(master)
     nobody = Client(app)
-    password = json.loads((settings.dir / CREDENTIALS_FILE).read_text())["password"]
-    made = Api(master, app, nobody, nobody, nobody, password, [nobody])
+    drawn = json.loads((settings.dir / CREDENTIALS_FILE).read_text())["users"]
+    made = Api(master, app, nobody, nobody, nobody, drawn, [nobody])
     try:
         await listener.connected()
         async with master.running():
-            made.admin = await made.login("admin", password)
-            made.user = await made.login("determined", password)
+            made.admin = await made.login("admin", drawn["admin"])
+            made.user = await made.login("determined", drawn["determined"])
             yield made
     finally:
         master.shutdown.set()

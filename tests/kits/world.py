@@ -208,6 +208,8 @@ async def _people(world: World) -> None:
     """A group, an access token, a webhook."""
     made = await asked(world.admin, "POST", "/api/v1/groups", {"name": "group", "addUsers": [2]})
     world.names["group"] = made["group"]["groupId"]  # type: ignore[index]
+    made = await asked(world.admin, "POST", "/api/v1/join-tokens", {"agentId": "a9"})
+    world.names["join_token"] = made["joinToken"]["id"]
     world.names["token"] = (await asked(world.owner, "POST", "/api/v1/tokens", {"userId": 2}))["tokenId"]
     hook = {
         "name": "hook",

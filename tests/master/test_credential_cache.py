@@ -102,7 +102,7 @@ async def test_what_is_remembered_is_bounded(api: Api, monkeypatch: pytest.Monke
     assert MOST_KEPT >= 1000
     credentials = CredentialCache(api.master.db, Listener(api.master.db))
     for _ in range(5):
-        client = await api.login("determined", api.password)
+        client = await api.login("determined", api.passwords["determined"])
         token = client._http.headers["authorization"].partition(" ")[2]
         await credentials.caller(RequestCredential(token), Allow.USER)
     assert len(credentials._kept) == 3

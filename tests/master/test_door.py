@@ -10,11 +10,21 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from starlette.requests import HTTPConnection
 
 from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, TooOften
 from tenax.master.access.bootstrap import JOIN_FILE, join_token
-from tenax.master.access.login_throttle import BACKOFF, FORGET_S, FREE, MOST_KEPT, Throttle
+from tenax.master.access.client_address import client_address, counted_as
+from tenax.master.access.login_throttle import (
+    BACKOFF,
+    FORGET_S,
+    FREE,
+    MOST_KEPT,
+    SUSPECT_FACTOR,
+    LoginSource,
+    Throttle,
+)
 from tenax.master.access.passwords import Passwords, as_sent, hashed_password
 from tenax.master.api.http.paging import Window
 from tenax.master.submission.code import pack
@@ -23,16 +33,21 @@ from tenax.wire.message import OrderBy
 from tests.kits.api import CHEAP
 
 
-def fails(throttle: Throttle, times: int, *, name: str = "eve", address: str = "a", at: float = 0.0) -> None:
+def eve(address: str = "a") -> LoginSource:
+    return LoginSource("eve", address)
+
+
+def fails(throttle: Throttle, times: int, source: LoginSource | None = None, *, at: float = 0.0) -> None:
     for _ in range(times):
-        throttle.failed(name, address, at)
+        throttle.arrived(source or eve(), at)
+        throttle.admitted(source or eve(), at)
 
 
 def test_a_few_failures_cost_nothing() -> None:
     """People mistype."""
     throttle = Throttle()
     fails(throttle, FREE - 1)
-    throttle.check("eve", "a", 0.0)
+    throttle.check(eve(), 0.0)
 
 
 def test_each_further_failure_doubles_the_wait_up_to_a_limit() -> None:
@@ -42,36 +57,72 @@ def test_each_further_failure_doubles_the_wait_up_to_a_limit() -> None:
     waits = []
     for _ in range(10):
         with pytest.raises(TooOften) as refused:
-            throttle.check("EVE", "a", 0.0)
+            throttle.check(eve(), 0.0)
         waits.append(refused.value.retry_after)
         fails(throttle, 1)
     assert waits == [1, 2, 4, 8, 16, 32, *[BACKOFF.ceiling] * 4]
-    throttle.check("eve", "a", BACKOFF.ceiling)
+    throttle.check(eve(), BACKOFF.ceiling)
 
 
 def test_others_do_not_wait() -> None:
-    """Neither another name at that address nor that name elsewhere, until the address itself was tried often."""
+    """Neither another name at that address nor that name elsewhere, however often either was tried: it is suspect."""
     throttle = Throttle()
+    bob = LoginSource("bob", "a")
     fails(throttle, FREE)
-    throttle.check("bob", "a", 0.0)
-    throttle.check("eve", "b", 0.0)
-    for number in range(FREE * 10):
-        fails(throttle, 1, name=f"n{number}")
-    with pytest.raises(TooOften):
-        throttle.check("bob", "a", 0.0)
+    throttle.check(bob, 0.0)
+    throttle.check(eve("b"), 0.0)
+    assert not throttle.is_suspect(bob, 0.0)
+    for number in range(FREE * SUSPECT_FACTOR):
+        fails(throttle, 1, LoginSource(f"n{number}", "a"))
+        fails(throttle, 1, eve(f"x{number}"))
+    for source in (bob, eve("b")):
+        throttle.check(source, 0.0)
+        assert throttle.is_suspect(source, 0.0)
+        throttle.succeeded(source)
+        assert not throttle.is_suspect(source, 0.0)
+    assert not throttle.is_suspect(LoginSource("ann", "b"), 0.0)
+    assert not throttle.is_suspect(LoginSource("ann", "a"), FORGET_S)
 
 
 def test_failures_are_forgotten() -> None:
     """After a success, and after a while; and no more than so many are kept."""
     throttle = Throttle()
     fails(throttle, FREE)
-    throttle.succeeded("eve", "a")
-    throttle.check("eve", "a", 0.0)
+    throttle.succeeded(eve())
+    throttle.check(eve(), 0.0)
     fails(throttle, FREE)
-    throttle.check("eve", "a", FORGET_S)
+    throttle.check(eve(), FORGET_S)
     for number in range(MOST_KEPT):
-        fails(throttle, 1, name=f"n{number}", address=f"x{number}")
-    throttle.check("eve", "a", 0.0)
+        fails(throttle, 1, LoginSource(f"n{number}", f"x{number}"))
+    throttle.check(eve(), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "address"),
+    [
+        ("192.0.2.1", [], "192.0.2.1"),
+        ("192.0.2.1", ["198.51.100.1"], "192.0.2.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.1", ["1.2.3.4, 198.51.100.1, 10.0.0.2"], "198.51.100.1"),
+        ("10.0.0.1", ["1.2.3.4", "198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.1", ["rubbish, 10.0.0.3"], "10.0.0.3"),
+        ("10.0.0.1", ["rubbish"], "10.0.0.1"),
+        ("::ffff:10.0.0.1", ["2001:db8::1"], "2001:db8::1"),
+    ],
+)
+def test_an_address_is_what_trusted_proxies_say(peer: str, forwarded: list[str], address: str) -> None:
+    """From the nearest one on, and nothing that stands before the first other address."""
+    headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
+    scope = {"type": "http", "client": (peer, 1), "headers": headers}
+    assert client_address(HTTPConnection(scope), ["10.0.0.0/8"]) == address
+
+
+def test_addresses_are_counted_by_machine() -> None:
+    """64 bits of IPv6 are one; IPv4 in the clothes of IPv6 is IPv4."""
+    assert counted_as("2001:db8::1") == counted_as("2001:db8::ffff") != counted_as("2001:db8:0:1::1")
+    assert counted_as("::ffff:192.0.2.1") == counted_as("192.0.2.1")
+    assert counted_as("no address") == "no address"
 
 
 async def test_passwords_match_only_themselves() -> None:

@@ -1,8 +1,9 @@
-"""How an agent gets its credential: once, for the join token; kept in a 0600 file of its directory."""
+"""How an agent gets its credential: once, for a join token; kept in a 0600 file of its directory."""
 
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 import msgspec
@@ -11,9 +12,14 @@ import structlog
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, read_secret, retry
 from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
-from tenax.wire.agents import JoinReply, JoinRequest
+from tenax.wire.agents import CREDENTIAL_PREFIX, JoinReply, JoinRequest
 
 log = structlog.get_logger("tenax.agent")
+
+
+_FILE = "credential"
+#: The same while the master has not answered yet.
+_PROPOSED = "credential.proposed"
 
 
 class AgentCredential(msgspec.Struct, frozen=True):
@@ -25,24 +31,34 @@ class AgentCredential(msgspec.Struct, frozen=True):
     credential: str
 
 
-def stored(directory: Path, agent_id: str) -> AgentCredential | None:
+def stored(directory: Path, agent_id: str, *, name: str = _FILE) -> AgentCredential | None:
     """The credential of this agent id, if it has joined before."""
     try:
-        credential = msgspec.json.decode((directory / "credential").read_bytes(), type=AgentCredential)
+        credential = msgspec.json.decode((directory / name).read_bytes(), type=AgentCredential)
     except (OSError, msgspec.MsgspecError):
         return None
     return credential if credential.agent_id == agent_id else None
 
 
-def store(directory: Path, credential: AgentCredential) -> None:
+def store(directory: Path, credential: AgentCredential, *, name: str = _FILE) -> None:
     """Replace the credential atomically; nobody else can read it at any moment."""
-    staged = directory / "credential.new"
+    staged = directory / f"{name}.new"
     staged.unlink(missing_ok=True)
     with os.fdopen(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(msgspec.json.encode(credential))
         file.flush()
         os.fsync(file.fileno())
-    staged.rename(directory / "credential")
+    staged.rename(directory / name)
+
+
+def _proposed(settings: AgentSettings) -> str:
+    """What the agent will prove itself with; kept before it asks, for the answer may be lost."""
+    known = stored(settings.dir, settings.agent_id, name=_PROPOSED)
+    if known is None:
+        drawn = CREDENTIAL_PREFIX + secrets.token_urlsafe(32)
+        known = AgentCredential(1, settings.agent_id, "", drawn)
+        store(settings.dir, known, name=_PROPOSED)
+    return known.credential
 
 
 def join_token(settings: AgentSettings) -> str:
@@ -52,14 +68,15 @@ def join_token(settings: AgentSettings) -> str:
     if settings.join_token_file is not None:
         return read_secret(settings.join_token_file, "join token")
     raise UserError(
-        f"the agent {settings.agent_id} has not joined a cluster yet: copy the file join-token from the master's "
-        "directory to this machine and give its path with --join-token-file"
+        f"the agent {settings.agent_id} has not joined a cluster yet: write the token that an administrator makes with "
+        "tenax agent join-token create, or the master's file join-token, to a file and name it with --join-token-file"
     )
 
 
 async def join(link: Link, settings: AgentSettings) -> AgentCredential:
     """Trade the token for a credential, trying for as long as the master is away. Raises UserError if it refuses."""
-    request = JoinRequest(settings.agent_id, join_token(settings), settings.pool)
+    proposed = _proposed(settings)
+    request = JoinRequest(settings.agent_id, join_token(settings), settings.pool, proposed)
     attempts = retry()
     while True:
         try:
@@ -75,5 +92,6 @@ async def join(link: Link, settings: AgentSettings) -> AgentCredential:
             raise UserError(f"{link.url} does not answer like a Tenax master: {error}") from None
     credential = AgentCredential(1, settings.agent_id, reply.cluster_id, reply.credential)
     store(settings.dir, credential)
+    (settings.dir / _PROPOSED).unlink(missing_ok=True)
     log.info("joined", cluster=reply.cluster_id, agent=settings.agent_id, pool=settings.pool)
     return credential

@@ -8,11 +8,13 @@ import click
 
 from tenax.cli.console import output
 from tenax.cli.console.layout import TableColumn
-from tenax.cli.console.options import Access, list_options, pass_access
+from tenax.cli.console.lazy import LazyGroup
+from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.cli.console.servers import ServerGroup
 
 if TYPE_CHECKING:
     from tenax.client.agents import Agent
+    from tenax.client.join_tokens import JoinToken
 
 _COLUMNS: output.Columns[Agent] = (
     (TableColumn("AGENT"), lambda agent: agent.id),
@@ -27,6 +29,16 @@ _COLUMNS: output.Columns[Agent] = (
     ),
     (TableColumn("ADDRESS", spare=True), lambda agent: ", ".join(agent.addresses)),
     (TableColumn("LAST SEEN", spare=True), lambda agent: output.moment(agent.last_seen or agent.registered)),
+)
+
+_TOKEN_COLUMNS: output.Columns[JoinToken] = (
+    (TableColumn("ID", right=True), lambda token: str(token.id)),
+    (TableColumn("STATE"), lambda token: _token_state(token)),
+    (TableColumn("USES LEFT", right=True), lambda token: "any" if token.uses_left == -1 else str(token.uses_left)),
+    (TableColumn("EXPIRES"), lambda token: output.moment(token.expires)),
+    (TableColumn("AGENT", cuts=True), lambda token: token.agent_id),
+    (TableColumn("MADE", spare=True), lambda token: output.moment(token.created)),
+    (TableColumn("DESCRIPTION", wraps=True), lambda token: token.description),
 )
 
 
@@ -58,7 +70,10 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
     ]
     output.records(_COLUMNS, agents, as_json, as_csv)
     if not agents and pool is None and state is None:
-        output.say("There are no agents. Start one with: tenax agent --master-url URL --join-token-file FILE")
+        output.say(
+            "There are no agents. Start one with: tenax agent --master-url URL --join-token-file FILE "
+            "(the token: tenax agent join-token create)"
+        )
     for agent in agents:
         if agent.foreign_count:
             output.warn(
@@ -118,8 +133,69 @@ def remove(access: Access, agent: str, force: bool, yes: bool) -> None:
     print(f"Agent {agent} is removed")
 
 
+@click.group("join-token", cls=LazyGroup, help="Make, list and revoke tokens with which agents join.")
+def join_token() -> None:
+    pass
+
+
+@join_token.command("create")
+@click.option("--agent", help="For this agent alone, even if one of that name has joined before.")
+@click.option(
+    "--uses", type=int, default=1, show_default=True, help="How many agents may join with it; -1: any number."
+)
+@click.option("-e", "--expires-in", default="1h", show_default=True, help="How long it is good, as in 90m or 7d.")
+@click.option("-d", "--description", default="", help="Its description.")
+@json_option
+@pass_access
+def create_join_token(
+    access: Access, agent: Optional[str], uses: int, expires_in: str, description: str, as_json: bool
+) -> None:
+    """Make a token that lets an agent join. It is printed once and stored nowhere.
+
+    Write it to a file on the new machine and name that with --join-token-file.
+    """
+    from tenax.client import join_tokens
+
+    token, text = join_tokens.create_join_token(
+        access.session(), agent_id=agent, uses=uses, lifespan=expires_in, description=description
+    )
+    if as_json:
+        output.document({"token": text, "joinToken": token.raw})
+        return
+    output.say(f"Join token {token.id}, good until {output.moment(token.expires)}, shown only this once:")
+    print(text)
+
+
+@join_token.command("list")
+@click.option(
+    "-a", "--show-inactive", "inactive", is_flag=True, help="Include tokens that are revoked, used up or have expired."
+)
+@list_options
+@pass_access
+def list_join_tokens(access: Access, inactive: bool, as_json: bool, as_csv: bool) -> None:
+    """List the tokens with which agents may join."""
+    from tenax.client import join_tokens
+
+    tokens = join_tokens.list_join_tokens(access.session(), inactive=inactive)
+    output.records(_TOKEN_COLUMNS, tokens, as_json, as_csv)
+
+
+@join_token.command("revoke")
+@click.argument("numbers", type=int, nargs=-1, required=True)
+@pass_access
+def revoke_join_tokens(access: Access, numbers: List[int]) -> None:
+    """Revoke join tokens, at once and for good. Agents that have joined with them stay."""
+    from tenax.client import join_tokens
+
+    for number in numbers:
+        join_tokens.revoke_join_token(access.session(), number)
+        print(f"Revoked join token {number}")
+
+
+group.add_command(join_token)
 group.alias("list", "ls")
 group.alias("remove", "rm")
+join_token.alias("list", "ls")
 
 
 def _agent_names(access: Access, names: Tuple[str, ...], everyone: bool) -> List[str]:
@@ -141,3 +217,9 @@ def state_of(agent: Agent) -> str:
 
 def _containers(count: int) -> str:
     return f"{count} container{'' if count == 1 else 's'}"
+
+
+def _token_state(token: JoinToken) -> str:
+    if token.good:
+        return "good"
+    return "revoked" if token.revoked else "used up" if token.uses_left == 0 else "expired"

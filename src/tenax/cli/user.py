@@ -209,15 +209,19 @@ def deactivate(access: Access, names: List[str]) -> None:
 
 @group.command("change-password")
 @click.argument("name", required=False)
+@click.option(
+    "--with-current", is_flag=True, help="Give your present password first; needed with an access token as the login."
+)
 @click.option("--password-stdin", is_flag=True, help=_STDIN)
 @pass_access
-def change_password(access: Access, name: Optional[str], password_stdin: bool) -> None:
+def change_password(access: Access, name: Optional[str], with_current: bool, password_stdin: bool) -> None:
     """Change your password, or that of the user NAME; all other sessions of that user end."""
     from tenax.client import users
 
     session = access.session()
     user = users.whoami(session) if name is None else users.get_user(session, number_or_name(name))
-    user.change_password(_password(f"New password of {user.username}", password_stdin, twice=True))
+    current = _password("Your present password", password_stdin) if with_current else None
+    user.change_password(_password(f"New password of {user.username}", password_stdin, twice=True), current)
     print(f"{user.username} has a new password")
 
 

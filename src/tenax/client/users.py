@@ -61,10 +61,16 @@ class User(LiveAnswer):
         }
         return self._patch(reading.without_nulls(changes))
 
-    def change_password(self, password: str) -> User:
-        """Give them another password; their other logins end. Raises InvalidInput for a weak one, Forbidden."""
+    def change_password(self, password: str, current: Optional[str] = None) -> User:
+        """Give them another password; their other logins end. Raises InvalidInput for a weak one, Forbidden.
+
+        ``current``: the present password of whoever asks, which is needed where they come with an access token.
+        """
         check_password(password)
-        return self._patch({"password": hashed_password(password), "isHashed": True})
+        body: JsonObject = {"password": hashed_password(password), "isHashed": True}
+        if current is not None:
+            body["currentPassword"] = hashed_password(current)
+        return self._patch(body)
 
     def link_with_agent(self, uid: int, user: str, gid: int, group: str) -> User:
         """Let their tasks run as this user and group of the agents' machines."""

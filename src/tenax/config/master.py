@@ -126,14 +126,29 @@ class TokenSettings(Settings):
         return self
 
 
+def _check_networks(given: tuple[str, ...]) -> tuple[str, ...]:
+    for network in given:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError:
+            raise ValueError(f"{network!r} is not a network: write it as in 127.0.0.0/8") from None
+    return given
+
+
 class SecuritySettings(Settings):
     """Who gets in."""
 
-    #: File with the token that agents join with; made at first start if it is not there. None: under ``dir``.
+    #: File with a token that any number of agents join with, for ever; made at first start if it is not there. None:
+    #: under ``dir``.
     agent_join_token_file: FilePath | None = None
-    #: File with the password that the users ``admin`` and ``determined`` get at first start. None: a random one, kept
-    #: under ``dir`` in a file that only its owner can read.
+    #: Whether the token of that file lets agents in; without it only those of ``tenax agent join-token create`` do.
+    agent_join_by_file: bool = True
+    #: File with the password that the user ``admin`` gets at first start. None: a random one. That of ``determined`` is
+    #: random in any case. Both are kept under ``dir`` in a file that only its owner can read.
     initial_password_file: FilePath | None = None
+    #: Networks of proxies in front of the master, as in ``10.0.0.0/8``: what they write into ``X-Forwarded-For`` is
+    #: where a login comes from.
+    trusted_proxies: tuple[str, ...] = ()
     #: Blank passwords; never from another machine.
     allow_blank_passwords: bool = False
     session_lifetime: float = Field(default=7 * 86400.0, gt=0)
@@ -141,6 +156,8 @@ class SecuritySettings(Settings):
     #: Tells clients that there are roles, so that Determined's offers its commands for groups. It gives nobody a right,
     #: and there are none.
     rbac_ui_enabled: bool = False
+
+    _are_networks = field_validator("trusted_proxies")(_check_networks)
 
 
 class WebhookSettings(Settings):
@@ -160,15 +177,7 @@ class WebhookSettings(Settings):
     #: How long what was sent, or given up, is remembered.
     keep_days: int = Field(default=7, ge=0)
 
-    @field_validator("allowed_networks")
-    @classmethod
-    def _are_networks(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        for network in given:
-            try:
-                ipaddress.ip_network(network)
-            except ValueError:
-                raise ValueError(f"{network!r} is not a network: write it as in 127.0.0.0/8") from None
-        return given
+    _are_networks = field_validator("allowed_networks")(_check_networks)
 
     @field_validator("base_url")
     @classmethod

@@ -1,6 +1,6 @@
 """The directory that holds a local cluster, and who may use it. Standard library only, Python 3.9: the SDK reads it.
 
-    credentials.json    {"username", "password"}: written by the master at its first start, 0600
+    credentials.json    {"username", "password", "users": {name: password}}: by the master at its first start, 0600
     join-token          what agents join with, 0600
     options.json        what ``tenax up`` was last given: a later ``up`` without options goes on with them
     supervisor.json     what the supervising process says about itself and its servers, 0600

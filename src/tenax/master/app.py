@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from fastapi import Depends, FastAPI
 
+from tenax.master.api.agents import join_tokens
 from tenax.master.api.agents import routes as agents
 from tenax.master.api.agents import sessions as agent_sessions
 from tenax.master.api.allocations import routes as allocations
@@ -71,6 +72,7 @@ ROUTES: tuple[Routes, ...] = (
     generic_tasks.routes,
     groups.routes,
     jobs.routes,
+    join_tokens.routes,
     legacy_users.routes,
     login.routes,
     logs.routes,

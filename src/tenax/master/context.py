@@ -16,7 +16,7 @@ from tenax.config.master import (
     task_variables,
 )
 from tenax.master.access.credential_cache import CredentialCache
-from tenax.master.access.login_throttle import Throttle
+from tenax.master.access.login_judge import LoginJudge
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
 from tenax.master.agents.specs import PoolDefaults, granted
@@ -44,7 +44,8 @@ class Master:
     #: Set when the process is to end: every stream and long poll waits on it, too.
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
-    throttle: Throttle = field(default_factory=Throttle)
+    #: Lets people in, or makes them wait.
+    logins: LoginJudge = field(init=False)
     #: Shares what many ask for at once.
     single_flight: SingleFlight = field(default_factory=SingleFlight)
     #: Runs here; None where other processes have that role.
@@ -61,6 +62,7 @@ class Master:
     readers: Threads = field(default_factory=Threads)
 
     def __post_init__(self) -> None:
+        self.logins = LoginJudge(self.passwords)
         self.credentials = CredentialCache(self.db, self.listener)
         pools = tuple(pool.name for pool in self.settings.pools)
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}

@@ -12,7 +12,7 @@ keeps: reports of a session that is not the newest of that agent change nothing.
 which the database does not have yet proves that the database was restored from a copy: the generation is raised, and
 containers of earlier generations that the copy does not know are kept and shown.
 
-The credential comes from ``POST /agents/join`` (:class:`JoinRequest`, :class:`JoinReply`), once, for the join token.
+The credential comes from ``POST /agents/join`` (:class:`JoinRequest`, :class:`JoinReply`), once, for a join token.
 Output travels beside the websocket: ``POST /agents/logs`` (see ``tenax.wire.logs``).
 """
 
@@ -23,6 +23,7 @@ from typing import Literal, Union
 import msgspec
 
 PROTOCOL = 1
+CREDENTIAL_PREFIX = "tnxg_"
 
 ReportedState = Literal["pulling", "starting", "running", "exited"]
 
@@ -32,6 +33,9 @@ class JoinRequest(msgspec.Struct, forbid_unknown_fields=False):
     token: str
     #: Name of the pool it asks to be in; the master refuses one it does not have.
     pool: str = "default"
+    #: What it will prove itself with: `CREDENTIAL_PREFIX` and 43 random characters of base64url. Drawn by the agent and
+    #: kept before it asks, so that a request whose answer was lost can be made again. Empty: the master draws one.
+    credential: str = ""
 
 
 class JoinReply(msgspec.Struct):

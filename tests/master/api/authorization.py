@@ -240,6 +240,9 @@ POLICIES: dict[str, Allow] = {
     "EnableSlot": Allow.ADMIN,
     "DisableSlot": Allow.ADMIN,
     "RemoveAgent": Allow.ADMIN,
+    "PostJoinToken": Allow.ADMIN,
+    "GetJoinTokens": Allow.ADMIN,
+    "RevokeJoinToken": Allow.ADMIN,
     # Resource pools.
     "GetResourcePools": Allow.USER,
     "ListWorkspacesBoundToRP": Allow.USER,
@@ -270,7 +273,7 @@ POLICIES: dict[str, Allow] = {
     # The master.
     "GetMasterConfig": Allow.ADMIN,
     "PatchMasterConfig": Allow.ADMIN,
-    "MasterLogs": Allow.USER,
+    "MasterLogs": Allow.ADMIN,
     "GetClusterMessage": Allow.USER,
     "SetClusterMessage": Allow.ADMIN,
     "DeleteClusterMessage": Allow.ADMIN,

@@ -60,6 +60,7 @@ USUAL = {
     "username": "username",
     "group_id": "group",
     "token_id": "token",
+    "join_token_id": "join_token",
     "webhook_id": "webhook",
     "workspace_id": "workspace",
     "project_id": "project",
@@ -99,7 +100,7 @@ _SOME = {"experimentIds": ["$experiment"], "projectId": 1}
 _REFUSED = Row(_ALL, {}, status=501)
 
 PEOPLE: dict[str, Row] = {
-    "Login": Row(Who.PUBLIC, {"username": "determined", "password": "$password"}),
+    "Login": Row(Who.PUBLIC, {"username": "admin", "password": "$password"}),
     "Logout": Row(Who.PEOPLE),
     "GetMe": Row(_ALL),
     "CurrentUser": Row(_ALL),
@@ -116,7 +117,7 @@ PEOPLE: dict[str, Row] = {
     "PostUserActivity": Row(
         _ALL, {"activityType": "ACTIVITY_TYPE_GET", "entityType": "ENTITY_TYPE_PROJECT", "entityId": "$project"}
     ),
-    "LegacyLogin": Row(Who.PUBLIC, {"username": "determined", "password": "$password"}),
+    "LegacyLogin": Row(Who.PUBLIC, {"username": "admin", "password": "$password"}),
     "LegacyLogout": Row(Who.PEOPLE),
     "LegacyGetUsers": Row(_ALL),
     "LegacyGetMe": Row(_ALL),
@@ -402,7 +403,7 @@ CLUSTER: dict[str, Row] = {
     "PatchMasterConfig": Row(
         _ADMINS, {"config": {"log": {"level": "LOG_LEVEL_WARNING"}}, "fieldMask": {"paths": ["log.level"]}}
     ),
-    "MasterLogs": Row(_ALL),
+    "MasterLogs": Row(_ADMINS),
     "GetClusterMessage": Row(_ALL),
     "SetClusterMessage": Row(_ADMINS, {"message": "m"}),
     "DeleteClusterMessage": Row(_ADMINS),
@@ -423,6 +424,9 @@ CLUSTER: dict[str, Row] = {
     "EnableSlot": Row(_ADMINS),
     "DisableSlot": Row(_ADMINS, {"drain": True}),
     "RemoveAgent": Row(_ADMINS, at={"agent_id": "idle_agent"}),
+    "PostJoinToken": Row(_ADMINS, {"uses": 2}),
+    "GetJoinTokens": Row(_ADMINS),
+    "RevokeJoinToken": Row(_ADMINS),
     "GetResourcePools": Row(_ALL),
     "ListWorkspacesBoundToRP": Row(_ALL),
     "ListRPsBoundToWorkspace": Row(_ALL),

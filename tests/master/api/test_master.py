@@ -96,7 +96,7 @@ async def test_level_and_colour_change_while_it_runs(api: Api) -> None:
 
 
 async def lines(api: Api, **query: object) -> list[dict[str, object]]:
-    reply = await api.user.get("/api/v1/master/logs", **query)
+    reply = await api.admin.get("/api/v1/master/logs", **query)
     assert reply.status_code == 200, reply.text
     return [json.loads(line)["result"]["logEntry"] for line in reply.text.splitlines()]
 
@@ -118,8 +118,8 @@ async def test_its_newest_lines_can_be_read(api: Api) -> None:
     assert [entry["id"] for entry in entries] == [first, first + 1, first + 2]
     assert [entry["id"] for entry in await lines(api, offset=first, limit=2)] == [first, first + 1]
     assert await lines(api, offset=first + 3) == []
-    assert (await api.user.get("/api/v1/master/logs", limit=-1)).status_code == 400
-    assert (await api.user.get("/api/v1/master/logs", offset="x")).status_code == 400
+    assert (await api.admin.get("/api/v1/master/logs", limit=-1)).status_code == 400
+    assert (await api.admin.get("/api/v1/master/logs", offset="x")).status_code == 400
 
 
 async def test_a_follower_hears_what_comes(api: Api) -> None:
@@ -141,7 +141,8 @@ async def test_a_follower_whose_access_ends_hears_no_more(api: Api, monkeypatch:
     monkeypatch.setattr(streaming, "RECHECK_S", 0.0)
     log_setup.set_up(LogSettings(level="info", color=False))
     path = {"offset": OWN_LOG.following, "follow": "true"}
-    leaving = await api.login("determined", api.password)
+    assert (await api.admin.patch("/api/v1/users/2", {"admin": True})).status_code == 200
+    leaving = await api.login("determined", api.passwords["determined"])
     readers = {"out": leaving, "off": api.user, "stays": api.admin}
     streams = {name: asyncio.create_task(who.get("/api/v1/master/logs", **path)) for name, who in readers.items()}
     await asyncio.sleep(0)

@@ -15,15 +15,16 @@ from tenax.master.store.users import settings as user_settings
 from tests.kits.api import CHEAP, Api
 
 
-async def test_the_first_users_share_a_random_password_that_only_the_owner_can_read(api: Api) -> None:
-    """The file under the state directory is 0600, names the administrator, and its password works for both users."""
+async def test_the_first_users_have_random_passwords_that_only_the_owner_can_read(api: Api) -> None:
+    """The file under the state directory is 0600, names the administrator, and has that of each."""
     path = api.master.settings.dir / CREDENTIALS_FILE
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     credentials = json.loads(path.read_text())
     assert credentials["username"] == "admin"
-    assert len(credentials["password"]) >= 20
+    assert credentials["password"] == credentials["users"]["admin"]
     for name in ("admin", "determined"):
-        client = await api.login(name, credentials["password"])
+        assert len(credentials["users"][name]) >= 20
+        client = await api.login(name, credentials["users"][name])
         assert (await client.get("/api/v1/me")).json()["user"]["username"] == name
 
 
@@ -113,7 +114,11 @@ async def test_a_blank_password_is_refused_without_the_setting(api: Api) -> None
 
 async def test_an_administrator_makes_users(api: Api) -> None:
     """The new user logs in; the same name in other capitals is taken."""
-    body = {"user": {"username": "Eve", "admin": False, "active": True}, "password": "s3cret", "isHashed": False}
+    body = {
+        "user": {"username": "Eve", "admin": False, "active": True},
+        "password": "s3cret-password",
+        "isHashed": False,
+    }
     made = await api.admin.post("/api/v1/users", body)
     assert made.status_code == 200
     assert made.json()["user"] | {"modifiedAt": ""} == {
@@ -127,7 +132,7 @@ async def test_an_administrator_makes_users(api: Api) -> None:
         "lastAuthAt": None,
         "remote": False,
     }
-    await api.login("Eve", "s3cret")
+    await api.login("Eve", "s3cret-password")
     body["user"] = {"username": "eve"}
     assert (await api.admin.post("/api/v1/users", body)).status_code == 409
     assert (await api.user.post("/api/v1/users", body)).status_code == 403
@@ -135,7 +140,7 @@ async def test_an_administrator_makes_users(api: Api) -> None:
 
 async def test_a_user_changes_only_their_own_name_and_password(api: Api) -> None:
     """A changed password ends the other sessions of that user, not the one that changed it."""
-    other = await api.login("determined", api.password)
+    other = await api.login("determined", api.passwords["determined"])
     reply = await api.user.patch("/api/v1/users/2", {"displayName": "Dee", "password": "n3w-password"})
     assert reply.json()["user"]["displayName"] == "Dee"
     assert (await other.get("/api/v1/me")).status_code == 401
@@ -149,7 +154,9 @@ async def test_a_user_who_is_not_active_is_out(api: Api) -> None:
     """Deactivating ends the sessions and refuses the next login."""
     assert (await api.admin.patch("/api/v1/users/2", {"active": False})).status_code == 200
     assert (await api.user.get("/api/v1/me")).status_code == 401
-    reply = await api.nobody.post("/api/v1/auth/login", {"username": "determined", "password": api.password})
+    reply = await api.nobody.post(
+        "/api/v1/auth/login", {"username": "determined", "password": api.passwords["determined"]}
+    )
     assert reply.status_code == 403
 
 
@@ -166,7 +173,7 @@ async def test_remote_users_log_in_elsewhere(api: Api) -> None:
     user_id = made.json()["user"]["id"]
     blank = {"username": "rem", "password": ""}
     assert (await api.nobody.post("/api/v1/auth/login", blank)).status_code == 401
-    refused = await api.admin.patch(f"/api/v1/users/{user_id}", {"password": "x"})
+    refused = await api.admin.patch(f"/api/v1/users/{user_id}", {"password": "pass-word"})
     assert "Cannot set password" in refused.json()["error"]["error"]
     local = await api.admin.patch(f"/api/v1/users/{user_id}", {"remote": False, "password": "pass-word"})
     assert local.json()["user"]["remote"] is False
@@ -176,7 +183,7 @@ async def test_remote_users_log_in_elsewhere(api: Api) -> None:
 async def test_the_list_of_users_is_filtered_sorted_and_paged(api: Api) -> None:
     """Filters and order as asked; the pagination leads through the list."""
     for name in ("ann", "bob", "cid"):
-        body = {"user": {"username": name, "active": name != "bob"}, "password": "s3cret!"}
+        body = {"user": {"username": name, "active": name != "bob"}, "password": "s3cret-!!"}
         assert (await api.admin.post("/api/v1/users", body)).status_code == 200
     query = {"orderBy": "ORDER_BY_DESC", "sortBy": "SORT_BY_USER_NAME", "active": "true"}
     reply = (await api.user.get("/api/v1/users", **query, limit=2)).json()
@@ -220,7 +227,7 @@ async def test_two_administrators_cannot_both_take_the_right_from_the_other(api:
 
 async def test_a_password_is_set_by_itself(api: Api) -> None:
     """The body is the password, as JSON; other logins of the user end."""
-    other = await api.login("determined", api.password)
+    other = await api.login("determined", api.passwords["determined"])
     assert (await api.user.post("/api/v1/users/2/password", "An0ther-one")).status_code == 200
     assert (await other.get("/api/v1/me")).status_code == 401
     await api.login("determined", "An0ther-one")

@@ -1,7 +1,7 @@
 """Who we are at a master, and how we prove it.
 
 The first of these that there is: a token that was handed over; ``DET_USER_TOKEN`` (inside a task); a remembered login;
-``DET_USER`` with ``DET_PASS``; the first login of a cluster of this machine, whose password stands in its directory.
+``DET_USER`` with ``DET_PASS``; the first users of a cluster of this machine, whose passwords stand in its directory.
 A token that the master no longer takes is forgotten and the next of them is tried.
 """
 
@@ -13,6 +13,7 @@ from typing import Callable, Optional, Tuple
 
 from tenax.client.connection.saved_logins import TokenStore
 from tenax.errors import NotAuthenticated
+from tenax.jsonvalue import JsonObject
 from tenax.local.state_dir import StateDir, read_json, text_of, write_json
 
 #: Put before a password before it is hashed, so that what travels is of no use elsewhere; the wire's, not ours.
@@ -98,8 +99,8 @@ class SessionLogin:
             return name, ask(name, hashed_password(password))
         if self._local is not None:
             first = read_json(self._local.credentials)
-            user, password = text_of(first, "username"), text_of(first, "password")
-            if user and self._user in (None, user):
+            user, password = self._user or text_of(first, "username"), _first_password(first, self._user)
+            if user and password is not None:
                 token = ask(user, hashed_password(password))
                 write_json(self._local.session, {"v": 1, "user": user, "token": token})
                 return user, token
@@ -107,3 +108,12 @@ class SessionLogin:
             f"You are not logged in at {self._url}: tenax user login {self._user or 'NAME'} "
             "(programs: DET_USER and DET_PASS)."
         )
+
+
+def _first_password(first: JsonObject, user: Optional[str]) -> Optional[str]:
+    """What the master drew for ``user`` (None: the administrator) at its first start; None: nothing."""
+    if user in (None, text_of(first, "username")):
+        return text_of(first, "password")
+    users = first.get("users")
+    password = users.get(user) if isinstance(users, dict) and user is not None else None
+    return password if isinstance(password, str) else None

@@ -27,7 +27,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.users import access_tokens, sessions
 from tenax.master.store.users.rows import UserRow
-from tenax.master.store.users.sessions import SessionOf, TaskOf
+from tenax.master.store.users.sessions import TaskOf
 
 COOKIE = "auth"
 #: Where the edge puts the cookies of a request, as they were sent; among its headers nobody else finds and parses them.
@@ -39,6 +39,10 @@ ACCESS_PREFIX = "tnxp_"
 TASK_HEADER = "grpc-metadata-x-allocation-token"
 _ENDED = "the task's credential has ended with its allocation"
 _INACTIVE = "the task's owner is not active any more: it may report, and do nothing else in their name"
+#: Where the edge puts the content type of a request, as it was sent.
+CONTENT_TYPE = "tenax.content_type"
+#: What the form of a page can send to another site without asking.
+_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -82,6 +86,8 @@ class Caller:
     is_task: bool = False
     #: sha256 of the credential.
     credential: bytes = b""
+    #: Number of the access token that the credential is; None for any other.
+    access_token: int | None = None
 
     @property
     def person(self) -> UserRow:
@@ -151,13 +157,13 @@ async def identify(conn: Connection, credential: RequestCredential, allow: Allow
     if credential.token.startswith(ALLOCATION_PREFIX):
         return await _task(conn, credential, hashed)
     if credential.token.startswith(ACCESS_PREFIX):
-        owner = await access_tokens.user_of(conn, hashed)
-        session = None if owner is None else SessionOf(owner[0], None, owner[1])
+        session = await access_tokens.user_of(conn, hashed)
     else:
         session = await sessions.user_of(conn, hashed)
     if session is None or not session.user.active:
         raise NotAuthenticated
-    caller = Caller(user=session.user, is_task=session.allocation_id is not None, credential=hashed)
+    is_task = session.allocation_id is not None
+    caller = Caller(user=session.user, is_task=is_task, credential=hashed, access_token=session.access_token)
     return Identified(caller, session.seconds_left, session.allocation_id)
 
 
@@ -180,6 +186,20 @@ def check(caller: Caller, allow: Allow) -> None:
         _ = caller.agent
     elif not caller.is_admin:
         raise Forbidden("only administrators may do this: log in as one")
+
+
+def check_own_page(connection: HTTPConnection) -> None:
+    """Raises Forbidden for what the page of another site sent; programs say nothing of pages.
+
+    Browsers that tell neither where a request comes from still send a form as one of a form's content types.
+    """
+    origin = connection.headers.get("origin")
+    foreign = origin is not None and urlsplit(origin).netloc != connection.headers.get("host")
+    kind = str(connection.scope.get(CONTENT_TYPE, "")).partition(";")[0].strip().lower()
+    if foreign or connection.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise Forbidden("this must come from the master's own page, or from a program")
+    if kind in _FORMS:
+        raise Forbidden("this is no form: send JSON, with the header Content-Type: application/json")
 
 
 def check_origin(connection: HTTPConnection, credential: RequestCredential) -> None:

@@ -1,7 +1,8 @@
 """Bootstrap: what a new database needs before anyone can use it: the cluster's identity, first users, first project.
 
-Rules it keeps: all of it is made once, whoever starts first; a password is random unless the operator gave one, and
-stands in a file that only its owner can read; blank passwords are made only where the settings say so.
+Rules it keeps: all of it is made once, whoever starts first; each user has a password of its own, which is random
+unless the operator gave the administrator's, and stands in a file that only its owner can read; blank passwords are
+made only where the settings say so.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import structlog
 
 from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput
-from tenax.master.access.passwords import Passwords, hashed_password
+from tenax.master.access.passwords import Passwords, check_length, hashed_password
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
@@ -23,19 +24,22 @@ from tenax.master.store.queue import pools
 from tenax.master.store.users import rows as users
 from tenax.master.store.workspaces import projects
 
-#: Under the state directory: ``{"username", "password"}`` of the first administrator, for the local command line.
+#: Under the state directory: ``{"username", "password"}`` of the first administrator, for the local command line, and
+#: ``users``: each first user's password, by name.
 CREDENTIALS_FILE = "credentials.json"
 #: Under the state directory, where the settings name no other file.
 JOIN_FILE = "join-token"
 #: Name -> whether an administrator. The names that Determined's clients expect.
 FIRST_USERS = {"admin": True, "determined": False}
+ADMINISTRATOR = "admin"
 
 log = structlog.get_logger("tenax.bootstrap")
 
 
 async def bootstrap(db: Database, settings: MasterSettings, passwords: Passwords) -> ClusterRow:
     """Make what is missing. Raises InvalidInput for a password file that cannot be read, OSError, TryAgain."""
-    join_token(settings)
+    if settings.security.agent_join_by_file:
+        join_token(settings)
     async with db.transaction() as conn:
         row = await cluster.ensure(conn, settings.cluster_name)
         await projects.create_first(conn)
@@ -50,29 +54,40 @@ async def bootstrap(db: Database, settings: MasterSettings, passwords: Passwords
 
 
 async def _create_first_users(db: Database, settings: MasterSettings, passwords: Passwords) -> None:
-    password = _first_password(settings)
-    stored = await passwords.hash(hashed_password(password))
+    drawn = first_passwords(settings)
+    stored = {name: await passwords.hash(hashed_password(password)) for name, password in drawn.items()}
     async with db.transaction() as conn:
         if not await users.create_first(conn, FIRST_USERS, stored):
             return
         # Before the commit: users whose password is nowhere would be of no use.
         path = settings.dir / CREDENTIALS_FILE
-        write_private(path, json.dumps({"username": "admin", "password": password}) + "\n")
-    log.info("created the first users", users=list(FIRST_USERS), password_in=str(path))
+        first = {"username": ADMINISTRATOR, "password": drawn[ADMINISTRATOR], "users": drawn}
+        write_private(path, json.dumps(first) + "\n")
+    log.info("created the first users", users=list(FIRST_USERS), passwords_in=str(path))
 
 
-def _first_password(settings: MasterSettings) -> str:
-    file = settings.security.initial_password_file
-    if file is None:
-        return "" if settings.security.allow_blank_passwords else secrets.token_urlsafe(18)
+def first_passwords(settings: MasterSettings) -> dict[str, str]:
+    """What the first users log in with. Raises InvalidInput for a file of the operator's that will not do."""
+    security = settings.security
+    if security.initial_password_file is not None:
+        given = _operators_password(security.initial_password_file, security.allow_blank_passwords)
+    else:
+        given = "" if security.allow_blank_passwords else secrets.token_urlsafe(18)
+    # Whoever may train is no administrator by knowing how.
+    return {name: given if admin or not given else secrets.token_urlsafe(18) for name, admin in FIRST_USERS.items()}
+
+
+def _operators_password(file: Path, blank_allowed: bool) -> str:
     try:
         password = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the initial password cannot be read from {file}: {error}") from None
-    if not password and not settings.security.allow_blank_passwords:
+    if not password and not blank_allowed:
         raise InvalidInput(
             f"the initial password in {file} is blank: write one there, or set security.allow_blank_passwords"
         )
+    if password:
+        check_length(password, f"the initial password in {file}")
     return password
 
 

@@ -1,7 +1,14 @@
 """How often a name may be tried: each failed login makes the next one wait longer.
 
-Kept per (user name, address) and per address, in memory and bounded: it slows a guesser down, and a restart of the
-master forgives. Time is an argument, in seconds of any monotonic clock.
+Rules it keeps:
+
+- a try counts as failed from the moment that it is let in; one that was right takes that back;
+- only a name *from one address* has to wait: for a name alone, or an address alone, nobody is refused. Of those that
+  failed often, tries are *suspect*: they are judged one at a time (`tenax.master.access.login_judge`);
+- a name that logged in from an address before is not suspect there;
+- all is kept in memory and bounded: it slows a guesser down, and a restart of the master forgives.
+
+Time is an argument, in seconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -16,8 +23,8 @@ from tenax.errors import TooOften
 FREE = 5
 #: After those.
 BACKOFF = Backoff(first=1.0, ceiling=60.0)
-#: An address gets this many times the failures of one name before it waits.
-ADDRESS_FACTOR = 10
+#: A name, or an address, alone is suspect after this many times the failures that both together have free.
+SUSPECT_FACTOR = 10
 #: Failures are forgotten after this long without a new one.
 FORGET_S = 900.0
 MOST_KEPT = 10_000
@@ -29,40 +36,70 @@ class _Failures:
     last: float
 
 
+@dataclass(frozen=True, slots=True)
+class LoginSource:
+    """Who is tried, and from where."""
+
+    name: str
+    address: str
+
+    @property
+    def pair(self) -> str:
+        return f"{self.name}\0{self.address}"
+
+    @property
+    def alone(self) -> tuple[str, str]:
+        """Either without the other."""
+        return f"{self.name}\0", f"\0{self.address}"
+
+
 class Throttle:
     """Failed logins of late. Owned by one event loop."""
 
     def __init__(self) -> None:
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
+        #: Names that have logged in, each from where it did.
+        self._known: OrderedDict[str, None] = OrderedDict()
 
-    def check(self, username: str, address: str, now: float) -> None:
-        """Raises TooOften while this name or this address has to wait."""
-        for key, free in self._keys(username, address):
-            left = self._wait_left(key, free, now)
-            if left > 0:
-                raise TooOften(
-                    f"too many failed logins: wait {left:.0f} seconds and try again", retry_after=max(1.0, left)
-                )
+    def check(self, source: LoginSource, now: float) -> None:
+        """Raises TooOften while this name has to wait at this address."""
+        known = self._failures.get(source.pair)
+        if known is None or known.count < FREE or now - known.last >= FORGET_S:
+            return
+        left = known.last + BACKOFF.after(known.count - FREE + 1) - now
+        if left > 0:
+            raise TooOften(f"too many failed logins: wait {left:.0f} seconds and try again", retry_after=max(1.0, left))
 
-    def failed(self, username: str, address: str, now: float) -> None:
-        """Note a failed login."""
-        for key, _ in self._keys(username, address):
-            known = self._failures.pop(key, None)
-            count = known.count if known is not None and now - known.last < FORGET_S else 0
-            self._failures[key] = _Failures(count + 1, now)
+    def is_suspect(self, source: LoginSource, now: float) -> bool:
+        """Whether its name, or its address, failed often, and it never logged in there."""
+        if source.pair in self._known:
+            return False
+        counts = [self._failures[key] for key in source.alone if key in self._failures]
+        return any(one.count >= FREE * SUSPECT_FACTOR and now - one.last < FORGET_S for one in counts)
+
+    def arrived(self, source: LoginSource, now: float) -> None:
+        """Count a try of its name and of its address."""
+        for key in source.alone:
+            self._count(key, now)
+
+    def admitted(self, source: LoginSource, now: float) -> None:
+        """Count a try of the name from that address, which is judged now."""
+        self._count(source.pair, now)
+
+    def succeeded(self, source: LoginSource) -> None:
+        """It was right: no failures of that name from there, and one less of each alone."""
+        self._failures.pop(source.pair, None)
+        for key in source.alone:
+            if key in self._failures:
+                self._failures[key].count -= 1
+        self._known[source.pair] = None
+        self._known.move_to_end(source.pair)
+        while len(self._known) > MOST_KEPT:
+            self._known.popitem(last=False)
+
+    def _count(self, key: str, now: float) -> None:
+        known = self._failures.pop(key, None)
+        count = known.count if known is not None and now - known.last < FORGET_S else 0
+        self._failures[key] = _Failures(count + 1, now)
         while len(self._failures) > MOST_KEPT:
             self._failures.popitem(last=False)
-
-    def succeeded(self, username: str, address: str) -> None:
-        """A login that worked clears the failures of its name from that address, not those of the address."""
-        self._failures.pop(self._keys(username, address)[0][0], None)
-
-    def _wait_left(self, key: str, free: int, now: float) -> float:
-        known = self._failures.get(key)
-        if known is None or known.count < free or now - known.last >= FORGET_S:
-            return 0.0
-        return known.last + BACKOFF.after(known.count - free + 1) - now
-
-    @staticmethod
-    def _keys(username: str, address: str) -> tuple[tuple[str, int], tuple[str, int]]:
-        return (f"{username.lower()}\0{address}", FREE), (address, FREE * ADDRESS_FACTOR)

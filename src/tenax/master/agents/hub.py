@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -32,14 +33,16 @@ from tenax.master.access.task_tokens import allocation_token, task_session_token
 from tenax.master.agents import specs
 from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.allocations import events as allocation_events
+from tenax.master.store.agents import join_tokens
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
 from tenax.master.store.cluster import rows as cluster_rows
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
-from tenax.visible import is_name
+from tenax.master.store.users import sessions
 from tenax.wire.agents import (
+    CREDENTIAL_PREFIX,
     PROTOCOL,
     AgentReport,
     ContainerReport,
@@ -57,6 +60,8 @@ from tenax.wire.agents import (
 
 log = structlog.get_logger("tenax.hub")
 
+AGENT_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+CREDENTIAL_FORM = re.compile(CREDENTIAL_PREFIX + r"[A-Za-z0-9_-]{43}")
 HEARTBEAT_S = 5.0
 #: A connection on which nothing came for this long is taken for dead.
 _SILENCE_S = 4 * HEARTBEAT_S
@@ -120,20 +125,38 @@ class Hub:
         self._pools = pools
         self._defaults = dict(defaults or {})
 
-    async def join(self, request: JoinRequest, join_token: str) -> JoinReply:
-        """Trade the join token for a credential bound to the agent's id.
+    async def join(self, request: JoinRequest, file_token: str | None) -> JoinReply:
+        """Trade a join token for a credential bound to the agent's id.
+
+        ``file_token``: that of the operator's file, if it lets agents in.
 
         Raises Forbidden, InvalidInput, AlreadyExists.
         """
-        if not secrets.compare_digest(request.token.encode(), join_token.encode()):
-            raise Forbidden("the join token is wrong: use the one in the master's state directory (file join-token)")
-        if not request.agent_id.strip() or not is_name(request.agent_id):
-            raise InvalidInput("an agent's id is one line without control characters: choose another agent_id")
-        if request.pool not in self._pools:
-            raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self._pools)}")
-        credential = "tnxg_" + secrets.token_urlsafe(32)
+        given = request.token.encode()
+        by_file = file_token is not None and secrets.compare_digest(given, file_token.encode())
+        credential = request.credential or CREDENTIAL_PREFIX + secrets.token_urlsafe(32)
+        if not CREDENTIAL_FORM.fullmatch(credential):
+            raise InvalidInput(f"a credential is {CREDENTIAL_PREFIX} and 43 random characters")
+        if not AGENT_ID.fullmatch(request.agent_id):
+            raise InvalidInput(
+                "an agent's id is 1 to 128 letters, digits, dots, dashes and underscores: choose another"
+            )
         async with self._db.transaction() as conn:
-            await agents.join(conn, request.agent_id, request.pool, token_hash(credential))
+            replace = False
+            owner = await sessions.agent_of(conn, token_hash(credential))
+            if owner not in (None, request.agent_id):
+                raise Forbidden(f"that credential is not one of {request.agent_id!r}")
+            if not by_file and owner is None:
+                token = await join_tokens.use(conn, token_hash(request.token), request.agent_id)
+                if token is None:
+                    raise Forbidden(
+                        "the join token is wrong, used up, over, or for another agent: ask an administrator for a new "
+                        "one (tenax agent join-token create)"
+                    )
+                replace = token.agent_id is not None
+            if request.pool not in self._pools:
+                raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self._pools)}")
+            await agents.join(conn, request.agent_id, request.pool, token_hash(credential), replace=replace)
         log.info("agent joined", agent=request.agent_id, pool=request.pool)
         return JoinReply(credential, self._cluster_id)
 

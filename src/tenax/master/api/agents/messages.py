@@ -125,3 +125,51 @@ class AgentSortBy(str, Enum):
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     ID = "SORT_BY_ID"
     TIME = "SORT_BY_TIME"
+
+
+class PostJoinTokenRequest(Message):
+    """A join token to make, for so many agents (``uses``; -1: any number) and so long (``lifespan``: as in ``90m``).
+
+    ``agent_id``: for that agent alone, also in the place of one of that name that has joined before.
+    """
+
+    description: str = ""
+    agent_id: str | None = None
+    uses: int = 1
+    lifespan: str = "1h"
+
+
+class JoinTokenView(Message):
+    """All about a join token but the token."""
+
+    id: int
+    description: str = ""
+    made_by: int | None = None
+    agent_id: str | None = None
+    #: -1: any number.
+    uses_left: int
+    created_at: Timestamp
+    expiry: Timestamp
+    revoked: bool = False
+    #: It lets agents in: neither revoked nor over nor used up.
+    good: bool = True
+
+
+class PostJoinTokenResponse(Message):
+    """The only time that the token is shown."""
+
+    token: str
+    join_token: JoinTokenView
+
+
+class GetJoinTokensResponse(Message):
+    """Join tokens, the oldest first; ``join_by_file``: that of the master's file lets agents in, too."""
+
+    join_tokens: list[JoinTokenView]
+    join_by_file: bool
+
+
+class RevokeJoinTokenResponse(Message):
+    """The token as it is now."""
+
+    join_token: JoinTokenView

@@ -25,7 +25,8 @@ async def join(master: MasterDep, request: Request) -> Response:
         join_request = msgspec.json.decode(await request.body(), type=JoinRequest)
     except msgspec.MsgspecError as error:
         raise InvalidInput(f"the body is not a join request: {error}") from None
-    reply: JoinReply = await master.hub.join(join_request, join_token(master.settings))
+    by_file = join_token(master.settings) if master.settings.security.agent_join_by_file else None
+    reply: JoinReply = await master.hub.join(join_request, by_file)
     return Response(msgspec.json.encode(reply), media_type="application/json")
 
 

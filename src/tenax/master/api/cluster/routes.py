@@ -157,7 +157,7 @@ async def patch_config(body: messages.PatchMasterConfigRequest) -> Empty:
     return Empty()
 
 
-@routes.stream("/api/v1/master/logs", "MasterLogs", allow=Allow.USER)
+@routes.stream("/api/v1/master/logs", "MasterLogs", allow=Allow.ADMIN)
 async def get_logs(
     master: MasterDep,
     offset: Annotated[int, Query()] = 0,

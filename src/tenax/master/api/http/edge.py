@@ -30,7 +30,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenax.errors import InvalidInput, TenaxError, TooLarge, TryAgain
-from tenax.master.access.authorization import COOKIES, NOBODY, Allow
+from tenax.master.access.authorization import CONTENT_TYPE, COOKIES, NOBODY, Allow
 from tenax.master.api.http.errors import error_response
 from tenax.master.api.http.routing import allowed
 from tenax.master.observability import counters
@@ -171,6 +171,8 @@ def _rename(scope: Scope) -> None:
     if query:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         scope["query_string"] = urlencode([(to_snake(name), value) for name, value in pairs]).encode("latin-1")
+    sent = [value for name, value in scope["headers"] if name == b"content-type"]
+    scope[CONTENT_TYPE] = b",".join(sent).decode("latin-1")
     headers = [pair for pair in scope["headers"] if pair[0] != b"content-type"]
     scope["headers"] = [*headers, (b"content-type", b"application/json")]
 

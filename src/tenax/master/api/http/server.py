@@ -12,7 +12,6 @@ Rules it keeps:
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import resource
 import socket
 from collections import Counter
@@ -23,6 +22,7 @@ import structlog
 import uvicorn
 
 from tenax.config.master import ConnectionSettings
+from tenax.master.access.client_address import counted_as
 from tenax.master.api.http.protocol import HEAD_S, BoundedHttp
 from tenax.master.observability import counters
 
@@ -48,7 +48,7 @@ class Gate:
 
     def admit(self, address: str) -> bool:
         """Count one more connection; False, and not counted: there are too many."""
-        place = _place(address)
+        place = counted_as(address)
         if self._count >= self._most or self._by_place[place] >= self._most_per_address:
             return False
         self._count += 1
@@ -57,7 +57,7 @@ class Gate:
 
     def leave(self, address: str) -> None:
         """One that was admitted has ended."""
-        place = _place(address)
+        place = counted_as(address)
         self._count -= 1
         self._by_place[place] -= 1
         if not self._by_place[place]:
@@ -178,13 +178,3 @@ class Server(uvicorn.Server):
             if not made:
                 gone()
                 taken.close()
-
-
-def _place(address: str) -> str:
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if ip.version == 4:
-        return address
-    return str(ip.ipv4_mapped or ipaddress.ip_network((ip, 64), strict=False))

@@ -1,8 +1,9 @@
 """Access tokens: credentials of a person that live for days.
 
 Rules it keeps: people make, describe and revoke their own, administrators everyone's; a task makes none, for it would
-outlive the task; a token is shown once, when it is made; one that is revoked is of no use from the answer on, and stays
-so; none lives longer than the master's settings allow.
+outlive the task; one that was made with a token ends with that token, at the latest; a token is shown once, when it is
+made; one that is revoked is of no use from the answer on, and stays so; none lives longer than the master's settings
+allow.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from tenax.errors import Forbidden, InvalidInput, NotNow
+from tenax.errors import Forbidden, InvalidInput, NotAuthenticated, NotNow
 from tenax.master.access.authorization import ACCESS_PREFIX, Allow, Caller
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.api.http.callers import CallerDep, MasterDep
@@ -62,8 +63,11 @@ async def post_access_token(
             raise NotNow(
                 f"{user.username!r} is not active, so a token of theirs would be of no use: activate them first"
             )
+        if caller.access_token is not None:
+            seconds = _within(seconds, await access_tokens.seconds_left(conn, caller.access_token), body.lifespan)
+        description = _checked_description(body.description)
         new = await access_tokens.create(
-            conn, user.id, caller.person.id, token_hash(token), _checked_description(body.description), seconds
+            conn, user.id, caller.person.id, token_hash(token), description, seconds, caller.access_token
         )
     return messages.PostAccessTokenResponse(token=token, token_id=new)
 
@@ -102,11 +106,11 @@ async def patch_access_token(
         _check_may(caller, token.user_id)
         if body.description is not None:
             await access_tokens.describe(conn, token_id, _checked_description(body.description))
-        if body.set_revoked:
-            await access_tokens.revoke(conn, token_id)
+        ended = await access_tokens.revoke(conn, token_id) if body.set_revoked else set()
         changed = await access_tokens.lock(conn, token_id)
-    # By its user, for the token itself is not known any more.
-    master.credentials.forget_user(token.user_id)
+    # By their users, for the tokens themselves are not known any more.
+    for user_id in ended:
+        master.credentials.forget_user(user_id)
     return messages.PatchAccessTokenResponse(token_info=_info(changed))
 
 
@@ -134,6 +138,17 @@ def _seconds(master: Master, lifespan: str | None) -> float:
             "(security.token.max_lifespan_days of the master's settings)"
         )
     return seconds
+
+
+def _within(seconds: float, left: float, lifespan: str | None) -> float:
+    """How long a token lives that is made with one that has ``left`` seconds. Raises NotAuthenticated, Forbidden."""
+    if left <= 0:
+        raise NotAuthenticated
+    if seconds > left and lifespan not in (None, "", LONGEST):
+        raise Forbidden(
+            f"this token ends in {left / 3600:.1f} hours and makes none that ends later: log in with a password"
+        )
+    return min(seconds, left)
 
 
 def _checked_description(description: str) -> str:

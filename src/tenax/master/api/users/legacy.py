@@ -68,8 +68,11 @@ async def post_user(master: MasterDep, body: LegacyUser) -> Document:
 
 
 @routes.patch("/users/{username}", "LegacyPatchUser", allow=Allow.USER)
-async def patch_user(master: MasterDep, caller: CallerDep, username: str, body: LegacyUser) -> Document:
+async def patch_user(
+    master: MasterDep, caller: CallerDep, request: Request, username: str, body: LegacyUser
+) -> Document:
     """Change a user."""
+    await users.check_may_set_password(master, caller, request, body)
     async with master.db.connection() as conn:
         user = await user_rows.find(conn, username)
     if user is None:

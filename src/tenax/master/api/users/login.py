@@ -1,16 +1,21 @@
-"""Logging in and out."""
+"""Logging in and out.
+
+Rules it keeps: a known name and an unknown one take the same way; where a login comes from is what the socket says, or
+a proxy that the operator trusts; another site's page logs nobody in: whoever came from there would work, and leave what
+is theirs, in an account that is not.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import secrets
-import time
 
 import structlog
 from fastapi import Request, Response
 
 from tenax.errors import Forbidden, InvalidInput, NotAuthenticated
-from tenax.master.access.authorization import COOKIE, Allow
+from tenax.master.access.authorization import COOKIE, Allow, check_own_page
+from tenax.master.access.client_address import client_address
 from tenax.master.access.passwords import as_sent
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.api.http.callers import CallerDep, MasterDep
@@ -20,7 +25,7 @@ from tenax.master.context import Master
 from tenax.master.observability import counters
 from tenax.master.store.users import rows as users
 from tenax.master.store.users import sessions
-from tenax.master.store.users.rows import UserRow
+from tenax.master.store.users.rows import NO_LOGIN, UserRow
 from tenax.wire.message import Empty
 
 routes = Routes("Authentication")
@@ -32,11 +37,10 @@ async def login(master: MasterDep, request: Request, response: Response, body: L
     """A token for a name and a password."""
     if not body.username:
         raise InvalidInput("no user name was given: say who you are")
-    address = request.client.host if request.client else ""
-    master.throttle.check(body.username, address, time.monotonic())
-    user = await _verified(master, body)
+    check_own_page(request)
+    address = client_address(request, master.settings.security.trusted_proxies)
+    user = await _verified(master, body, address)
     if user is None:
-        master.throttle.failed(body.username, address, time.monotonic())
         counters.LOGINS.labels("refused").inc()
         log.warning("login refused", address=address)
         raise NotAuthenticated("the user name or the password is wrong")
@@ -44,7 +48,6 @@ async def login(master: MasterDep, request: Request, response: Response, body: L
         raise Forbidden(f"the user {user.username} is not active: ask an administrator")
     if user.password_hash is None and not is_local(request):
         raise Forbidden("a blank password works only on the master's own machine: set a password there first")
-    master.throttle.succeeded(body.username, address)
     counters.LOGINS.labels("accepted").inc()
     token = "tnxs_" + secrets.token_urlsafe(32)
     lifetime = master.settings.security.session_lifetime
@@ -93,12 +96,11 @@ def is_local(request: Request) -> bool:
     return (mapped or address).is_loopback
 
 
-async def _verified(master: Master, body: LoginRequest) -> UserRow | None:
-    """The user whose password it is; None, after the same time, for a wrong name or password."""
-    sent = as_sent(body.password, body.is_hashed)
+async def _verified(master: Master, body: LoginRequest, address: str) -> UserRow | None:
+    """The user whose password it is; None, after the same time, for a wrong name or password. Raises TooOften."""
     async with master.db.connection() as conn:
         user = await users.find(conn, body.username)
-    if user is None or user.remote:
-        await master.passwords.refuse(sent)
-        return None
-    return user if await master.passwords.matches(user.password_hash, sent) else None
+    name = body.username if user is None else user.username
+    stored = NO_LOGIN if user is None or user.remote else user.password_hash
+    sent = as_sent(body.password, body.is_hashed)
+    return user if await master.logins.is_right(name, address, stored, sent) else None

@@ -80,7 +80,10 @@ class PostUserResponse(Message):
 
 
 class PatchUser(Message):
-    """What to change of a user; what is absent stays."""
+    """What to change of a user; what is absent stays.
+
+    ``current_password``: the caller's own, hashed if ``password`` is; needed to set a password with an access token.
+    """
 
     username: str | None = None
     display_name: Name | None = None
@@ -88,6 +91,7 @@ class PatchUser(Message):
     active: bool | None = None
     remote: bool | None = None
     password: str | None = None
+    current_password: str | None = None
     is_hashed: bool = False
     agent_user_group: AgentUserGroup | None = None
 

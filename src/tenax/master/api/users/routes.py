@@ -1,7 +1,8 @@
 """Users: who there is, and their passwords.
 
 Rules it keeps: anyone sees everyone; an administrator changes anyone, others their own display name and password; the
-last administrator stays one; a changed password ends the user's other sessions; a blank one needs the explicit setting.
+last administrator stays one; a changed password ends the user's other sessions; a blank one needs the explicit setting;
+whoever comes with an access token, which is for some days, sets a password only with their own present one.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import Body, Query
+from fastapi import Body, Query, Request
+from starlette.requests import HTTPConnection
 
 from tenax.errors import Forbidden, InvalidInput, NotFound, NotNow, Stale, Unsupported, UserError
 from tenax.master.access.authorization import Allow, Caller
-from tenax.master.access.passwords import as_sent
+from tenax.master.access.client_address import client_address
+from tenax.master.access.passwords import as_sent, new_as_sent
 from tenax.master.api.cluster.unsupported import NO_ROLES
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
@@ -102,7 +105,7 @@ async def post_user(master: MasterDep, body: messages.PostUserRequest) -> messag
         agent_user=group.agent_user if group else None,
         agent_group=group.agent_group if group else None,
     )
-    stored = NO_LOGIN if message.remote else await _stored(master, as_sent(body.password, body.is_hashed))
+    stored = NO_LOGIN if message.remote else await _stored(master, body.password, body.is_hashed)
     async with master.db.transaction() as conn:
         new = await users.create(conn, replace(user, password_hash=stored))
         return messages.PostUserResponse(user=messages.user_message(await users.get(conn, new)))
@@ -110,18 +113,21 @@ async def post_user(master: MasterDep, body: messages.PostUserRequest) -> messag
 
 @routes.patch("/api/v1/users/{user_id}", "PatchUser", allow=Allow.USER)
 async def patch_user(
-    master: MasterDep, caller: CallerDep, user_id: int, body: messages.PatchUser
+    master: MasterDep, caller: CallerDep, request: Request, user_id: int, body: messages.PatchUser
 ) -> messages.PatchUserResponse:
     """Change a user."""
+    await check_may_set_password(master, caller, request, body)
     return messages.PatchUserResponse(user=messages.user_message(await change_user(master, caller, user_id, body)))
 
 
 @routes.post("/api/v1/users/{user_id}/password", "SetUserPassword", allow=Allow.USER)
 async def set_user_password(
-    master: MasterDep, caller: CallerDep, user_id: int, body: Annotated[str, Body()]
+    master: MasterDep, caller: CallerDep, request: Request, user_id: int, body: Annotated[str, Body()]
 ) -> messages.SetUserPasswordResponse:
     """Give a user another password; the body is that password itself, as JSON."""
-    user = await change_user(master, caller, user_id, messages.PatchUser(password=body))
+    change = messages.PatchUser(password=body)
+    await check_may_set_password(master, caller, request, change)
+    user = await change_user(master, caller, user_id, change)
     return messages.SetUserPasswordResponse(user=messages.user_message(user))
 
 
@@ -155,7 +161,7 @@ async def change_user(master: Master, caller: Caller, user_id: int, body: messag
     stored = known.password_hash
     if new_password:
         # Takes a core for a while: before the transaction.
-        stored = await _stored(master, as_sent(body.password or "", body.is_hashed))
+        stored = await _stored(master, body.password or "", body.is_hashed)
     async with master.db.transaction() as conn:
         before, another = await users.lock(conn, user_id)
         if before.remote != known.remote:
@@ -172,6 +178,25 @@ async def change_user(master: Master, caller: Caller, user_id: int, body: messag
         changed = await users.get(conn, user_id)
     master.credentials.forget_user(user_id)
     return changed
+
+
+async def check_may_set_password(
+    master: Master, caller: Caller, request: HTTPConnection, body: messages.PatchUser
+) -> None:
+    """Raises Forbidden where the caller must give their own present password, and did not; TooOften."""
+    changes = body.password is not None or body.remote is False
+    if not changes or (caller.access_token is None and body.current_password is None):
+        return
+    person = caller.person
+    address = client_address(request, master.settings.security.trusted_proxies)
+    sent = as_sent(body.current_password or "", body.is_hashed)
+    if body.current_password is None or not await master.logins.is_right(
+        person.username, address, person.password_hash, sent
+    ):
+        raise Forbidden(
+            f"the present password of {person.username!r} (currentPassword) is missing or wrong: with an access token "
+            "a password is set only together with it"
+        )
 
 
 def _check_may_patch(caller: Caller, user_id: int, body: messages.PatchUser) -> None:
@@ -210,7 +235,8 @@ def _check_name(name: str) -> None:
         )
 
 
-async def _stored(master: Master, sent: str) -> str | None:
+async def _stored(master: Master, password: str, is_hashed: bool) -> str | None:
+    sent = new_as_sent(password, is_hashed)
     if not sent and not master.settings.security.allow_blank_passwords:
         raise InvalidInput(
             "a blank password needs the master's setting security.allow_blank_passwords: give a password"

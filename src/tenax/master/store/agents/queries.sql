@@ -1,8 +1,37 @@
 -- name: join
+-- The name of an agent that there is already is nobody else's.
 insert into agents (agent_id, pool, credential_hash, revision)
 values ($1, $2, $3, coalesce((select revision + 1 from removed_agents where agent_id = $1), 1))
-on conflict (agent_id) do update set credential_hash = excluded.credential_hash, pool = excluded.pool, version = agents.version + 1
+on conflict (agent_id) do nothing
 returning agent_id;
+
+-- name: rejoin
+update agents set credential_hash = $3, pool = $2, version = version + 1 where agent_id = $1;
+
+-- name: credential_of
+select credential_hash from agents where agent_id = $1 for no key update;
+
+-- name: join_token_create
+insert into join_tokens (token_hash, made_by, description, agent_id, uses_left, expires_at)
+values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
+returning id;
+
+-- name: join_token_columns
+select id, description, made_by, agent_id, uses_left, created_at, expires_at, revoked_at,
+       revoked_at is null and expires_at > now() and uses_left is distinct from 0 as good
+from join_tokens
+
+-- name: join_token_revoke
+update join_tokens set revoked_at = coalesce(revoked_at, now()) where id = $1 returning id;
+
+-- name: join_token_use
+update join_tokens set uses_left = uses_left - 1
+where token_hash = $1 and revoked_at is null and expires_at > now() and uses_left is distinct from 0
+  and (agent_id is null or agent_id = $2)
+returning id;
+
+-- name: join_tokens_forget
+delete from join_tokens where coalesce(revoked_at, expires_at) < now() - interval '90 days';
 
 -- name: open_session
 update agents set session = session + 1 where agent_id = $1 returning session, revision;

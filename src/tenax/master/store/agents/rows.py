@@ -2,7 +2,8 @@
 
 Rules:
 
-- a credential is kept as its hash; writes of a connection that is not the agent's newest change nothing;
+- a credential is kept as its hash, and is replaced for nobody who has no token for that very agent;
+- writes of a connection that is not the agent's newest change nothing;
 - a disabled agent or slot takes nothing new from the moment that this is committed, whatever was planned before; what
   runs there is asked to leave, with the same deadline as any other attempt, unless it drains;
 - an agent is removed only while it is not connected, and when nothing there counts as running.
@@ -26,14 +27,28 @@ from tenax.wire.agents import Hello
 Q = load("agents")
 
 
-async def join(conn: Connection, agent_id: str, pool: str, credential_hash: bytes) -> None:
-    """Bind a credential to an agent id. Raises AlreadyExists while another connection of that name is open."""
+async def join(conn: Connection, agent_id: str, pool: str, credential_hash: bytes, *, replace: bool = False) -> None:
+    """Bind a credential to an agent id; ``replace``: also to that of an agent that has one.
+
+    The same credential again is one join: its answer was lost. Raises AlreadyExists while another connection of that
+    name is open, and for an agent that has another credential.
+    """
+    known = await conn.fetchval(Q.credential_of, agent_id)
+    if known == credential_hash:
+        return
     if await conn.fetchval(Q.is_connected, agent_id):
         raise AlreadyExists(
             f"an agent named {agent_id!r} is connected already: give this one another name (--agent-id), "
             "or stop the other first"
         )
-    await conn.execute(Q.join, agent_id, pool, credential_hash)
+    if known is not None and replace:
+        await conn.execute(Q.rejoin, agent_id, pool, credential_hash)
+    elif known is not None or await conn.fetchval(Q.join, agent_id, pool, credential_hash) is None:
+        raise AlreadyExists(
+            f"an agent named {agent_id!r} has joined already, and its credential is not replaced: give this one "
+            "another name (--agent-id). For the same machine set up anew an administrator makes a token for it "
+            f"(tenax agent join-token create --agent {agent_id}) or forgets the old one (tenax agent remove {agent_id})"
+        )
 
 
 @dataclass(frozen=True, slots=True)

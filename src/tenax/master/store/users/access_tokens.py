@@ -1,6 +1,7 @@
 """Rows of access tokens: long-lived credentials of people.
 
-Rules: only the sha256 of a token is stored; one that is revoked stays, as a record.
+Rules: only the sha256 of a token is stored; one that is revoked stays, as a record, and takes those with it that were
+made with it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from asyncpg import Connection
 
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import existing, load
-from tenax.master.store.users.rows import UserRow, user_from
+from tenax.master.store.users.rows import user_from
+from tenax.master.store.users.sessions import SessionOf
 
 Q = load("users")
 
@@ -52,11 +54,24 @@ class TokenFilter:
 
 
 async def create(
-    conn: Connection, user_id: int, made_by: int, token_hash: bytes, description: str, seconds: float
+    conn: Connection,
+    user_id: int,
+    made_by: int,
+    token_hash: bytes,
+    description: str,
+    seconds: float,
+    made_with: int | None = None,
 ) -> int:
-    """The id of a new token of ``user_id``, good for so many seconds."""
-    new: int = await conn.fetchval(Q.access_token_create, user_id, made_by, token_hash, description, seconds)
+    """The id of a new token of ``user_id``, good for so many seconds; ``made_with``: the token that asked for it."""
+    values = (user_id, made_by, token_hash, description, seconds, made_with)
+    new: int = await conn.fetchval(Q.access_token_create, *values)
     return new
+
+
+async def seconds_left(conn: Connection, token_id: int) -> float:
+    """For how long it is still good, unchanged by others until the transaction ends; 0 for one that is not any more."""
+    await lock(conn, token_id)
+    return float(await conn.fetchval(Q.access_token_seconds_left, token_id))
 
 
 async def lock(conn: Connection, token_id: int) -> AccessTokenRow:
@@ -69,9 +84,9 @@ async def describe(conn: Connection, token_id: int, description: str) -> None:
     await conn.execute(Q.describe, token_id, description)
 
 
-async def revoke(conn: Connection, token_id: int) -> None:
-    """End it for good; nothing for one that has ended so already."""
-    await conn.execute(Q.revoke, token_id)
+async def revoke(conn: Connection, token_id: int) -> set[int]:
+    """End it for good, and those that were made with it: the users whose tokens have ended by this."""
+    return {row["user_id"] for row in await conn.fetch(Q.revoke, token_id)}
 
 
 async def count(conn: Connection, filters: TokenFilter) -> int:
@@ -90,7 +105,7 @@ async def page(
     return [AccessTokenRow(**row) for row in await conn.fetch(text, *astuple(filters), window.limit, window.offset)]
 
 
-async def user_of(conn: Connection, token_hash: bytes) -> tuple[UserRow, float] | None:
-    """The user of a token that is good, and for how many seconds it is; None for any other."""
+async def user_of(conn: Connection, token_hash: bytes) -> SessionOf | None:
+    """The user of a token that is good; None for any other."""
     row = await conn.fetchrow(Q.access_token_user_of, token_hash)
-    return None if row is None else (user_from(row), row["seconds_left"])
+    return None if row is None else SessionOf(user_from(row), None, row["seconds_left"], row["token_id"])

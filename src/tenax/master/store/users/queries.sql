@@ -144,9 +144,13 @@ where t.token_hash = $1
 select agent_id from agents where credential_hash = $1;
 
 -- name: access_token_create
-insert into access_tokens (user_id, made_by, token_hash, description, expires_at)
-values ($1, $2, $3, $4, now() + make_interval(secs => $5))
+insert into access_tokens (user_id, made_by, token_hash, description, expires_at, made_with)
+values ($1, $2, $3, $4, now() + make_interval(secs => $5), $6)
 returning id;
+
+-- name: access_token_seconds_left
+select case when revoked_at is null then greatest(extract(epoch from expires_at - now()), 0) else 0 end::float8
+from access_tokens where id = $1;
 
 -- name: access_token_lock
 select id, user_id, description, created_at, expires_at, revoked_at from access_tokens where id = $1 for no key update;
@@ -155,7 +159,13 @@ select id, user_id, description, created_at, expires_at, revoked_at from access_
 update access_tokens set description = $2 where id = $1;
 
 -- name: revoke
-update access_tokens set revoked_at = now() where id = $1 and revoked_at is null;
+-- With all that were made with it, and with those.
+with recursive made as (
+    select id from access_tokens where id = $1
+    union
+    select t.id from access_tokens t join made m on t.made_with = m.id)
+update access_tokens t set revoked_at = now() from made m where t.id = m.id and t.revoked_at is null
+returning t.user_id;
 
 -- name: access_token_columns
 select t.id, t.user_id, t.description, t.created_at, t.expires_at, t.revoked_at
@@ -169,7 +179,7 @@ where ($1::bigint is null or t.user_id = $1)
 
 -- name: access_token_user_of
 -- Whose token it is, and for how many seconds it is still good.
-select extract(epoch from t.expires_at - now())::float8 as seconds_left,
+select t.id as token_id, extract(epoch from t.expires_at - now())::float8 as seconds_left,
        u.id, u.username, u.display_name, u.admin, u.active, u.remote, u.password_hash,
        u.agent_uid, u.agent_gid, u.agent_user, u.agent_group, u.modified_at, u.last_login_at
 from access_tokens t join users u on u.id = t.user_id

@@ -127,13 +127,16 @@ async def none_yet(conn: Connection) -> bool:
     return not await conn.fetchval(Q.count)
 
 
-async def create_first(conn: Connection, names: Mapping[str, bool], password_hash: str | None) -> bool:
-    """Make the first users (name -> administrator) if there are none; whether they were made. In a transaction."""
+async def create_first(conn: Connection, names: Mapping[str, bool], hashes: Mapping[str, str | None]) -> bool:
+    """Make the first users if there are none; whether they were made. In a transaction.
+
+    ``names``: whether each is an administrator; ``hashes``: of the password of each, None for a blank one.
+    """
     await conn.execute(Q.lock_table)
     if await conn.fetchval(Q.count):
         return False
     for name, admin in names.items():
-        await create(conn, UserRow(0, name, admin=admin, password_hash=password_hash))
+        await create(conn, UserRow(0, name, admin=admin, password_hash=hashes[name]))
     return True
 
 

@@ -35,6 +35,8 @@ class SessionOf:
     #: Of the task that it is the session of; None for a person's.
     allocation_id: str | None
     seconds_left: float
+    #: Number of the access token that it is; None for a login.
+    access_token: int | None = None
 
 
 async def create(conn: Connection, user_id: int, token_hash: bytes, lifetime_s: float) -> None:
