@@ -23,6 +23,7 @@ from tenax.agent.link import Link
 from tenax.config.agent import AgentSettings
 from tenax.errors import UserError
 from tenax.runtime.port import Runtime, StartFailed
+from tenax.runtime.removal import TakesLong
 from tenax.wire.agents import ContainerSpec
 from tests.agent.master_double import MasterDouble
 from tests.kits.process_bench import ProcessBench
@@ -261,6 +262,19 @@ async def test_folders_without_end(bench: ProcessBench, roots: Path) -> None:
     await runtime.remove(task_spec.container_id)
     assert list((bench.directory / "containers").iterdir()) == []
     assert (roots / "a.jsonl").exists()
+
+
+async def test_folders_that_somebody_goes_on_filling(bench: ProcessBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deleting them is given up after a time and taken up again: the agent's threads are for all."""
+    runtime = await bench.runtime()
+    task_spec = mallorys_spec(bench, "hello", argv=["/bin/sh", "-c", "touch $(seq 100)"])
+    await run(runtime, task_spec)
+    monkeypatch.setattr("tenax.runtime.removal.LONGEST_S", 0.0)
+    with pytest.raises(TakesLong):
+        await runtime.remove(task_spec.container_id)
+    monkeypatch.setattr("tenax.runtime.removal.LONGEST_S", 60.0)
+    await runtime.remove(task_spec.container_id)
+    assert os.listdir(bench.directory / "containers") == []
 
 
 async def test_races_with_what_deletes(bench: ProcessBench, mallorys: Path, roots: Path) -> None:

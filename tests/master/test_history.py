@@ -16,6 +16,7 @@ from tenax.master.loops.retention import CHORE
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, Woken
+from tenax.master.store.experiments import searches
 from tenax.master.store.logs import retention
 from tenax.master.store.metrics import retention as metric_retention
 from tenax.master.store.users.sessions import TaskOf
@@ -37,17 +38,20 @@ async def test_a_pass_through_everything_reads_what_is_live(database_url: str, m
     await before.close()
     looking = await asyncpg.connect(database_url)
     await _alone(looking)
-    await looking.execute("vacuum analyze")
-    await looking.execute("select pg_stat_reset()")
-    passing = await Database.open(database_url, max_connections=4)
-    for loop in await _every_loop(passing, monkeypatch):
-        async with passing.transaction() as conn:
-            lease = await leases.acquire(conn, loop.name, "test", 3600.0)
-        assert lease is not None
-        await loop.make_pass(PassContext(passing, lease), EVERYTHING)
-    await passing.close()
-    # What a connection has read is counted by the time it is gone.
-    await _alone(looking)
+    # Once to remove what is kept no longer, once as it is from then on.
+    for _ in range(2):
+        await looking.execute("update chores set done_at = now() - interval '1 day'")
+        await looking.execute("vacuum analyze")
+        await looking.execute("select pg_stat_reset()")
+        passing = await Database.open(database_url, max_connections=4)
+        for loop in await _every_loop(passing, monkeypatch):
+            async with passing.transaction() as conn:
+                lease = await leases.acquire(conn, loop.name, "test", 3600.0)
+            assert lease is not None
+            await loop.make_pass(PassContext(passing, lease), EVERYTHING)
+        await passing.close()
+        # What a connection has read is counted by the time it is gone.
+        await _alone(looking)
     rows = await looking.fetch(
         "select relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read from pg_stat_user_tables"
     )
@@ -171,6 +175,31 @@ async def test_empty_months_are_dropped_and_made_again(book: Book) -> None:
     await _print_and_end(book, await book.run(trial, 2), days_ago=1)
     assert [report.step for report in await book.reports(trial)] == [2]
     assert [line.line.text for line in await book.output(trial)] == ["x"]
+
+
+async def test_what_ended_searches_have_seen_leaves_the_inbox(book: Book) -> None:
+    """Not what they have not seen, nor what belongs to one that goes on."""
+    ended, going_on = await book.experiment(), await book.experiment()
+    async with book.database.transaction() as conn:
+        for experiment in (ended, going_on):
+            trial = await book.trial(experiment=experiment)
+            await conn.execute("insert into search_journal values ($1, 1, '{\"v\": 1}')", experiment)
+            for step, seq in ((1, 1), (2, None)):
+                await conn.execute(
+                    "insert into search_inbox (experiment_id, trial_id, kind, at_key, fact, seq)"
+                    " values ($1, $2, 'validation', $3, '{}', $4)",
+                    experiment,
+                    trial,
+                    step,
+                    seq,
+                )
+        await conn.execute("update experiments set state = 'COMPLETED', ended_at = now() where id = $1", ended)
+    async with book.database.transaction() as conn:
+        last: int | None = 0
+        while last is not None:
+            last = await searches.forget_seen(conn, last, 1)
+        rows = await conn.fetch("select experiment_id, at_key from search_inbox")
+    assert {(row["experiment_id"], row["at_key"]) for row in rows} == {(ended, 2), (going_on, 1), (going_on, 2)}
 
 
 async def _print_and_end(book: Book, task: TaskOf, days_ago: float) -> None:

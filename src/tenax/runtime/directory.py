@@ -23,7 +23,7 @@ from typing import TypeVar
 import msgspec
 
 from tenax.runtime.processes import boot_id
-from tenax.runtime.removal import delete_home
+from tenax.runtime.removal import TakesLong, delete_home
 from tenax.wire.agents import ContainerSpec
 
 VERSION = 1
@@ -189,6 +189,8 @@ class Homes:
             self.home(container_id).path.rename(gone)
         except FileNotFoundError:
             return gone if gone.exists() else None
+        # Nobody comes down to it any more while it is deleted.
+        gone.chmod(0o700)
         return gone
 
     def delete(self, gone: Path) -> bool:
@@ -199,7 +201,7 @@ class Homes:
         return False
 
     def _delete(self, path: Path) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, TakesLong):
             delete_home(path)
 
 

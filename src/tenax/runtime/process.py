@@ -30,7 +30,7 @@ from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
 from tenax.runtime.removal import delete_tree
-from tenax.runtime.users import TaskUser, user_of
+from tenax.runtime.users import TaskUser, files_of, user_of
 from tenax.runtime.wakes import Wakes
 from tenax.runtimes import PROCESS
 from tenax.wire.agents import ContainerSpec, Exit
@@ -178,8 +178,8 @@ class ProcessRuntime:
         self._written.pop(container_id, None)
         if gone is not None and not await asyncio.to_thread(self._homes.delete, gone):
             log.warning("files that are not its user's to delete were set aside", container=container_id)
-        for path in planning.leftovers(spec):
-            await asyncio.to_thread(delete_tree, path, None if spec is None else user_of(spec))
+        for path in filter(os.path.lexists, planning.leftovers(spec)):
+            await asyncio.to_thread(delete_tree, path, files_of(spec))
 
     async def close(self) -> None:
         self._wakes.close()

@@ -13,19 +13,29 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tenax.errors import TenaxError
 from tenax.runtime.users import TaskUser, acting_as, owner_of
 
+#: At a time: what somebody goes on filling is come back to, and holds up nothing else meanwhile.
+LONGEST_S = 20.0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Names a file without opening it; Linux only.
 _PATH = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class TakesLong(TenaxError):
+    """What a container left is not deleted yet: it is large, or still being filled."""
+
+
 def delete_home(path: Path) -> bool:
     """Delete a container's directory; False where something in its ``run`` stays, which its user may not delete.
 
-    Nothing where there is none. Raises OSError. Blocking.
+    Nothing where there is none. Raises OSError, and TakesLong: then the rest is for another call, at the latest
+    that of the agent's next start. Blocking.
     """
     try:
         home = os.open(path, _FOLDER)
@@ -45,7 +55,7 @@ def delete_tree(path: Path, who: TaskUser | None) -> None:
     """Delete a folder with the rights of ``who``, as far as these go; nothing where it is none."""
 
     def work() -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, TakesLong):
             folder = os.open(path, _FOLDER)
             try:
                 empty(folder)
@@ -57,18 +67,20 @@ def delete_tree(path: Path, who: TaskUser | None) -> None:
 
 
 def empty(folder: int) -> bool:
-    """Delete all in an open folder; whether nothing is left of it."""
-    progress = True
-    while progress:
-        progress = False
+    """Delete all in an open folder; whether nothing is left of what was there. Raises TakesLong."""
+    until = time.monotonic() + LONGEST_S
+    while True:
+        gone, moved = True, False
         with os.scandir(folder) as entries:
-            for entry in entries:
+            for entry in _timely(entries, until):
                 if entry.is_dir(follow_symlinks=False):
-                    progress |= _flatten(folder, entry.name)
+                    folder_gone, folders_moved = _flatten(folder, entry.name, until)
+                    gone &= folder_gone
+                    moved |= folders_moved
                 else:
-                    progress |= _unlinked(folder, entry.name)
-    with os.scandir(folder) as entries:
-        return next(entries, None) is None
+                    gone &= _unlinked(folder, entry.name)
+        if not moved:
+            return gone
 
 
 def _empty_run(home: int) -> bool:
@@ -85,27 +97,33 @@ def _empty_run(home: int) -> bool:
     return True
 
 
-def _flatten(top: int, name: str) -> bool:
-    """Delete the files of a folder in ``top``, move its folders into ``top``, and delete it; whether anything moved."""
+def _timely(entries: Iterable[os.DirEntry[str]], until: float) -> Iterator[os.DirEntry[str]]:
+    for entry in entries:
+        if time.monotonic() > until:
+            raise TakesLong
+        yield entry
+
+
+def _flatten(top: int, name: str, until: float) -> tuple[bool, bool]:
+    """Delete the files of a folder in ``top``, move its folders into ``top``, delete it; (is it gone, did any move)."""
+    moved = False
     try:
         folder = _opened(top, name)
     except OSError:
-        return False
-    moved = False
+        return False, False
     try:
         with os.scandir(folder) as entries:
-            for entry in entries:
+            for entry in _timely(entries, until):
                 if entry.is_dir(follow_symlinks=False):
                     moved |= _moved(folder, entry.name, top)
                 else:
-                    moved |= _unlinked(folder, entry.name)
-    finally:
-        os.close(folder)
-    try:
+                    _unlinked(folder, entry.name)
         os.rmdir(name, dir_fd=top)
     except OSError:
-        return moved
-    return True
+        return False, moved
+    finally:
+        os.close(folder)
+    return True, moved
 
 
 def _unlinked(folder: int, name: str) -> bool:

@@ -71,6 +71,11 @@ def user_of(spec: ContainerSpec) -> TaskUser | None:
     return _account(spec.uid, spec.gid)
 
 
+def files_of(spec: ContainerSpec | None) -> TaskUser | None:
+    """Whose the files of a task are; None for the agent's own user."""
+    return None if spec is None or not spec.uid or os.geteuid() != 0 else _account(spec.uid, spec.gid)
+
+
 def owner_of(folder: int) -> TaskUser | None:
     """Whose an open ``run`` directory is: the agent alone can have said so. None for the agent's own user."""
     status = os.fstat(folder)

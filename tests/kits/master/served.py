@@ -16,7 +16,9 @@ import uvicorn
 
 from tenax.config.master import MasterSettings
 from tenax.master.access.task_tokens import allocation_token, token_hash
-from tenax.master.process import _Server, bind
+from tenax.master.api.http.protocol import BoundedHttp, BoundedWebSocket
+from tenax.master.api.http.server import Server, gate_for
+from tenax.master.process import bind
 from tenax.master.store.database.connection import Database
 from tenax.master.store.users.sessions import TaskOf
 from tests.kits.api import Api, answering
@@ -61,8 +63,10 @@ class ServedMaster:
         self.book = Book(database, self.api.master.intake)
         listening = bind("127.0.0.1", self._port)
         self._port = listening.getsockname()[1]
-        config = uvicorn.Config(self.api.app, log_config=None, access_log=False, ws="websockets-sansio", lifespan="off")
-        server = _Server(config)
+        config = uvicorn.Config(
+            self.api.app, log_config=None, access_log=False, http=BoundedHttp, ws=BoundedWebSocket, lifespan="off"
+        )
+        server = Server(config, gate_for(self._settings.connections))
         serving = asyncio.create_task(server.serve(sockets=[listening]))
 
         async def end() -> None:

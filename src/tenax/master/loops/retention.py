@@ -1,6 +1,7 @@
-"""Retention: deletes output and reports that were kept long enough, as scheduled; adds counts up when there are many.
+"""Retention: deletes output, reports and keys that were kept long enough; adds counts up when there are many.
 
-Folding (`experiment_counts`) is done here because it is a clean-up, too, and needs no loop of its own.
+Counts (`experiment_counts`) and keys of requests are here because they are clean-ups, too, and need no loop of their
+own.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 import structlog
 
 from tenax.config.schedule import Schedule, next_after
-from tenax.master.loops.loop import PassContext
-from tenax.master.store.database import months
+from tenax.master.loops.loop import LONG_STEP_S, PassContext
+from tenax.master.store.database import idempotency, months
 from tenax.master.store.database.connection import now as database_now
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import lists as experiment_lists
+from tenax.master.store.experiments import searches
 from tenax.master.store.logs import retention
 from tenax.master.store.metrics import retention as metric_retention
 
@@ -21,6 +23,8 @@ log = structlog.get_logger("tenax.retention")
 CHORE = "log_retention"
 #: The first clean-up waits this long: a master that has just started has other things to do.
 _FIRST_S = 10.0
+#: Facts in inboxes that are looked at in one transaction.
+_FACTS = 5000
 
 
 class Retention:
@@ -28,6 +32,7 @@ class Retention:
 
     name = "retention"
     kind = "retention"
+    step_s = LONG_STEP_S
 
     def __init__(self, days: int, schedule: Schedule | None, metric_days: int = -1) -> None:
         self._days = days
@@ -37,6 +42,7 @@ class Retention:
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Clean up if it is time; seconds until it is."""
         await _add_up_counts(context)
+        await _forget_keys(context)
         if self._schedule is None:
             return None
         async with context.reading() as conn:
@@ -51,6 +57,7 @@ class Retention:
             return (due - now).total_seconds()
         await self._clean(context)
         await self._clean_metrics(context)
+        await _empty_inboxes(context)
         await _drop_months(context)
         await self._note(context)
         return 0.0
@@ -80,6 +87,13 @@ class Retention:
             await retention.done(conn, CHORE)
 
 
+async def _empty_inboxes(context: PassContext) -> None:
+    last: int | None = 0
+    while last is not None:
+        async with context.transaction() as conn:
+            last = await searches.forget_seen(conn, last, _FACTS)
+
+
 async def _drop_months(context: PassContext) -> None:
     for drop in (retention.drop_months, metric_retention.drop_months):
         async with context.transaction() as conn:
@@ -95,3 +109,11 @@ async def _add_up_counts(context: PassContext) -> None:
     if many:
         async with context.transaction() as conn:
             await experiment_lists.add_up_counts(conn)
+
+
+async def _forget_keys(context: PassContext) -> None:
+    async with context.reading() as conn:
+        due = await idempotency.any_due(conn)
+    if due:
+        async with context.transaction() as conn:
+            await idempotency.forget(conn)

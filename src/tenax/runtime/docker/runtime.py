@@ -47,7 +47,7 @@ from tenax.runtime.endings import SWITCHED_OFF
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed
 from tenax.runtime.processes import boot_id
 from tenax.runtime.removal import delete_home
-from tenax.runtime.users import group_with, passwd_with, user_of
+from tenax.runtime.users import files_of, group_with, passwd_with
 from tenax.runtime.wakes import News
 from tenax.runtimes import DOCKER
 from tenax.wire.agents import ContainerSpec, Exit
@@ -229,7 +229,7 @@ class DockerRuntime:
         try:
             here = [file for file in spec.files if is_in_run(file.path)]
             archive = placement.context_archive if is_in_run(workdir_of(spec)) else None
-            contents.fill(staged, archive, here, who=None if os.geteuid() else user_of(spec))
+            contents.fill(staged, archive, here, who=files_of(spec))
             staged.write("spec.json", spec)
             staged.write(
                 "container.json",

@@ -303,6 +303,16 @@ update search_inbox i set seq = n.seq
 from unnest($1::bigint[], $2::bigint[]) n (id, seq)
 where i.id = n.id and i.seq is null;
 
+-- name: forget_seen
+-- Facts of ended experiments that their searches have seen: the journal has them, and knows one that comes again. Among $2
+-- facts after number $1; the number of the last one, null where there is none.
+with looked_at as (
+    select i.id, i.seq is not null and e.ended_at is not null as over
+    from search_inbox i join experiments e on e.id = i.experiment_id
+    where i.id > $1 order by i.id limit $2),
+forgotten as (delete from search_inbox i using looked_at l where i.id = l.id and l.over)
+select max(id) from looked_at;
+
 -- name: dirty
 -- Experiments, of these or of all, whose search has something to do: never started, or with facts that wait.
 select e.id from experiments e

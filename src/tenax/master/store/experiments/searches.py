@@ -54,7 +54,7 @@ async def append(
 ) -> None:
     """Write entries at ``first``, ``first`` + 1, ...; two writers of one place break the primary key.
 
-    ``standing`` is where the search stands after them; None leaves that to the loop that adds what trials report.
+    ``standing`` is where the search stands after them; None leaves its progress as it is.
     """
     settled, share = (None, None) if standing is None else (standing.settled, standing.share)
     await conn.execute(Q.append, experiment_id, first, [encode(entry) for entry in entries], settled, share)
@@ -73,6 +73,13 @@ async def move(conn: Connection, moved: Sequence[tuple[int, int]]) -> None:
     status = await conn.execute(Q.search_move, [fact for fact, _ in moved], [seq for _, seq in moved])
     if status != f"UPDATE {len(moved)}":
         raise Stale
+
+
+async def forget_seen(conn: Connection, after: int, at_most: int) -> int | None:
+    """Empty the inbox of what ended searches have seen, among facts after number ``after``; the number of the last one
+    looked at, None: there is none."""
+    last: int | None = await conn.fetchval(Q.forget_seen, after, at_most)
+    return last
 
 
 async def going_on(conn: Connection) -> list[int]:
