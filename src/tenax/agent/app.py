@@ -30,6 +30,7 @@ from tenax.errors import UserError
 from tenax.runtime.opening import open_kind
 from tenax.runtime.port import Runtime, RuntimeAway
 from tenax.runtimes import AUTO, RUNTIMES
+from tenax.storage.private_directory import mark_private
 from tenax.wire.agents import SlotInfo
 
 log = structlog.get_logger("tenax.agent")
@@ -141,6 +142,7 @@ def directory_lock(directory: Path) -> Iterator[None]:
     """Two agents in one directory would start everything twice. Raises UserError."""
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        mark_private(str(directory))
         fd = os.open(directory / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise UserError(

@@ -13,6 +13,7 @@ from tenax.master.access.login_throttle import Throttle
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
 from tenax.master.agents.specs import PoolDefaults
+from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
 from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
@@ -40,6 +41,8 @@ class Master:
     single_flight: SingleFlight = field(default_factory=SingleFlight)
     #: Knows whose a credential is.
     credentials: CredentialCache = field(init=False)
+    #: Where the master itself touches files of checkpoints.
+    checkpoint_roots: CheckpointRoots = field(init=False)
     #: Serves the agents.
     hub: Hub = field(init=False)
     #: Takes in metrics, spools and output.
@@ -51,6 +54,7 @@ class Master:
 
     def __post_init__(self) -> None:
         self.credentials = CredentialCache(self.db, self.listener)
+        self.checkpoint_roots = checkpoint_roots(self.settings)
         pools = tuple(pool.name for pool in self.settings.pools)
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)

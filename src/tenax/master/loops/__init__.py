@@ -29,7 +29,6 @@ def start(
     preemption_timeout_s = float(settings.preemption_timeout)
     sender = Sender(settings.webhooks, secret)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
-    storage = settings.checkpoint_storage
     loops: tuple[Loop, ...] = (
         Searching(),
         Progress(),
@@ -37,7 +36,7 @@ def start(
         ReconcileTasks(),
         Scheduling(settings.pools, secret, preemption_timeout_s),
         Timeouts(settings.pools),
-        Deletion(storage),
+        Deletion(settings),
         CheckpointGc(settings),
         Retention(settings.log_retention_days, settings.retention_schedule()),
         webhook_delivery,
