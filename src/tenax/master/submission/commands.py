@@ -11,7 +11,7 @@ import binascii
 import functools
 import random
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import anyio.to_thread
 
@@ -51,6 +51,8 @@ class Source:
     """What a generic task takes over from another one."""
 
     config: JsonObject | None = None
+    #: What of the secrets of ``config`` its owner has written.
+    own: JsonObject = field(default_factory=dict)
     context_hash: str | None = None
     project_id: int | None = None
 
@@ -90,6 +92,7 @@ async def examine_generic(
         parent_id=request.parent_id or None,
         forked_from=request.forked_from or None,
         context_hash=source.context_hash,
+        own=launch.new.own if request.config.strip() else source.own,
     )
     return replace(launch, new=_with_code(new, code))
 
@@ -134,6 +137,7 @@ async def _examine(
         weight=resolved.weight,
         workspace_id=workspace_id,
         description=resolved.description,
+        own=resolved.own,
     )
     notices = (*resolved.notices, f"it will wait: {unfit}") if unfit else resolved.notices
     return Launch(new, (SLOTS_EXCEEDED,) if unfit else (), notices)

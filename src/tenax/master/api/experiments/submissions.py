@@ -13,7 +13,7 @@ from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotNow, TryAgain
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent, ExperimentState, step
-from tenax.master.access.authorization import Allow, Caller
+from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.experiments.messages import (
     ContinueExperimentRequest,
     ContinueExperimentResponse,
@@ -92,7 +92,9 @@ def _reply(submission: Submission, experiment: Experiment) -> CreateExperimentRe
 
 def imagined(submission: Submission, caller: Caller) -> Experiment:
     """What the experiment would be; it has no number."""
-    searcher = submission.resolved.document.get("searcher")
+    resolved = submission.resolved
+    config = shown_config(resolved.document, caller, caller.person.id, own=resolved.own)
+    searcher = config.get("searcher")
     named = searcher if isinstance(searcher, dict) else {}
     return Experiment(
         id=0,
@@ -102,11 +104,11 @@ def imagined(submission: Submission, caller: Caller) -> Experiment:
         labels=list(submission.new.labels),
         state=State.PAUSED,
         start_time=datetime.now(timezone.utc),
-        config=submission.resolved.document,
+        config=config,
         original_config=submission.new.original_config,
         searcher_type=str(named.get("name") or ""),
         searcher_metric=str(named.get("metric") or ""),
-        hyperparameters=cast(JsonObject, submission.resolved.document.get("hyperparameters") or {}),
+        hyperparameters=cast(JsonObject, config.get("hyperparameters") or {}),
         resource_pool=submission.new.pool,
         model_definition_size=submission.code_size,
         forked_from=submission.new.parent_id,

@@ -61,7 +61,7 @@ async def launch_command(master: MasterDep, caller: CallerDep, body: LaunchComma
             await workspaces.hold(conn, launch.new.workspace_id)
             task_id = await tasks.create(conn, launch.new)
             message = command_message(await task_lists.get_launched(conn, task_id))
-    config = shown_config(launch.new.config, caller, caller.person.id)
+    config = shown_config(launch.new.config, caller, caller.person.id, own=launch.new.own)
     return LaunchCommandResponse(
         command=message, config=config, warnings=list(launch.warnings), notices=list(launch.notices)
     )
@@ -94,7 +94,8 @@ async def get_command(master: MasterDep, caller: CallerDep, command_id: str) -> 
     """One command and its configuration."""
     async with master.db.connection() as conn:
         view = await task_lists.get_launched(conn, command_id, _KIND)
-    return GetCommandResponse(command=command_message(view), config=shown_config(view.config, caller, view.owner_id))
+    config = shown_config(view.config, caller, view.owner_id, own=view.own)
+    return GetCommandResponse(command=command_message(view), config=config)
 
 
 @routes.post("/api/v1/commands/{command_id}/kill", "KillCommand", allow=Allow.USER)

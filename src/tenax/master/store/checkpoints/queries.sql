@@ -318,7 +318,7 @@ limit $1;
 -- name: columns
 select c.uuid, c.task_id, c.allocation_id, c.trial_id, c.storage_id, c.state, c.superseded, c.steps_completed, c.metadata,
        c.resources, c.size_bytes, c.reported_at, t.experiment_id, coalesce(e.owner_id, j.owner_id) as owner_id, t.hparams, d.config,
-       s.config as storage, v.metric, v.metrics, r.reason as removal_reason, r.failure as removal_failure
+       d.original_config, s.config as storage, v.metric, v.metrics, r.reason as removal_reason, r.failure as removal_failure
 
 -- name: sources
 from checkpoints c

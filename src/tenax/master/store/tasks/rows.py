@@ -63,6 +63,8 @@ class NewTask:
     workspace_id: int = 1
     project_id: int | None = None
     description: str = ""
+    #: What of the secrets of ``config`` its owner has written.
+    own: JsonObject = field(default_factory=dict)
     pausable: bool = False
     parent_id: str | None = None
     forked_from: str | None = None
@@ -81,7 +83,7 @@ async def create(conn: Connection, new: NewTask) -> str:
         await contexts.put(conn, new.context_hash, new.archive, new.archive_size)
     task_id, job_id = str(uuid.uuid4()), str(uuid.uuid4())
     files: list[Json] = [{"path": file.path, "content": file.content, "mode": file.mode} for file in new.files]
-    spec: JsonObject = {"v": 1, "config": new.config, "files": files, "env": dict(new.env)}
+    spec: JsonObject = {"v": 1, "config": new.config, "own": new.own, "files": files, "env": dict(new.env)}
     await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.owner_id)
     await conn.execute(Q.create_task, task_id, new.kind.value, job_id, spec)
     await conn.execute(
