@@ -246,6 +246,11 @@ class MasterSettings(Settings):
         """When output that is kept no longer is removed; None: when somebody asks."""
         return parse_schedule(self.log_retention_schedule) if self.log_retention_schedule.strip() else None
 
+    @property
+    def uploads(self) -> FilePath:
+        """Where what is uploaded lies until it is stored."""
+        return self.dir / "uploads"
+
     def pool(self, name: str) -> PoolSettings | None:
         """The pool of that name, if there is one."""
         return next((pool for pool in self.pools if pool.name == name), None)

@@ -39,6 +39,9 @@ class Master:
     throttle: Throttle = field(default_factory=Throttle)
     #: Shares what many ask for at once.
     single_flight: SingleFlight = field(default_factory=SingleFlight)
+    #: Uploads whose body arrives, and those that are packed and stored: what one needs of memory is small, and bounded.
+    arriving: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(32))
+    packing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     #: Knows whose a credential is.
     credentials: CredentialCache = field(init=False)
     #: Where the master itself touches files of checkpoints.

@@ -30,6 +30,7 @@ from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, DEFAULT_W
 from tenax.master.submission.code import Code, pack
 from tenax.master.submission.experiments import SLOTS_EXCEEDED, layers, pool_of, template_of, unfit_in
 from tenax.master.submission.messages import CreateGenericTaskRequest, LaunchCommandRequest
+from tenax.master.submission.uploads import SpooledBody
 
 #: Where ``data`` of a command lies, under its run directory.
 DATA_FILE = "data"
@@ -58,11 +59,15 @@ class Source:
 
 
 async def examine_command(
-    db: Database, settings: MasterSettings, owner_id: int, request: LaunchCommandRequest
+    db: Database,
+    settings: MasterSettings,
+    owner_id: int,
+    request: LaunchCommandRequest,
+    body: SpooledBody | None = None,
 ) -> Launch:
     """What would be made of a command. Raises InvalidInput with all problems, NotFound, NotNow."""
     template = await template_of(db, request.template_name)
-    code = await anyio.to_thread.run_sync(pack, request.files, settings.context_limit_bytes)
+    code = await anyio.to_thread.run_sync(pack, request.files, settings.context_limit_bytes, settings.uploads, body)
     config: JsonObject = request.config
     workspace_id = request.workspace_id or DEFAULT_WORKSPACE_ID
     launch = await _examine(db, settings, owner_id, config, template, workspace_id, generic=False)
@@ -71,7 +76,12 @@ async def examine_command(
 
 
 async def examine_generic(
-    db: Database, settings: MasterSettings, owner_id: int, request: CreateGenericTaskRequest, source: Source
+    db: Database,
+    settings: MasterSettings,
+    owner_id: int,
+    request: CreateGenericTaskRequest,
+    source: Source,
+    body: SpooledBody | None = None,
 ) -> Launch:
     """What would be made of a generic task; ``source``: what it takes over. Raises as `examine_command`."""
     if request.inherit_context and not request.parent_id:
@@ -82,7 +92,9 @@ async def examine_generic(
         raise InvalidInput("no configuration was given: submit the YAML text of one, or fork a task")
     config = request.config if request.config.strip() else source.config
     assert config is not None
-    code = await anyio.to_thread.run_sync(pack, request.context_directory, settings.context_limit_bytes)
+    code = await anyio.to_thread.run_sync(
+        pack, request.context_directory, settings.context_limit_bytes, settings.uploads, body
+    )
     project = await _project(db, config, request.project_id or source.project_id)
     launch = await _examine(db, settings, owner_id, config, None, project.workspace_id, generic=True)
     new = replace(

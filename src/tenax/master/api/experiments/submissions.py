@@ -28,6 +28,7 @@ from tenax.master.api.experiments.messages import (
 )
 from tenax.master.api.experiments.rendering import experiment_message
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.requests import UploadDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
 from tenax.master.store.experiments import continuing, creation, unmanaged
@@ -45,12 +46,12 @@ routes = Routes("Experiments")
 
 @routes.post("/api/v1/experiments", "CreateExperiment", allow=Allow.USER)
 async def create_experiment(
-    master: MasterDep, caller: CallerDep, body: CreateExperimentRequest
+    master: MasterDep, caller: CallerDep, body: CreateExperimentRequest, upload: UploadDep
 ) -> CreateExperimentResponse:
     """Submit an experiment; with ``validateOnly`` only say what it would be."""
     if not body.config.strip():
         raise InvalidInput("no configuration was given: submit the YAML text of one")
-    submission = await examine(master.db, master.settings, caller.person.id, body)
+    submission = await examine(master.db, master.settings, caller.person.id, body, upload)
     if body.validate_only:
         return _reply(submission, imagined(submission, caller))
     async with master.db.transaction() as conn:

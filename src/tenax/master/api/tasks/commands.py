@@ -17,6 +17,7 @@ from tenax.lifecycle.task import TaskEvent, TaskKind
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.requests import UploadDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
     Command,
@@ -51,9 +52,11 @@ _KIND = TaskKind.COMMAND.value
 
 
 @routes.post("/api/v1/commands", "LaunchCommand", allow=Allow.USER)
-async def launch_command(master: MasterDep, caller: CallerDep, body: LaunchCommandRequest) -> LaunchCommandResponse:
+async def launch_command(
+    master: MasterDep, caller: CallerDep, body: LaunchCommandRequest, upload: UploadDep
+) -> LaunchCommandResponse:
     """Run a program once; with ``preview`` only say what it would be."""
-    launch = await examine_command(master.db, master.settings, caller.person.id, body)
+    launch = await examine_command(master.db, master.settings, caller.person.id, body, upload)
     if body.preview:
         message = _imagined(launch.new, caller)
     else:

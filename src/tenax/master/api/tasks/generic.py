@@ -17,6 +17,7 @@ from tenax.errors import Forbidden, NotNow
 from tenax.lifecycle.task import ENDED, TaskEvent, TaskState
 from tenax.master.access.authorization import Allow, Caller, may_see_secrets
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.requests import UploadDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
     CreateGenericTaskResponse,
@@ -40,11 +41,11 @@ routes = Routes("Tasks")
 
 @routes.post("/api/v1/generic-tasks", "CreateGenericTask", allow=Allow.USER)
 async def create_generic_task(
-    master: MasterDep, caller: CallerDep, body: CreateGenericTaskRequest
+    master: MasterDep, caller: CallerDep, body: CreateGenericTaskRequest, upload: UploadDep
 ) -> CreateGenericTaskResponse:
     """Create a task, perhaps as the child or as the fork of another one."""
     source = await _forked(master, caller, body.forked_from) if body.forked_from else await source_of(master.db, body)
-    launch = await examine_generic(master.db, master.settings, caller.person.id, body, source)
+    launch = await examine_generic(master.db, master.settings, caller.person.id, body, source, upload)
     new = launch.new
     async with master.db.transaction() as conn:
         # Neither where it is filed nor what it comes from goes, or closes, before it is there.

@@ -201,6 +201,19 @@ delete from templates where name = $1 returning name;
 -- name: put
 insert into contexts (hash, archive, size_bytes) values ($1, $2, $3) on conflict (hash) do nothing;
 
+-- name: begin_whole
+-- A large object, which takes pieces; it is gone again before its transaction ends.
+select lo_from_bytea(0, $1);
+
+-- name: add_to_whole
+select lo_put($1::oid, $2::bigint, $3);
+
+-- name: put_whole
+insert into contexts (hash, archive, size_bytes) values ($1, lo_get($2::oid), $3) on conflict (hash) do nothing;
+
+-- name: drop_whole
+select lo_unlink($1::oid);
+
 -- name: keep
 -- Not dropped until whoever names it is committed.
 select true from contexts where hash = $1 for key share;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import IO
 
 from asyncpg import Connection, Record
 
@@ -73,7 +74,7 @@ class NewTask:
     env: Mapping[str, str] = field(default_factory=dict)
     #: Hash, archive and size of its code where it came with it; only a hash where the code is there already.
     context_hash: str | None = None
-    archive: bytes | None = None
+    archive: IO[bytes] | None = None
     archive_size: int = 0
 
 
