@@ -19,7 +19,7 @@ from asyncpg.exceptions import ForeignKeyViolationError
 from tenax.errors import AlreadyExists, NotFound, NotNow, Stale
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.allocations import rows as allocations
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.wire.agents import Hello
 
@@ -52,9 +52,7 @@ async def open_session(
     conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]
 ) -> AgentStanding:
     """A new connection, from now on the only one that counts; slots and presence as in its hello. Raises NotFound."""
-    row = await conn.fetchrow(Q.open_session, agent_id)
-    if row is None:
-        raise NotFound(f"there is no agent {agent_id}")
+    await existing(conn, f"agent {agent_id}", Q.open_session, agent_id)
     for slot in hello.slots:
         await conn.execute(Q.put_slot, agent_id, slot.id, slot.kind, slot.name, slot.uuid)
     await conn.execute(Q.drop_slots, agent_id, [slot.id for slot in hello.slots])
@@ -93,8 +91,7 @@ async def disconnected(conn: Connection, agent_id: str, session: int) -> None:
 
 async def set_state(conn: Connection, agent_id: str, state: str) -> None:
     """Whether it takes work: ENABLED, DRAINING (what runs may end), DISABLED. Raises NotFound."""
-    if await conn.fetchval(Q.set_state, agent_id, state) is None:
-        raise NotFound(f"there is no agent {agent_id!r}")
+    await existing(conn, f"agent {agent_id!r}", Q.set_state, agent_id, state)
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
 
@@ -164,10 +161,7 @@ async def check_open(conn: Connection, allocation_id: str, agent_ids: Iterable[s
 
 async def presence(conn: Connection, agent_id: str) -> AgentOccupancy:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.agent_standing, agent_id)
-    if row is None:
-        raise NotFound(f"there is no agent {agent_id!r}")
-    return AgentOccupancy(row["connected"], row["live"])
+    return AgentOccupancy(**await existing(conn, f"agent {agent_id!r}", Q.agent_standing, agent_id))
 
 
 async def remove(conn: Connection, agent_id: str) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from asyncpg import Connection
 
-from tenax.errors import NotFound, Stale
+from tenax.errors import Stale
 from tenax.lifecycle.allocation import AllocationState, Preemption
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 
 Q = load("allocations")
@@ -66,19 +66,8 @@ async def owner_of_container(
 
 async def lock(conn: Connection, allocation_id: str) -> AllocationRow:
     """The allocation, locked until the transaction ends. Raises NotFound."""
-    row = await conn.fetchrow(Q.lock, allocation_id)
-    if row is None:
-        raise NotFound(f"there is no allocation {allocation_id}")
-    return AllocationRow(
-        row["allocation_id"],
-        row["task_id"],
-        row["run_id"],
-        AllocationState(row["state"]),
-        row["version"],
-        Preemption(row["preemption"]),
-        row["preemption_reason"],
-        row["ready"],
-    )
+    row = await existing(conn, f"allocation {allocation_id}", Q.lock, allocation_id)
+    return row_as(AllocationRow, row, state=AllocationState, preemption=Preemption)
 
 
 async def set_state(

@@ -15,7 +15,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ENDED, RUNNING, ExperimentEvent, ExperimentState, step
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.checkpoints import rows as checkpoints
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import searches
 from tenax.master.store.webhooks import events as webhook_events
@@ -67,9 +67,7 @@ async def _fetch(conn: Connection, query: str, experiment_id: int) -> Experiment
     row = await conn.fetchrow(query, experiment_id)
     if row is None:
         raise ExperimentGone(f"there is no experiment {experiment_id}")
-    return ExperimentRow(
-        row["id"], ExperimentState(row["state"]), row["version"], row["job_id"], row["owner_id"], row["unmanaged"]
-    )
+    return row_as(ExperimentRow, row, state=ExperimentState)
 
 
 async def happen(
@@ -138,7 +136,4 @@ async def live_ids(conn: Connection) -> list[int]:
 
 async def plan(conn: Connection, experiment_id: int) -> Plan:
     """The documents of an experiment. Raises NotFound."""
-    row = await conn.fetchrow(Q.plan, experiment_id)
-    if row is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
-    return Plan(row["config"], row["seed"], row["context_hash"], row["pool"], row["priority"])
+    return Plan(**await existing(conn, f"experiment {experiment_id}", Q.plan, experiment_id))

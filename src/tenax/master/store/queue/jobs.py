@@ -12,10 +12,9 @@ from datetime import datetime
 
 from asyncpg import Connection
 
-from tenax.errors import NotFound
 from tenax.ids import JobId
 from tenax.jsonvalue import Json
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.tasks import rows as tasks
@@ -84,10 +83,7 @@ async def hidden(conn: Connection) -> set[str]:
 
 async def find(conn: Connection, job_id: str) -> JobRow:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.find, job_id)
-    if row is None:
-        raise NotFound(f"there is no job {job_id!r}")
-    return JobRow(**row)
+    return JobRow(**await existing(conn, f"job {job_id!r}", Q.find, job_id))
 
 
 async def lock_owners(conn: Connection, jobs: Sequence[JobRow]) -> None:

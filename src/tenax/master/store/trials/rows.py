@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from asyncpg import Connection, Record
 
-from tenax.errors import NotFound, Stale
+from tenax.errors import Stale
 from tenax.ids import ExperimentId, RequestId, allocation_id, trial_task_id
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.allocation import AllocationState, Preemption
@@ -23,7 +23,7 @@ from tenax.lifecycle.experiment import RUNNING, ExperimentState
 from tenax.lifecycle.reconcile import LiveTrial, OpenAllocation
 from tenax.lifecycle.trial import TrialState, TrialVerdict, Wish
 from tenax.master.store.checkpoints import gc
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments.searches import KIND as SEARCH
 from tenax.search.journal import Create, Exited, ExitReason, encode
@@ -71,24 +71,8 @@ class Size:
 
 async def lock(conn: Connection, trial_id: int) -> TrialRow:
     """The trial, locked until the transaction ends; the caller holds its experiment's lock. Raises NotFound."""
-    row = await conn.fetchrow(Q.lock, trial_id)
-    if row is None:
-        raise NotFound(f"there is no trial {trial_id}")
-    return TrialRow(
-        row["id"],
-        row["experiment_id"],
-        RequestId(row["request_id"]),
-        row["task_id"],
-        TrialState(row["state"]),
-        Wish(row["wish"]),
-        row["wish_reason"],
-        row["version"],
-        row["run_id"],
-        row["restarts"],
-        row["setbacks"],
-        row["invalid_hp"],
-        row["fatal"],
-    )
+    row = await existing(conn, f"trial {trial_id}", Q.lock, trial_id)
+    return row_as(TrialRow, row, state=TrialState, wish=Wish)
 
 
 async def create(
