@@ -7,19 +7,28 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from tenax.config.master import MasterSettings, PoolSettings, container_network, startup_hook, task_variables
+from tenax.config.master import (
+    MasterSettings,
+    PoolSettings,
+    container_defaults,
+    container_network,
+    startup_hook,
+    task_variables,
+)
 from tenax.master.access.credential_cache import CredentialCache
 from tenax.master.access.login_throttle import Throttle
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
-from tenax.master.agents.specs import PoolDefaults
+from tenax.master.agents.specs import PoolDefaults, granted
 from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
 from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
+from tenax.master.loops import RunningLoops
 from tenax.master.reading.log_stream import LogReads
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener
 
 
@@ -42,6 +51,8 @@ class Master:
     #: Uploads whose body arrives, and those that are packed and stored: what one needs of memory is small, and bounded.
     arriving: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(32))
     packing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
+    #: Runs here; None where other processes have that role.
+    loops: RunningLoops | None = None
     #: Knows whose a credential is.
     credentials: CredentialCache = field(init=False)
     #: Where the master itself touches files of checkpoints.
@@ -62,7 +73,7 @@ class Master:
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
         self.log_reads = LogReads(self.db)
-        self.hub = Hub(self.db, self.listener, self.cluster, pools, defaults)
+        self.hub = Hub(self.db.on(AGENTS), self.listener, self.cluster, pools, defaults)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Master]:
@@ -78,4 +89,5 @@ class Master:
             hook=startup_hook(self.settings, pool),
             env=task_variables(self.settings, pool),
             network=container_network(self.settings, pool),
+            granted=granted(container_defaults(self.settings, pool), self.settings.checkpoint_storage),
         )

@@ -38,6 +38,7 @@ from tenax.master.store.cluster import rows as cluster_rows
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
+from tenax.visible import is_name
 from tenax.wire.agents import (
     PROTOCOL,
     AgentReport,
@@ -126,6 +127,8 @@ class Hub:
         """
         if not secrets.compare_digest(request.token.encode(), join_token.encode()):
             raise Forbidden("the join token is wrong: use the one in the master's state directory (file join-token)")
+        if not request.agent_id.strip() or not is_name(request.agent_id):
+            raise InvalidInput("an agent's id is one line without control characters: choose another agent_id")
         if request.pool not in self._pools:
             raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self._pools)}")
         credential = "tnxg_" + secrets.token_urlsafe(32)

@@ -17,7 +17,7 @@ from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.checkpoints.files import delete_checkpoint, delete_tensorboard
 from tenax.master.checkpoints.removal import configured_place
 from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
-from tenax.master.loops.loop import PassContext, each
+from tenax.master.loops.loop import LONG_STEP_S, PassContext, each
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import deletion
@@ -38,6 +38,7 @@ class Deletion:
 
     name = "deletion"
     kind = "deletion"
+    step_s = LONG_STEP_S
 
     def __init__(self, settings: MasterSettings) -> None:
         self._roots = checkpoint_roots(settings)

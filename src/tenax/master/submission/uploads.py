@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import os
 import re
 import tempfile
@@ -40,6 +41,7 @@ class SpooledBody:
     def __init__(self, directory: Path) -> None:
         self._file = temporary_file(directory)
         self._waiting = bytearray()
+        self._hash = hashlib.sha256()
 
     async def write(self, chunk: bytes) -> None:
         """Append; what is written out is so in a thread."""
@@ -50,8 +52,17 @@ class SpooledBody:
     async def flush(self) -> None:
         """Write out all of it."""
         waiting, self._waiting = self._waiting, bytearray()
-        await anyio.to_thread.run_sync(self._file.write, waiting)
-        await anyio.to_thread.run_sync(self._file.flush)
+        await anyio.to_thread.run_sync(self._put, waiting)
+
+    def _put(self, data: bytearray) -> None:
+        self._hash.update(data)
+        self._file.write(data)
+        self._file.flush()
+
+    @property
+    def digest(self) -> bytes:
+        """Of all that was written out."""
+        return self._hash.digest()
 
     def read(self, start: int, end: int) -> bytes:
         """What stands there; fewer bytes at the end."""

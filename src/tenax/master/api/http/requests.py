@@ -7,6 +7,7 @@ Rules it keeps:
 - a large body is decoded in a thread;
 - one that brings code goes to a file, and only what is left of it without that code is decoded; few arrive and
   fewer are worked on at a time, and the others wait.
+- a body that becomes a message has at most `MOST_VALUES`: each is checked in the event loop.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope
 
 from tenax.master.api.http.callers import authorize
+from tenax.master.api.http.creations import create_once
+from tenax.master.api.http.routing import answers_secret, creates
 from tenax.master.submission.messages import File
 from tenax.master.submission.uploads import SpooledBody
 
@@ -31,6 +34,9 @@ LONGEST_NAME = 255
 
 #: Bodies above this are decoded in a thread.
 LARGE_BODY_BYTES = 256 * 1024
+
+#: Values of a body that becomes a message: about twenty for each file of the largest code directory.
+MOST_VALUES = 400_000
 
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -42,12 +48,16 @@ class WireRoute(APIRoute):
         handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()
         has_body = self.body_field is not None
         brings_code = self.body_field is not None and _brings_code(self.body_field.field_info.annotation)
+        creating, secret = creates(self.endpoint), answers_secret(self.endpoint)
+
+        async def answer(request: Request) -> Response:
+            return await (create_once(request, handle, secret=secret) if creating else handle(request))
 
         async def lenient(request: Request) -> Response:
             await authorize(request, request.app.state.master)
             if brings_code and not _is_small(request):
-                return await _uploaded(request, handle)
-            return await handle(_WireRequest(request.scope, request.receive) if has_body else request)
+                return await _uploaded(request, answer)
+            return await answer(_WireRequest(request.scope, request.receive) if has_body else request)
 
         return lenient
 
@@ -66,7 +76,18 @@ class _WireRequest(Request):
         body = await self.body()
         if len(body) <= LARGE_BODY_BYTES:
             return decode_body(body)
-        return await anyio.to_thread.run_sync(decode_body, body)
+        return await anyio.to_thread.run_sync(_decode_large, body)
+
+
+def _decode_large(body: bytes) -> object:
+    """As `decode_body`. Raises `HTTPException` 413 for more values than are checked at once."""
+    if body.count(b",") >= MOST_VALUES:
+        raise HTTPException(
+            413,
+            f"the body holds more than {MOST_VALUES} values: send fewer at once; what a code directory does not need "
+            "is left out with a .detignore file",
+        )
+    return decode_body(body)
 
 
 async def _uploaded(request: Request, handle: Callable[[Request], Awaitable[Response]]) -> Response:
