@@ -12,7 +12,7 @@ import pytest
 from tenax.jsonvalue import Json
 from tests.compat.client import Det, Sdk
 from tests.compat.experiments import CONFIG
-from tests.kits.machine import wait_for
+from tests.kits.machine import Machine, wait_for
 
 #: Two saves of three are followed by something worse; each has two files.
 SCRIPT = """\
@@ -33,16 +33,24 @@ Saved = Callable[..., tuple[int, Path]]
 
 
 @pytest.fixture
-def saved(sdk: Sdk, tmp_path: Path) -> Saved:
+def saved(sdk: Sdk, tmp_path: Path, cluster: Machine) -> Saved:
     """Four checkpoints of one trial, at steps 1 to 4."""
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text(SCRIPT)
-    storage = tmp_path / "checkpoints"
+    # Below the root of the cluster, which the master may touch; in a place of its own.
+    root = cluster.directory / "checkpoints"
+    storage = root / tmp_path.name
     storage.mkdir()
 
     def make(**policy: int) -> tuple[int, Path]:
-        place: dict[str, Json] = {"type": "shared_fs", "host_path": str(storage), **EVERYTHING, **policy}
+        place: dict[str, Json] = {
+            "type": "shared_fs",
+            "host_path": str(root),
+            "storage_path": tmp_path.name,
+            **EVERYTHING,
+            **policy,
+        }
         number = sdk(
             "experiment = client.create_experiment(config, directory)\n"
             "assert experiment.wait(interval=0.2) == client.ExperimentState.COMPLETED\n"
@@ -147,7 +155,7 @@ def test_files_are_downloaded(det: Det, sdk: Sdk, saved: Saved, tmp_path: Path) 
     whole = det("e", "download", number, "--top-n", "1", "-o", tmp_path / "top").out
     assert uuids[2] in whole
     assert (tmp_path / "top" / uuids[2] / "weights").is_file()
-    hidden = storage.rename(tmp_path / "elsewhere")
+    hidden = storage.rename(storage.with_name(f"{storage.name}-elsewhere"))
     refused = det("checkpoint", "download", uuids[1], "-o", tmp_path / "none", check=False)
     assert refused.code == 1
     hidden.rename(storage)

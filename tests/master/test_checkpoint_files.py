@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tenax.config.master import MasterSettings
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.checkpoints.files import (
@@ -16,8 +17,8 @@ from tenax.master.checkpoints.files import (
     delete_tensorboard,
     files_of,
     is_empty,
-    place_of,
 )
+from tenax.master.checkpoints.roots import checkpoint_roots
 from tenax.storage.port import StorageFailed
 
 UUID = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c0001"
@@ -37,22 +38,28 @@ def checkpoint(base: Path, uuid: str = UUID) -> Path:
     return folder
 
 
-def test_only_configured_places_are_touched(tmp_path: Path) -> None:
-    """The experiment's and the cluster's; one that only a task has named is refused, whatever it looks like."""
+def test_only_listed_places_are_touched(tmp_path: Path) -> None:
+    """Those below a root of the operator's, and the cluster's own; what a task has named counts as little as a user."""
     own, clusters, other = shared(tmp_path / "own"), shared(tmp_path / "all", storage_path="x"), shared(tmp_path)
-    assert str(place_of(None, own, clusters)) == str(tmp_path / "own")
-    assert str(place_of({**own, "container_path": "/mnt", "propagation": "rprivate"}, own, None)) == str(
+    settings = MasterSettings(
+        dir=tmp_path / "m", checkpoint_storage=clusters, checkpoint_roots=(str(tmp_path / "own"),)
+    )
+    roots = checkpoint_roots(settings)
+    assert str(roots.place_of(None, own)) == str(tmp_path / "own")
+    assert str(roots.place_of({**own, "container_path": "/mnt", "propagation": "rprivate"}, own)) == str(
         tmp_path / "own"
     )
-    assert str(place_of(clusters, own, clusters)) == str(tmp_path / "all" / "x")
-    assert str(place_of(None, None, clusters)) == str(tmp_path / "all" / "x")
-    for stranger in (other, shared(tmp_path / "own", storage_path="deeper"), shared(tmp_path / "own" / "..")):
-        with pytest.raises(NotNow, match="only a task has named"):
-            place_of(stranger, own, clusters)
+    deeper = roots.place_of(shared(tmp_path / "own" / "a", storage_path="b"), own)
+    assert (deeper.root, deeper.below) == (str(tmp_path / "own"), ("a", "b"))
+    assert str(roots.place_of(clusters, own)) == str(tmp_path / "all" / "x")
+    assert str(roots.place_of(None, None)) == str(tmp_path / "all" / "x")
+    for stranger in (other, shared(tmp_path / "owner"), shared(tmp_path / "own" / ".."), shared(tmp_path / "all")):
+        with pytest.raises(NotNow, match="checkpoint_roots"):
+            roots.place_of(stranger, stranger)
     with pytest.raises(NotNow, match="neither"):
-        place_of(None, None, None)
+        checkpoint_roots(MasterSettings(dir=tmp_path)).place_of(None, None)
     with pytest.raises(NotNow, match="s3"):
-        place_of(None, {"type": "s3", "bucket": "b"}, None)
+        roots.place_of(None, {"type": "s3", "bucket": "b"})
 
 
 def test_a_checkpoint_goes_with_what_broke_off(tmp_path: Path) -> None:

@@ -413,7 +413,7 @@ async def test_tensorboard_files_out_of_reach_are_left_to_a_task(api: Api, conte
     await change(api, "update tasks set ended_at = now() where kind = 'CHECKPOINT_GC'")
     assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
     await change(api, "delete from slots_in_use")
-    await Deletion(storage(api)).make_pass(context, EVERYTHING)
+    await Deletion(api.master.settings).make_pass(context, EVERYTHING)
     await collect(api, context)
     ((_, document),) = await gc_tasks(api)
     assert document["tensorboards"] == [path]

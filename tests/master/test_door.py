@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import io
 import tarfile
 from pathlib import Path
 
@@ -151,14 +150,15 @@ def files() -> list[File]:
     ]
 
 
-def test_code_keeps_order_modes_and_times() -> None:
+def test_code_keeps_order_modes_and_times(tmp_path: Path) -> None:
     """The archive is named by its hash; the same files give the same bytes."""
-    code = pack(files(), 1000)
+    code = pack(files(), 1000, tmp_path)
     assert code is not None
-    assert code == pack(files(), 1000)
-    assert code.hash == hashlib.sha256(code.archive).hexdigest()
+    assert code == pack(files(), 1000, tmp_path)
+    assert code.hash == hashlib.sha256(code.archive.read()).hexdigest()
     assert code.size == 12
-    with tarfile.open(fileobj=io.BytesIO(code.archive), mode="r:gz") as tar:
+    code.archive.seek(0)
+    with tarfile.open(fileobj=code.archive, mode="r:gz") as tar:
         members = [(one.name, oct(one.mode), one.mtime, one.isdir()) for one in tar.getmembers()]
     assert members == [
         ("lib", "0o755", 1795000000, True),
@@ -167,16 +167,16 @@ def test_code_keeps_order_modes_and_times() -> None:
     ]
 
 
-def test_no_files_are_no_code() -> None:
+def test_no_files_are_no_code(tmp_path: Path) -> None:
     """An experiment may come without any."""
-    assert pack([], 0) is None
+    assert pack([], 0, tmp_path) is None
 
 
 @pytest.mark.parametrize("path", ["", "/", "..", "a/../../b", "/etc/passwd", "a\0b"])
-def test_paths_stay_inside(path: str) -> None:
+def test_paths_stay_inside(tmp_path: Path, path: str) -> None:
     """Whatever leads out is refused by name."""
     with pytest.raises(InvalidInput, match="inside"):
-        pack([File(path=path)], 1000)
+        pack([File(path=path)], 1000, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -121,15 +121,43 @@ def large_master() -> Iterator[Large]:
         with _master(root, dsn):
             pass  # makes the tables, and those who are there from the beginning
         sender = asyncio.run(_fill(dsn, amount))
-        with _master(root, dsn) as url:
+        with _master(root, dsn) as (url, _):
             yield Large(url, _login(url, root), amount, sender)
     finally:
         postgres.stop()
         shutil.rmtree(root, ignore_errors=True)
 
 
+@dataclass(frozen=True)
+class Empty:
+    """A running master that knows of nothing yet."""
+
+    url: str
+    token: str
+    pid: int
+
+    def peak_mib(self) -> float:
+        """The most memory that the process has ever had."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
 @contextlib.contextmanager
-def _master(root: Path, dsn: str) -> Iterator[str]:
+def empty_master() -> Iterator[Empty]:
+    """A master on a database of its own; gone with all its files afterwards."""
+    root = Path(tempfile.mkdtemp(prefix="tenax-scale-"))
+    root.chmod(0o755)
+    postgres = EmbeddedPostgres(root / "postgres")
+    try:
+        with _master(root, postgres.start()) as (url, pid):
+            yield Empty(url, _login(url, root), pid)
+    finally:
+        postgres.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _master(root: Path, dsn: str) -> Iterator[tuple[str, int]]:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--port", str(port), "--dir", str(root / "master"), "--log-level", "warning"]
@@ -137,7 +165,7 @@ def _master(root: Path, dsn: str) -> Iterator[str]:
     with subprocess.Popen([sys.executable, "-m", "tenax.master", *options], env=environment) as process:
         try:
             wait_for(lambda: process.poll() is not None or _answers(url), "the master")
-            yield url
+            yield url, process.pid
         finally:
             process.terminate()
 

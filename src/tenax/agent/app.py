@@ -30,6 +30,7 @@ from tenax.errors import UserError
 from tenax.runtime.opening import open_kind
 from tenax.runtime.port import Runtime, RuntimeAway
 from tenax.runtimes import AUTO, RUNTIMES
+from tenax.storage.private_directory import mark_private
 from tenax.wire.agents import SlotInfo
 
 log = structlog.get_logger("tenax.agent")
@@ -157,6 +158,7 @@ def directory_lock(directory: Path) -> Iterator[None]:
         if os.geteuid() == 0:
             # Tasks of other users come down to their own; what is secret in it has a mode of its own.
             directory.chmod(0o711)
+        mark_private(str(directory))
         fd = os.open(directory / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise UserError(

@@ -5,7 +5,7 @@ The names below are for experiments; settings of the servers are in `tenax.confi
 
 from __future__ import annotations
 
-from tenax.config.display import may_hold_secrets, without_secrets
+from tenax.config.display import may_hold_secrets, may_name_secrets, without_secrets
 from tenax.config.problems import ConfigError, Problem
 from tenax.config.resolve import (
     Layers,
@@ -15,6 +15,7 @@ from tenax.config.resolve import (
     parse_experiment,
     stored_experiment,
     wishes_of,
+    written_secrets,
 )
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "ResolvedExperiment",
     "Wishes",
     "may_hold_secrets",
+    "may_name_secrets",
     "parse_experiment",
     "stored_experiment",
     "wishes_of",
     "without_secrets",
+    "written_secrets",
 ]

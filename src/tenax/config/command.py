@@ -7,10 +7,11 @@ pool's default priority, the defaults of the schema. All problems of all layers 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from tenax.config import container_defaults
+from tenax.config.display import report_stars, secret_parts
 from tenax.config.names import readable_name
 from tenax.config.problems import ConfigError, ProblemReport
 from tenax.config.resolve import Layers
@@ -31,6 +32,8 @@ class ResolvedCommand:
     slots: int
     priority: int | None
     weight: float
+    #: What of its secrets the user's own text says.
+    own: JsonObject = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
 
@@ -65,7 +68,7 @@ def parse_command(
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))
     notices = dict.fromkeys(notice for each in reports for notice in each.notices)
-    return _resolved(known, document, tuple(notices))
+    return replace(_resolved(known, document, tuple(notices)), own=secret_parts(own))
 
 
 def command_wishes(config: str | JsonObject, *, template: JsonObject | None = None, generic: bool) -> CommandWishes:
@@ -94,6 +97,7 @@ def _own_layer(
         report.add(("resources", "slots_per_trial"), "is for experiments: a task that is none has slots")
         resources = {name: value for name, value in resources.items() if name != "slots_per_trial"}
         document = {**document, "resources": resources}
+    report_stars(document, report)
     return _object(known.check(document, (), report)), report
 
 

@@ -215,6 +215,9 @@ class MasterSettings(Settings):
     default_aux_pool: str = "default"
     #: As under ``checkpoint_storage`` of an experiment; None: each experiment must name one.
     checkpoint_storage: Document | None = None
+    #: Directories below which the master itself reads and deletes files of checkpoints, beside that of
+    #: ``checkpoint_storage`` above; elsewhere a task on an agent deletes them, and the master serves no download.
+    checkpoint_roots: tuple[str, ...] = ()
     #: As in Determined's master configuration: image, environment variables, mounts, ... of every task.
     task_container_defaults: Document = Field(default_factory=dict)
     security: SecuritySettings = SecuritySettings()
@@ -248,6 +251,14 @@ class MasterSettings(Settings):
                 raise ValueError(f"default_{kind}_pool is {name!r}, which is not among the pools: {', '.join(names)}")
         return self
 
+    @field_validator("checkpoint_roots")
+    @classmethod
+    def _are_directories(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for path in given:
+            if not os.path.isabs(path) or os.path.normpath(path) != path.rstrip("/"):
+                raise ValueError(f"{path!r} is not the absolute path of a directory below / (without . and ..)")
+        return given
+
     @field_validator("log_retention_schedule")
     @classmethod
     def _a_schedule(cls, value: str) -> str:
@@ -258,6 +269,11 @@ class MasterSettings(Settings):
     def retention_schedule(self) -> Schedule | None:
         """When output that is kept no longer is removed; None: when somebody asks."""
         return parse_schedule(self.log_retention_schedule) if self.log_retention_schedule.strip() else None
+
+    @property
+    def uploads(self) -> FilePath:
+        """Where what is uploaded lies until it is stored."""
+        return self.dir / "uploads"
 
     def pool(self, name: str) -> PoolSettings | None:
         """The pool of that name, if there is one."""

@@ -9,11 +9,12 @@ of all layers are reported at once. The resolved document holds every key, and r
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, reduce
 
 from tenax.config import container_defaults
 from tenax.config.dialect import modernised
+from tenax.config.display import report_stars, secret_parts
 from tenax.config.names import readable_name
 from tenax.config.problems import ConfigError, ProblemReport
 from tenax.config.schema.experiment import EXPERIMENT, ExperimentConfig
@@ -70,6 +71,8 @@ class ResolvedExperiment:
     #: Every key with its value, as ``DET_EXPERIMENT_CONFIG`` and API replies carry it. Holds secrets; to show it, use
     #: `without_secrets`.
     document: JsonObject
+    #: What of its secrets the user's own text says.
+    own: JsonObject = field(default_factory=dict)
     #: Old spellings that were translated, settings without effect.
     notices: tuple[str, ...] = ()
 
@@ -114,12 +117,24 @@ def parse_experiment(
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))
     notices = dict.fromkeys(notice for each in reports for notice in each.notices)
-    return _built(document, tuple(notices))
+    return replace(_built(document, tuple(notices)), own=secret_parts(own))
 
 
 def stored_experiment(document: JsonObject) -> ResolvedExperiment:
     """A configuration that was resolved before, from its document. Nothing is checked, drawn or reported again."""
     return _built(document, ())
+
+
+@lru_cache(maxsize=2048)
+def written_secrets(original_config: str) -> JsonObject:
+    """What of the secrets of a resolved configuration its user's own text says; it is not to be changed.
+
+    A text that cannot be read any more says none.
+    """
+    try:
+        return secret_parts(_own_layer(original_config)[0])
+    except ConfigError:
+        return {}
 
 
 def wishes_of(config: str | JsonObject, *, template: str | JsonObject | None = None) -> Wishes:
@@ -139,6 +154,7 @@ def _own_layer(config: str | JsonObject) -> tuple[JsonObject, ProblemReport]:
     resources = document.get("resources")
     if isinstance(resources, dict) and resources.get("slots") is not None:
         report.add(("resources", "slots"), "is for notebooks, shells and commands: an experiment has slots_per_trial")
+    report_stars(document, report)
     return _object(EXPERIMENT.check(document, (), report)), report
 
 

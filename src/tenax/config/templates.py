@@ -6,6 +6,7 @@ takes what it knows and leaves the rest.
 
 from __future__ import annotations
 
+from tenax.config.display import report_stars
 from tenax.config.problems import ProblemReport
 from tenax.config.schema.command import COMMAND, GENERIC
 from tenax.config.schema.experiment import EXPERIMENT
@@ -19,6 +20,7 @@ _NESTED = "resources"
 def check_template(document: JsonObject) -> None:
     """Raises `ConfigError` with every problem: an unknown key, a value that none of its users could take."""
     report = ProblemReport()
+    report_stars(document, report)
     seen: set[str] = set()
     for struct in _ALL:
         part = {key: value for key, value in for_struct(document, struct).items() if key not in seen}

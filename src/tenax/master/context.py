@@ -20,6 +20,7 @@ from tenax.master.access.login_judge import LoginJudge
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
 from tenax.master.agents.specs import PoolDefaults, granted
+from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
 from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
@@ -48,10 +49,15 @@ class Master:
     logins: LoginJudge = field(init=False)
     #: Shares what many ask for at once.
     single_flight: SingleFlight = field(default_factory=SingleFlight)
+    #: Uploads whose body arrives, and those that are packed and stored: what one needs of memory is small, and bounded.
+    arriving: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(32))
+    packing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     #: Runs here; None where other processes have that role.
     loops: RunningLoops | None = None
     #: Knows whose a credential is.
     credentials: CredentialCache = field(init=False)
+    #: Where the master itself touches files of checkpoints.
+    checkpoint_roots: CheckpointRoots = field(init=False)
     #: Serves the agents.
     hub: Hub = field(init=False)
     #: Takes in metrics, spools and output.
@@ -64,6 +70,7 @@ class Master:
     def __post_init__(self) -> None:
         self.logins = LoginJudge(self.passwords)
         self.credentials = CredentialCache(self.db, self.listener)
+        self.checkpoint_roots = checkpoint_roots(self.settings)
         pools = tuple(pool.name for pool in self.settings.pools)
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)

@@ -18,6 +18,7 @@ import socket
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import asyncpg
@@ -39,6 +40,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.migrate import migrate
 from tenax.master.store.database.wakeups import Listener
+from tenax.storage.private_directory import mark_private
 
 log = structlog.get_logger("tenax.master")
 T = TypeVar("T")
@@ -84,6 +86,7 @@ async def serve(settings: MasterSettings) -> None:
 async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Event) -> AsyncIterator[Master]:
     """A master on a database: migrated, with its first users, listening for wake-ups. Raises UserError."""
     passwords = Passwords()
+    _mark_directory(settings.dir)
     await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
@@ -202,6 +205,13 @@ async def _open(url: str, max_connections: int) -> Database:
     except (ValueError, asyncpg.InterfaceError):
         # Not repeated: the address holds the password.
         raise InvalidInput("db.url is not the address of a PostgreSQL: write postgresql://USER@HOST/NAME") from None
+
+
+def _mark_directory(directory: Path) -> None:
+    """Our own state is never served; where everything is kept elsewhere, the directory need not be writable."""
+    with contextlib.suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        mark_private(str(directory))
 
 
 async def _migrate(db: Database) -> None:

@@ -24,8 +24,8 @@ async def context(api: Api) -> PassContext:
     return PassContext(api.master.db, lease)
 
 
-async def make_pass(context: PassContext) -> float | None:
-    return await Deletion().make_pass(context, Woken(frozenset(), full=True))
+async def make_pass(api: Api, context: PassContext) -> float | None:
+    return await Deletion(api.master.settings).make_pass(context, Woken(frozenset(), full=True))
 
 
 async def ended(api: Api) -> tuple[Running, Path]:

@@ -393,7 +393,7 @@ async def test_a_place_that_only_a_task_has_named_is_left_alone(api: Api, tmp_pa
     assert (elsewhere / UUID / "secret.bin").exists()
     shown = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
     assert "deleted by determined" in shown["going"]
-    assert "only a task has named" in shown["going"]
+    assert "checkpoint_roots" in shown["going"]
 
 
 async def test_tensorboard_files_are_deleted_on_request(api: Api) -> None:

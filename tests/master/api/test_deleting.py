@@ -28,7 +28,7 @@ async def test_an_experiment_goes_with_its_files_and_rows(api: Api, context: Pas
         await conn.execute("update experiment_documents set context_hash = (select hash from contexts)")
     assert (await api.user.ask("DELETE", "/api/v1/experiments/1")).status_code == 200
     assert (await api.user.get("/api/v1/experiments/1")).json()["experiment"]["state"] == "STATE_DELETING"
-    assert await make_pass(context) is None
+    assert await make_pass(api, context) is None
     assert not folder.exists()
     assert (await api.user.get("/api/v1/experiments/1")).status_code == 404
     left = await counts(api)
@@ -44,7 +44,7 @@ async def test_code_goes_with_the_last_experiment_that_has_it(api: Api, context:
     async with api.master.db.transaction() as conn:
         await conn.execute("update experiments set state = 'CANCELED', ended_at = now()")
     await api.user.ask("DELETE", f"/api/v1/experiments/{made['experiment']['id']}")
-    await make_pass(context)
+    await make_pass(api, context)
     assert set((await counts(api)).values()) == {0}
 
 
@@ -54,20 +54,20 @@ async def test_what_cannot_be_deleted_says_why_and_can_be_asked_again(api: Api, 
     base = folder.parent
     hidden = base.rename(base.with_name("elsewhere"))
     await api.user.ask("DELETE", "/api/v1/experiments/1")
-    assert await make_pass(context) is not None
+    assert await make_pass(api, context) is not None
     waiting = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]
     assert waiting["state"] == "STATE_DELETING"
     assert str(base) in waiting["reason"]
     async with api.master.db.transaction() as conn:
         await conn.execute("update removals set tries = 1, failure = 'no agent sees it'")
-    await make_pass(context)
+    await make_pass(api, context)
     failed = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]
     assert failed["state"] == "STATE_DELETE_FAILED"
     assert UUID in failed["reason"]
     assert "no agent sees it" in failed["reason"]
     hidden.rename(base)
     await api.user.ask("DELETE", "/api/v1/experiments/1")
-    await make_pass(context)
+    await make_pass(api, context)
     assert (await api.user.get("/api/v1/experiments/1")).status_code == 404
 
 
@@ -88,10 +88,10 @@ async def test_files_on_a_machine_of_its_makers_do_not_keep_an_experiment(
             "update experiment_documents set config = jsonb_set(config, '{checkpoint_storage}', $1)", place
         )
     await api.user.ask("DELETE", "/api/v1/experiments/1")
-    assert await make_pass(context) is not None
+    assert await make_pass(api, context) is not None
     async with api.master.db.transaction() as conn:
         await conn.execute("update removals set tries = 1, failure = 'no agent sees it'")
-    await make_pass(context)
+    await make_pass(api, context)
     gone = (await api.user.get("/api/v1/experiments/1")).status_code == 404
     assert gone is (kind == "directory")
 
@@ -102,7 +102,7 @@ async def test_what_is_still_on_a_machine_is_waited_for(api: Api, context: PassC
     async with api.master.db.transaction() as conn:
         await conn.execute("update containers set gone_at = null")
     await api.user.ask("DELETE", "/api/v1/experiments/1")
-    assert await make_pass(context) is not None
+    assert await make_pass(api, context) is not None
     assert folder.exists()
 
 
@@ -114,12 +114,12 @@ async def test_a_checkpoint_that_a_live_trial_starts_from_is_kept(api: Api, cont
         trial = await add_trial(conn, other, 2)
         await conn.execute("update trials set warm_start_checkpoint = $2 where id = $1", trial, UUID)
     await api.user.ask("DELETE", "/api/v1/experiments/1")
-    await make_pass(context)
+    await make_pass(api, context)
     failed = (await api.user.get("/api/v1/experiments/1")).json()["experiment"]
     assert f"trial {trial} of experiment {other}" in failed["reason"]
     assert folder.exists()
     async with api.master.db.transaction() as conn:
         await conn.execute("update trials set state = 'COMPLETED', ended_at = now() where id = $1", trial)
     await api.user.ask("DELETE", "/api/v1/experiments/1")
-    await make_pass(context)
+    await make_pass(api, context)
     assert not folder.exists()

@@ -215,11 +215,11 @@ async def test_what_is_registered_is_not_deleted(api: Api, context: object) -> N
     for reply in (await api.user.delete("/api/v1/experiments/1"), await api.user.delete(path)):
         assert reply.status_code == 400
         assert "version 1 of model bert" in refusal(reply)
-    await make_pass(context)  # type: ignore[arg-type]
+    await make_pass(api, context)  # type: ignore[arg-type]
     assert folder.exists()
     assert (await api.user.delete("/api/v1/models/bert")).status_code == 200
     assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
-    await make_pass(context)  # type: ignore[arg-type]
+    await make_pass(api, context)  # type: ignore[arg-type]
     assert not folder.exists()
 
 

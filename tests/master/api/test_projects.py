@@ -161,7 +161,7 @@ async def test_a_project_goes_with_its_experiments(api: Api, context: object) ->
     assert (await api.user.get("/api/v1/projects/3")).json()["project"]["state"] == "WORKSPACE_STATE_DELETING"
     refused = await api.user.post("/api/v1/experiments", {"config": CONFIG, "projectId": 3})
     assert refused.status_code == 400
-    await make_pass(context)  # type: ignore[arg-type]
+    await make_pass(api, context)  # type: ignore[arg-type]
     assert (await api.user.get("/api/v1/projects/3")).status_code == 404
     assert (await api.user.get("/api/v1/workspaces/1")).json()["workspace"]["numProjects"] == 1
 

@@ -29,14 +29,14 @@ async def test_a_run_as_a_table_shows_it(api: Api) -> None:
     assert run["experiment"]["isMultitrial"] is True
 
 
-async def test_a_secret_of_a_run_is_its_owners(api: Api) -> None:
+async def test_a_secret_of_a_run_is_shown_to_administrators_only(api: Api) -> None:
     """What it reads from Pachyderm is shown to everyone, but for the token."""
     dataset: JsonObject = {"project": "p", "token": "s3cret"}
     await add(api, 1, {**SINGLE, "integrations": {"pachyderm": {"dataset": dataset}}})
     await add(api)
     await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-2"})
     eve = await api.login("eve", "s3cret-2")
-    for caller, token in ((api.user, "s3cret"), (eve, "********")):
+    for caller, token in ((api.admin, "s3cret"), (api.user, "********"), (eve, "********")):
         runs = (await caller.post("/api/v1/runs", {"projectId": 1})).json()["runs"]
         shown = [run["experiment"]["pachydermIntegration"] for run in runs]
         assert shown == [{"dataset": {"project": "p", "token": token}}, None]
@@ -73,15 +73,16 @@ async def test_archive_and_unarchive(api: Api) -> None:
 
 async def test_delete(api: Api, tmp_path: Path) -> None:
     """A run of a search goes alone and with its files; the only run of one takes its experiment along."""
-    storage: JsonObject = {"type": "shared_fs", "host_path": str(tmp_path)}
+    place = tmp_path / "checkpoints"
+    storage: JsonObject = {"type": "shared_fs", "host_path": str(place)}
     several, many = await add(api, 2, {**SEARCH, "checkpoint_storage": storage})
     single, alone = await add(api)
     uuid = "11111111-2222-4333-8444-555555555555"
-    (tmp_path / uuid).mkdir()
-    (tmp_path / uuid / "weights").write_text("w")
+    (place / uuid).mkdir(parents=True)
+    (place / uuid / "weights").write_text("w")
     upload = "11111111-2222-4333-8444-666666666666"
-    (tmp_path / upload).mkdir()
-    boards = tmp_path / str(api.master.cluster.cluster_id) / "tensorboard" / "experiment" / str(several) / "trial"
+    (place / upload).mkdir()
+    boards = place / str(api.master.cluster.cluster_id) / "tensorboard" / "experiment" / str(several) / "trial"
     for run in many:
         (boards / str(run)).mkdir(parents=True)
     async with api.master.db.transaction() as conn:
@@ -97,18 +98,18 @@ async def test_delete(api: Api, tmp_path: Path) -> None:
             " values ($1 || '.1', $1, 1, 'TERMINATED', 1, now())",
             task_id,
         )
-        place = await checkpoints.storage_backend(conn, storage)
+        backend = await checkpoints.storage_backend(conn, storage)
         await conn.execute(
             "insert into checkpoint_uploads (uuid, task_id, allocation_id, storage_id) values ($1, $2, $2 || '.1', $3)",
-            upload, task_id, place,
+            upload, task_id, backend,
         )  # fmt: skip
     assert await act(api, "delete", [many[0], alone[0], -1]) == [
         "",
         "",
         "Run with id '-1' not found in project with id '1'",
     ]
-    assert not (tmp_path / uuid).exists()
-    assert not (tmp_path / upload).exists()
+    assert not (place / uuid).exists()
+    assert not (place / upload).exists()
     assert [path.name for path in boards.iterdir()] == [str(many[1])]
     assert await search(api) == [many[1]]
     assert (await api.user.get(f"/api/v1/trials/{many[0]}")).status_code == 404

@@ -123,7 +123,7 @@ async def test_a_command_takes_what_it_knows_of_a_template(api: Api) -> None:
     """Below its own configuration; what is for experiments is left out."""
     await made(api, "a")
     body = {"config": {"entrypoint": ["x"], "environment": {"environment_variables": ["A=2"]}}, "template_name": "a"}
-    config = (await api.user.post("/api/v1/commands", {**body, "preview": True})).json()["config"]
+    config = (await api.admin.post("/api/v1/commands", {**body, "preview": True})).json()["config"]
     assert config["resources"]["slots"] == 0
     assert config["environment"]["environment_variables"]["cpu"] == ["A=1", "A=2"]
 
@@ -134,7 +134,7 @@ async def test_an_experiment_takes_what_it_knows_of_a_template(api: Api) -> None
     body = {"config": EXPERIMENT, "template": "a", "activate": False}
     created = (await api.user.post("/api/v1/experiments", body)).json()["experiment"]
     await api.user.patch(f"{TEMPLATES}/a", {"resources": {"slots_per_trial": 1}})
-    config = (await api.user.get(f"/api/v1/experiments/{created['id']}")).json()["experiment"]["config"]
+    config = (await api.admin.get(f"/api/v1/experiments/{created['id']}")).json()["experiment"]["config"]
     assert config["resources"]["slots_per_trial"] == 2
     assert config["environment"]["environment_variables"]["cpu"] == ["A=1"]
     missing = await api.user.post("/api/v1/experiments", {"config": EXPERIMENT, "template": "none"})

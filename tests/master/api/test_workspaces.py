@@ -211,7 +211,7 @@ async def test_a_workspace_with_experiments_goes_when_they_have_gone(api: Api, c
     seen = (await api.user.get("/api/v1/workspaces/2")).json()["workspace"]
     assert (seen["state"], seen["numProjects"]) == ("WORKSPACE_STATE_DELETING", 1)
     assert (await api.user.post("/api/v1/workspaces/2/projects", {"name": "late"})).status_code == 400
-    await make_pass(context)  # type: ignore[arg-type]
+    await make_pass(api, context)  # type: ignore[arg-type]
     assert not folder.exists()
     for gone in ("/api/v1/workspaces/2", "/api/v1/projects/2", "/api/v1/experiments/1"):
         assert (await api.user.get(gone)).status_code == 404
@@ -226,17 +226,17 @@ async def test_an_experiment_that_stays_keeps_the_workspace_with_the_reason(api:
         await conn.execute("update experiments set project_id = 2")
     hidden = folder.parent.rename(folder.parent.with_name("elsewhere"))
     await api.user.delete("/api/v1/workspaces/2")
-    await make_pass(context)  # type: ignore[arg-type]
+    await make_pass(api, context)  # type: ignore[arg-type]
     async with api.master.db.transaction() as conn:
         await conn.execute("update removals set tries = 1, failure = 'no agent sees it'")
-    await make_pass(context)  # type: ignore[arg-type]
+    await make_pass(api, context)  # type: ignore[arg-type]
     seen = (await api.user.get("/api/v1/workspaces/2")).json()["workspace"]
     assert seen["state"] == "WORKSPACE_STATE_DELETE_FAILED"
     assert "experiment 1 could not be deleted" in seen["errorMessage"]
     assert UUID in seen["errorMessage"]
     hidden.rename(folder.parent)
     await api.user.delete("/api/v1/workspaces/2")
-    await make_pass(context)  # type: ignore[arg-type]
+    await make_pass(api, context)  # type: ignore[arg-type]
     assert (await api.user.get("/api/v1/workspaces/2")).status_code == 404
 
 

@@ -164,6 +164,8 @@ def _master_environment(cluster: LocalCluster, dsn: str | None) -> dict[str, str
     }
     if dsn is not None:
         env["TENAX_MASTER_DB__URL"] = dsn
+    roots = list(dict.fromkeys([*settings.checkpoint_roots, str(state.checkpoints)]))
+    env["TENAX_MASTER_CHECKPOINT_ROOTS"] = json.dumps(roots)
     if settings.checkpoint_storage is None:
         storage = {"type": "shared_fs", "host_path": str(state.checkpoints)}
         env["TENAX_MASTER_CHECKPOINT_STORAGE"] = json.dumps(storage)

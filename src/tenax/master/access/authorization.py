@@ -231,10 +231,14 @@ def _cookie(header: str) -> str | None:
 
 
 def may_see_secrets(caller: Caller, owner_id: int | None) -> bool:
-    """Whether a configuration of ``owner_id`` is shown to ``caller`` as it is."""
+    """Whether what ``owner_id`` has written is shown to ``caller`` as it is."""
     return caller.is_admin or (caller.user is not None and caller.user.id == owner_id)
 
 
-def shown_config(config: JsonObject, caller: Caller, owner_id: int | None) -> JsonObject:
-    """A configuration as ``caller`` may see it."""
-    return config if may_see_secrets(caller, owner_id) else without_secrets(config)
+def shown_config(
+    config: JsonObject, caller: Caller, owner_id: int | None, *, own: JsonObject | None = None
+) -> JsonObject:
+    """A configuration as ``caller`` may see it: its owner sees what is ``own``, not what came from a layer below."""
+    if caller.is_admin:
+        return config
+    return without_secrets(config, own if may_see_secrets(caller, owner_id) else None)

@@ -2,11 +2,11 @@
 
 Users say where their checkpoints are, and the master may read and delete more than they may. So:
 
-- it touches only places that the configuration of the experiment or of the cluster names, never one that a task alone
-  has named;
+- it touches only places below a root that the operator has listed (`tenax.master.checkpoints.roots`), never the state
+  of a master or an agent, wherever that lies;
 - there it touches only directories named by a UUID (and what TensorBoard wrote for an experiment);
-- below the configured root nothing is opened through a link, however it is swapped meanwhile: every step goes from one
-  open directory to the next; a link inside a checkpoint is deleted or packed as a link;
+- below the root nothing is opened through a link, however it is swapped meanwhile: every step goes from one open
+  directory to the next; a link inside a checkpoint is deleted or packed as a link;
 - a checkpoint is renamed before it is deleted: nobody finds half of one.
 
 Blocking: call it in a thread.
@@ -24,12 +24,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenax.errors import InvalidInput, NotFound, NotNow
-from tenax.jsonvalue import JsonObject
+from tenax.errors import NotFound, NotNow
 from tenax.storage.directory import being_staged, half_deleted
 from tenax.storage.files import matching
 from tenax.storage.port import EVERYTHING, StorageFailed
-from tenax.storage.registry import from_config, kind_of
+from tenax.storage.private_directory import CHECKPOINTS, is_inside_private, is_private
 
 if TYPE_CHECKING:
     from tenax.storage.port import Files
@@ -40,7 +39,7 @@ _NO_LINK = _FOLDER | os.O_NOFOLLOW
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPlace:
-    """A directory with checkpoints: a root as configured, and the way below it."""
+    """A directory with checkpoints: a root as the operator has listed it, and the way below it."""
 
     root: str
     below: tuple[str, ...] = ()
@@ -51,11 +50,17 @@ class CheckpointPlace:
     @contextmanager
     def opened(self, *further: str) -> Iterator[int]:
         """The directory, or one below it, as an open descriptor. Raises NotNow, NotFound (something ``further``)."""
-        way = []
+        way: list[int] = []
+        if is_inside_private(self.root):
+            raise _private(self.root)
         try:
             way.append(_opened(self.root, _FOLDER, self.root))
             for name in self.below:
+                if is_private(way[-1]) and name != CHECKPOINTS:
+                    raise _private(str(self))
                 way.append(_opened(name, _NO_LINK, str(self), way[-1]))
+            if is_private(way[-1]):
+                raise _private(str(self))
             for name in further:
                 try:
                     way.append(os.open(name, _NO_LINK, dir_fd=way[-1]))
@@ -65,33 +70,12 @@ class CheckpointPlace:
                     if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                         raise
                     raise NotNow(f"{name} in {self} is no directory: it leads elsewhere and is left alone") from None
+                if is_private(way[-1]):
+                    raise _private(f"{name} in {self}")
             yield way[-1]
         finally:
             for descriptor in reversed(way):
                 os.close(descriptor)
-
-
-def place_of(
-    reported: JsonObject | None, configured: JsonObject | None, clusters: JsonObject | None
-) -> CheckpointPlace:
-    """Where the files of a checkpoint are, if the master may touch them there. Raises NotNow, saying why not.
-
-    ``reported``: by its task; None: where it was ``configured`` for its experiment. ``clusters``: what the
-    administrator has set for everyone.
-    """
-    storage = reported or configured or clusters
-    if not storage:
-        raise NotNow("it is not known where the files are: neither its experiment nor the cluster names a storage")
-    identity = _identity(storage)
-    if identity not in [_identity(known) for known in (configured, clusters) if known]:
-        raise NotNow(
-            f"the files are in {_label(identity)}, which is neither the storage of its experiment nor that of the "
-            "cluster: the master does not touch what only a task has named"
-        )
-    place = kind.place(identity) if (kind := kind_of(identity)) is not None else None
-    if place is None:
-        raise NotNow(f"the files are in {_label(identity)}, which is no directory that the master could reach")
-    return CheckpointPlace(*place)
 
 
 def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files | None:
@@ -102,6 +86,8 @@ def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[s
     name = _checked(checkpoint)
     with _explained(place, f"checkpoint {name} cannot be deleted"), place.opened() as base:
         if tuple(globs) == EVERYTHING:
+            with suppress(NotFound), place.opened(name):
+                pass  # Refused where it is a link, or private.
             deleted = [_delete_folder(folder, base) for folder in (name, *_traces_of(name))]
             return {} if any(deleted) else None
         try:
@@ -159,19 +145,6 @@ def is_empty(place: CheckpointPlace) -> bool:
         return not os.listdir(base)
 
 
-def _identity(place: JsonObject) -> JsonObject:
-    kind = kind_of(place)
-    try:
-        return from_config(place if kind is None else kind.outside_container(place), mount="").identity()
-    except InvalidInput as error:
-        raise NotNow(f"the master cannot reach the checkpoints: {error}") from None
-
-
-def _label(identity: JsonObject) -> str:
-    root = identity.get("host_path") or identity.get("container_path") or ""
-    return os.path.join(str(root), str(identity.get("storage_path") or "")).rstrip("/")
-
-
 def _checked(checkpoint: str) -> str:
     """The id, if it is a UUID as it is written in full. Raises NotNow."""
     try:
@@ -181,6 +154,10 @@ def _checked(checkpoint: str) -> str:
     if not regular:
         raise NotNow(f"{checkpoint!r} is not the directory of a checkpoint (a UUID is expected): it is left alone")
     return checkpoint
+
+
+def _private(shown: str) -> NotNow:
+    return NotNow(f"{shown} is, or lies in, the state directory of a master or an agent, which is never touched")
 
 
 def _traces_of(name: str) -> tuple[str, str]:

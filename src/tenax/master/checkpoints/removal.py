@@ -16,7 +16,8 @@ from asyncpg import Connection
 from tenax.backoff import Backoff
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master.checkpoints.files import delete_checkpoint, is_empty, place_of
+from tenax.master.checkpoints.files import delete_checkpoint, is_empty
+from tenax.master.checkpoints.roots import CheckpointRoots
 from tenax.master.store.checkpoints import gc, removal_tasks
 from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.gc import RemovalRow
@@ -42,14 +43,14 @@ class RemovalOutcome:
     delegated: bool = False
 
 
-async def carry_out(transaction: Transaction, clusters: JsonObject | None, uuid: str) -> RemovalOutcome:
-    """Carry out a removal. ``clusters``: the storage that the administrator has set. Raises TryAgain."""
+async def carry_out(transaction: Transaction, roots: CheckpointRoots, uuid: str) -> RemovalOutcome:
+    """Carry out a removal, below these roots or by a task on an agent. Raises TryAgain."""
     async with transaction() as conn:
         removal = await gc.begin_removal(conn, uuid)
     if removal is None:
         return RemovalOutcome()
     try:
-        left = await asyncio.to_thread(_delete, removal, clusters)
+        left = await asyncio.to_thread(_delete, removal, roots)
     except (NotNow, StorageFailed) as error:
         return await _delegate_or_retry(transaction, removal, str(error), untouched=isinstance(error, NotNow))
     # Its experiment may have been deleted meanwhile, and its record with it.
@@ -73,8 +74,8 @@ def wait_s(tries: int) -> float:
     return _BACKOFF.after(tries + 1)
 
 
-def _delete(removal: RemovalRow, clusters: JsonObject | None) -> dict[str, int]:
-    place = place_of(removal.storage, configured_place(removal.config), clusters)
+def _delete(removal: RemovalRow, roots: CheckpointRoots) -> dict[str, int]:
+    place = roots.place_of(removal.storage, configured_place(removal.config))
     left = delete_checkpoint(place, removal.uuid, removal.globs)
     if left is None and removal.fresh and is_empty(place):
         raise NotNow(f"{place} is empty on the master's machine, as if its file system were not mounted: mount it")

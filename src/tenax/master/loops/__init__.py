@@ -61,7 +61,6 @@ def start(database: Database, listener: Listener, settings: MasterSettings, secr
     preemption_timeout_s = float(settings.preemption_timeout)
     sender = Sender(settings.webhooks, secret)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
-    storage = settings.checkpoint_storage
     loops: tuple[Loop, ...] = (
         Searching(),
         Progress(),
@@ -69,7 +68,7 @@ def start(database: Database, listener: Listener, settings: MasterSettings, secr
         ReconcileTasks(),
         Scheduling(settings.pools, secret, preemption_timeout_s),
         Timeouts(settings.pools),
-        Deletion(storage),
+        Deletion(settings),
         CheckpointGc(settings),
         Retention(settings.log_retention_days, settings.retention_schedule(), settings.metric_retention_days),
         webhook_delivery,

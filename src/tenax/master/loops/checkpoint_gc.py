@@ -16,6 +16,7 @@ import structlog
 from tenax.config.master import MasterSettings
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
 from tenax.master.checkpoints.removal import carry_out
+from tenax.master.checkpoints.roots import checkpoint_roots
 from tenax.master.loops.loop import LONG_STEP_S, PassContext, each
 from tenax.master.store.checkpoints import gc, removal_tasks
 from tenax.master.store.checkpoints.gc import KIND
@@ -43,7 +44,7 @@ class CheckpointGc:
         self._settings = settings
         #: Until when experiments rest.
         self._rest: dict[int, float] = {}
-        self._clusters = settings.checkpoint_storage
+        self._roots = checkpoint_roots(settings)
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Apply policies where something has changed, then carry out the removals that are due."""
@@ -106,7 +107,7 @@ class CheckpointGc:
         limit = asyncio.Semaphore(_TOGETHER)
 
         async def handle(uuid: str) -> None:
-            await carry_out(context.transaction, self._clusters, uuid)
+            await carry_out(context.transaction, self._roots, uuid)
 
         async def handle_limited(uuid: str) -> None:
             async with limit:

@@ -11,11 +11,12 @@ import asyncio
 
 import structlog
 
+from tenax.config.master import MasterSettings
 from tenax.errors import NotNow
-from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
-from tenax.master.checkpoints.files import delete_checkpoint, delete_tensorboard, place_of
+from tenax.master.checkpoints.files import delete_checkpoint, delete_tensorboard
 from tenax.master.checkpoints.removal import configured_place
+from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
 from tenax.master.loops.loop import LONG_STEP_S, PassContext, each
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.wakeups import Woken
@@ -39,8 +40,8 @@ class Deletion:
     kind = "deletion"
     step_s = LONG_STEP_S
 
-    def __init__(self, clusters_storage: JsonObject | None = None) -> None:
-        self._clusters = clusters_storage
+    def __init__(self, settings: MasterSettings) -> None:
+        self._roots = checkpoint_roots(settings)
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Delete what can be; what is still on a machine is tried again soon."""
@@ -66,10 +67,10 @@ class Deletion:
             return False
         failure = left.obstacle
         if failure is None:
-            undone = await asyncio.to_thread(_delete_checkpoints, left, self._clusters)
+            undone = await asyncio.to_thread(_delete_checkpoints, left, self._roots)
             if undone:
                 return await _leave_to_a_task(context, experiment_id, left, undone)
-            failure = await asyncio.to_thread(_delete_tensorboard, left, experiment_id, self._clusters)
+            failure = await asyncio.to_thread(_delete_tensorboard, left, experiment_id, self._roots)
         async with context.transaction() as conn:
             if failure is None:
                 await deletion.delete_rows(conn, experiment_id)
@@ -120,25 +121,25 @@ def _stays_with_its_owner(left: Remains) -> bool:
     return left.unmanaged and is_bound_to_machine(own)
 
 
-def _delete_checkpoints(left: Remains, clusters: JsonObject | None) -> dict[str, str]:
+def _delete_checkpoints(left: Remains, roots: CheckpointRoots) -> dict[str, str]:
     """Delete the files of all checkpoints; those that could not be, each with the reason."""
     own = configured_place(left.config)
     undone: dict[str, str] = {}
     for checkpoint in left.checkpoints:
         try:
-            delete_checkpoint(place_of(checkpoint.storage, own, clusters), checkpoint.uuid)
+            delete_checkpoint(roots.place_of(checkpoint.storage, own), checkpoint.uuid)
         except (NotNow, StorageFailed) as error:
             undone[checkpoint.uuid] = str(error)
     return undone
 
 
-def _delete_tensorboard(left: Remains, experiment_id: int, clusters: JsonObject | None) -> str | None:
+def _delete_tensorboard(left: Remains, experiment_id: int, roots: CheckpointRoots) -> str | None:
     """Delete what TensorBoard wrote; the reason where it could not be."""
     own = configured_place(left.config)
     if own is None:
         return None
     try:
-        delete_tensorboard(place_of(None, own, clusters), left.cluster_id, experiment_id)
+        delete_tensorboard(roots.place_of(None, own), left.cluster_id, experiment_id)
     except StorageFailed as error:
         return str(error)
     except NotNow as error:

@@ -4,15 +4,13 @@ Rules it keeps:
 
 - paths are relative and stay inside; files and directories only, no links, no devices;
 - the archive is the same bytes for the same files (order, modes, times as given), so that it is stored once;
-- sizes are checked before anything is unpacked or held twice.
+- sizes are checked before anything is unpacked; neither a file nor the archive is ever held in memory as a whole.
 
 CPU-bound: call it in a thread.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import io
 import mimetypes
@@ -21,10 +19,12 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.submission.messages import File
+from tenax.master.submission.uploads import Content, SpooledBody, temporary_file
 
 _REGULAR = frozenset({0, 48})
 _DIRECTORY = 53
@@ -42,57 +42,53 @@ class Code:
 
     #: sha256 of the archive, hexadecimal.
     hash: str
-    #: gzip-compressed tar.
-    archive: bytes = field(repr=False)
+    #: gzip-compressed tar: a file of its own, from its beginning.
+    archive: IO[bytes] = field(repr=False, compare=False)
     #: Sum of the file sizes, bytes.
     size: int
 
 
-def pack(files: Iterable[File], limit: int) -> Code | None:
-    """The archive of ``files``; None for no files. Raises InvalidInput, naming the file that cannot be taken."""
-    listed = list(files)
-    if not listed:
+def pack(files: Iterable[File], limit: int, directory: Path, body: SpooledBody | None = None) -> Code | None:
+    """The archive of ``files``; None for no files. Raises InvalidInput, naming the file that cannot be taken.
+
+    ``directory``: where it is written; ``body``: where their content stands that `SpooledBody.condensed` has left out.
+    """
+    members = [(_header(file), Content(file.content, body, file.path)) for file in files]
+    if not members:
         return None
-    _check_size(listed, limit)
-    size = 0
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for file in listed:
-            info, content = _member(file)
-            size += len(content)
-            tar.addfile(info, io.BytesIO(content))
-    archive = _gzip(raw.getbuffer())
-    return Code(hashlib.sha256(archive).hexdigest(), archive, size)
+    _check_size(members, limit)
+    packed = _Gzip(temporary_file(directory))
+    with tarfile.open(fileobj=cast(IO[bytes], packed), mode="w|", format=tarfile.PAX_FORMAT) as tar:
+        for info, content in members:
+            info.size = 0 if info.isdir() else content.size
+            tar.addfile(info, cast(IO[bytes], content))
+    return Code(packed.finish(), packed.file, sum(info.size for info, _ in members))
 
 
-def _check_size(files: list[File], limit: int) -> None:
-    estimate = sum(len(file.content) * 3 // 4 for file in files)
+def _check_size(members: list[tuple[tarfile.TarInfo, Content]], limit: int) -> None:
+    sizes = {info.name: content.size for info, content in members}
+    estimate = sum(content.size for _, content in members)
     if estimate <= limit:
         return
-    largest = sorted(files, key=lambda file: len(file.content), reverse=True)[:3]
-    named = ", ".join(f"{file.path} ({len(file.content) * 3 / 4 / 2**20:.1f} MiB)" for file in largest)
+    largest = sorted(sizes, key=lambda path: sizes[path], reverse=True)[:3]
+    named = ", ".join(f"{path} ({sizes[path] / 2**20:.1f} MiB)" for path in largest)
     raise InvalidInput(
         f"the code directory has {estimate / 2**20:.1f} MiB, and at most {limit / 2**20:.1f} MiB are taken. "
         f"The largest files are {named}: leave them out with a .detignore file, and keep data in shared storage"
     )
 
 
-def _member(file: File) -> tuple[tarfile.TarInfo, bytes]:
+def _header(file: File) -> tarfile.TarInfo:
     info = tarfile.TarInfo(_safe(file.path))
     info.mtime = max(0, file.mtime)
     info.mode = file.mode & _PERMISSIONS
     info.uid, info.gid = max(0, file.uid), max(0, file.gid)
     if file.type == _DIRECTORY:
         info.type = tarfile.DIRTYPE
-        return info, b""
+        return info
     if file.type not in _REGULAR:
         raise InvalidInput(f"{file.path!r} is neither a file nor a directory: leave it out of the code directory")
-    try:
-        content = base64.b64decode(file.content, validate=True)
-    except (binascii.Error, ValueError):
-        raise InvalidInput(f"the content of {file.path!r} is not base64") from None
-    info.size = len(content)
-    return info, content
+    return info
 
 
 def _safe(path: str) -> str:
@@ -104,10 +100,28 @@ def _safe(path: str) -> str:
     return str(PurePosixPath(*parts))
 
 
-def _gzip(data: memoryview) -> bytes:
-    # Without a time or a name in the header: the same code is the same bytes.
-    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
-    return packer.compress(data) + packer.flush()
+class _Gzip:
+    """Compresses what is written to it into a file, and says the hash of that."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        # Without a time or a name in the header: the same code is the same bytes.
+        self._packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
+        self._hash = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self._put(self._packer.compress(data))
+        return len(data)
+
+    def finish(self) -> str:
+        """The hash; the file is at its beginning again."""
+        self._put(self._packer.flush())
+        self.file.seek(0)
+        return self._hash.hexdigest()
+
+    def _put(self, data: bytes) -> None:
+        self._hash.update(data)
+        self.file.write(data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import binascii
 import functools
 import random
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import anyio.to_thread
 
@@ -30,6 +30,7 @@ from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, DEFAULT_W
 from tenax.master.submission.code import Code, pack
 from tenax.master.submission.experiments import SLOTS_EXCEEDED, layers, pool_of, template_of, unfit_in
 from tenax.master.submission.messages import CreateGenericTaskRequest, LaunchCommandRequest
+from tenax.master.submission.uploads import SpooledBody
 
 #: Where ``data`` of a command lies, under its run directory.
 DATA_FILE = "data"
@@ -51,16 +52,22 @@ class Source:
     """What a generic task takes over from another one."""
 
     config: JsonObject | None = None
+    #: What of the secrets of ``config`` its owner has written.
+    own: JsonObject = field(default_factory=dict)
     context_hash: str | None = None
     project_id: int | None = None
 
 
 async def examine_command(
-    db: Database, settings: MasterSettings, owner_id: int, request: LaunchCommandRequest
+    db: Database,
+    settings: MasterSettings,
+    owner_id: int,
+    request: LaunchCommandRequest,
+    body: SpooledBody | None = None,
 ) -> Launch:
     """What would be made of a command. Raises InvalidInput with all problems, NotFound, NotNow."""
     template = await template_of(db, request.template_name)
-    code = await anyio.to_thread.run_sync(pack, request.files, settings.context_limit_bytes)
+    code = await anyio.to_thread.run_sync(pack, request.files, settings.context_limit_bytes, settings.uploads, body)
     config: JsonObject = request.config
     workspace_id = request.workspace_id or DEFAULT_WORKSPACE_ID
     launch = await _examine(db, settings, owner_id, config, template, workspace_id, generic=False)
@@ -69,7 +76,12 @@ async def examine_command(
 
 
 async def examine_generic(
-    db: Database, settings: MasterSettings, owner_id: int, request: CreateGenericTaskRequest, source: Source
+    db: Database,
+    settings: MasterSettings,
+    owner_id: int,
+    request: CreateGenericTaskRequest,
+    source: Source,
+    body: SpooledBody | None = None,
 ) -> Launch:
     """What would be made of a generic task; ``source``: what it takes over. Raises as `examine_command`."""
     if request.inherit_context and not request.parent_id:
@@ -80,7 +92,9 @@ async def examine_generic(
         raise InvalidInput("no configuration was given: submit the YAML text of one, or fork a task")
     config = request.config if request.config.strip() else source.config
     assert config is not None
-    code = await anyio.to_thread.run_sync(pack, request.context_directory, settings.context_limit_bytes)
+    code = await anyio.to_thread.run_sync(
+        pack, request.context_directory, settings.context_limit_bytes, settings.uploads, body
+    )
     project = await _project(db, config, request.project_id or source.project_id)
     launch = await _examine(db, settings, owner_id, config, None, project.workspace_id, generic=True)
     new = replace(
@@ -90,6 +104,7 @@ async def examine_generic(
         parent_id=request.parent_id or None,
         forked_from=request.forked_from or None,
         context_hash=source.context_hash,
+        own=launch.new.own if request.config.strip() else source.own,
     )
     return replace(launch, new=_with_code(new, code))
 
@@ -134,6 +149,7 @@ async def _examine(
         weight=resolved.weight,
         workspace_id=workspace_id,
         description=resolved.description,
+        own=resolved.own,
     )
     notices = (*resolved.notices, f"it will wait: {unfit}") if unfit else resolved.notices
     return Launch(new, (SLOTS_EXCEEDED,) if unfit else (), notices)

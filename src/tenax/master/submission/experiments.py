@@ -30,6 +30,7 @@ from tenax.master.store.workspaces.projects import ProjectRow
 from tenax.master.store.workspaces.rows import WorkspaceDefaults
 from tenax.master.submission.code import pack
 from tenax.master.submission.messages import CreateExperimentRequest
+from tenax.master.submission.uploads import SpooledBody
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
 
@@ -63,14 +64,21 @@ class _Ground:
 
 
 async def examine(
-    db: Database, settings: MasterSettings, owner_id: int, request: CreateExperimentRequest
+    db: Database,
+    settings: MasterSettings,
+    owner_id: int,
+    request: CreateExperimentRequest,
+    body: SpooledBody | None = None,
 ) -> Submission:
     """What would be made of a request. Raises InvalidInput with all problems, NotFound, NotNow.
 
-    An unmanaged one runs elsewhere: it needs no entrypoint, and no slots of ours.
+    An unmanaged one runs elsewhere: it needs no entrypoint, and no slots of ours. ``body``: where the content of its
+    files stands.
     """
     template = await template_of(db, request.template)
-    code = await anyio.to_thread.run_sync(pack, request.model_definition, settings.context_limit_bytes)
+    code = await anyio.to_thread.run_sync(
+        pack, request.model_definition, settings.context_limit_bytes, settings.uploads, body
+    )
     wished = await anyio.to_thread.run_sync(_wishes, request, settings, template)
     async with db.transaction() as conn:
         ground = await _ground(conn, request, wished)

@@ -18,7 +18,7 @@ from tenax.master.api.checkpoints import messages
 from tenax.master.api.http.callers import CallerDep, MasterDep, TaskDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
-from tenax.master.checkpoints.files import delete_tensorboard, place_of
+from tenax.master.checkpoints.files import delete_tensorboard
 from tenax.master.checkpoints.removal import configured_place
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.checkpoints import lists as checkpoint_lists
@@ -115,12 +115,10 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
         config = (await experiments.plan(conn, experiment_id)).config
     if experiment.state not in ENDED:
         raise NotNow(f"experiment {experiment_id} still writes TensorBoard files: cancel or kill it first")
-    own, clusters = configured_place(config), master.settings.checkpoint_storage
+    own, roots = configured_place(config), master.checkpoint_roots
     cluster_id = str(master.cluster.cluster_id)
     try:
-        await anyio.to_thread.run_sync(
-            lambda: delete_tensorboard(place_of(None, own, clusters), cluster_id, experiment_id)
-        )
+        await anyio.to_thread.run_sync(lambda: delete_tensorboard(roots.place_of(None, own), cluster_id, experiment_id))
     except (NotNow, StorageFailed):
         if own is None or not is_reachable_by_agents(own):
             raise

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from tenax.master.access.authorization import Caller, shown_config
+from tenax.config import written_secrets
+from tenax.master.access.authorization import Caller, may_see_secrets, shown_config
 from tenax.master.api.checkpoints import messages as checkpoints_messages
 from tenax.master.store.checkpoints.lists import CheckpointView
 
 
 def checkpoint_message(view: CheckpointView, caller: Caller) -> checkpoints_messages.Checkpoint:
     """A checkpoint as ``caller`` may see it."""
-    config = None if view.config is None else shown_config(view.config, caller, view.owner_id)
+    owner = may_see_secrets(caller, view.owner_id) and not caller.is_admin
+    own = written_secrets(view.original_config) if owner and view.original_config else None
+    config = None if view.config is None else shown_config(view.config, caller, view.owner_id, own=own)
     validation = None if view.metrics is None else checkpoints_messages.TrainingMetrics(avg_metrics=view.metrics)
     return checkpoints_messages.Checkpoint(
         uuid=view.uuid,

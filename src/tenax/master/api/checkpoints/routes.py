@@ -14,7 +14,6 @@ from fastapi import HTTPException, Query, Request
 from fastapi.responses import StreamingResponse
 
 from tenax.errors import Forbidden, InvalidInput, NotNow
-from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints import messages
 from tenax.master.api.checkpoints.lists import with_metrics
@@ -25,7 +24,7 @@ from tenax.master.api.http.routing import Routes
 from tenax.master.api.metrics.routes import reports_of
 from tenax.master.api.models.messages import MetricsReport, MetricsResponse, TrialSourceKind
 from tenax.master.checkpoints.archive import NotAcceptable, form_of, packed
-from tenax.master.checkpoints.files import CheckpointPlace, files_of, place_of
+from tenax.master.checkpoints.files import CheckpointPlace, files_of
 from tenax.master.checkpoints.removal import carry_out, configured_place
 from tenax.master.context import Master
 from tenax.master.ingest import states
@@ -168,7 +167,9 @@ async def _remove(master: Master, caller: Caller, uuids: list[str], globs: tuple
         reasons = {view.uuid: f"deleted by {caller.person.username}" for view in views}
         own = len(views) <= _AT_ONCE
         removals = await gc.request_removals(conn, reasons, globs=globs, wait_s=_OWN_S if own else 0.0)
-    outcomes = [await carry_out(master.db.transaction, _clusters(master), uuid) for uuid in removals] if own else []
+    outcomes = (
+        [await carry_out(master.db.transaction, master.checkpoint_roots, uuid) for uuid in removals] if own else []
+    )
     failures = [outcome.failure for outcome in outcomes if outcome.failure and not outcome.delegated]
     if failures:
         raise NotNow(f"{len(failures)} of {len(views)} could not be deleted yet, and are tried again: {failures[0]}")
@@ -201,11 +202,7 @@ async def _to_change(conn: Connection, caller: Caller, uuids: list[str]) -> list
 
 
 def _place(master: Master, view: CheckpointView) -> CheckpointPlace:
-    return place_of(view.storage, configured_place(view.config), _clusters(master))
-
-
-def _clusters(master: Master) -> JsonObject | None:
-    return master.settings.checkpoint_storage
+    return master.checkpoint_roots.place_of(view.storage, configured_place(view.config))
 
 
 def _steps(value: object) -> int:

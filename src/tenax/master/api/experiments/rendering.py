@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
+from tenax.config import may_name_secrets, written_secrets
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.access.authorization import Caller, shown_config
+from tenax.master.access.authorization import Caller, may_see_secrets, shown_config
 from tenax.master.api.experiments import messages as experiments_messages
 from tenax.master.store.experiments.lists import ExperimentView
 from tenax.wire.message import Document
@@ -24,14 +25,14 @@ def experiment_message(
     view: ExperimentView, caller: Caller, trial_ids: list[int] | None = None
 ) -> experiments_messages.Experiment:
     """An experiment as ``caller`` may see it."""
-    stored = view.config
-    config = shown_config(stored, caller, view.owner_id)
-    shown = config
-    message = outlined(view, _object(shown.get("searcher")), _object(shown.get("integrations")), trial_ids)
+    owner = may_see_secrets(caller, view.owner_id)
+    own = written_secrets(view.original_config) if owner and not caller.is_admin else None
+    config = shown_config(view.config, caller, view.owner_id, own=own)
+    message = outlined(view, _object(config.get("searcher")), _object(config.get("integrations")), trial_ids)
     message.config = config
-    # Its text cannot be masked line by line: where something is hidden, the text is.
-    message.original_config = view.original_config if config == stored else ""
-    message.hyperparameters = _object(shown.get("hyperparameters"))
+    # Its text cannot be masked line by line: where it may name a secret, others see none of it.
+    message.original_config = view.original_config if owner or not may_name_secrets(view.original_config) else ""
+    message.hyperparameters = _object(config.get("hyperparameters"))
     return message
 
 

@@ -15,10 +15,10 @@ import msgspec
 from asyncpg import Connection
 from fastapi import Query, Response
 
-from tenax.config import may_hold_secrets
+from tenax.config import may_hold_secrets, may_name_secrets
 from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.access.authorization import Allow, Caller, may_see_secrets
+from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.experiments import messages
 from tenax.master.api.experiments.actions import check_label, check_owner
@@ -243,7 +243,8 @@ class Rendered:
 
 def rendered(view: ExperimentView) -> Rendered:
     """An experiment that is about to be shown, to whomever."""
-    return Rendered(view, _whole(view), may_hold_secrets(view.config_text))
+    secret = may_hold_secrets(view.config_text) or may_name_secrets(view.original_config)
+    return Rendered(view, _whole(view), secret)
 
 
 def experiments_json(page: Sequence[Rendered], caller: Caller, pagination: Pagination) -> bytes:
@@ -253,7 +254,7 @@ def experiments_json(page: Sequence[Rendered], caller: Caller, pagination: Pagin
 
 
 def _for(caller: Caller, experiment: Rendered) -> bytes:
-    if experiment.may_hold_secrets and not may_see_secrets(caller, experiment.view.owner_id):
+    if experiment.may_hold_secrets and not caller.is_admin:
         return _json(experiment_message(experiment.view, caller))
     return experiment.whole
 

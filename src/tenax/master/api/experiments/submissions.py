@@ -13,10 +13,11 @@ from tenax.config.master import PoolSettings
 from tenax.errors import InvalidInput, NotNow, TryAgain
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent, ExperimentState, step
-from tenax.master.access.authorization import Allow, Caller
+from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.experiments import messages
 from tenax.master.api.experiments.rendering import experiment_message
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.requests import UploadDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
 from tenax.master.store.experiments import continuing, creation, unmanaged
@@ -34,12 +35,12 @@ routes = Routes("Experiments")
 
 @routes.post("/api/v1/experiments", "CreateExperiment", allow=Allow.USER, creates=True)
 async def create_experiment(
-    master: MasterDep, caller: CallerDep, body: CreateExperimentRequest
+    master: MasterDep, caller: CallerDep, body: CreateExperimentRequest, upload: UploadDep
 ) -> messages.CreateExperimentResponse:
     """Submit an experiment; with ``validateOnly`` only say what it would be."""
     if not body.config.strip():
         raise InvalidInput("no configuration was given: submit the YAML text of one")
-    submission = await examine(master.db, master.settings, caller.person.id, body)
+    submission = await examine(master.db, master.settings, caller.person.id, body, upload)
     if body.validate_only:
         return _reply(submission, imagined(submission, caller))
     async with master.db.transaction() as conn:
@@ -81,7 +82,9 @@ def _reply(submission: Submission, experiment: messages.Experiment) -> messages.
 
 def imagined(submission: Submission, caller: Caller) -> messages.Experiment:
     """What the experiment would be; it has no number."""
-    searcher = submission.resolved.document.get("searcher")
+    resolved = submission.resolved
+    config = shown_config(resolved.document, caller, caller.person.id, own=resolved.own)
+    searcher = config.get("searcher")
     named = searcher if isinstance(searcher, dict) else {}
     return messages.Experiment(
         id=0,
@@ -91,11 +94,11 @@ def imagined(submission: Submission, caller: Caller) -> messages.Experiment:
         labels=list(submission.new.labels),
         state=messages.State.PAUSED,
         start_time=datetime.now(timezone.utc),
-        config=submission.resolved.document,
+        config=config,
         original_config=submission.new.original_config,
         searcher_type=str(named.get("name") or ""),
         searcher_metric=str(named.get("metric") or ""),
-        hyperparameters=cast(JsonObject, submission.resolved.document.get("hyperparameters") or {}),
+        hyperparameters=cast(JsonObject, config.get("hyperparameters") or {}),
         resource_pool=submission.new.pool,
         model_definition_size=submission.code_size,
         forked_from=submission.new.parent_id,

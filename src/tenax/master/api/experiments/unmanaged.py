@@ -18,7 +18,7 @@ from tenax.master.api.experiments.rendering import experiment_message
 from tenax.master.api.experiments.submissions import imagined
 from tenax.master.api.http import callers
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.requests import decode_body
+from tenax.master.api.http.requests import UploadDep, decode_body
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.logs import routes as logs
 from tenax.master.api.models.messages import TrialSourceKind
@@ -52,7 +52,7 @@ _REASONS = {
 
 @routes.put("/api/v1/experiments/by-external-id/{external_experiment_id:path}", "PutExperiment", allow=Allow.USER)
 async def put_experiment(
-    master: MasterDep, caller: CallerDep, external_experiment_id: str, body: CreateExperimentRequest
+    master: MasterDep, caller: CallerDep, external_experiment_id: str, body: CreateExperimentRequest, upload: UploadDep
 ) -> PutExperimentResponse:
     """The unmanaged experiment of that name, made if there is none; with ``validateOnly`` only what it would be."""
     if not body.unmanaged:
@@ -60,7 +60,7 @@ async def put_experiment(
     async with master.db.transaction() as conn:
         known = await unmanaged.find_experiment(conn, external_experiment_id)
     if known is None:
-        submission = await examine(master.db, master.settings, caller.person.id, body)
+        submission = await examine(master.db, master.settings, caller.person.id, body, upload)
         if body.validate_only:
             experiment = imagined(submission, caller)
             return PutExperimentResponse(experiment=experiment, config=experiment.config)

@@ -22,6 +22,7 @@ from tenax.master.context import Master
 from tenax.master.store.database import idempotency
 from tenax.master.store.database.faults import OutcomeUnknown
 from tenax.master.store.database.idempotency import RequestKey
+from tenax.master.submission.uploads import SpooledBody
 
 HEADER = "Idempotency-Key"
 _LONGEST = 255
@@ -66,7 +67,10 @@ async def _with_key(
 ) -> Response:
     master: Master = request.app.state.master
     target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
-    digest = hashlib.sha256(target + await request.body()).digest()
+    # Of an upload the body here has the code left out.
+    upload: SpooledBody | None = getattr(request.state, "upload", None)
+    sent = await request.body() if upload is None else upload.digest
+    digest = hashlib.sha256(target + sent).digest()
     mine = RequestKey(request.state.caller.person.id, key, digest)
     async with master.db.connection() as conn:
         answer = await idempotency.answer_of(conn, mine)

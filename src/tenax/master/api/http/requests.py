@@ -5,6 +5,8 @@ Rules it keeps:
 - whoever may not call a route is refused before the body is read;
 - a body is JSON whatever its Content-Type says, and none at all is the empty message;
 - a large body is decoded in a thread;
+- one that brings code goes to a file, and only what is left of it without that code is decoded; few arrive and
+  fewer are worked on at a time, and the others wait.
 - a body that becomes a message has at most `MOST_VALUES`: each is checked in the event loop.
 """
 
@@ -12,15 +14,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Coroutine
+from typing import Annotated
 
 import anyio.to_thread
 import msgspec
-from fastapi import HTTPException, Request, Response
+from fastapi import Depends, HTTPException, Request, Response
 from fastapi.routing import APIRoute
+from starlette.requests import HTTPConnection
+from starlette.types import Receive, Scope
 
 from tenax.master.api.http.callers import authorize
 from tenax.master.api.http.creations import create_once
 from tenax.master.api.http.routing import answers_secret, creates
+from tenax.master.submission.messages import File
+from tenax.master.submission.uploads import SpooledBody
 
 #: Characters of a name: of a user, a group, a webhook, a template.
 LONGEST_NAME = 255
@@ -40,22 +47,30 @@ class WireRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
         handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()
         has_body = self.body_field is not None
+        brings_code = self.body_field is not None and _brings_code(self.body_field.field_info.annotation)
         creating, secret = creates(self.endpoint), answers_secret(self.endpoint)
+
+        async def answer(request: Request) -> Response:
+            return await (create_once(request, handle, secret=secret) if creating else handle(request))
 
         async def lenient(request: Request) -> Response:
             await authorize(request, request.app.state.master)
-            if has_body:
-                request = _WireRequest(request.scope, request.receive)
-            return await (create_once(request, handle, secret=secret) if creating else handle(request))
+            if brings_code and not _is_small(request):
+                return await _uploaded(request, answer)
+            return await answer(_WireRequest(request.scope, request.receive) if has_body else request)
 
         return lenient
 
 
 class _WireRequest(Request):
-    """A request whose body is JSON."""
+    """A request whose body is JSON. ``condensed``: its body without the code that came with it."""
+
+    def __init__(self, scope: Scope, receive: Receive, condensed: bytes | None = None) -> None:
+        super().__init__(scope, receive)
+        self._condensed = condensed
 
     async def body(self) -> bytes:
-        return await super().body() or b"{}"
+        return (await super().body() if self._condensed is None else self._condensed) or b"{}"
 
     async def json(self) -> object:
         body = await self.body()
@@ -73,6 +88,46 @@ def _decode_large(body: bytes) -> object:
             "is left out with a .detignore file",
         )
     return decode_body(body)
+
+
+async def _uploaded(request: Request, handle: Callable[[Request], Awaitable[Response]]) -> Response:
+    master = request.app.state.master
+    async with master.arriving:
+        upload = SpooledBody(master.settings.uploads)
+        try:
+            async for chunk in request.stream():
+                await upload.write(chunk)
+            await upload.flush()
+        except BaseException:
+            upload.close()
+            raise
+    try:
+        async with master.packing:
+            condensed = await anyio.to_thread.run_sync(upload.condensed)
+            request.state.upload = upload
+            return await handle(_WireRequest(request.scope, request.receive, condensed))
+    finally:
+        upload.close()
+
+
+async def _upload_of(connection: HTTPConnection) -> SpooledBody | None:
+    upload: SpooledBody | None = getattr(connection.state, "upload", None)
+    return upload
+
+
+#: Where the content of the files of a request stands; None: in the request itself.
+UploadDep = Annotated[SpooledBody | None, Depends(_upload_of)]
+
+
+def _brings_code(message: object) -> bool:
+    """Whether a body has a list of files in it."""
+    fields = getattr(message, "model_fields", {})
+    return any(field.annotation == list[File] for field in fields.values())
+
+
+def _is_small(request: Request) -> bool:
+    length = request.headers.get("content-length", "")
+    return length.isdigit() and int(length) <= LARGE_BODY_BYTES
 
 
 def decode_body(body: bytes) -> object:

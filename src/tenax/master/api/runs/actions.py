@@ -19,9 +19,11 @@ from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.runs.messages import MoveRunsRequest, RunActionResult, RunsRequest, RunsResponse
-from tenax.master.checkpoints.files import delete_checkpoint, delete_tensorboard, place_of
+from tenax.master.checkpoints.files import delete_checkpoint, delete_tensorboard
 from tenax.master.checkpoints.removal import configured_place
+from tenax.master.checkpoints.roots import CheckpointRoots
 from tenax.master.context import Master
+from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.filter_text import parse
 from tenax.master.store.database.paging import Page
 from tenax.master.store.experiments import edits as experiment_edits
@@ -33,6 +35,7 @@ from tenax.master.store.runs.lists import RunOwner
 from tenax.master.store.runs.rows import Leftover
 from tenax.master.store.workspaces import projects
 from tenax.storage.port import StorageFailed
+from tenax.storage.registry import is_reachable_by_agents
 
 routes = Routes("Runs")
 
@@ -88,7 +91,7 @@ async def unarchive(master: MasterDep, caller: CallerDep, body: RunsRequest) -> 
 async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> RunsResponse:
     """Delete runs that have ended: their checkpoints, metrics and output. The only run of a search takes it along."""
 
-    clusters = master.settings.checkpoint_storage
+    roots = master.checkpoint_roots
     left: dict[int, _Files] = {}
 
     async def check(conn: Connection, run: RunOwner) -> None:
@@ -104,7 +107,7 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
         if leftover.obstacle:
             raise _Refused(leftover.obstacle)
         plan = await experiments.plan(conn, run.experiment_id)
-        left[run.id] = _Files(run, leftover, configured_place(plan.config), clusters, str(master.cluster.cluster_id))
+        left[run.id] = _Files(run, leftover, configured_place(plan.config), roots, str(master.cluster.cluster_id))
 
     async def remove(conn: Connection, run: RunOwner) -> None:
         now = await runs.leftover(conn, run.id, run.task_id)
@@ -116,7 +119,7 @@ async def delete(master: MasterDep, caller: CallerDep, body: RunsRequest) -> Run
     for result in answer.results:
         if not result.error and result.id in left:
             # Files first, outside any transaction: a run without files can be deleted again.
-            result.error = await anyio.to_thread.run_sync(_delete_files, left[result.id])
+            result.error = await _delete_all_files(master, left[result.id])
             result.error = result.error or await _act(master, caller, result.id, body.project_id, remove)
     return answer
 
@@ -238,19 +241,34 @@ class _Files:
     run: RunOwner
     left: Leftover
     configured: JsonObject | None
-    clusters: JsonObject | None
+    roots: CheckpointRoots
     cluster_id: str
+
+
+async def _delete_all_files(master: Master, files: _Files) -> str:
+    """Why something is still there; nothing: all is gone. What the master does not touch is left to a task."""
+    error = await anyio.to_thread.run_sync(_delete_files, files)
+    if error and is_reachable_by_agents(files.configured):
+        reason = f"run {files.run.id} is deleted"
+        reported = [file.uuid for file in files.left.checkpoints if not file.unreported]
+        uploads = [file.uuid for file in files.left.checkpoints if file.unreported]
+        async with master.db.transaction() as conn:
+            await experiments.lock(conn, files.run.experiment_id)
+            await gc.request_removals(conn, dict.fromkeys(reported, reason))
+            await gc.request_upload_removals(conn, uploads, reason)
+        return f"{error}. A task on an agent deletes them: delete the run again once they are gone"
+    return error
 
 
 def _delete_files(files: _Files) -> str:
     """Why something could not be deleted; nothing: all is gone."""
     for checkpoint in files.left.checkpoints:
         try:
-            delete_checkpoint(place_of(checkpoint.storage, files.configured, files.clusters), checkpoint.uuid)
+            delete_checkpoint(files.roots.place_of(checkpoint.storage, files.configured), checkpoint.uuid)
         except (NotNow, StorageFailed) as error:
             return f"Its checkpoint {checkpoint.uuid} could not be deleted: {error}"
     try:
-        place = place_of(None, files.configured, files.clusters)
+        place = files.roots.place_of(None, files.configured)
         delete_tensorboard(place, files.cluster_id, files.run.experiment_id, files.run.id)
     except StorageFailed as error:
         return f"Its TensorBoard files could not be deleted: {error}"

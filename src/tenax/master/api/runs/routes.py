@@ -122,5 +122,6 @@ def _flat_run(view: RunView, caller: Caller, summary: JsonObject) -> FlatRun:
 
 
 def _pachyderm(view: RunView, caller: Caller) -> JsonObject | None:
-    shown = shown_config({"integrations": {"pachyderm": view.pachyderm}}, caller, view.owner_id)
+    integrations: JsonObject = {"integrations": {"pachyderm": view.pachyderm}}
+    shown = shown_config(integrations, caller, view.owner_id)
     return cast("dict[str, JsonObject | None]", shown["integrations"])["pachyderm"]

@@ -17,6 +17,7 @@ from tenax.lifecycle.task import TaskEvent, TaskKind
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.requests import UploadDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks import messages
 from tenax.master.api.tasks.routes import TASK_STATES, container_message
@@ -42,10 +43,10 @@ _KIND = TaskKind.COMMAND.value
 
 @routes.post("/api/v1/commands", "LaunchCommand", allow=Allow.USER, creates=True)
 async def launch_command(
-    master: MasterDep, caller: CallerDep, body: LaunchCommandRequest
+    master: MasterDep, caller: CallerDep, body: LaunchCommandRequest, upload: UploadDep
 ) -> messages.LaunchCommandResponse:
     """Run a program once; with ``preview`` only say what it would be."""
-    launch = await examine_command(master.db, master.settings, caller.person.id, body)
+    launch = await examine_command(master.db, master.settings, caller.person.id, body, upload)
     if body.preview:
         message = _imagined(launch.new, caller)
     else:
@@ -53,7 +54,7 @@ async def launch_command(
             await workspaces.hold(conn, launch.new.workspace_id)
             task_id = await tasks.create(conn, launch.new)
             message = command_message(await task_lists.get_launched(conn, task_id))
-    config = shown_config(launch.new.config, caller, caller.person.id)
+    config = shown_config(launch.new.config, caller, caller.person.id, own=launch.new.own)
     return messages.LaunchCommandResponse(
         command=message, config=config, warnings=list(launch.warnings), notices=list(launch.notices)
     )
@@ -86,9 +87,8 @@ async def get_command(master: MasterDep, caller: CallerDep, command_id: str) -> 
     """One command and its configuration."""
     async with master.db.connection() as conn:
         view = await task_lists.get_launched(conn, command_id, _KIND)
-    return messages.GetCommandResponse(
-        command=command_message(view), config=shown_config(view.config, caller, view.owner_id)
-    )
+    config = shown_config(view.config, caller, view.owner_id, own=view.own)
+    return messages.GetCommandResponse(command=command_message(view), config=config)
 
 
 @routes.post("/api/v1/commands/{command_id}/kill", "KillCommand", allow=Allow.USER)

@@ -17,6 +17,7 @@ from tenax.errors import Forbidden, NotNow
 from tenax.lifecycle.task import ENDED, TaskEvent, TaskState
 from tenax.master.access.authorization import Allow, Caller, may_see_secrets
 from tenax.master.api.http.callers import CallerDep, MasterDep
+from tenax.master.api.http.requests import UploadDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
     CreateGenericTaskResponse,
@@ -40,11 +41,11 @@ routes = Routes("Tasks")
 
 @routes.post("/api/v1/generic-tasks", "CreateGenericTask", allow=Allow.USER, creates=True)
 async def create_generic_task(
-    master: MasterDep, caller: CallerDep, body: CreateGenericTaskRequest
+    master: MasterDep, caller: CallerDep, body: CreateGenericTaskRequest, upload: UploadDep
 ) -> CreateGenericTaskResponse:
     """Create a task, perhaps as the child or as the fork of another one."""
     source = await _forked(master, caller, body.forked_from) if body.forked_from else await source_of(master.db, body)
-    launch = await examine_generic(master.db, master.settings, caller.person.id, body, source)
+    launch = await examine_generic(master.db, master.settings, caller.person.id, body, source, upload)
     new = launch.new
     async with master.db.transaction() as conn:
         # Neither where it is filed nor what it comes from goes, or closes, before it is there.
@@ -123,7 +124,7 @@ async def _check_parent(conn: Connection, caller: Caller, parent_id: str) -> Non
 async def _forked(master: Master, caller: Caller, task_id: str) -> Source:
     async with master.db.connection() as conn:
         view = await task_lists.get_launched(conn, task_id)
-        source = Source(view.config, await contexts.of_task(conn, task_id), view.project_id)
+        source = Source(view.config, view.own, await contexts.of_task(conn, task_id), view.project_id)
     if not may_see_secrets(caller, view.owner_id) and without_secrets(view.config) != view.config:
         raise Forbidden(f"the configuration of task {task_id} holds secrets of its owner: submit one of your own")
     # A command's has more keys; a description that was drawn stays with whom it was drawn for.

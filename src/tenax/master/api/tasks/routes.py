@@ -197,7 +197,7 @@ def container_message(view: LaunchedView) -> Container | None:
 
 def config_text(view: LaunchedView, caller: Caller) -> str:
     """The configuration of a task as JSON text, as ``caller`` may see it."""
-    return json.dumps(shown_config(view.config, caller, view.owner_id))
+    return json.dumps(shown_config(view.config, caller, view.owner_id, own=view.own))
 
 
 def with_launched(task: messages.Task, view: LaunchedView, caller: Caller) -> messages.Task:

@@ -156,7 +156,7 @@ async def _checked(config: JsonObject) -> JsonObject:
 def _message(template: templates.TemplateRow, caller: Caller) -> Template:
     return Template(
         name=template.name,
-        config=shown_config(template.config, caller, template.owner_id),
+        config=shown_config(template.config, caller, template.owner_id, own=template.config),
         workspace_id=template.workspace_id,
         workspace_name=template.workspace_name,
         user_id=template.owner_id,

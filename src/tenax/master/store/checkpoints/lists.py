@@ -43,6 +43,8 @@ class CheckpointView:
     hparams: JsonObject | None
     #: Of its experiment, with its secrets.
     config: JsonObject | None
+    #: The text from which its owner had it made.
+    original_config: str | None
     #: Where it is, as reported; None: as the experiment says.
     storage: JsonObject | None
     #: The searcher's metric at its step.

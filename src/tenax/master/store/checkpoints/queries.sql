@@ -3,9 +3,11 @@
 -- was deleted meanwhile, or is another task's, stays as it is.
 insert into checkpoints (uuid, task_id, allocation_id, trial_id, run_id, storage_id, state, superseded,
                          steps_completed, metadata, resources, size_bytes)
-values ($1, $2, $3, $4, $5, $6, $7,
-        coalesce((select run_id from trials where id = $4) > $5, false),
-        $8, $9, $10, $11)
+select $1, $2, $3, $4, $5, $6, $7,
+       coalesce((select run_id from trials where id = $4) > $5, false),
+       $8, $9, $10, $11
+-- Beside the checkpoints the directory of TensorBoard's files is named by it.
+where not exists (select 1 from cluster where cluster_id::text = lower($1))
 on conflict (uuid) do update
 set state = excluded.state, steps_completed = excluded.steps_completed, metadata = excluded.metadata,
     resources = excluded.resources, size_bytes = excluded.size_bytes, storage_id = excluded.storage_id,
@@ -130,7 +132,11 @@ set reason = excluded.reason, globs = excluded.globs, retry_at = excluded.retry_
 returning uuid;
 
 -- name: announce
-insert into checkpoint_uploads (uuid, task_id, allocation_id, storage_id) values ($1, $2, $3, $4)
+-- One that broke off is deleted: nobody announces what is there already.
+insert into checkpoint_uploads (uuid, task_id, allocation_id, storage_id)
+select $1, $2, $3, $4
+where not exists (select 1 from checkpoints where uuid = $1)
+  and not exists (select 1 from cluster where cluster_id::text = lower($1))
 on conflict (uuid) do nothing;
 
 -- name: withdraw
@@ -158,6 +164,7 @@ from (
     from checkpoint_uploads u
     join allocations a on a.allocation_id = u.allocation_id
     where u.collected_at is null and a.state = 'TERMINATED'
+      and not exists (select 1 from checkpoints c where c.uuid = u.uuid)
       and (a.ended_at < now() - interval '7 days'
            or not exists (select 1 from containers c where c.allocation_id = a.allocation_id and c.gone_at is null))
     for update of u skip locked) o
@@ -315,7 +322,7 @@ limit $1;
 -- name: columns
 select c.uuid, c.task_id, c.allocation_id, c.trial_id, c.storage_id, c.state, c.superseded, c.steps_completed, c.metadata,
        c.resources, c.size_bytes, c.reported_at, t.experiment_id, coalesce(e.owner_id, j.owner_id) as owner_id, t.hparams, d.config,
-       s.config as storage, v.metric, v.metrics, r.reason as removal_reason, r.failure as removal_failure
+       d.original_config, s.config as storage, v.metric, v.metrics, r.reason as removal_reason, r.failure as removal_failure
 
 -- name: sources
 from checkpoints c

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import IO
 
 from asyncpg import Connection
 
@@ -41,7 +42,7 @@ class NewExperiment:
     expected_trials: int
     #: Hash, archive and size of its code where it came with it; only a hash where the code is there already.
     context_hash: str | None = None
-    archive: bytes | None = None
+    archive: IO[bytes] | None = None
     archive_size: int = 0
 
 

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import IO
+
 from asyncpg import Connection
 
 from tenax.master.store.database.queries import existing, load
 
 Q = load("tasks")
 
+#: Sent at a time.
+_PIECE = 2 << 20
 
-async def put(conn: Connection, hash: str, archive: bytes, size_bytes: int) -> None:
-    """Keep an archive, for what is made in this transaction; nothing is stored if it is there already."""
-    if not await conn.fetchval(Q.keep, hash):
-        await conn.execute(Q.put, hash, archive, size_bytes)
+
+async def put(conn: Connection, hash: str, archive: IO[bytes], size_bytes: int) -> None:
+    """Keep an archive, for what is made in this transaction; nothing is stored if it is there already.
+
+    It is sent in pieces, and put together by the database.
+    """
+    if await conn.fetchval(Q.keep, hash):
+        return
+    archive.seek(0)
+    first = await asyncio.to_thread(archive.read, _PIECE)
+    if len(first) < _PIECE:
+        await conn.execute(Q.put, hash, first, size_bytes)
+        return
+    whole = await conn.fetchval(Q.begin_whole, first)
+    offset = len(first)
+    while piece := await asyncio.to_thread(archive.read, _PIECE):
+        await conn.execute(Q.add_to_whole, whole, offset, piece)
+        offset += len(piece)
+    await conn.execute(Q.put_whole, hash, whole, size_bytes)
+    await conn.execute(Q.drop_whole, whole)
 
 
 async def get(conn: Connection, hash: str) -> bytes:

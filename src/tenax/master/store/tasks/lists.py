@@ -121,6 +121,8 @@ class LaunchedView:
     display_name: str
     description: str
     config: JsonObject
+    #: What of its secrets the owner has written.
+    own: JsonObject
     pool: str
     priority: int
     workspace_id: int

@@ -141,7 +141,7 @@ select t.task_id, t.kind, t.job_id, j.owner_id, u.username, u.display_name, l.de
        -- With the place in the queue that it has now.
        case when jsonb_typeof(t.spec #> '{config,resources}') = 'object'
             then jsonb_set(t.spec -> 'config', '{resources,priority}', to_jsonb(j.priority)) else t.spec -> 'config' end as config,
-       j.pool, j.priority, l.workspace_id, l.project_id, l.parent_id, l.forked_from, l.state, l.reason, l.pausable,
+       coalesce(t.spec -> 'own', '{}'::jsonb) as own, j.pool, j.priority, l.workspace_id, l.project_id, l.parent_id, l.forked_from, l.state, l.reason, l.pausable,
        t.created_at, t.ended_at, a.allocation_id, a.state as attempt_state, coalesce(a.ready, false) as ready, a.wait_reason,
        m.container_id, m.container_state, m.exit_code, coalesce(m.devices, '[]'::jsonb) as devices
 from launched_tasks l
@@ -194,6 +194,19 @@ delete from templates where name = $1 returning name;
 
 -- name: put
 insert into contexts (hash, archive, size_bytes) values ($1, $2, $3) on conflict (hash) do nothing;
+
+-- name: begin_whole
+-- A large object, which takes pieces; it is gone again before its transaction ends.
+select lo_from_bytea(0, $1);
+
+-- name: add_to_whole
+select lo_put($1::oid, $2::bigint, $3);
+
+-- name: put_whole
+insert into contexts (hash, archive, size_bytes) values ($1, lo_get($2::oid), $3) on conflict (hash) do nothing;
+
+-- name: drop_whole
+select lo_unlink($1::oid);
 
 -- name: keep
 -- Not dropped until whoever names it is committed.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import IO
 
 from asyncpg import Connection, Record
 
@@ -63,6 +64,8 @@ class NewTask:
     workspace_id: int = 1
     project_id: int | None = None
     description: str = ""
+    #: What of the secrets of ``config`` its owner has written.
+    own: JsonObject = field(default_factory=dict)
     pausable: bool = False
     parent_id: str | None = None
     forked_from: str | None = None
@@ -71,7 +74,7 @@ class NewTask:
     env: Mapping[str, str] = field(default_factory=dict)
     #: Hash, archive and size of its code where it came with it; only a hash where the code is there already.
     context_hash: str | None = None
-    archive: bytes | None = None
+    archive: IO[bytes] | None = None
     archive_size: int = 0
     #: Runs as tasks of that workspace do, where it is in another one.
     as_in_workspace: int | None = None
@@ -83,7 +86,7 @@ async def create(conn: Connection, new: NewTask) -> str:
         await contexts.put(conn, new.context_hash, new.archive, new.archive_size)
     task_id, job_id = str(uuid.uuid4()), str(uuid.uuid4())
     files: list[Json] = [{"path": file.path, "content": file.content, "mode": file.mode} for file in new.files]
-    spec: JsonObject = {"v": 1, "config": new.config, "files": files, "env": dict(new.env)}
+    spec: JsonObject = {"v": 1, "config": new.config, "own": new.own, "files": files, "env": dict(new.env)}
     if new.as_in_workspace is not None:
         spec["as_in_workspace"] = new.as_in_workspace
     await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.owner_id)

@@ -1,0 +1,189 @@
+"""Whose files a user cannot reach by naming a directory as the place of checkpoints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tenax.agent.app import directory_lock
+from tenax.errors import NotNow
+from tenax.master.checkpoints.files import CheckpointPlace, delete_checkpoint, files_of
+from tenax.master.checkpoints.roots import checkpoint_roots
+from tenax.master.loops.checkpoint_gc import CheckpointGc
+from tenax.master.loops.loop import PassContext
+from tenax.master.store.database.wakeups import Woken
+from tenax.storage.private_directory import mark_private
+from tests.kits.api import Api, settings_in
+from tests.kits.master.attempts import Running, running
+from tests.kits.master.checkpoints import UUID, report, stored_files
+from tests.kits.master.deleting import context, ended, make_pass
+from tests.kits.rows import add_trial, run_attempt
+
+__all__ = ["context"]
+
+VICTIM = "0d6e4079-4c8e-4f5f-9a39-2f4e2b1c00ff"
+
+
+async def stored_at(api: Api, place: Path, **more: str) -> Running:
+    """An ended experiment whose own configuration names that place, and with it the directory UUID there."""
+    run, _ = await ended(api)
+    section = {"type": "shared_fs", "host_path": str(place), **more}
+    async with api.master.db.transaction() as conn:
+        await conn.execute(
+            "update experiment_documents set config = jsonb_set(config, '{checkpoint_storage}', $1)", section
+        )
+    return run
+
+
+def secret_in(folder: Path, name: str = UUID) -> Path:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "spec.json").write_text('{"token": "geheim"}')
+    return folder / name / "spec.json"
+
+
+@pytest.mark.parametrize("way", ["elsewhere", "checkpoints/../elsewhere", "checkpointsx/../elsewhere"])
+async def test_a_directory_that_nobody_listed_is_neither_read_nor_deleted(
+    api: Api, context: PassContext, tmp_path: Path, way: str
+) -> None:
+    """Download is refused with the setting's name; deletion of the files, or of all, becomes a task of the owner."""
+    spec = secret_in(tmp_path / "elsewhere")
+    await stored_at(api, tmp_path / way)
+    refused = await api.user.get(f"/checkpoints/{UUID}")
+    assert (refused.status_code, "checkpoint_roots" in refused.text) == (400, True)
+    assert "geheim" not in refused.text
+    listed = await api.user.post("/api/v1/checkpoints/rm", {"checkpointUuids": [UUID], "checkpointGlobs": []})
+    assert (listed.status_code, "checkpoint_roots" in listed.text) == (400, True)
+    assert (await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})).status_code == 200
+    await CheckpointGc(api.master.settings).make_pass(context, Woken(frozenset(), full=True))
+    async with api.master.db.connection() as conn:
+        task = await conn.fetchrow(
+            "select j.owner_id, k.spec from tasks k join jobs j using (job_id) where k.kind = 'CHECKPOINT_GC'"
+        )
+    assert task["owner_id"] == 2
+    assert UUID in json.dumps(task["spec"])
+    assert (await api.user.delete("/api/v1/experiments/1")).status_code == 200
+    await make_pass(api, context)
+    assert spec.exists()
+
+
+async def test_what_tensorboard_wrote_is_deleted_where_it_is_listed_only(api: Api, tmp_path: Path) -> None:
+    """Elsewhere a task of the owner does it."""
+    await stored_at(api, tmp_path / "elsewhere")
+    folder = tmp_path / "elsewhere" / str(api.master.cluster.cluster_id) / "tensorboard" / "experiment" / "1"
+    folder.mkdir(parents=True)
+    assert (await api.user.delete("/api/v1/experiments/1/tensorboard-files")).status_code == 200
+    assert folder.exists()
+
+
+async def test_a_place_below_a_listed_root_is_served(api: Api, tmp_path: Path) -> None:
+    """As Determined's users write it: the host_path of the cluster, a storage_path of their own."""
+    secret_in(tmp_path / "checkpoints" / "team" / "a")
+    await stored_at(api, tmp_path / "checkpoints", storage_path="team/a")
+    assert (await api.user.get(f"/checkpoints/{UUID}")).status_code == 200
+
+
+async def test_a_run_is_deleted_once_a_task_has_deleted_its_files(api: Api, tmp_path: Path) -> None:
+    """Where nobody has listed the place the master does not, and without its row nobody would find them again."""
+    spec = secret_in(tmp_path / "elsewhere")
+    await stored_at(api, tmp_path / "elsewhere")
+    async with api.master.db.transaction() as conn:
+        await add_trial(conn, 1, 2)
+        await conn.execute("update trials set state = 'COMPLETED', ended_at = now()")
+    reply = await api.user.post("/api/v1/runs/delete", {"runIds": [1]})
+    assert "A task on an agent deletes them" in reply.text
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select count(*) from removals") == 1
+    assert spec.exists()
+
+
+async def test_no_link_below_a_root_is_followed(api: Api, tmp_path: Path) -> None:
+    """Though the experiment's host_path ends in it: what lies beyond the root is no part of it."""
+    spec = secret_in(tmp_path / "elsewhere")
+    await stored_at(api, tmp_path / "checkpoints" / "link")
+    (tmp_path / "checkpoints" / "link").symlink_to(tmp_path / "elsewhere")
+    assert (await api.user.get(f"/checkpoints/{UUID}")).status_code == 400
+    await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})
+    assert spec.exists()
+
+
+def test_state_of_a_server_is_never_served(tmp_path: Path) -> None:
+    """An agent's containers have UUIDs, too: wherever its directory lies, and however the root leads there."""
+    agent = tmp_path / "srv" / "agent"
+    spec = secret_in(agent)
+    with directory_lock(agent):
+        pass
+    (agent / "containers").mkdir()
+    secret_in(agent / "containers")
+    (tmp_path / "alias").symlink_to(agent)
+    settings = settings_in(tmp_path).model_copy(update={"checkpoint_roots": (str(tmp_path / "srv"), str(agent))})
+    reached = checkpoint_roots(settings).place_of({"type": "shared_fs", "host_path": str(agent)}, None)
+    for place in (
+        reached,
+        CheckpointPlace(str(agent)),
+        CheckpointPlace(str(agent / "containers")),
+        CheckpointPlace(str(tmp_path / "srv"), ("agent", "containers")),
+        CheckpointPlace(str(tmp_path / "alias")),
+    ):
+        with pytest.raises(NotNow, match="never touched"):
+            files_of(place, UUID)
+        with pytest.raises(NotNow, match="never touched"):
+            delete_checkpoint(place, UUID)
+    agent.rename(tmp_path / "srv" / VICTIM)
+    with pytest.raises(NotNow, match="never touched"):
+        delete_checkpoint(CheckpointPlace(str(tmp_path / "srv")), VICTIM)
+    assert (tmp_path / "srv" / VICTIM / UUID / spec.name).exists()
+
+
+def test_only_the_checkpoints_of_a_local_cluster_are_served(tmp_path: Path) -> None:
+    """Its state lies around them."""
+    mark_private(str(tmp_path))
+    secret_in(tmp_path / "checkpoints")
+    secret_in(tmp_path / "agent")
+    assert files_of(CheckpointPlace(str(tmp_path / "checkpoints")), UUID)
+    for place in (CheckpointPlace(str(tmp_path / "agent")), CheckpointPlace(str(tmp_path), ("agent",))):
+        with pytest.raises(NotNow, match="never touched"):
+            files_of(place, UUID)
+
+
+def test_a_storage_inside_of_a_checkpoint_is_none(tmp_path: Path) -> None:
+    """Below a root a UUID is a checkpoint, or what TensorBoard wrote."""
+    roots = checkpoint_roots(settings_in(tmp_path))
+    inside = {"type": "shared_fs", "host_path": str(tmp_path / "checkpoints"), "storage_path": f"{VICTIM}/sub"}
+    with pytest.raises(NotNow, match="checkpoint_roots"):
+        roots.place_of(inside, inside)
+
+
+async def test_what_tensorboard_wrote_for_all_is_no_checkpoint(api: Api) -> None:
+    """Its directory lies beside the checkpoints, under the cluster's id."""
+    run = await running(api)
+    mine = str(api.master.cluster.cluster_id)
+    body = {"uuid": mine, "state": "STATE_COMPLETED", "metadata": {"steps_completed": 1}, "resources": {}}
+    assert (await run.task.post("/api/v1/checkpoints", {**body, "training": {}})).status_code == 400
+    assert (await api.user.get(f"/checkpoints/{mine}")).status_code == 404
+
+
+async def test_nobody_announces_an_upload_of_what_is_there(api: Api, context: PassContext) -> None:
+    """One that broke off is deleted: another's checkpoint must not go that way."""
+    owner = await running(api)
+    await report(owner)
+    folder = stored_files(api)
+    async with api.master.db.transaction() as conn:
+        attempt = await run_attempt(conn, await add_trial(conn, 1, 2), ("a1",))
+    thief = Running(api, 2, attempt, await api.task(attempt.allocation_id))
+    place = {"type": "shared_fs", "host_path": str(folder.parent)}
+    lines = [
+        {"n": number, "kind": "checkpoint_started", "at": 1790000000.0, "body": {"uuid": uuid, "storage": place}}
+        for number, uuid in enumerate((UUID, str(api.master.cluster.cluster_id)), start=1)
+    ]
+    query = {"container_id": thief.attempt.containers[0], "stream": "s"}
+    body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    reply = await thief.task.ask("POST", f"{thief.path}/spool", body, params=query)
+    assert reply.status_code == 200, reply.text
+    async with api.master.db.transaction() as conn:
+        assert await conn.fetchval("select count(*) from checkpoint_uploads") == 0
+        await conn.execute("update allocations set state = 'TERMINATED', ended_at = now()")
+        await conn.execute("update containers set gone_at = now()")
+    await CheckpointGc(api.master.settings).make_pass(context, Woken(frozenset(), full=True))
+    assert folder.exists()
