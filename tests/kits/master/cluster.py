@@ -26,6 +26,7 @@ from tenax.master.store.workspaces import projects
 from tenax.search.journal import Validated, encode
 from tenax.wire.agents import ContainerSpec
 from tests.kits.pretend_agent import PretendAgent, Script
+from tests.kits.watchdog import watched
 
 CONFIG: JsonObject = {
     "entrypoint": "python3 train.py",
@@ -52,12 +53,16 @@ class Cluster:
         self.db = database
         self.agent = agent
         self._start = start
-        self._stop = start()
+        self._stop = self._started()
 
     async def restart_loops(self) -> None:
         """End every loop wherever it is, and start them again."""
         await self._stop()
-        self._stop = self._start()
+        self._stop = self._started()
+
+    def _started(self) -> Stop:
+        with watched("the loops"):
+            return self._start()
 
     async def close(self) -> None:
         await self._stop()
@@ -96,11 +101,12 @@ async def running(database: Database, script: Callable[[Cluster], Script], slots
     start = partial(loops.start, database, listener, MasterSettings(), identity.secret)
     holder.append(Cluster(database, agent, start))
     hub = Hub(database, listener, identity, ("default",))
-    tasks = [
-        asyncio.create_task(listener.run()),
-        asyncio.create_task(hub.serve(agent.channel, "one", "127.0.0.1", asyncio.Event())),
-        asyncio.create_task(agent.run()),
-    ]
+    with watched("listener and hub"):
+        tasks = [
+            asyncio.create_task(listener.run()),
+            asyncio.create_task(hub.serve(agent.channel, "one", "127.0.0.1", asyncio.Event())),
+        ]
+    tasks.append(asyncio.create_task(agent.run()))
     try:
         yield holder[0]
     finally:
