@@ -7,12 +7,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from tenax.config.master import MasterSettings, PoolSettings, container_network, startup_hook, task_variables
+from tenax.config.master import (
+    MasterSettings,
+    PoolSettings,
+    container_defaults,
+    container_network,
+    startup_hook,
+    task_variables,
+)
 from tenax.master.access.credential_cache import CredentialCache
 from tenax.master.access.login_throttle import Throttle
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
-from tenax.master.agents.specs import PoolDefaults
+from tenax.master.agents.specs import PoolDefaults, granted
 from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
@@ -71,4 +78,5 @@ class Master:
             hook=startup_hook(self.settings, pool),
             env=task_variables(self.settings, pool),
             network=container_network(self.settings, pool),
+            granted=granted(container_defaults(self.settings, pool), self.settings.checkpoint_storage),
         )

@@ -32,6 +32,7 @@ from tenax.master.access.passwords import Passwords
 from tenax.master.api.http.protocol import BoundedHttp, BoundedWebSocket
 from tenax.master.api.http.server import Server, gate_for
 from tenax.master.app import create_app
+from tenax.master.checkpoints import shared_folders
 from tenax.master.context import Master
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.migrate import migrate
@@ -81,6 +82,7 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     passwords = Passwords()
     await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
+    await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
     listener = Listener(db)
     listening = asyncio.create_task(listener.run(), name="listener")
     try:

@@ -39,7 +39,7 @@ def start(
         Timeouts(settings.pools),
         Deletion(storage),
         CheckpointGc(settings),
-        Retention(settings.log_retention_days, settings.retention_schedule()),
+        Retention(settings.log_retention_days, settings.retention_schedule(), settings.metric_retention_days),
         webhook_delivery,
     )
     tasks = [asyncio.create_task(run(loop, database, listener), name=f"loop {loop.name}") for loop in loops]

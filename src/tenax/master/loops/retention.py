@@ -1,4 +1,4 @@
-"""Retention: deletes output that has been kept long enough, as scheduled; adds counts up when there are many.
+"""Retention: deletes output and reports that were kept long enough, as scheduled; adds counts up when there are many.
 
 Folding (`experiment_counts`) is done here because it is a clean-up, too, and needs no loop of its own.
 """
@@ -9,9 +9,12 @@ import structlog
 
 from tenax.config.schedule import Schedule, next_after
 from tenax.master.loops.loop import PassContext
+from tenax.master.store.database import months
+from tenax.master.store.database.connection import now as database_now
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.logs import retention
+from tenax.master.store.metrics import retention as metric_retention
 
 log = structlog.get_logger("tenax.retention")
 
@@ -26,8 +29,9 @@ class Retention:
     name = "retention"
     kind = "retention"
 
-    def __init__(self, days: int, schedule: Schedule | None) -> None:
+    def __init__(self, days: int, schedule: Schedule | None, metric_days: int = -1) -> None:
         self._days = days
+        self._metric_days = metric_days
         self._schedule = schedule
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
@@ -46,6 +50,8 @@ class Retention:
         if due > now:
             return (due - now).total_seconds()
         await self._clean(context)
+        await self._clean_metrics(context)
+        await _drop_months(context)
         await self._note(context)
         return 0.0
 
@@ -60,9 +66,27 @@ class Retention:
         if tasks:
             log.info("expired output was deleted", tasks=tasks, lines=lines)
 
+    async def _clean_metrics(self, context: PassContext) -> None:
+        trials, cleaned = 0, metric_retention.BATCH
+        while cleaned == metric_retention.BATCH:
+            async with context.transaction() as conn:
+                cleaned = await metric_retention.clean(conn, self._metric_days)
+            trials += cleaned
+        if trials:
+            log.info("expired metrics were deleted", trials=trials)
+
     async def _note(self, context: PassContext) -> None:
         async with context.transaction() as conn:
             await retention.done(conn, CHORE)
+
+
+async def _drop_months(context: PassContext) -> None:
+    for drop in (retention.drop_months, metric_retention.drop_months):
+        async with context.transaction() as conn:
+            before = months.oldest_kept((await database_now(conn)).timestamp())
+            dropped = await drop(conn, before)
+        if dropped:
+            log.info("empty months were dropped", months=dropped)
 
 
 async def _add_up_counts(context: PassContext) -> None:
