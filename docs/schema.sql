@@ -380,6 +380,18 @@ CREATE TABLE garbage_due (
     CONSTRAINT garbage_due_experiment_id_fkey FOREIGN KEY (experiment_id) REFERENCES experiments(id) ON DELETE CASCADE
 );
 
+CREATE TABLE idempotency_keys (
+    user_id bigint NOT NULL,
+    key text NOT NULL,
+    digest bytea NOT NULL,
+    answer bytea NOT NULL DEFAULT '\x'::bytea,
+    created_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (user_id, key),
+    CONSTRAINT idempotency_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE,
+    CONSTRAINT idempotency_keys_key_check CHECK (length(key) >= 1 AND length(key) <= 255)
+);
+CREATE INDEX idempotency_keys_created_at ON idempotency_keys (created_at);
+
 CREATE TABLE jobs (
     job_id text NOT NULL,
     pool text NOT NULL,

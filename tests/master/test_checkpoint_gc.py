@@ -99,7 +99,11 @@ async def shown(api: Api, number: int) -> dict[str, object]:
 
 
 async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, context: PassContext) -> None:
-    """By default the best and the latest of each trial stay; the record of the others stays, too."""
+    """By default the best and the latest of each trial stay; the record of the others stays, too.
+
+    Nothing is started where nothing is to go, nor where the master reaches the files ("misc/checkpoint_gc"); a task for
+    them has no slots, is seen by nobody, and goes to the pool for such: `test_what_is_out_of_reach_is_left_to_a_task`.
+    """
     run = await running(api)
     await saved(api, run, 0.5, 0.9, 0.7, 0.8)
     assert await collect(api, context) is None

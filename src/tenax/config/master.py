@@ -40,8 +40,8 @@ class DatabaseSettings(Settings):
 
     #: ``postgresql://...`` of a session-mode connection; None: the embedded server under ``dir``.
     url: SecretStr | None = None
-    #: Connections that one master process holds at most.
-    max_connections: int = Field(default=16, ge=4)
+    #: Connections that one master process holds at most; requests, loops and agents have their shares of them.
+    max_connections: int = Field(default=24, ge=6)
 
 
 class SchedulerSettings(Settings):

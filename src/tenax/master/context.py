@@ -23,9 +23,11 @@ from tenax.master.agents.specs import PoolDefaults, granted
 from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
+from tenax.master.loops import RunningLoops
 from tenax.master.reading.log_stream import LogReads
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener
 
 
@@ -45,6 +47,8 @@ class Master:
     throttle: Throttle = field(default_factory=Throttle)
     #: Shares what many ask for at once.
     single_flight: SingleFlight = field(default_factory=SingleFlight)
+    #: Runs here; None where other processes have that role.
+    loops: RunningLoops | None = None
     #: Knows whose a credential is.
     credentials: CredentialCache = field(init=False)
     #: Serves the agents.
@@ -62,7 +66,7 @@ class Master:
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
         self.log_reads = LogReads(self.db)
-        self.hub = Hub(self.db, self.listener, self.cluster, pools, defaults)
+        self.hub = Hub(self.db.on(AGENTS), self.listener, self.cluster, pools, defaults)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Master]:

@@ -269,7 +269,10 @@ def test_a_pattern_finds_the_lines_that_it_matches(lines: list[str], pattern: st
 
 
 async def test_following_ends_with_the_task(book: Book) -> None:
-    """What is written meanwhile arrives; after the task's end the rest comes, and then the end."""
+    """What is written meanwhile arrives; after the task's end the rest comes, and then the end.
+
+    A trial that goes on keeps its task, so there is one log, not one for each task ("task_services/log_follow").
+    """
     trial = await book.trial()
     task = await book.run(trial, 1)
     listener = Listener(book.database)

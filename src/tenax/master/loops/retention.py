@@ -1,6 +1,7 @@
-"""Retention: deletes output and reports that were kept long enough, as scheduled; adds counts up when there are many.
+"""Retention: deletes output, reports and keys that were kept long enough; adds counts up when there are many.
 
-Folding (`experiment_counts`) is done here because it is a clean-up, too, and needs no loop of its own.
+Counts (`experiment_counts`) and keys of requests are here because they are clean-ups, too, and need no loop of their
+own.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import structlog
 
 from tenax.config.schedule import Schedule, next_after
-from tenax.master.loops.loop import PassContext
-from tenax.master.store.database import months
+from tenax.master.loops.loop import LONG_STEP_S, PassContext
+from tenax.master.store.database import idempotency, months
 from tenax.master.store.database.connection import now as database_now
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import lists as experiment_lists
@@ -28,6 +29,7 @@ class Retention:
 
     name = "retention"
     kind = "retention"
+    step_s = LONG_STEP_S
 
     def __init__(self, days: int, schedule: Schedule | None, metric_days: int = -1) -> None:
         self._days = days
@@ -37,6 +39,7 @@ class Retention:
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Clean up if it is time; seconds until it is."""
         await _add_up_counts(context)
+        await _forget_keys(context)
         if self._schedule is None:
             return None
         async with context.reading() as conn:
@@ -95,3 +98,11 @@ async def _add_up_counts(context: PassContext) -> None:
     if many:
         async with context.transaction() as conn:
             await experiment_lists.add_up_counts(conn)
+
+
+async def _forget_keys(context: PassContext) -> None:
+    async with context.reading() as conn:
+        due = await idempotency.any_due(conn)
+    if due:
+        async with context.transaction() as conn:
+            await idempotency.forget(conn)

@@ -11,7 +11,8 @@ Pure ASGI, so that streams pass untouched. Rules it keeps:
 - cookies are taken out of the headers: the framework would parse all of them, for each request, in quadratic time;
 - a query has at most `MOST_PARAMETERS`;
 - a NUL in path or query is refused: it could not be stored;
-- an error that nobody foresaw is logged once, here, and told to the caller as ours;
+- an error that nobody foresaw is logged once, here, and told to the caller as ours; one of the database, on a route of
+  tasks or agents, as one to try again: they know no better, and what they have to say is not lost meanwhile;
 - the log line names method, route, status and duration; never the query, a header or a body.
 """
 
@@ -22,14 +23,16 @@ import re
 import time
 from urllib.parse import parse_qsl, urlencode
 
+import asyncpg
 import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tenax.errors import InvalidInput, TenaxError, TooLarge
-from tenax.master.access.authorization import COOKIES, NOBODY
+from tenax.errors import InvalidInput, TenaxError, TooLarge, TryAgain
+from tenax.master.access.authorization import COOKIES, NOBODY, Allow
 from tenax.master.api.http.errors import error_response
+from tenax.master.api.http.routing import allowed
 from tenax.master.observability import counters
 
 log = structlog.get_logger("tenax.http")
@@ -41,6 +44,8 @@ UNKNOWN_BODY_BYTES = 64 * 1024
 BODY_S = 30.0
 BODY_BYTES_PER_S = 8 * 1024
 MOST_PARAMETERS = 2000
+#: Who sends again what was answered with 503, and gives up at 500.
+_TASKS = (Allow.TASK, Allow.REPORTER, Allow.AGENT)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -80,7 +85,7 @@ class Edge:
             log.exception("request failed", method=scope["method"], path=scope["path"])
             if exchange.started:
                 raise
-            await error_response(scope["path"], error)(scope, receive, exchange.send)
+            await error_response(scope["path"], _for_tasks(scope, error))(scope, receive, exchange.send)
         finally:
             exchange.finish()
 
@@ -150,6 +155,13 @@ class _Exchange:
         counters.REQUESTS.labels(method, route, str(self._status)).inc()
         counters.REQUEST_SECONDS.labels(method, route).observe(seconds)
         log.debug("request", method=method, route=route, status=self._status, ms=round(seconds * 1000, 1))
+
+
+def _for_tasks(scope: Scope, error: Exception) -> Exception:
+    """An error of the database that nobody listed, as tasks and agents are told of it."""
+    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError) and allowed(scope.get("endpoint")) in _TASKS:
+        return TryAgain("the master met an error of its database: try again in a moment; its log has the details")
+    return error
 
 
 def _rename(scope: Scope) -> None:

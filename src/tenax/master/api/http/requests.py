@@ -19,6 +19,8 @@ from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
 from tenax.master.api.http.callers import authorize
+from tenax.master.api.http.creations import create_once
+from tenax.master.api.http.routing import answers_secret, creates
 
 #: Characters of a name: of a user, a group, a webhook, a template.
 LONGEST_NAME = 255
@@ -38,10 +40,13 @@ class WireRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
         handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()
         has_body = self.body_field is not None
+        creating, secret = creates(self.endpoint), answers_secret(self.endpoint)
 
         async def lenient(request: Request) -> Response:
             await authorize(request, request.app.state.master)
-            return await handle(_WireRequest(request.scope, request.receive) if has_body else request)
+            if has_body:
+                request = _WireRequest(request.scope, request.receive)
+            return await (create_once(request, handle, secret=secret) if creating else handle(request))
 
         return lenient
 

@@ -27,7 +27,7 @@ from tenax.master.context import Master
 from tenax.master.ingest.budget import NoRoom
 from tenax.master.reading.log_search import FoundLine, LogFilters, rendered, timestamp
 from tenax.master.reading.log_stream import LogQuery, read, until_end
-from tenax.master.store.database.connection import DatabaseFull
+from tenax.master.store.database.faults import DatabaseFull
 from tenax.master.store.logs import retention
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.trials import lists as trial_lists

@@ -62,7 +62,7 @@ async def get_template(master: MasterDep, caller: CallerDep, template_name: str)
     return TemplateResponse(template=_message(template, caller))
 
 
-@routes.post("/api/v1/templates/{template_name:path}", "PostTemplate", allow=Allow.USER)
+@routes.post("/api/v1/templates/{template_name:path}", "PostTemplate", allow=Allow.USER, creates=True)
 async def post_template(
     master: MasterDep, caller: CallerDep, template_name: str, body: PostTemplateRequest
 ) -> TemplateResponse:

@@ -80,7 +80,7 @@ async def get_user_by_username(master: MasterDep, username: str) -> messages.Get
     return messages.GetUserResponse(user=messages.user_message(user))
 
 
-@routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN)
+@routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN, creates=True)
 async def post_user(master: MasterDep, body: messages.PostUserRequest) -> messages.PostUserResponse:
     """Make a user."""
     message = body.user

@@ -46,7 +46,7 @@ async def get_webhooks(master: MasterDep, caller: CallerDep) -> messages.GetWebh
     return messages.GetWebhooksResponse(webhooks=[_message(webhook, caller) for webhook in rows])
 
 
-@routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER)
+@routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER, creates=True)
 async def post_webhook(master: MasterDep, caller: CallerDep, body: messages.Webhook) -> messages.WebhookResponse:
     """Make a webhook."""
     made = _checked(body)
@@ -57,7 +57,7 @@ async def post_webhook(master: MasterDep, caller: CallerDep, body: messages.Webh
         return messages.WebhookResponse(webhook=_message(await webhooks.get(conn, new), caller))
 
 
-@routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER)
+@routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER, creates=True)
 async def post_webhook_event_data(
     master: MasterDep, caller: CallerDep, body: messages.PostWebhookEventDataRequest
 ) -> Empty:

@@ -66,7 +66,7 @@ async def get_project(master: MasterDep, project_id: int) -> messages.ProjectRes
     return messages.ProjectResponse(project=project_message(view))
 
 
-@routes.post("/api/v1/workspaces/{workspace_id}/projects", "PostProject", allow=Allow.USER)
+@routes.post("/api/v1/workspaces/{workspace_id}/projects", "PostProject", allow=Allow.USER, creates=True)
 async def post_project(
     master: MasterDep, caller: CallerDep, workspace_id: int, body: messages.PostProjectRequest
 ) -> messages.ProjectResponse:
@@ -139,7 +139,7 @@ async def move(master: MasterDep, caller: CallerDep, project_id: int, body: mess
     return Empty()
 
 
-@routes.post("/api/v1/projects/{project_id}/notes", "AddProjectNote", allow=Allow.USER)
+@routes.post("/api/v1/projects/{project_id}/notes", "AddProjectNote", allow=Allow.USER, creates=True)
 async def add_note(
     master: MasterDep, caller: CallerDep, project_id: int, body: messages.Note
 ) -> messages.ProjectNotesResponse:
