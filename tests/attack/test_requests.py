@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
-from tenax.config.master import ConnectionSettings
-from tenax.master.api.http import edge, protocol
+from tenax.config.master import ConnectionSettings, TlsSettings
+from tenax.master.api.http import edge, protocol, server
 from tenax.master.api.http.server import Gate
 from tests.kits.api import Api, bearer
 from tests.kits.master.server import Peer, serving
 
 GET = b"GET /info HTTP/1.1\r\nHost: master\r\n"
+CERTIFICATE = Path(__file__).parents[1] / "kits" / "self_signed.pem"
 LOGIN = b"POST /api/v1/auth/login HTTP/1.1\r\nHost: master\r\n"
 
 
@@ -198,3 +201,23 @@ def test_addresses_are_counted_by_place() -> None:
     assert not gate.admit("10.0.0.2")
     gate.leave("2001:db8::9")
     assert gate.admit("10.0.0.2")
+
+
+async def test_a_handshake_of_tls_has_a_time_and_counts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever connects and says nothing is left, and has a place among the connections meanwhile."""
+    monkeypatch.setattr(server, "HANDSHAKE_S", 0.2)
+    tls = TlsSettings(cert=CERTIFICATE, key=CERTIFICATE)
+    limits = ConnectionSettings(most=16, most_per_address=8)
+    api.master.settings = api.master.settings.model_copy(update={"tls": tls, "connections": limits})
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    async with serving(api) as port:
+        for _ in range(3):
+            silent = [await Peer.of(port) for _ in range(8)]
+            for peer in silent:
+                await peer.until_end()
+                peer.close()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        writer.write(GET + b"Connection: close\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 200")
+        writer.close()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kits.machine import Machine, machine
-from tests.scale.place import Large, large_master
+from tests.scale.place import Large, Watched, large_master
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +15,13 @@ def large() -> Iterator[Large]:
     """A master on a large database; it has no agents that answer."""
     with large_master() as place:
         yield place
+
+
+@pytest.fixture
+def watched(large: Large) -> Iterator[Watched]:
+    """Another master on that database, which tells how long its event loop was held."""
+    with large.watched() as master:
+        yield master
 
 
 @pytest.fixture(scope="session")

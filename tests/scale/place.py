@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import aiohttp
@@ -77,12 +77,37 @@ class Large:
     token: str
     amount: Amount
     sender: Sender
+    root: Path
+    dsn: str
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[Watched]:
+        """Another master on the same database, which tells how long its event loop was held."""
+        with _master(self.root, self.dsn, "tests.kits.watched_master") as (url, process):
+            yield Watched(replace(self, url=url), process)
 
     def session(self) -> aiohttp.ClientSession:
         """Logged in as the administrator."""
         headers = {"Authorization": f"Bearer {self.token}"}
         connector = aiohttp.TCPConnector(limit=0)
         return aiohttp.ClientSession(self.url, headers=headers, connector=connector, read_bufsize=2**20)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A master that tells how long its event loop was held."""
+
+    large: Large
+    process: subprocess.Popen[bytes]
+
+    def longest_ms(self) -> tuple[float, str]:
+        """The longest callback since the last look, and what it was."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        return answer["ms"], answer["by"]
 
 
 async def asked(http: aiohttp.ClientSession, path: str, **query: str) -> bytes:
@@ -122,7 +147,7 @@ def large_master() -> Iterator[Large]:
             pass  # makes the tables, and those who are there from the beginning
         sender = asyncio.run(_fill(dsn, amount))
         with _master(root, dsn) as (url, _):
-            yield Large(url, _login(url, root), amount, sender)
+            yield Large(url, _login(url, root), amount, sender, root, dsn)
     finally:
         postgres.stop()
         shutil.rmtree(root, ignore_errors=True)
@@ -149,23 +174,25 @@ def empty_master() -> Iterator[Empty]:
     root.chmod(0o755)
     postgres = EmbeddedPostgres(root / "postgres")
     try:
-        with _master(root, postgres.start()) as (url, pid):
-            yield Empty(url, _login(url, root), pid)
+        with _master(root, postgres.start()) as (url, process):
+            yield Empty(url, _login(url, root), process.pid)
     finally:
         postgres.stop()
         shutil.rmtree(root, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def _master(root: Path, dsn: str) -> Iterator[tuple[str, int]]:
+def _master(root: Path, dsn: str, module: str = "tenax.master") -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--port", str(port), "--dir", str(root / "master"), "--log-level", "warning"]
     environment = {**os.environ, "TENAX_MASTER_DB__URL": dsn}
-    with subprocess.Popen([sys.executable, "-m", "tenax.master", *options], env=environment) as process:
+    command = [sys.executable, "-m", module, *options]
+    pipe = subprocess.PIPE if module != "tenax.master" else None
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe) as process:
         try:
             wait_for(lambda: process.poll() is not None or _answers(url), "the master")
-            yield url, process.pid
+            yield url, process
         finally:
             process.terminate()
 

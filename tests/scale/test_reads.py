@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from tests.scale.place import SCALE, Large, asked, scaled, tell, together
+from tests.scale.place import SCALE, Large, Watched, asked, scaled, tell, together
 
 _USERS = 25
 _BUDGET_MS = 200.0
+#: Of one callback of the event loop.
+_HOLD_MS = 10.0
 
 #: Operation id, path, query; ``{...}`` are the ids of things that are there. All that Determined's command line and SDK
 #: read, but what a release without notebooks, shells, TensorBoards and Kubernetes refuses.
@@ -38,7 +40,7 @@ READS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("TaskLogs", "/api/v1/tasks/{task}/logs", {"limit": "100"}),
     ("MasterLogs", "/api/v1/master/logs", {"limit": "100"}),
     ("GetTemplates", "/api/v1/templates", {}),
-    ("GetTemplate", "/api/v1/templates/template-0", {}),
+    ("GetTemplate", "/api/v1/templates/{template}", {}),
     ("GetExperiments", "/api/v1/experiments", {"limit": "50", "archived": "false"}),
     ("GetExperiments of the command line", "/api/v1/experiments", {"limit": "200", "archived": "false"}),
     ("GetExperiment", "/api/v1/experiments/{experiment}", {}),
@@ -63,10 +65,10 @@ READS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("GetUser", "/api/v1/users/1", {}),
     ("GetUserByUsername", "/api/v1/users/user003/by-username", {}),
     ("GetModels", "/api/v1/models", {}),
-    ("GetModel", "/api/v1/models/model-0", {}),
-    ("GetModelVersions", "/api/v1/models/model-0/versions", {}),
-    ("GetModelVersion", "/api/v1/models/model-0/versions/1", {}),
-    ("GetTrialMetricsByModelVersion", "/api/v1/models/model-0/versions/1/metrics", {}),
+    ("GetModel", "/api/v1/models/{model}", {}),
+    ("GetModelVersions", "/api/v1/models/{model}/versions", {}),
+    ("GetModelVersion", "/api/v1/models/{model}/versions/1", {}),
+    ("GetTrialMetricsByModelVersion", "/api/v1/models/{model}/versions/1/metrics", {}),
     ("GetModelLabels", "/api/v1/model/labels", {}),
     ("GetWorkspaces", "/api/v1/workspaces", {}),
     ("GetWorkspace", "/api/v1/workspaces/1", {}),
@@ -98,6 +100,23 @@ async def test_every_read_by_many_users_at_once(large: Large) -> None:
             tell(f"{operation}, another page for each, by {_USERS} users", taken, _BUDGET_MS)
 
 
+@pytest.mark.timeout(1800)
+async def test_how_long_a_read_holds_the_event_loop(watched: Watched) -> None:
+    """Of each the longest callback, by the processor time of the loop's thread: nobody else is served meanwhile."""
+    async with watched.large.session() as http:
+        there = await _things(http)
+        ids = {**there, **await _made(http, there["checkpoint"], "again")}
+        longest = []
+        for operation, path, asking in READS:
+            given = {name: value.format(**ids) for name, value in asking.items()}
+            await asked(http, path.format(**ids), **given)
+            watched.longest_ms()
+            await asked(http, path.format(**ids), **given)
+            longest.append((watched.longest_ms()[0], operation))
+    for held_ms, operation in sorted(longest)[-5:]:
+        tell(f"the event loop, held by {operation}", [held_ms], _HOLD_MS)
+
+
 def _next_page(http: ClientSession, path: str, asking: dict[str, str]) -> Callable[[], Awaitable[bytes]]:
     """Asks for the next page that nobody has asked for."""
     pages = itertools.count()
@@ -124,13 +143,13 @@ async def _things(http: ClientSession) -> dict[str, str]:
     }
 
 
-async def _made(http: ClientSession, checkpoint: str) -> dict[str, str]:
+async def _made(http: ClientSession, checkpoint: str, prefix: str = "") -> dict[str, str]:
     """Templates, models, commands, a generic task and an experiment with code: what the last ones are known by."""
     for n in range(scaled(50, 2)):
-        await _post(http, f"/api/v1/templates/template-{n}", {"config": {"description": f"number {n}"}})
-        await _post(http, "/api/v1/models", {"name": f"model-{n}", "labels": [f"label-{n % 7}"]})
+        await _post(http, f"/api/v1/templates/{prefix}template-{n}", {"config": {"description": f"number {n}"}})
+        await _post(http, "/api/v1/models", {"name": f"{prefix}model-{n}", "labels": [f"label-{n % 7}"]})
         for _ in range(3):
-            await _post(http, f"/api/v1/models/model-{n}/versions", {"checkpointUuid": checkpoint})
+            await _post(http, f"/api/v1/models/{prefix}model-{n}/versions", {"checkpointUuid": checkpoint})
         idle = {"config": {"entrypoint": ["true"], "resources": {"slots": 1}}}
         command = (await _post(http, "/api/v1/commands", idle))["command"]
     config = "entrypoint: [python3, run.py]\nresources: {slots: 1}\n"
@@ -138,7 +157,13 @@ async def _made(http: ClientSession, checkpoint: str) -> dict[str, str]:
     config = "name: with code\nentrypoint: python3 run.py\nsearcher: {name: single, metric: loss}\n"
     config += "checkpoint_storage: {type: shared_fs, host_path: /tmp}\n"
     experiment = await _post(http, "/api/v1/experiments", {"config": config, "modelDefinition": [_FILE]})
-    return {"command": command["id"], "generic": generic["taskId"], "made": str(experiment["experiment"]["id"])}
+    named = {"template": f"{prefix}template-0", "model": f"{prefix}model-0"}
+    return {
+        **named,
+        "command": command["id"],
+        "generic": generic["taskId"],
+        "made": str(experiment["experiment"]["id"]),
+    }
 
 
 _FILE = {"path": "run.py", "type": 48, "content": base64.b64encode(b"print(1)\n" * 1000).decode(), "mode": 0o644}

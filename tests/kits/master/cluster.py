@@ -26,6 +26,7 @@ from tenax.master.store.workspaces import projects
 from tenax.search.journal import Validated, encode
 from tenax.wire.agents import ContainerSpec
 from tests.kits.pretend_agent import PretendAgent, Script
+from tests.kits.watchdog import watched
 
 CONFIG: JsonObject = {
     "entrypoint": "python3 train.py",
@@ -51,12 +52,16 @@ class Cluster:
         self.db = database
         self.agent = agent
         self._start = start
-        self._loops = None if start is None else start()
+        self._loops = self._started()
 
     async def restart_loops(self) -> None:
         """End every loop wherever it is, and start them again."""
         await self.close()
-        self._loops = None if self._start is None else self._start()
+        self._loops = self._started()
+
+    def _started(self) -> loops.RunningLoops | None:
+        with watched("the loops"):
+            return None if self._start is None else self._start()
 
     async def close(self) -> None:
         if self._loops is not None:
@@ -98,11 +103,12 @@ async def running(
     start = partial(loops.start, database, listener, MasterSettings(), identity.secret)
     holder.append(Cluster(database, agent, start if with_loops else None))
     hub = Hub(database, listener, identity, ("default",))
-    tasks = [
-        asyncio.create_task(listener.run()),
-        asyncio.create_task(hub.serve(agent.channel, "one", "127.0.0.1", asyncio.Event())),
-        asyncio.create_task(agent.run()),
-    ]
+    with watched("listener and hub"):
+        tasks = [
+            asyncio.create_task(listener.run()),
+            asyncio.create_task(hub.serve(agent.channel, "one", "127.0.0.1", asyncio.Event())),
+        ]
+    tasks.append(asyncio.create_task(agent.run()))
     try:
         yield holder[0]
     finally:

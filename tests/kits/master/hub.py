@@ -27,6 +27,7 @@ from tenax.wire.agents import (
     SlotInfo,
 )
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
+from tests.kits.watchdog import watched
 
 _decode = msgspec.json.Decoder(FromMaster).decode
 _encode = msgspec.json.Encoder().encode
@@ -84,7 +85,8 @@ class Place:
 
     def connect(self, agent_id: str) -> Talk:
         talk = Talk(self.cluster)
-        self.tasks.append(asyncio.create_task(self.hub.serve(talk, agent_id, "127.0.0.1", asyncio.Event())))
+        with watched("the hub"):
+            self.tasks.append(asyncio.create_task(self.hub.serve(talk, agent_id, "127.0.0.1", asyncio.Event())))
         return talk
 
     async def state(self) -> str:
