@@ -8,7 +8,8 @@ async with ServedMaster(postgres.dsn, database_url, settings) as master:
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from types import TracebackType
 
 import asyncpg
@@ -16,7 +17,7 @@ import uvicorn
 
 from tenax.config.master import MasterSettings
 from tenax.master.access.task_tokens import allocation_token, token_hash
-from tenax.master.process import _Server, bind
+from tenax.master.process import bind
 from tenax.master.store.database.connection import Database
 from tenax.master.store.users.sessions import TaskOf
 from tests.kits.api import Api, answering
@@ -24,6 +25,14 @@ from tests.kits.telemetry import Book
 
 #: Of the agent ``a1``, which `Book.run` puts containers on.
 CREDENTIAL = "tnxg_served"
+
+
+class _Quiet(uvicorn.Server):
+    """Without handlers of signals, which are the tests' own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 class ServedMaster:
@@ -62,7 +71,7 @@ class ServedMaster:
         listening = bind("127.0.0.1", self._port)
         self._port = listening.getsockname()[1]
         config = uvicorn.Config(self.api.app, log_config=None, access_log=False, ws="websockets-sansio", lifespan="off")
-        server = _Server(config)
+        server = _Quiet(config)
         serving = asyncio.create_task(server.serve(sockets=[listening]))
 
         async def end() -> None:
