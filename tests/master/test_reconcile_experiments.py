@@ -53,4 +53,4 @@ async def test_an_experiment_is_killed_while_one_of_its_trials_is_being_placed(d
     await pass_
     await ReconcileExperiments(60.0).make_pass(PassContext(database, lease), news)
     async with database.connection() as conn:
-        assert {row["want"] for row in await conn.fetch("select want from containers")} <= {"KILL", "GONE"}
+        assert {row["want"] for row in await conn.fetch("select want from containers")} <= {"STOP", "GONE"}

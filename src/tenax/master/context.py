@@ -55,7 +55,7 @@ class Master:
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
         self.log_reads = LogReads(self.db)
-        self.hub = Hub(self.db, self.listener, self.cluster, pools, defaults)
+        self.hub = Hub(self.db, self.listener, self.cluster, pools, defaults, kill_timeout_s=self.settings.kill_timeout)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Master]:

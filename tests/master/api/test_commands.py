@@ -68,7 +68,7 @@ async def test_a_lost_node_ends_a_command_and_says_so(api: Api) -> None:
     task_id = await launched(api)
     container = await placed(api, task_id)
     async with api.master.db.transaction() as conn:
-        await allocation_events.member_lost(conn, container, "node lost: a1")
+        await allocation_events.members_lost(conn, [container], "a1", "node lost: a1")
     await tended(api)
     command = await shown(api, task_id)
     assert (command["state"], command["exitStatus"]) == ("STATE_TERMINATED", "node lost: a1")

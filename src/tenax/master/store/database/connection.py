@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 
@@ -22,6 +22,9 @@ from asyncpg import Connection
 
 from tenax.errors import Impossible, TryAgain
 from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.database.queries import load
+
+Q = load("database")
 
 #: Wake-ups go over it.
 CHANNEL = "tenax"
@@ -54,32 +57,38 @@ class DatabaseFull(TryAgain):
 
 
 class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection that sends the wake-ups of a transaction in the round trip of its commit.
+    """A connection that sends what everybody waits for in the round trip of the commit: wake-ups, agents' revisions.
 
-    They are statements before the COMMIT, so they arrive if it succeeds, and only then.
+    They are statements before the COMMIT, so they are done if it succeeds, and only then; and rows of agents are locked
+    for that round trip alone, however far away the database is.
     """
 
-    __slots__ = ("_wakeups",)
+    __slots__ = ("_raised", "_wakeups")
     #: In the order of sending; None outside of a transaction of `Database.transaction`.
     _wakeups: dict[str, None] | None
+    #: Agents whose revision is raised.
+    _raised: set[str]
 
     def __init__(self, *arguments: object, **named: object) -> None:
         super().__init__(*arguments, **named)
         self._wakeups = None
+        self._raised = set()
 
     def collect_wakeups(self) -> NotifyingConnection:
         """From here on wake-ups wait for the commit; returns this connection, whatever proxy stood for it."""
         self._wakeups = {}
+        self._raised = set()
         return self
 
     def drop_wakeups(self) -> None:
         """What was not sent by now is not sent: the transaction has ended."""
         self._wakeups = None
+        self._raised = set()
 
     @property
     def has_wakeups(self) -> bool:
-        """Whether wake-ups still wait for a commit."""
-        return bool(self._wakeups)
+        """Whether something still waits for a commit."""
+        return bool(self._wakeups or self._raised)
 
     def notify_with_commit(self, payload: str) -> bool:
         """Whether ``payload`` is sent when the transaction commits; False: send it now."""
@@ -88,10 +97,19 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
         self._wakeups[payload] = None
         return True
 
+    def raise_with_commit(self, agent_ids: Iterable[str]) -> bool:
+        """Whether the revisions of these agents are raised when the transaction commits; False: raise them now."""
+        names = set(agent_ids)
+        if self._wakeups is None or not all(map(_PLAIN.fullmatch, names)):
+            return False
+        self._raised |= names
+        return True
+
     async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:  # noqa: ASYNC109
-        if query == "COMMIT;" and self._wakeups:
-            query = "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._wakeups) + query
-            self._wakeups = None
+        if query == "COMMIT;" and self.has_wakeups:
+            raised = Q.raise_revisions.replace("$1", f"'{{{','.join(sorted(self._raised))}}}'") if self._raised else ""
+            query = "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._wakeups or ()) + f"{raised};{query}"
+            self._wakeups, self._raised = None, set()
         status: str = await super().execute(query, *args, timeout=timeout)
         return status
 

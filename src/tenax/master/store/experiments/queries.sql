@@ -4,7 +4,8 @@ select id, state, version, job_id, owner_id, unmanaged from experiments where id
 -- name: lock
 -- Keys never change, so rows that refer to it (facts, metrics) may be inserted meanwhile. A full lock would be waited for
 -- by their transactions, which hold such a share of a trial that is locked next.
-select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1 for no key update;
+select id, state, version, job_id, owner_id, unmanaged from experiments
+where id = any($1::bigint[]) order by id for no key update;
 
 -- name: set_state
 update experiments
@@ -23,11 +24,11 @@ select id from experiments where ended_at is null and not unmanaged order by id;
 
 -- name: plan
 -- What the search and the placement of an experiment need of its documents.
-select d.config, d.seed, d.context_hash, j.pool, j.priority
+select d.experiment_id, d.config, d.seed, d.context_hash, j.pool, j.priority
 from experiment_documents d
 join experiments e on e.id = d.experiment_id
 join jobs j on j.job_id = e.job_id
-where d.experiment_id = $1;
+where d.experiment_id = any($1::bigint[]);
 
 -- name: end_unmanaged_trials
 update trials set state = 'CANCELED', reason = $2, ended_at = now(), version = version + 1

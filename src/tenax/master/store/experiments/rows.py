@@ -6,9 +6,10 @@ that ``tenax.lifecycle.experiment`` allows; each change is announced as ``experi
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from asyncpg import Connection
+from asyncpg import Connection, Record
 
 from tenax.errors import NotFound, NotNow, Stale
 from tenax.jsonvalue import JsonObject
@@ -55,18 +56,28 @@ class ExperimentGone(NotFound):
 
 async def get(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment as it is. Raises ExperimentGone."""
-    return await _fetch(conn, Q.get, experiment_id)
+    row = await conn.fetchrow(Q.get, experiment_id)
+    if row is None:
+        raise ExperimentGone(f"there is no experiment {experiment_id}")
+    return _experiment(row)
 
 
 async def lock(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment, locked until the transaction ends. Raises ExperimentGone."""
-    return await _fetch(conn, Q.lock, experiment_id)
-
-
-async def _fetch(conn: Connection, query: str, experiment_id: int) -> ExperimentRow:
-    row = await conn.fetchrow(query, experiment_id)
-    if row is None:
+    locked = await lock_many(conn, [experiment_id])
+    if not locked:
         raise ExperimentGone(f"there is no experiment {experiment_id}")
+    return locked[experiment_id]
+
+
+async def lock_many(conn: Connection, experiment_ids: Collection[int]) -> dict[int, ExperimentRow]:
+    """Those of these experiments that there are, locked until the transaction ends."""
+    if not experiment_ids:
+        return {}
+    return {row["id"]: _experiment(row) for row in await conn.fetch(Q.lock, list(experiment_ids))}
+
+
+def _experiment(row: Record) -> ExperimentRow:
     return ExperimentRow(
         row["id"], ExperimentState(row["state"]), row["version"], row["job_id"], row["owner_id"], row["unmanaged"]
     )
@@ -138,7 +149,15 @@ async def live_ids(conn: Connection) -> list[int]:
 
 async def plan(conn: Connection, experiment_id: int) -> Plan:
     """The documents of an experiment. Raises NotFound."""
-    row = await conn.fetchrow(Q.plan, experiment_id)
-    if row is None:
+    known = await plans(conn, [experiment_id])
+    if not known:
         raise NotFound(f"there is no experiment {experiment_id}")
-    return Plan(row["config"], row["seed"], row["context_hash"], row["pool"], row["priority"])
+    return known[experiment_id]
+
+
+async def plans(conn: Connection, experiment_ids: Collection[int]) -> dict[int, Plan]:
+    """The documents of those of these experiments that there are."""
+    return {
+        row["experiment_id"]: Plan(row["config"], row["seed"], row["context_hash"], row["pool"], row["priority"])
+        for row in await conn.fetch(Q.plan, list(experiment_ids))
+    }

@@ -146,7 +146,8 @@ left join workspaces w on w.id = coalesce(p.workspace_id, l.workspace_id)
 where c.container_id = $1;
 
 -- name: end_use
-update usage set ended_at = greatest(clock_timestamp(), started_at) where container_id = $1 and ended_at is null;
+update usage set ended_at = greatest(clock_timestamp(), started_at)
+where container_id = any($1::text[]) and ended_at is null;
 
 -- name: raw
 -- Attempts that held slots between $1 and $2, with the seconds that lie between; after ($3, $4), $5 of them.

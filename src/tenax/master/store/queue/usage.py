@@ -72,9 +72,10 @@ async def begin(conn: Connection, container_id: str) -> None:
     await conn.execute(Q.begin, container_id)
 
 
-async def end(conn: Connection, container_id: str) -> None:
-    """A member has ended. Idempotent."""
-    await conn.execute(Q.end_use, container_id)
+async def end(conn: Connection, container_ids: Sequence[str]) -> None:
+    """Members have ended. Idempotent."""
+    if container_ids:
+        await conn.execute(Q.end_use, list(container_ids))
 
 
 async def raw(db: Database, window: Period) -> AsyncIterator[list[SlotUse]]:
