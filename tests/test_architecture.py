@@ -18,7 +18,7 @@ from tenax.config.schema import storage as schema_storage
 from tenax.resources import DeviceKind
 from tenax.runtime.gpus.registry import GPUS
 from tenax.runtimes import RUNTIMES
-from tenax.scheduler.plan import POLICIES
+from tenax.scheduler.registry import POLICIES
 from tenax.search.methods.registry import METHODS
 from tenax.storage.registry import KINDS
 
@@ -58,7 +58,7 @@ NO_CONNECTION: dict[tuple[str, str], str] = {
 #: stays; the SDK's object, or the value of a pure folder, is the same noun and keeps it as well.
 PUBLISHED = frozenset(
     """
-    Agent Checkpoint Command Container Delivery Experiment Group Job LogLevel Model ModelVersion Note Project
+    Agent Checkpoint Command Container Delivery Experiment Group Job Model ModelVersion Note Project
     Rung Slot State Task TaskState Template Trial Trigger User Webhook Workspace
     """.split()  # noqa: SIM905
 )
@@ -67,7 +67,7 @@ PUBLISHED = frozenset(
 #: which builds on it, and the members' own.
 REGISTRIES: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "search methods": (frozenset(METHODS), ("search/methods/", "config/schema/searcher.py")),
-    "scheduler policies": (frozenset(POLICIES), ("scheduler/plan.py", "scheduler/priority.py")),
+    "scheduler policies": (frozenset(POLICIES), ("scheduler/registry.py", "scheduler/priority.py")),
     "runtimes": (frozenset(RUNTIMES), ("runtimes.py", "runtime/docker/runtime.py", "runtime/process.py")),
     "kinds of storage": (
         frozenset(KINDS),

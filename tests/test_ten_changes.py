@@ -48,8 +48,8 @@ from tenax.runtime.gpus import registry as gpus
 from tenax.runtime.gpus.kind import EngineRequest, Gpu
 from tenax.runtime.port import Runtime
 from tenax.runtimes import RUNTIMES, RuntimeKind
-from tenax.scheduler.plan import POLICIES
 from tenax.scheduler.policy import jobs_ahead
+from tenax.scheduler.registry import POLICIES
 from tenax.scheduler.snapshot import PoolPlan, PoolSnapshot, SlotRequest
 from tenax.search import view
 from tenax.search.brackets import BracketPlan, without_rungs
@@ -147,7 +147,7 @@ class Newest:
 
 def test_a_scheduler_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings of a pool take it, a pool is planned and queued by it, and clients are told something they know."""
-    from tenax.scheduler import plan as scheduler
+    from tenax.scheduler import registry as scheduler
     from tests.kits.builders.pool import agent as machine
 
     monkeypatch.setitem(POLICIES, Newest.name, Newest())  # type: ignore[arg-type]

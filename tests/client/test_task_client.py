@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tenax.client.connection import fast_json
@@ -318,7 +318,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_quickjson_round_trip(value: object) -> None:
+def test_fast_json_round_trip(value: object) -> None:
     """What is written is one line of ASCII, is read back as it was, and is what ``json`` reads."""
     import json
 
@@ -329,7 +329,8 @@ def test_quickjson_round_trip(value: object) -> None:
 
 
 @given(st.text(alphabet='{}[]",:0123456789.eE+- \ntrufalsn'))
-def test_quickjson_reads_what_json_reads(text: str) -> None:
+@example('"\n"')
+def test_fast_json_reads_what_json_reads(text: str) -> None:
     """The same texts are JSON, with the same values; the others raise ValueError."""
     import json
 
@@ -342,7 +343,7 @@ def test_quickjson_reads_what_json_reads(text: str) -> None:
         assert fast_json.loads(text) == expected
 
 
-def test_quickjson_refuses_nan() -> None:
+def test_fast_json_refuses_nan() -> None:
     """NaN is no JSON: it is refused in writing and understood in reading."""
     for value in (float("nan"), float("inf"), {"a": [float("-inf")]}):
         with pytest.raises(ValueError, match="Out of range"):

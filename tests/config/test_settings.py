@@ -17,7 +17,7 @@ from tenax.config.master import (
     task_variables,
 )
 from tenax.config.problems import ConfigError
-from tenax.scheduler.plan import USUAL
+from tenax.scheduler.registry import USUAL
 from tenax.scheduler.snapshot import Fitting
 
 

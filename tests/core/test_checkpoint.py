@@ -14,7 +14,7 @@ from tenax.core.checkpoint import CheckpointContext
 from tenax.core.distributed import DummyDistributedContext
 from tenax.core.modes import DownloadMode
 from tenax.core.spool import Spool
-from tenax.core.spoolfile import SpoolFile
+from tenax.core.spool_file import SpoolFile
 from tenax.errors import InvalidInput, NotFound
 from tenax.storage.directory import DirectoryStorage
 from tenax.storage.local_directory import from_directory

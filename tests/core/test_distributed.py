@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import tenax
-from tenax.core import mesh
+from tenax.core import collectives
+from tenax.core.collectives import OutOfStep, PeerLost
 from tenax.core.distributed import DistributedContext, DummyDistributedContext
-from tenax.core.mesh import OutOfStep, PeerLost
 from tenax.errors import InvalidInput, TenaxError
 from tests.kits.ports import free_port
 from tests.kits.ranks import on_ranks
@@ -121,13 +121,13 @@ def test_strangers_are_kept_out() -> None:
     port = free_port()
     address = ("127.0.0.1", port)
     stars: list[object] = []
-    hub = threading.Thread(target=lambda: stars.append(mesh.make_hub(address, 2, b"secret", 20)), daemon=True)
+    hub = threading.Thread(target=lambda: stars.append(collectives.make_hub(address, 2, b"secret", 20)), daemon=True)
     hub.start()
     with pytest.raises(PeerLost, match="could not reach"):
-        mesh.join_hub(address, 1, b"wrong", 0.3)
+        collectives.join_hub(address, 1, b"wrong", 0.3)
     with socket.create_connection(address) as noise:
         noise.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
-    star = mesh.join_hub(address, 1, b"secret", 20)
+    star = collectives.join_hub(address, 1, b"secret", 20)
     hub.join(60)
     assert len(stars) == 1
     star.close()
@@ -139,11 +139,11 @@ def test_a_hub_that_is_a_stranger() -> None:
 
     def stranger() -> None:
         with pytest.raises(PeerLost):
-            mesh.make_hub(("127.0.0.1", port), 2, b"wrong", 1.0)
+            collectives.make_hub(("127.0.0.1", port), 2, b"wrong", 1.0)
 
     threading.Thread(target=stranger, daemon=True).start()
     with pytest.raises(PeerLost, match="could not reach"):
-        mesh.join_hub(("127.0.0.1", port), 1, b"secret", 0.5)
+        collectives.join_hub(("127.0.0.1", port), 1, b"secret", 0.5)
 
 
 def test_socket_directory_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,11 +152,11 @@ def test_socket_directory_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path)[:40])
     (Path(str(tmp_path)[:40])).mkdir(exist_ok=True)
-    path = mesh.private_directory()
+    path = collectives.private_directory()
     assert os.stat(path).st_mode & 0o777 == 0o700
     os.chmod(path, 0o755)
     with pytest.raises(TenaxError, match="must be a directory of this user alone"):
-        mesh.private_directory()
+        collectives.private_directory()
     os.chmod(path, 0o700)
 
 

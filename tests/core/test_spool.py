@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tenax.client.task import TaskClient
-from tenax.core import spoolfile
+from tenax.core import spool_file
 from tenax.core.spool import ReportRefused, Spool
-from tenax.core.spoolfile import SpoolFile, SpoolWriteFailed
+from tenax.core.spool_file import SpoolFile, SpoolWriteFailed
 from tenax.errors import InvalidInput, NotNow
 from tests.kits import task_master
 from tests.kits.task_master import ALLOCATION, RESET_THEN_STORE, STORE_THEN_RESET, TOKEN, TaskMaster
@@ -74,7 +74,7 @@ def test_reports_are_sent_in_groups(master: TaskMaster, directory: str) -> None:
 
 def test_batches_keep_to_their_size(master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A backlog is sent in batches; one line that is longer than a batch is sent whole."""
-    monkeypatch.setattr(spoolfile, "BATCH_BYTES", 1000)
+    monkeypatch.setattr(spool_file, "BATCH_BYTES", 1000)
     master.down()
     spool = spool_to(master, directory)
     for size in (10, 5000, 10, 900, 900, 10):
@@ -273,7 +273,7 @@ def test_write_error(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_too_long_a_line(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report over the limit is refused when it is made, with both sizes."""
-    monkeypatch.setattr(spoolfile, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(spool_file, "MAX_LINE_BYTES", 1000)
     spool = Spool(SpoolFile(directory), None, "", "")
     with pytest.raises(InvalidInput, match="the most is 1000"):
         spool.report("metrics", json.dumps("x" * 2000))
@@ -310,7 +310,7 @@ def test_broken_shipper_does_not_stop_training(
 
 def test_long_file_is_turned_over(master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is long and stored gives way to a new one: nothing is lost, and old ones do not stay on the disk."""
-    monkeypatch.setattr(spoolfile, "TURN_BYTES", 3000)
+    monkeypatch.setattr(spool_file, "TURN_BYTES", 3000)
     spool = spool_to(master, directory)
     for start in range(0, 400, 40):
         report_values(spool, range(start, start + 40))
@@ -325,7 +325,7 @@ def test_long_file_is_turned_over(master: TaskMaster, directory: str, monkeypatc
 
 def test_file_that_is_not_stored_stays(master: TaskMaster, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long a file is, it stays until the master has all of it."""
-    monkeypatch.setattr(spoolfile, "TURN_BYTES", 100)
+    monkeypatch.setattr(spool_file, "TURN_BYTES", 100)
     monkeypatch.setenv("DET_REPORT_WAIT", "0")
     master.down()
     spool = spool_to(master, directory)

@@ -10,7 +10,7 @@ from asyncpg import Connection
 
 from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
-from tenax.lifecycle.silence import Listening
+from tenax.lifecycle.listening import Listening
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Timeouts
 from tenax.master.loops.webhook_delivery import WebhookDelivery
@@ -97,7 +97,7 @@ async def time_out(api: Api, context: PassContext) -> None:
     """One look of a master that has listened for an hour."""
     async with api.master.db.connection() as conn:
         moment = (await now(conn)).timestamp()
-    loop = Timeouts(25.0)
+    loop = Timeouts(MasterSettings().pools)
     loop._watch = Listening(moment - 3600, moment)
     await loop.make_pass(context, NEWS)
 

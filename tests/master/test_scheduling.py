@@ -19,7 +19,7 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.pools import rules
-from tenax.scheduler.plan import USUAL
+from tenax.scheduler.registry import USUAL
 from tenax.scheduler.snapshot import Fitting, PoolRules
 from tests.kits.rows import add_agent, add_experiment, add_trial, request_attempt, run_attempt
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pytest
 from asyncpg import Connection
 
+from tenax.config.master import PoolSettings
 from tenax.lifecycle.container import ContainerState, Ending
-from tenax.lifecycle.silence import Listening
+from tenax.lifecycle.listening import Listening
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import MemberReport
 from tenax.master.loops.loop import PassContext
@@ -23,9 +24,10 @@ from tenax.master.store.logs.packing import unpack
 from tenax.master.store.trials import lists as trial_lists
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
-WAIT_S = 25.0
 #: As soon as somebody waits for a lock of another.
 WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+#: Of the first one 25 seconds are waited for an agent, of the other one two hours.
+POOLS = (PoolSettings(name="default"), PoolSettings(name="patient", agent_reconnect_wait=7200.0))
 NEWS = Woken(frozenset(), full=False)
 #: What a loop is told after the database came back.
 EVERYTHING = Woken(frozenset(), full=True)
@@ -62,7 +64,7 @@ async def place(database: Database) -> Place:
         await conn.execute("update agent_presence set last_seen_at = now() - interval '1 hour'")
         lease = await leases.acquire(conn, "timeouts", "test", 3600.0)
     assert lease is not None
-    return Place(database, attempt, PassContext(database, lease), Timeouts(WAIT_S))
+    return Place(database, attempt, PassContext(database, lease), Timeouts(POOLS))
 
 
 async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place: Place) -> None:
@@ -75,6 +77,25 @@ async def test_an_agent_that_is_silent_while_somebody_listens_is_given_up(place:
         assert "node lost" in await conn.fetchval("select reason from trials")
         assert await conn.fetchval("select restarts from trials") == 0
         assert await conn.fetchval("select count(*) from slots_in_use") == 1
+
+
+@pytest.mark.parametrize("pool", ["patient", "no longer in the settings"])
+async def test_each_pool_has_a_wait_of_its_own(place: Place, pool: str) -> None:
+    """Of two agents that are equally silent the one is given up whose pool waits no longer; without a pool the longest
+    wait of all holds."""
+    async with place.db.transaction() as conn:
+        await add_agent(conn, "a2", pool=pool)
+        await run_attempt(conn, await add_trial(conn, await add_experiment(conn)), ("a2",))
+        await conn.execute("update agent_presence set last_seen_at = now() - interval '1 hour'")
+    await place.looked_last(seconds_ago=5)
+    await place.loop.make_pass(place.context, NEWS)
+    async with place.db.transaction() as conn:
+        ended = "select agent_id from containers where state = 'TERMINATED' order by agent_id"
+        assert [row["agent_id"] for row in await conn.fetch(ended)] == ["a1"]
+        await conn.execute("update agent_presence set last_seen_at = now() - interval '3 hours'")
+    await place.loop.make_pass(place.context, NEWS)
+    async with place.db.connection() as conn:
+        assert [row["agent_id"] for row in await conn.fetch(ended)] == ["a1", "a2"]
 
 
 async def test_an_agent_that_is_back_since_the_look_keeps_what_it_has(

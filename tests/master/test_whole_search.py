@@ -31,6 +31,19 @@ async def asked_to_leave(place: Cluster, spec: ContainerSpec) -> bool:
     return asked is True
 
 
+async def decided(place: Cluster, spec: ContainerSpec) -> None:
+    """Wait until the search has seen all that the trial reported, or wants no more of it: an epoch takes far longer."""
+    seen = """
+        select e.state not in ('ACTIVE', 'PAUSED')
+            or not exists (select 1 from search_inbox where trial_id = $1 and seq is null)
+        from experiments e join trials t on t.experiment_id = e.id where t.id = $1"""
+
+    async def is_seen() -> bool:
+        return await place.value(seen, int(spec.env["DET_TRIAL_ID"])) is not False
+
+    await place.until(is_seen)
+
+
 def training(place: Cluster) -> Script:
     """Trains 16 epochs; leaves when asked."""
 
@@ -38,7 +51,7 @@ def training(place: Cluster) -> Script:
         lr = float(str(spec.env["DET_HPARAMS"].split(":")[1].rstrip("}")))
         for epoch in range(1, 17):
             await report(place, spec, epoch, lr / epoch)
-            await asyncio.sleep(0.02)
+            await decided(place, spec)
             if await asked_to_leave(place, spec):
                 return 0
         return 0

@@ -10,7 +10,7 @@ import pytest
 from tenax.ids import AllocationId, JobId
 from tenax.scheduler import fitting
 from tenax.scheduler.cluster import FreeSlots, Room, distance, place_on_ring
-from tenax.scheduler.plan import queue
+from tenax.scheduler.registry import queue
 from tenax.scheduler.snapshot import Fitting, Phase, PoolRules, SlotRequest
 from tests.kits import departures
 from tests.kits.builders.pool import Pool, agent, request

@@ -8,8 +8,8 @@ import pytest
 
 from tenax.ids import AgentId, AllocationId
 from tenax.scheduler.fitting import can_never_fit
-from tenax.scheduler.plan import queue
 from tenax.scheduler.policy import jobs_ahead
+from tenax.scheduler.registry import queue
 from tenax.scheduler.snapshot import AgentState, Fitting, Phase, PlacedMember, PoolRules
 from tests.kits.builders.pool import Pool, agent
 

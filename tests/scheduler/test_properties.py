@@ -119,7 +119,7 @@ def test_a_plan_does_not_depend_on_the_order_of_its_input(pool: Pool) -> None:
     """Agents and requests in another order give the same plan."""
     snapshot = pool.snapshot
     turned = replace(snapshot, agents=snapshot.agents[::-1], requests=snapshot.requests[::-1])
-    from tenax.scheduler.plan import plan
+    from tenax.scheduler.registry import plan
 
     assert plan(turned) == plan(snapshot)
 

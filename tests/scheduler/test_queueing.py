@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.ids import AllocationId, JobId
-from tenax.scheduler.plan import POLICIES, queue
 from tenax.scheduler.queueing import JobStanding, QueueLine, lines, moved
+from tenax.scheduler.registry import POLICIES, queue
 from tests.kits.builders.pool import Pool, agent, rules
 from tests.kits.cases import collect
 

@@ -12,10 +12,10 @@ from tenax.search.config import SearchConfig
 from tenax.search.journal import Create, Rank
 from tenax.search.methods import adaptive_asha
 from tenax.search.methods.adaptive_asha import AdaptiveAsha, Mode
-from tenax.search.report import Objective, UnusableReport, read_report
 from tenax.search.searcher import ranked_value, start
 from tenax.search.state import Rung
 from tenax.search.stream import RandomStream
+from tenax.search.validation import Objective, UnusableReport, read_report
 from tests.kits import cases
 from tests.kits.builders import search as build
 

@@ -18,7 +18,7 @@ import structlog
 
 from tenax import runtimes
 from tenax.agent import join, placing
-from tenax.agent.board import Board
+from tenax.agent.container_reports import ContainerReports
 from tenax.agent.contexts import Contexts
 from tenax.agent.detect import detect
 from tenax.agent.fleet import Fleet
@@ -90,13 +90,13 @@ async def _serve(
     settings: AgentSettings, link: Link, runtime: Runtime, slots: tuple[SlotInfo, ...], cluster_id: str
 ) -> None:
     """Keep containers and stay connected. Raises UserError, MasterRefused."""
-    board = Board()
+    reports = ContainerReports()
     master_url = settings.task_master_url or settings.master_url
     own = placing.Self(settings.agent_id, cluster_id, master_url, settings.tls.master_cert_name, slots)
     tools = Tools(
         link=link,
         runtime=runtime,
-        board=board,
+        reports=reports,
         contexts=Contexts(link, settings.dir / "contexts", settings.context_cache_bytes),
         own=own,
         spool_patience_s=settings.spool_patience_s,
@@ -109,7 +109,7 @@ async def _serve(
     )
     fleet = Fleet(tools)
     face = Face(socket.gethostname(), runtime.name, slots)
-    session = AgentSession(link, fleet, board, face, cluster_id)
+    session = AgentSession(link, fleet, reports, face, cluster_id)
 
     def connected(address: str) -> None:
         if settings.address is None:

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from tenax.agent import placing, spool
-from tenax.agent.board import Board
+from tenax.agent.container_reports import ContainerReports
 from tenax.agent.contexts import Contexts, Damaged
 from tenax.agent.decide import (
     ContainerSituation,
@@ -63,7 +63,7 @@ class Tools:
 
     link: Link
     runtime: Runtime
-    board: Board
+    reports: ContainerReports
     contexts: Contexts
     own: placing.Self
     spool_patience_s: float
@@ -168,7 +168,7 @@ class Keeper:
                 await self._tools.runtime.remove(self.container_id)
             case Gone():
                 self._tools.ports.pop(self.container_id, None)
-                self._tools.board.gone(self.container_id)
+                self._tools.reports.gone(self.container_id)
                 self._gone = True
 
     async def _rest(self, until: float | None, container: ContainerStatus | None) -> None:
@@ -209,7 +209,7 @@ class Keeper:
             address=tools.address,
             exit=exit,
         )
-        tools.board.put(report, passing=state in ("pulling", "starting"))
+        tools.reports.put(report, passing=state in ("pulling", "starting"))
 
     # Its start
 

@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 import tenax
-from tenax.agent.board import Board
+from tenax.agent.container_reports import ContainerReports
 from tenax.agent.fleet import Fleet
 from tenax.agent.link import Link, MasterRefused, MasterUnreachable, pause, retry
 from tenax.backoff import Retry
@@ -57,10 +57,10 @@ class Face:
 class AgentSession:
     """`run` is the agent's life."""
 
-    def __init__(self, link: Link, fleet: Fleet, board: Board, face: Face, cluster_id: str) -> None:
+    def __init__(self, link: Link, fleet: Fleet, reports: ContainerReports, face: Face, cluster_id: str) -> None:
         self._link = link
         self._fleet = fleet
-        self._board = board
+        self._reports = reports
         self._face = face
         self._cluster_id = cluster_id
         #: Of the desired states obeyed last.
@@ -105,7 +105,7 @@ class AgentSession:
             hostname=self._face.hostname,
             runtime=self._face.runtime,
             slots=list(self._face.slots),
-            containers=self._board.all(),
+            containers=self._reports.all(),
             generation=self._generation if self._revision >= 0 else -1,
             revision=self._revision,
         )
@@ -144,8 +144,8 @@ class AgentSession:
 
     async def _talk(self, socket: aiohttp.ClientWebSocketResponse, interval_s: float) -> None:
         while True:
-            await pause(interval_s, self._board.news)
-            await self._say(socket, self._board.take() if self._board.news.is_set() else Ping())
+            await pause(interval_s, self._reports.news)
+            await self._say(socket, self._reports.take() if self._reports.news.is_set() else Ping())
 
     async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         while True:

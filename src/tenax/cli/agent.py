@@ -7,11 +7,27 @@ from typing import TYPE_CHECKING, List, Optional, Tuple
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.cli.console.servers import ServerGroup
 
 if TYPE_CHECKING:
     from tenax.client.agents import Agent
+
+_COLUMNS: output.Columns[Agent] = (
+    (TableColumn("AGENT"), lambda agent: agent.id),
+    (TableColumn("STATE", state=True), lambda agent: state_of(agent)),
+    (TableColumn("POOL", cuts=True), lambda agent: ", ".join(agent.pools)),
+    (TableColumn("SLOTS", right=True), lambda agent: str(len(agent.slots))),
+    (TableColumn("FREE", right=True), lambda agent: str(agent.free_slots)),
+    (TableColumn("TASKS", right=True), lambda agent: str(agent.container_count)),
+    (
+        TableColumn("DEVICES", wraps=True),
+        lambda agent: ", ".join(sorted({slot.name or slot.kind for slot in agent.slots})),
+    ),
+    (TableColumn("ADDRESS", spare=True), lambda agent: ", ".join(agent.addresses)),
+    (TableColumn("LAST SEEN", spare=True), lambda agent: output.moment(agent.last_seen or agent.registered)),
+)
 
 
 @click.group(
@@ -40,18 +56,7 @@ def list_(access: Access, pool: Optional[str], state: Optional[str], as_json: bo
         for agent in list_agents(access.session())
         if (pool is None or pool in agent.pools) and (state is None or state_of(agent) == state)
     ]
-    columns = [
-        output.TableColumn("AGENT"),
-        output.TableColumn("STATE", state=True),
-        output.TableColumn("POOL", cuts=True),
-        output.TableColumn("SLOTS", right=True),
-        output.TableColumn("FREE", right=True),
-        output.TableColumn("TASKS", right=True),
-        output.TableColumn("DEVICES", wraps=True),
-        output.TableColumn("ADDRESS", spare=True),
-        output.TableColumn("LAST SEEN", spare=True),
-    ]
-    output.listing(columns, [_row(agent) for agent in agents], [agent.raw for agent in agents], as_json, as_csv)
+    output.records(_COLUMNS, agents, as_json, as_csv)
     if not agents and pool is None and state is None:
         output.say("There are no agents. Start one with: tenax agent --master-url URL --join-token-file FILE")
     for agent in agents:
@@ -123,21 +128,6 @@ def _agent_names(access: Access, names: Tuple[str, ...], everyone: bool) -> List
     if everyone == bool(names):
         raise click.UsageError("Name the agents, or all of them with --all.")
     return [agent.id for agent in list_agents(access.session())] if everyone else list(names)
-
-
-def _row(agent: Agent) -> list[str]:
-    devices = sorted({slot.name or slot.kind for slot in agent.slots})
-    return [
-        agent.id,
-        state_of(agent),
-        ", ".join(agent.pools),
-        str(len(agent.slots)),
-        str(agent.free_slots),
-        str(agent.container_count),
-        ", ".join(devices),
-        ", ".join(agent.addresses),
-        output.moment(agent.last_seen or agent.registered),
-    ]
 
 
 def state_of(agent: Agent) -> str:

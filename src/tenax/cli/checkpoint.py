@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
 
 if TYPE_CHECKING:
     from tenax.client.checkpoints import Checkpoint
@@ -47,9 +48,7 @@ def list_(
     as_csv: bool,
 ) -> None:
     """List the checkpoints of an EXPERIMENT, the best first."""
-    from tenax.client.experiments import get_experiment
-
-    details = get_experiment(access.session(), experiment)
+    details = experiment_of(access, experiment)
     listed = [
         checkpoint
         for checkpoint in details.checkpoints()
@@ -60,29 +59,20 @@ def list_(
 
 def show_list(checkpoints: Sequence[Checkpoint], metric: str, as_json: bool, as_csv: bool = False) -> None:
     """Print a list of checkpoints."""
-    columns = [
-        output.TableColumn("CHECKPOINT"),
-        output.TableColumn("STATE", state=True),
-        output.TableColumn("TRIAL", right=True),
-        output.TableColumn("STEPS", right=True, spare=True),
-        output.TableColumn("METRIC" if as_csv else metric, right=True),
-        output.TableColumn("SIZE", right=True),
-        output.TableColumn("SAVED", spare=True),
-    ]
-    rows = [
-        [
-            checkpoint.uuid,
-            checkpoint.state,
-            str(checkpoint.trial_id) if checkpoint.trial_id else "",
-            str(checkpoint.steps),
-            output.number(checkpoint.searcher_metric),
-            output.size(checkpoint.size),
-            output.moment(checkpoint.reported),
-        ]
-        for checkpoint in checkpoints
-    ]
-    output.listing(columns, rows, [checkpoint.raw for checkpoint in checkpoints], as_json, as_csv)
-    if not rows and not as_json:
+    columns: output.Columns[Checkpoint] = (
+        (TableColumn("CHECKPOINT"), lambda checkpoint: checkpoint.uuid),
+        (TableColumn("STATE", state=True), lambda checkpoint: checkpoint.state),
+        (TableColumn("TRIAL", right=True), lambda checkpoint: str(checkpoint.trial_id) if checkpoint.trial_id else ""),
+        (TableColumn("STEPS", right=True, spare=True), lambda checkpoint: str(checkpoint.steps)),
+        (
+            TableColumn("METRIC" if as_csv else metric, right=True),
+            lambda checkpoint: output.number(checkpoint.searcher_metric),
+        ),
+        (TableColumn("SIZE", right=True), lambda checkpoint: output.size(checkpoint.size)),
+        (TableColumn("SAVED", spare=True), lambda checkpoint: output.moment(checkpoint.reported)),
+    )
+    output.records(columns, checkpoints, as_json, as_csv)
+    if not checkpoints and not as_json:
         output.say("There are no checkpoints yet.")
 
 
@@ -95,9 +85,6 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
     from tenax.client.checkpoints import get_checkpoint
 
     checkpoint = get_checkpoint(access.session(), uuid)
-    if as_json:
-        output.document(checkpoint.raw)
-        return
     files = "\n".join(
         f"{path}  {output.size(size)}" for path, size in checkpoint.resources.items() if not path.endswith("/")
     )
@@ -117,7 +104,7 @@ def describe(access: Access, uuid: str, as_json: bool) -> None:
         ("deletion", checkpoint.going),
         ("files", files),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, checkpoint.raw, as_json)
 
 
 @group.command()

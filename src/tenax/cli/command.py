@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import click
 
 from tenax.cli.console import exits, output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.cli.console.overrides import FILE, document_of, overrides_option
 
 if TYPE_CHECKING:
     from tenax.client.commands import Command
 
-_COLUMNS = (
-    output.TableColumn("ID"),
-    output.TableColumn("DESCRIPTION", cuts=True),
-    output.TableColumn("STATE", state=True),
-    output.TableColumn("EXIT", right=True),
-    output.TableColumn("OWNER", cuts=True),
-    output.TableColumn("POOL", spare=True),
-    output.TableColumn("STARTED", spare=True),
-    output.TableColumn("TOOK", right=True, spare=True),
-    output.TableColumn("REASON", wraps=True),
+_COLUMNS: output.Columns[Command] = (
+    (TableColumn("ID"), lambda command: command.id),
+    (TableColumn("DESCRIPTION", cuts=True), lambda command: command.description),
+    (TableColumn("STATE", state=True), lambda command: command.state),
+    (TableColumn("EXIT", right=True), lambda command: "" if command.exit_code is None else str(command.exit_code)),
+    (TableColumn("OWNER", cuts=True), lambda command: command.owner),
+    (TableColumn("POOL", spare=True), lambda command: command.pool),
+    (TableColumn("STARTED", spare=True), lambda command: output.moment(command.started)),
+    (TableColumn("TOOK", right=True, spare=True), lambda command: output.between(command.started, command.ended)),
+    (TableColumn("REASON", wraps=True), lambda command: command.reason),
 )
 
 
@@ -35,16 +37,8 @@ def group() -> None:
 @group.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENT]...")
 @click.option("--slots", type=click.IntRange(0), metavar="N", help="Slots to run it on (default: 1; 0 for none).")
-@click.option(
-    "--config",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Set a value of the configuration: --config resources.resource_pool=big. May be given several times.",
-)
-@click.option(
-    "--config-file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path), help="A YAML file."
-)
+@overrides_option("resources.resource_pool=big")
+@click.option("--config-file", type=FILE, help="A YAML file.")
 @click.option(
     "-f", "--file", "-i", "--include", "files", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
     help="Send this file or directory, under its own name.",
@@ -72,7 +66,6 @@ def run(
 
     A single argument is run by the shell: tenax cmd run 'make && ./train.sh'
     """
-    from tenax.cli.console.overrides import document_of
     from tenax.client.commands import run_command
     from tenax.client.workspaces import get_workspace
 
@@ -157,25 +150,9 @@ def list_(
         for command in commands:
             print(command.id)
         return
-    output.listing(
-        _COLUMNS, [_row(command) for command in commands], [command.raw for command in commands], as_json, as_csv
-    )
+    output.records(_COLUMNS, commands, as_json, as_csv)
     if not commands:
         output.say("There are no such commands. Run one with: tenax command run -- PROGRAM")
-
-
-def _row(command: Command) -> Tuple[str, ...]:
-    return (
-        command.id,
-        command.description,
-        command.state,
-        "" if command.exit_code is None else str(command.exit_code),
-        command.owner,
-        command.pool,
-        output.moment(command.started),
-        output.between(command.started, command.ended),
-        command.reason,
-    )
 
 
 @group.command()
@@ -184,12 +161,7 @@ def _row(command: Command) -> Tuple[str, ...]:
 @pass_access
 def describe(access: Access, command_id: str, as_json: bool) -> None:
     """Show a command, given its id, the start of its id, or its description."""
-    from tenax.client.commands import find_command
-
-    command = find_command(access.session(), command_id)
-    if as_json:
-        output.document(command.raw)
-        return
+    command = _command(access, command_id)
     entrypoint = command.config.get("entrypoint")
     rows = [
         ("command", command.id),
@@ -205,7 +177,7 @@ def describe(access: Access, command_id: str, as_json: bool) -> None:
         ("ended", output.moment(command.ended)),
         ("took", output.between(command.started, command.ended)),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, command.raw, as_json)
 
 
 @group.command()
@@ -214,9 +186,8 @@ def describe(access: Access, command_id: str, as_json: bool) -> None:
 def config(access: Access, command_id: str) -> None:
     """Print the configuration of a command, with every default, as YAML."""
     from tenax.cli.console import yaml12
-    from tenax.client.commands import find_command
 
-    print(yaml12.dump(find_command(access.session(), command_id).config, sort=True), end="")
+    print(yaml12.dump(_command(access, command_id).config, sort=True), end="")
 
 
 @group.command()
@@ -238,9 +209,8 @@ def logs(
 ) -> int:
     """Print the output of a command."""
     from tenax.cli.task import print_output
-    from tenax.client.commands import find_command
 
-    command = find_command(access.session(), command_id)
+    command = _command(access, command_id)
     return print_output(command, "command", follow, head, tail, search, as_json)
 
 
@@ -250,13 +220,12 @@ def logs(
 @pass_access
 def kill(access: Access, ids: Tuple[str, ...], force: bool) -> int:
     """End commands at once."""
-    from tenax.client.commands import find_command
     from tenax.errors import UserError
 
     code = exits.OK
     for name in ids:
         try:
-            command = find_command(access.session(), name)
+            command = _command(access, name)
             command.kill()
         except UserError as error:
             output.fail(str(error))
@@ -277,12 +246,16 @@ def set_() -> None:
 @pass_access
 def set_priority(access: Access, command_id: str, priority: int) -> None:
     """Set the priority of a command: 1 is the most urgent, 99 the least."""
-    from tenax.client.commands import find_command
-
-    command = find_command(access.session(), command_id)
+    command = _command(access, command_id)
     command.set_priority(priority)
     print(f"Command {command.id} has priority {priority}")
 
 
 group.add_command(set_, "set")
 group.alias("list", "ls")
+
+
+def _command(access: Access, name: str) -> Command:
+    from tenax.client.commands import find_command
+
+    return find_command(access.session(), name)

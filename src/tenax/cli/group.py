@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence
+from typing import TYPE_CHECKING, List, Optional, Sequence
 
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.client.reading import number_or_name
+
+if TYPE_CHECKING:
+    from tenax.client.groups import Group, GroupSize
+
+_COLUMNS: output.Columns[GroupSize] = (
+    (TableColumn("ID", right=True), lambda group: str(group.id)),
+    (TableColumn("NAME"), lambda group: group.name),
+    (TableColumn("USERS", right=True), lambda group: str(group.members)),
+)
 
 
 @click.group(cls=LazyGroup, help="Manage groups of users. A group does not give its users any rights.")
@@ -25,14 +35,7 @@ def list_(access: Access, username: Optional[str], as_json: bool, as_csv: bool) 
     """List the groups by name."""
     from tenax.client.groups import list_groups
 
-    groups = list_groups(access.session(), of_user=username)
-    columns = [
-        output.TableColumn("ID", right=True),
-        output.TableColumn("NAME"),
-        output.TableColumn("USERS", right=True),
-    ]
-    rows = [[str(group.id), group.name, str(group.members)] for group in groups]
-    output.listing(columns, rows, [group.raw for group in groups], as_json, as_csv)
+    output.records(_COLUMNS, list_groups(access.session(), of_user=username), as_json, as_csv)
 
 
 @group.command()
@@ -41,17 +44,15 @@ def list_(access: Access, username: Optional[str], as_json: bool, as_csv: bool) 
 @pass_access
 def describe(access: Access, name: str, as_json: bool) -> None:
     """Show a group and its users, by its NAME or number."""
-    from tenax.client.groups import get_group
-
-    details = get_group(access.session(), number_or_name(name))
+    details = _group(access, name)
     if as_json:
         output.document(details.raw)
         return
     output.say(f"Group {details.name} ({details.id})")
     columns = [
-        output.TableColumn("ID", right=True),
-        output.TableColumn("NAME"),
-        output.TableColumn("DISPLAY NAME", wraps=True),
+        TableColumn("ID", right=True),
+        TableColumn("NAME"),
+        TableColumn("DISPLAY NAME", wraps=True),
     ]
     output.table(columns, [[str(user.id), user.username, user.display_name] for user in details.users])
 
@@ -74,9 +75,7 @@ def create(access: Access, name: str, users: List[str]) -> None:
 @pass_access
 def add_user(access: Access, name: str, users: List[str]) -> None:
     """Add USERS to the group NAME."""
-    from tenax.client.groups import get_group
-
-    changed = get_group(access.session(), number_or_name(name)).add(_names(users))
+    changed = _group(access, name).add(_names(users))
     print(f"{changed.name} now has {_counted(changed.users)}")
 
 
@@ -86,9 +85,7 @@ def add_user(access: Access, name: str, users: List[str]) -> None:
 @pass_access
 def remove_user(access: Access, name: str, users: List[str]) -> None:
     """Remove USERS from the group NAME."""
-    from tenax.client.groups import get_group
-
-    changed = get_group(access.session(), number_or_name(name)).remove(_names(users))
+    changed = _group(access, name).remove(_names(users))
     print(f"{changed.name} now has {_counted(changed.users)}")
 
 
@@ -98,9 +95,7 @@ def remove_user(access: Access, name: str, users: List[str]) -> None:
 @pass_access
 def change_name(access: Access, name: str, new_name: str) -> None:
     """Rename the group NAME."""
-    from tenax.client.groups import get_group
-
-    print(f"{name} is now called {get_group(access.session(), number_or_name(name)).rename(new_name).name}")
+    print(f"{name} is now called {_group(access, name).rename(new_name).name}")
 
 
 @group.command()
@@ -109,9 +104,7 @@ def change_name(access: Access, name: str, new_name: str) -> None:
 @pass_access
 def delete(access: Access, name: str, yes: bool) -> None:
     """Delete the group NAME; its users stay."""
-    from tenax.client.groups import get_group
-
-    target = get_group(access.session(), number_or_name(name))
+    target = _group(access, name)
     if not yes:
         click.confirm(f"Delete the group {target.name} of {_counted(target.users)}?", abort=True, err=True)
     target.delete()
@@ -129,3 +122,9 @@ def _counted(users: Sequence[object]) -> str:
 def _names(users: List[str]) -> List[str]:
     """Also separated by commas."""
     return [name for argument in users for name in argument.split(",") if name]
+
+
+def _group(access: Access, name: str) -> Group:
+    from tenax.client.groups import get_group
+
+    return get_group(access.session(), number_or_name(name))

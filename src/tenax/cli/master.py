@@ -1,18 +1,9 @@
-"""``tenax master`` and ``tenax version``: the master about itself.
-
-A support bundle: what there is to know about one trial, in one archive.
-
-Rule: what the caller may not see is not in it; a note says what is missing, and why.
-"""
+"""``tenax master`` and ``tenax version``: the master about itself."""
 
 from __future__ import annotations
 
-import datetime
-import io
 import json
-import tarfile
-from pathlib import Path
-from typing import Callable, Dict, Optional
+from typing import Optional
 
 import click
 
@@ -21,12 +12,6 @@ from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, pass_access
 from tenax.cli.console.servers import ServerGroup
-from tenax.client.cluster import master_logs
-from tenax.client.connection.session import Session
-from tenax.client.experiments import get_experiment
-from tenax.client.trials import get_trial
-from tenax.errors import TenaxError
-from tenax.jsonvalue import Json
 
 #: Of the master's log, from the quietest to the loudest.
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -50,9 +35,6 @@ def info(access: Access, as_json: bool) -> None:
     from tenax.client.reading import text
 
     answer = access.session().get("/api/v1/master")
-    if as_json:
-        output.document(answer)
-        return
     rows = [
         ("address", access.session().url),
         ("version", text(answer, "tenaxVersion") or text(answer, "version")),
@@ -61,7 +43,7 @@ def info(access: Access, as_json: bool) -> None:
         ("cluster id", text(answer, "clusterId")),
         ("master id", text(answer, "masterId")),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, answer, as_json)
 
 
 @click.group(
@@ -112,8 +94,6 @@ def set_(access: Access, level: Optional[str], color: Optional[str]) -> None:
 @pass_access
 def logs(access: Access, follow: bool, tail: Optional[int], level: Optional[str], as_json: bool) -> None:
     """Print the newest lines of the log of the master that answers."""
-    import json
-
     from tenax.client.cluster import master_logs
 
     least = 0 if level is None else LEVELS.index(level.lower())
@@ -209,43 +189,3 @@ def version(access: Access, as_json: bool) -> None:
         output.document({"client": __version__, "master": master or None, "url": session.url})
         return
     output.pairs([("client", __version__), ("master", master or f"(none answers at {session.url})")])
-
-
-def write(session: Session, number: int, directory: Path) -> Path:
-    """Write the archive of trial ``number`` into a directory; where it is. Raises NotFound."""
-    trial = get_trial(session, number)
-    now = datetime.datetime.now().strftime("%Y%m%dT%H%M%S")
-    name = f"tenax-bundle-trial-{number}-{now}"
-    target = directory / f"{name}.tar.gz"
-    parts: Dict[str, Callable[[], str]] = {
-        "trial.json": lambda: _document(trial.raw),
-        "experiment.json": lambda: _document(get_experiment(session, trial.experiment_id).raw),
-        "workloads.json": lambda: _document(list(trial.workloads())),
-        "trial_logs.txt": lambda: "".join(f"{line.message}\n" for line in trial.logs()),
-        "master_logs.txt": lambda: "".join(
-            f"{line.time.isoformat() if line.time else ''} {line.level} {line.message}\n"
-            for line in master_logs(session)
-        ),
-    }
-    missing = []
-    with tarfile.open(target, "w:gz") as archive:
-        for part, make in parts.items():
-            try:
-                _add(archive, f"{name}/{part}", make())
-            except TenaxError as error:
-                missing.append(f"{part}: {error}\n")
-        if missing:
-            _add(archive, f"{name}/missing.txt", "".join(missing))
-    return target
-
-
-def _add(archive: tarfile.TarFile, path: str, text: str) -> None:
-    data = text.encode("utf-8", "replace")
-    entry = tarfile.TarInfo(path)
-    entry.size = len(data)
-    entry.mtime = int(datetime.datetime.now().timestamp())
-    archive.addfile(entry, io.BytesIO(data))
-
-
-def _document(value: Json) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

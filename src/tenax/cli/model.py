@@ -7,32 +7,41 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
-from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.cli.console.options import (
+    Access,
+    archived_option,
+    json_option,
+    list_options,
+    name_filter,
+    named,
+    pass_access,
+)
 
 if TYPE_CHECKING:
     from tenax.client.models import Model, ModelVersion
     from tenax.jsonvalue import JsonObject
 
-_COLUMNS = (
-    output.TableColumn("ID", right=True),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("VERSIONS", right=True),
-    output.TableColumn("OWNER", spare=True),
-    output.TableColumn("LABELS", wraps=True),
-    output.TableColumn("CHANGED", spare=True),
-    output.TableColumn("DESCRIPTION", wraps=True),
+_COLUMNS: output.Columns[Model] = (
+    (TableColumn("ID", right=True), lambda model: str(model.id)),
+    (TableColumn("NAME", cuts=True), lambda model: model.name),
+    (TableColumn("VERSIONS", right=True), lambda model: str(model.versions_count)),
+    (TableColumn("OWNER", spare=True), lambda model: model.owner),
+    (TableColumn("LABELS", wraps=True), lambda model: ", ".join(model.labels)),
+    (TableColumn("CHANGED", spare=True), lambda model: output.moment(model.updated)),
+    (TableColumn("DESCRIPTION", wraps=True), lambda model: model.description),
 )
-_VERSIONS = (
-    output.TableColumn("VERSION", right=True),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("CHECKPOINT"),
-    output.TableColumn("EXPERIMENT", right=True),
-    output.TableColumn("TRIAL", right=True),
-    output.TableColumn("STEPS", right=True, spare=True),
-    output.TableColumn("METRIC", right=True, spare=True),
-    output.TableColumn("OWNER", spare=True),
-    output.TableColumn("REGISTERED", spare=True),
+_VERSIONS: output.Columns[ModelVersion] = (
+    (TableColumn("VERSION", right=True), lambda version: str(version.version)),
+    (TableColumn("NAME", cuts=True), lambda version: version.name),
+    (TableColumn("CHECKPOINT"), lambda version: version.checkpoint.uuid),
+    (TableColumn("EXPERIMENT", right=True), lambda version: str(version.checkpoint.experiment_id or "")),
+    (TableColumn("TRIAL", right=True), lambda version: str(version.checkpoint.trial_id or "")),
+    (TableColumn("STEPS", right=True, spare=True), lambda version: str(version.checkpoint.steps)),
+    (TableColumn("METRIC", right=True, spare=True), lambda version: output.number(version.checkpoint.searcher_metric)),
+    (TableColumn("OWNER", spare=True), lambda version: version.owner),
+    (TableColumn("REGISTERED", spare=True), lambda version: output.moment(version.created)),
 )
 _ORDERS = ("name", "description", "creation_time", "last_updated_time", "num_versions", "workspace")
 
@@ -51,9 +60,7 @@ def group() -> None:
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("-w", "--workspace", "--workspace-names", "workspaces", multiple=True, metavar="NAME",
               help="Only those in this workspace; may be given several times, or separated by commas.")  # fmt: skip
-@click.option(
-    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
-)
+@archived_option
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="last_updated_time", help="The order.")
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @list_options
@@ -85,19 +92,7 @@ def list_(
         sort=sort_by,
         descending=reverse,
     )
-    rows = [
-        [
-            str(model.id),
-            model.name,
-            str(model.versions_count),
-            model.owner,
-            ", ".join(model.labels),
-            output.moment(model.updated),
-            model.description,
-        ]
-        for model in models
-    ]
-    output.listing(_COLUMNS, rows, [model.raw for model in models], as_json, as_csv)
+    output.records(_COLUMNS, models, as_json, as_csv)
     if not models:
         output.say("There are no such models. Create one with: tenax model create NAME")
 
@@ -109,9 +104,7 @@ def list_(
 @pass_access
 def describe(access: Access, model: str, number: Optional[int], as_json: bool) -> None:
     """Show a MODEL, by its name or id, and one of its versions."""
-    from tenax.client.models import get_model
-
-    details = get_model(access.session(), model)
+    details = _model(access, model)
     version = details.version(number) if number is not None or details.versions_count else None
     if as_json:
         output.document({"model": details.raw, "modelVersion": None if version is None else version.raw})
@@ -131,25 +124,9 @@ def describe(access: Access, model: str, number: Optional[int], as_json: bool) -
 @pass_access
 def list_versions(access: Access, model: str, part: str, users: Tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     """List the versions of a MODEL, the newest first."""
-    from tenax.client.models import get_model
-
-    versions = named(part, get_model(access.session(), model).versions(), lambda version: version.name)
+    versions = named(part, _model(access, model).versions(), lambda version: version.name)
     chosen = [version for version in versions if not users or version.owner in users]
-    rows = [
-        [
-            str(version.version),
-            version.name,
-            version.checkpoint.uuid,
-            str(version.checkpoint.experiment_id or ""),
-            str(version.checkpoint.trial_id or ""),
-            str(version.checkpoint.steps),
-            output.number(version.checkpoint.searcher_metric),
-            version.owner,
-            output.moment(version.created),
-        ]
-        for version in chosen
-    ]
-    output.listing(_VERSIONS, rows, [version.raw for version in chosen], as_json, as_csv)
+    output.records(_VERSIONS, chosen, as_json, as_csv)
     if not chosen:
         output.say(f"There are no such versions. Register one with: tenax model register-version {model} CHECKPOINT")
 
@@ -197,9 +174,7 @@ def edit(
     as_json: bool,
 ) -> None:
     """Edit a MODEL: its name, description, notes, labels or metadata."""
-    from tenax.client.models import get_model
-
-    edited = get_model(access.session(), model).edit(
+    edited = _model(access, model).edit(
         name=name,
         description=description,
         notes=notes,
@@ -218,9 +193,7 @@ def edit(
 @pass_access
 def register_version(access: Access, model: str, checkpoint: str, name: str, comment: str, as_json: bool) -> None:
     """Register a CHECKPOINT, by its uuid, as the next version of a MODEL."""
-    from tenax.client.models import get_model
-
-    version = get_model(access.session(), model).register_version(checkpoint, name=name, comment=comment)
+    version = _model(access, model).register_version(checkpoint, name=name, comment=comment)
     _show_version(version) if not as_json else output.document(version.raw)
 
 
@@ -242,9 +215,7 @@ def edit_version(
     metadata: Optional[str],
 ) -> None:
     """Edit a VERSION of a MODEL: its name, comment, notes or metadata."""
-    from tenax.client.models import get_model
-
-    version = get_model(access.session(), model).version(number)
+    version = _model(access, model).version(number)
     _show_version(version.edit(name=name, comment=comment, notes=notes, metadata=_document(metadata)))
 
 
@@ -255,9 +226,7 @@ def edit_version(
 @pass_access
 def delete_version(access: Access, model: str, number: int, yes: bool) -> None:
     """Delete a VERSION of a MODEL; its checkpoint stays until it is deleted or garbage-collected."""
-    from tenax.client.models import get_model
-
-    version = get_model(access.session(), model).version(number)
+    version = _model(access, model).version(number)
     if not yes:
         click.confirm(f"Delete version {number} of {version.model.name}?", abort=True, err=True)
     version.delete()
@@ -272,9 +241,7 @@ def delete_version(access: Access, model: str, number: int, yes: bool) -> None:
 @pass_access
 def move(access: Access, model: str, workspace: str) -> None:
     """Move a MODEL to another workspace."""
-    from tenax.client.models import get_model
-
-    target = get_model(access.session(), model)
+    target = _model(access, model)
     target.move(workspace)
     print(f"The model {target.name} is in the workspace {workspace}")
 
@@ -284,9 +251,7 @@ def move(access: Access, model: str, workspace: str) -> None:
 @pass_access
 def archive(access: Access, model: str) -> None:
     """Archive a MODEL: it takes no new versions."""
-    from tenax.client.models import get_model
-
-    target = get_model(access.session(), model)
+    target = _model(access, model)
     target.archive()
     print(f"The model {target.name} is archived")
 
@@ -296,9 +261,7 @@ def archive(access: Access, model: str) -> None:
 @pass_access
 def unarchive(access: Access, model: str) -> None:
     """Unarchive a MODEL: it takes new versions again."""
-    from tenax.client.models import get_model
-
-    target = get_model(access.session(), model)
+    target = _model(access, model)
     target.unarchive()
     print(f"The model {target.name} is no longer archived")
 
@@ -309,9 +272,7 @@ def unarchive(access: Access, model: str) -> None:
 @pass_access
 def delete(access: Access, model: str, yes: bool) -> None:
     """Delete a MODEL and its versions; their checkpoints stay until they are deleted or garbage-collected."""
-    from tenax.client.models import get_model
-
-    target = get_model(access.session(), model)
+    target = _model(access, model)
     if not yes:
         click.confirm(f"Delete the model {target.name} and its {target.versions_count} versions?", abort=True, err=True)
     target.delete()
@@ -378,3 +339,9 @@ def _document(text: Optional[str]) -> Optional[JsonObject]:
     from tenax.cli.console.overrides import parsed
 
     return None if text is None else parsed(text, Path("--metadata"))
+
+
+def _model(access: Access, which: str) -> Model:
+    from tenax.client.models import get_model
+
+    return get_model(access.session(), which)

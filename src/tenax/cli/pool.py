@@ -7,12 +7,27 @@ from typing import TYPE_CHECKING, Dict, List, Tuple
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, name_filter, named, pass_access
 
 if TYPE_CHECKING:
     from tenax.client.connection.session import Session
     from tenax.client.pools import Pool
+
+_COLUMNS: output.Columns[Pool] = (
+    (TableColumn("POOL"), lambda pool: pool.name),
+    (TableColumn("AGENTS", right=True), lambda pool: str(pool.agents)),
+    (TableColumn("SLOTS", right=True), lambda pool: str(pool.slots)),
+    (TableColumn("USED", right=True), lambda pool: str(pool.slots_used)),
+    (TableColumn("TYPE", spare=True), lambda pool: pool.accelerator or pool.slot_kind),
+    (TableColumn("WAITING", right=True), lambda pool: str(pool.queued_jobs)),
+    (TableColumn("RUNNING", right=True), lambda pool: str(pool.scheduled_jobs)),
+    (TableColumn("PREEMPTION", spare=True), lambda pool: "yes" if pool.preemption else "no"),
+    (TableColumn("DEFAULT FOR", spare=True), lambda pool: ", ".join(_roles(pool))),
+    (TableColumn("BOUND", spare=True), lambda pool: "yes" if pool.bound else ""),
+    (TableColumn("DESCRIPTION", wraps=True), lambda pool: pool.description),
+)
 
 
 @click.group(cls=LazyGroup, help="List resource pools, and bind them to workspaces.")
@@ -31,20 +46,7 @@ def list_(access: Access, part: str, waiting: bool, as_json: bool, as_csv: bool)
 
     listed = named(part, list_pools(access.session()), lambda pool: pool.name)
     pools = [pool for pool in listed if pool.queued_jobs or not waiting]
-    columns = [
-        output.TableColumn("POOL"),
-        output.TableColumn("AGENTS", right=True),
-        output.TableColumn("SLOTS", right=True),
-        output.TableColumn("USED", right=True),
-        output.TableColumn("TYPE", spare=True),
-        output.TableColumn("WAITING", right=True),
-        output.TableColumn("RUNNING", right=True),
-        output.TableColumn("PREEMPTION", spare=True),
-        output.TableColumn("DEFAULT FOR", spare=True),
-        output.TableColumn("BOUND", spare=True),
-        output.TableColumn("DESCRIPTION", wraps=True),
-    ]
-    output.listing(columns, [_row(pool) for pool in pools], [pool.raw for pool in pools], as_json, as_csv)
+    output.records(_COLUMNS, pools, as_json, as_csv)
 
 
 @click.group("bindings", cls=LazyGroup, help="Bind a pool to workspaces; a pool that is bound to none is open to all.")
@@ -116,21 +118,8 @@ group.alias("list", "ls")
 bindings.alias("list-workspaces", "list", "ls")
 
 
-def _row(pool: Pool) -> List[str]:
-    roles = [role for role, holds in (("slots", pool.default_compute), ("no slots", pool.default_aux)) if holds]
-    return [
-        pool.name,
-        str(pool.agents),
-        str(pool.slots),
-        str(pool.slots_used),
-        pool.accelerator or pool.slot_kind,
-        str(pool.queued_jobs),
-        str(pool.scheduled_jobs),
-        "yes" if pool.preemption else "no",
-        ", ".join(roles),
-        "yes" if pool.bound else "",
-        pool.description,
-    ]
+def _roles(pool: Pool) -> List[str]:
+    return [role for role, holds in (("slots", pool.default_compute), ("no slots", pool.default_aux)) if holds]
 
 
 def _workspace_names(session: Session) -> Dict[int, str]:

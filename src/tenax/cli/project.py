@@ -11,25 +11,34 @@ from typing import TYPE_CHECKING, Callable, Optional, Sequence, Tuple, TypeVar
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
-from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
-from tenax.cli.experiment.choice import local_filter_options
+from tenax.cli.console.options import (
+    Access,
+    archived_option,
+    json_option,
+    list_options,
+    name_filter,
+    named,
+    pass_access,
+)
+from tenax.cli.experiment.selection import local_filter_options
 
 if TYPE_CHECKING:
     from tenax.client.projects import Project
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_COLUMNS = (
-    output.TableColumn("ID", right=True),
-    output.TableColumn("KEY"),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("WORKSPACE", cuts=True),
-    output.TableColumn("EXPERIMENTS", right=True, spare=True),
-    output.TableColumn("ACTIVE", right=True, spare=True),
-    output.TableColumn("OWNER", spare=True),
-    output.TableColumn("STATE", state=True),
-    output.TableColumn("DESCRIPTION", wraps=True),
+_COLUMNS: output.Columns[Project] = (
+    (TableColumn("ID", right=True), lambda project: str(project.id)),
+    (TableColumn("KEY"), lambda project: project.key),
+    (TableColumn("NAME", cuts=True), lambda project: project.name),
+    (TableColumn("WORKSPACE", cuts=True), lambda project: project.workspace),
+    (TableColumn("EXPERIMENTS", right=True, spare=True), lambda project: str(project.experiments_count)),
+    (TableColumn("ACTIVE", right=True, spare=True), lambda project: str(project.active_count)),
+    (TableColumn("OWNER", spare=True), lambda project: project.owner),
+    (TableColumn("STATE", state=True), lambda project: _state(project)),
+    (TableColumn("DESCRIPTION", wraps=True), lambda project: project.description),
 )
 _ORDERS = ("id", "name", "description", "creation_time", "last_experiment_start_time")
 
@@ -51,9 +60,7 @@ def _named(function: Function) -> Function:
 @group.command("list")
 @click.argument("workspace", required=False, metavar="[WORKSPACE]")
 @name_filter
-@click.option(
-    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
-)
+@archived_option
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="id", help="The order (default: id).")
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
@@ -81,21 +88,7 @@ def list_(
 
 def show_list(projects: Sequence[Project], as_json: bool, as_csv: bool) -> None:
     """Print a list of projects."""
-    rows = [
-        [
-            str(project.id),
-            project.key,
-            project.name,
-            project.workspace,
-            str(project.experiments_count),
-            str(project.active_count),
-            project.owner,
-            _state(project),
-            project.description,
-        ]
-        for project in projects
-    ]
-    output.listing(_COLUMNS, rows, [project.raw for project in projects], as_json, as_csv)
+    output.records(_COLUMNS, projects, as_json, as_csv)
     if not projects:
         output.say("There are no such projects. Create one with: tenax project create WORKSPACE NAME")
 
@@ -266,9 +259,6 @@ def _report_progress(now: Project) -> None:
 
 
 def _show(project: Project, as_json: bool) -> None:
-    if as_json:
-        output.document(project.raw)
-        return
     rows = [
         ("project", f"{project.name} ({project.id})"),
         ("key", project.key),
@@ -282,4 +272,4 @@ def _show(project: Project, as_json: bool) -> None:
         ("newest", output.moment(project.last_experiment)),
         *((f"note {note.name}", note.contents) for note in project.notes),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, project.raw, as_json)

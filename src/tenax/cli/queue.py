@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, Optional, Tuple
 
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 
@@ -14,6 +15,21 @@ if TYPE_CHECKING:
     from tenax.client.connection.session import Session
     from tenax.client.jobs import Job
     from tenax.jsonvalue import JsonObject
+
+_COLUMNS: output.Columns[Job] = (
+    (TableColumn("#", right=True), lambda job: str(job.ahead)),
+    (TableColumn("JOB", spare=True), lambda job: job.id),
+    (TableColumn("TYPE", spare=True), lambda job: job.kind),
+    (TableColumn("ID"), lambda job: job.entity_id),
+    (TableColumn("NAME", cuts=True), lambda job: job.name),
+    (TableColumn("USER", cuts=True), lambda job: job.username),
+    (TableColumn("POOL", spare=True), lambda job: job.pool),
+    (TableColumn("PRIORITY", right=True, spare=True), lambda job: str(job.priority)),
+    (TableColumn("SLOTS", right=True), lambda job: f"{job.allocated_slots}/{job.requested_slots}"),
+    (TableColumn("STATE", state=True), lambda job: job.state),
+    (TableColumn("SUBMITTED", spare=True), lambda job: output.moment(job.submitted)),
+    (TableColumn("REASON", wraps=True), lambda job: job.reason),
+)
 
 
 @click.group(
@@ -38,21 +54,7 @@ def list_(
     from tenax.client.jobs import list_jobs
 
     jobs = [job for job in list_jobs(access.session(), pool, states) if owner in (None, job.username)]
-    columns = [
-        output.TableColumn("#", right=True),
-        output.TableColumn("JOB", spare=True),
-        output.TableColumn("TYPE", spare=True),
-        output.TableColumn("ID"),
-        output.TableColumn("NAME", cuts=True),
-        output.TableColumn("USER", cuts=True),
-        output.TableColumn("POOL", spare=True),
-        output.TableColumn("PRIORITY", right=True, spare=True),
-        output.TableColumn("SLOTS", right=True),
-        output.TableColumn("STATE", state=True),
-        output.TableColumn("SUBMITTED", spare=True),
-        output.TableColumn("REASON", wraps=True),
-    ]
-    output.listing(columns, [_row(job) for job in jobs], [job.raw for job in jobs], as_json, as_csv)
+    output.records(_COLUMNS, jobs, as_json, as_csv)
     if not jobs:
         output.say("Nothing is waiting or running.")
 
@@ -141,23 +143,6 @@ def stats(access: Access, pool: Optional[str], as_json: bool, as_csv: bool) -> N
 
 group.alias("list", "ls")
 group.alias("update", "u")
-
-
-def _row(job: Job) -> List[str]:
-    return [
-        str(job.ahead),
-        job.id,
-        job.kind,
-        job.entity_id,
-        job.name,
-        job.username,
-        job.pool,
-        str(job.priority),
-        f"{job.allocated_slots}/{job.requested_slots}",
-        job.state,
-        output.moment(job.submitted),
-        job.reason,
-    ]
 
 
 def _move(access: Access, job: str, other: str, *, behind: bool) -> None:

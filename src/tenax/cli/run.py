@@ -1,7 +1,4 @@
-"""``tenax run``: trials of many experiments in one table, and what is done to many at once.
-
-Metadata of a run on the command line: leaves by their paths, and a document with some of them changed.
-"""
+"""``tenax run``: trials of many experiments in one table, their metadata, and what is done to many at once."""
 
 from __future__ import annotations
 
@@ -120,44 +117,23 @@ def columns(access: Access, project_id: int, part: str, as_json: bool, as_csv: b
     )
 
 
-@group.command()
-@_NUMBERS
-@pass_access
-def kill(access: Access, numbers: Tuple[int, ...]) -> int:
-    """End runs at once."""
-    return _act(access, "kill", numbers, "is ended")
+def _verb(verb: str, done: str, help_: str) -> None:
+    @group.command(verb, help=help_)
+    @_NUMBERS
+    @pass_access
+    def run(access: Access, numbers: Tuple[int, ...]) -> int:
+        return _act(access, verb, numbers, done)
 
 
-@group.command()
-@_NUMBERS
-@pass_access
-def pause(access: Access, numbers: Tuple[int, ...]) -> int:
-    """Pause runs: each saves a checkpoint and frees its slots. Each must be the only run of its experiment."""
-    return _act(access, "pause", numbers, "is pausing")
-
-
-@group.command()
-@_NUMBERS
-@pass_access
-def resume(access: Access, numbers: Tuple[int, ...]) -> int:
-    """Resume paused runs."""
-    return _act(access, "resume", numbers, "is resumed")
-
-
-@group.command()
-@_NUMBERS
-@pass_access
-def archive(access: Access, numbers: Tuple[int, ...]) -> int:
-    """Hide runs that have ended from lists."""
-    return _act(access, "archive", numbers, "is archived")
-
-
-@group.command()
-@_NUMBERS
-@pass_access
-def unarchive(access: Access, numbers: Tuple[int, ...]) -> int:
-    """Show runs in lists again."""
-    return _act(access, "unarchive", numbers, "is no longer archived")
+_verb("kill", "is ended", "End runs at once.")
+_verb(
+    "pause",
+    "is pausing",
+    "Pause runs: each saves a checkpoint and frees its slots. Each must be the only run of its experiment.",
+)
+_verb("resume", "is resumed", "Resume paused runs.")
+_verb("archive", "is archived", "Hide runs that have ended from lists.")
+_verb("unarchive", "is no longer archived", "Show runs in lists again.")
 
 
 @group.command()

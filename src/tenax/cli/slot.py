@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Optional
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
 from tenax.jsonvalue import JsonObject
 
 if TYPE_CHECKING:
     from tenax.client.agents import Slot
+
+_COLUMNS: output.Columns[Slot] = (
+    (TableColumn("AGENT"), lambda slot: slot.agent_id),
+    (TableColumn("SLOT", right=True), lambda slot: slot.id),
+    (TableColumn("TYPE", spare=True), lambda slot: slot.kind),
+    (TableColumn("STATE", state=True), lambda slot: _state(slot)),
+    (TableColumn("CONTAINER"), lambda slot: slot.container_id),
+    (TableColumn("DEVICE", wraps=True), lambda slot: slot.name),
+)
 
 
 @click.group(cls=LazyGroup, help="List slots, the devices that tasks run on; enable and disable them.")
@@ -33,16 +43,7 @@ def list_(access: Access, agent: Optional[str], state: Optional[str], as_json: b
 
     slots = [slot for listed in list_agents(access.session()) if agent in (None, listed.id) for slot in listed.slots]
     shown = [slot for slot in slots if state is None or _state(slot) == state]
-    columns = [
-        output.TableColumn("AGENT"),
-        output.TableColumn("SLOT", right=True),
-        output.TableColumn("TYPE", spare=True),
-        output.TableColumn("STATE", state=True),
-        output.TableColumn("CONTAINER"),
-        output.TableColumn("DEVICE", wraps=True),
-    ]
-    rows = [[slot.agent_id, slot.id, slot.kind, _state(slot), slot.container_id, slot.name] for slot in shown]
-    output.listing(columns, rows, [_document(slot) for slot in shown], as_json, as_csv)
+    output.listing(*output.cells(_COLUMNS, shown), [_document(slot) for slot in shown], as_json, as_csv)
 
 
 @group.command()

@@ -8,23 +8,25 @@ from typing import TYPE_CHECKING, List, Optional, Tuple, Union
 import click
 
 from tenax.cli.console import exits, output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.cli.console.overrides import FILE, configuration
 
 if TYPE_CHECKING:
     from tenax.client.commands import Command
-    from tenax.client.generic_tasks import Task
+    from tenax.client.generic_tasks import OpenTask, Task
 
-_COLUMNS = (
-    output.TableColumn("TASK"),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("STATE", state=True),
-    output.TableColumn("SLOTS", right=True),
-    output.TableColumn("AGENTS", cuts=True),
-    output.TableColumn("POOL", spare=True),
-    output.TableColumn("PRIORITY", right=True, spare=True),
-    output.TableColumn("SINCE", spare=True),
-    output.TableColumn("REASON", wraps=True),
+_COLUMNS: output.Columns[OpenTask] = (
+    (TableColumn("TASK"), lambda task: task.task_id),
+    (TableColumn("NAME", cuts=True), lambda task: task.name),
+    (TableColumn("STATE", state=True), lambda task: task.state),
+    (TableColumn("SLOTS", right=True), lambda task: str(task.slots)),
+    (TableColumn("AGENTS", cuts=True), lambda task: ", ".join(task.agents)),
+    (TableColumn("POOL", spare=True), lambda task: task.pool),
+    (TableColumn("PRIORITY", right=True, spare=True), lambda task: str(task.priority)),
+    (TableColumn("SINCE", spare=True), lambda task: output.moment(task.registered)),
+    (TableColumn("REASON", wraps=True), lambda task: task.reason),
 )
 
 
@@ -48,21 +50,7 @@ def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as
         for task in named(part, open_tasks(access.session()), lambda task: task.name)
         if (not pool or task.pool == pool) and (task.reason or not waiting)
     ]
-    rows = [
-        (
-            task.task_id,
-            task.name,
-            task.state,
-            str(task.slots),
-            ", ".join(task.agents),
-            task.pool,
-            str(task.priority),
-            output.moment(task.registered),
-            task.reason,
-        )
-        for task in tasks
-    ]
-    output.listing(_COLUMNS, rows, [task.raw for task in tasks], as_json, as_csv)
+    output.records(_COLUMNS, tasks, as_json, as_csv)
     if not tasks:
         output.say("Nothing is waiting or running.")
 
@@ -73,12 +61,7 @@ def list_(access: Access, part: str, pool: str, waiting: bool, as_json: bool, as
 @pass_access
 def describe(access: Access, task_id: str, as_json: bool) -> None:
     """Show a task, given its id, or the start of the id of one that is running."""
-    from tenax.client.generic_tasks import find_task
-
-    task = find_task(access.session(), task_id)
-    if as_json:
-        output.document(task.raw)
-        return
+    task = _task(access, task_id)
     rows = [
         ("task", task.id),
         ("kind", task.kind),
@@ -91,11 +74,11 @@ def describe(access: Access, task_id: str, as_json: bool) -> None:
         ("created", output.moment(task.started)),
         ("ended", output.moment(task.ended)),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, task.raw, as_json)
 
 
 @group.command()
-@click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("config", type=FILE)
 @click.option("-c", "--context", type=click.Path(path_type=Path), metavar="DIRECTORY", help="Send the files in it.")
 @click.option(
     "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file as well."
@@ -124,7 +107,6 @@ def create(
     as_json: bool,
 ) -> int:
     """Create a generic task from the YAML file CONFIG."""
-    from tenax.cli.console.overrides import configuration
     from tenax.client.generic_tasks import create_task, find_task
 
     session = access.session()
@@ -174,9 +156,8 @@ def _created(task: Task, remarks: List[str], follow: bool, as_json: bool) -> int
 def config(access: Access, task_id: str, as_json: bool) -> None:
     """Print the configuration of a task that is not a trial, with every default, as YAML."""
     from tenax.cli.console import yaml12
-    from tenax.client.generic_tasks import find_task
 
-    document = find_task(access.session(), task_id).config()
+    document = _task(access, task_id).config()
     if as_json:
         output.document(document)
     else:
@@ -195,9 +176,7 @@ def logs(
     access: Access, task_id: str, follow: bool, head: Optional[int], tail: Optional[int], search: str, as_json: bool
 ) -> int:
     """Print the output of a task of any kind."""
-    from tenax.client.generic_tasks import find_task
-
-    return print_output(find_task(access.session(), task_id), "task", follow, head, tail, search, as_json)
+    return print_output(_task(access, task_id), "task", follow, head, tail, search, as_json)
 
 
 def print_output(
@@ -232,9 +211,7 @@ def print_output(
 @pass_access
 def kill(access: Access, task_id: str, root: bool) -> None:
     """End a task and all its descendants at once."""
-    from tenax.client.generic_tasks import find_task
-
-    task = find_task(access.session(), task_id)
+    task = _task(access, task_id)
     task.kill(from_root=root)
     print(f"Task {task.id} is ended")
 
@@ -244,9 +221,7 @@ def kill(access: Access, task_id: str, root: bool) -> None:
 @pass_access
 def pause(access: Access, task_id: str) -> None:
     """Pause a task and all its descendants: each saves a checkpoint and frees its slots."""
-    from tenax.client.generic_tasks import find_task
-
-    task = find_task(access.session(), task_id)
+    task = _task(access, task_id)
     task.pause()
     print(f"Task {task.id} is pausing")
 
@@ -256,12 +231,16 @@ def pause(access: Access, task_id: str) -> None:
 @pass_access
 def unpause(access: Access, task_id: str) -> None:
     """Resume a paused task and all its descendants."""
-    from tenax.client.generic_tasks import find_task
-
-    task = find_task(access.session(), task_id)
+    task = _task(access, task_id)
     task.unpause()
     print(f"Task {task.id} is active")
 
 
 group.alias("list", "ls")
 group.alias("unpause", "activate")
+
+
+def _task(access: Access, task_id: str) -> Task:
+    from tenax.client.generic_tasks import find_task
+
+    return find_task(access.session(), task_id)

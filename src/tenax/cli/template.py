@@ -10,6 +10,7 @@ import click
 from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
+from tenax.cli.console.overrides import FILE, document_of
 
 _COLUMNS = (
     output.TableColumn("NAME", cuts=True),
@@ -17,7 +18,6 @@ _COLUMNS = (
     output.TableColumn("OWNER", cuts=True),
     output.TableColumn("CHANGED", spare=True),
 )
-_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 @click.group(cls=LazyGroup, help="Manage partial configurations that experiments and commands are merged over.")
@@ -73,12 +73,11 @@ def describe(access: Access, template: str, as_json: bool) -> None:
 
 @group.command()
 @click.argument("name")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.option("-w", "--workspace", "--workspace-name", default="", metavar="NAME", help="Put it into this workspace.")
 @pass_access
 def create(access: Access, name: str, file: Path, workspace: str) -> None:
     """Create the template NAME from a YAML FILE."""
-    from tenax.cli.console.overrides import document_of
     from tenax.client.templates import create_template
     from tenax.client.workspaces import get_workspace
 
@@ -95,11 +94,10 @@ def set_value() -> None:
 
 @set_value.command("config")
 @click.argument("template", metavar="NAME")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @pass_access
 def set_config(access: Access, template: str, file: Path) -> None:
     """Replace the configuration of a template with a YAML FILE."""
-    from tenax.cli.console.overrides import document_of
     from tenax.client.templates import set_template_config
 
     set_template_config(access.session(), template, document_of(file))
@@ -108,11 +106,10 @@ def set_config(access: Access, template: str, file: Path) -> None:
 
 @group.command("set")
 @click.argument("template", metavar="NAME")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @pass_access
 def set_(access: Access, template: str, file: Path) -> None:
     """Create the template NAME from a YAML FILE, or replace its configuration if it exists."""
-    from tenax.cli.console.overrides import document_of
     from tenax.client.templates import create_template, set_template_config
     from tenax.errors import AlreadyExists
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import datetime
+import io
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Tuple, Union
 
 import click
 
 from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import LazyGroup
-from tenax.cli.console.log_options import log_filter, log_options
+from tenax.cli.console.log_options import log_options
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
 from tenax.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
+    from tarfile import TarFile
+
+    from tenax.client.connection.session import Session
     from tenax.client.trials import LogFilter, LogLine, Report, Trial
 
 #: By level of a line.
@@ -32,9 +38,7 @@ def group() -> None:
 @pass_access
 def describe(access: Access, number: int, as_json: bool) -> None:
     """Show a trial and its checkpoints."""
-    from tenax.client.trials import get_trial
-
-    trial = get_trial(access.session(), number)
+    trial = _trial(access, number)
     checkpoints = trial.checkpoints()
     if as_json:
         output.document({"trial": trial.raw, "checkpoints": [checkpoint.raw for checkpoint in checkpoints]})
@@ -79,9 +83,7 @@ def list_(
     access: Access, experiment: int, states: Tuple[str, ...], best: Optional[int], as_json: bool, as_csv: bool
 ) -> None:
     """List the trials of an experiment."""
-    from tenax.client.experiments import get_experiment
-
-    details = get_experiment(access.session(), experiment)
+    details = experiment_of(access, experiment)
     requested = {state.upper() for state in states}
     trials = [trial for trial in details.trials() if not requested or trial.state in requested]
     if best is not None:
@@ -109,32 +111,18 @@ def logs(
     head: Optional[int],
     tail: Optional[int],
     as_json: bool,
-    search: str,
-    regex: bool,
-    level: Optional[str],
-    ranks: Tuple[int, ...],
-    agents: Tuple[str, ...],
-    containers: Tuple[str, ...],
-    sources: Tuple[str, ...],
-    streams: Tuple[str, ...],
-    after: str,
-    before: str,
+    where: LogFilter,
 ) -> int:
     """Print the output of a trial."""
-    from tenax.client.trials import get_trial
-
     if (head is not None) + (tail is not None) + follow > 1:
         raise click.UsageError("--follow, --head and --tail cannot be combined.")
-    where = log_filter(search, regex, level, ranks, agents, containers, sources, streams, after, before)
-    return print_logs(get_trial(access.session(), number), follow, head, tail, where, as_json)
+    return print_logs(_trial(access, number), follow, head, tail, where, as_json)
 
 
 def print_logs(
     trial: Trial, follow: bool, head: Optional[int], tail: Optional[int], where: Union[str, LogFilter], as_json: bool
 ) -> int:
     """Print the output of a trial; the exit code. ``where`` may be a text that the lines hold."""
-    import json
-
     from tenax.client.trials import LogFilter
 
     line_filter = LogFilter(search=where) if isinstance(where, str) else where
@@ -175,9 +163,7 @@ def _line_document(line: LogLine) -> Json:
 @pass_access
 def metrics(access: Access, number: int, kind: str, as_json: bool, as_csv: bool) -> None:
     """Print the metrics that a trial reported, step by step."""
-    from tenax.client.trials import get_trial
-
-    reports = list(get_trial(access.session(), number).metrics(kind))
+    reports = list(_trial(access, number).metrics(kind))
     if not reports and not as_json and not as_csv:
         output.say(f"Trial {number} has reported no {kind} metrics yet.")
         return
@@ -207,9 +193,7 @@ def _metrics_row(report: Report, names: List[str]) -> List[str]:
 @pass_access
 def kill(access: Access, number: int) -> None:
     """End a trial at once; the search goes on without it."""
-    from tenax.client.trials import get_trial
-
-    get_trial(access.session(), number).kill()
+    _trial(access, number).kill()
     print(f"Trial {number} is ended")
 
 
@@ -221,11 +205,9 @@ def kill(access: Access, number: int) -> None:
 @pass_access
 def download(access: Access, number: int, latest: bool, uuid: Optional[str], target: Optional[Path]) -> None:
     """Download a checkpoint of a trial: the best, the latest, or one by its UUID."""
-    from tenax.client.trials import get_trial
-
     if latest and uuid:
         raise click.UsageError("--latest and --uuid cannot be combined.")
-    trial = get_trial(access.session(), number)
+    trial = _trial(access, number)
     with_files = [
         checkpoint for checkpoint in trial.checkpoints() if checkpoint.state in ("COMPLETED", "PARTIALLY_DELETED")
     ]
@@ -250,11 +232,9 @@ def set_() -> None:
 @pass_access
 def log_retention(access: Access, number: int, days: Optional[int], forever: bool) -> None:
     """Set how long the log of a trial is kept."""
-    from tenax.client.trials import get_trial
-
     if forever == (days is not None):
         raise click.UsageError("Give either --days N or --forever.")
-    get_trial(access.session(), number).keep_logs(-1 if days is None else days)
+    _trial(access, number).keep_logs(-1 if days is None else days)
     print(f"The log of trial {number} is kept {'forever' if days in (None, -1) else f'{days} days after its end'}")
 
 
@@ -271,6 +251,61 @@ def log_retention(access: Access, number: int, days: Optional[int], forever: boo
 @pass_access
 def support_bundle(access: Access, number: int, directory: Path) -> None:
     """Collect what is needed to diagnose a trial in one archive: logs, metrics and configuration."""
-    from tenax.cli.master import write
+    print(_write_bundle(access.session(), number, directory))
 
-    print(write(access.session(), number, directory))
+
+def _write_bundle(session: Session, number: int, directory: Path) -> Path:
+    """Write the archive of trial ``number`` into a directory; where it is. Raises NotFound.
+
+    What the caller may not see is not in it; a note says what is missing, and why.
+    """
+    import tarfile
+
+    from tenax.client.cluster import master_logs
+    from tenax.client.experiments import get_experiment
+    from tenax.client.trials import get_trial
+    from tenax.errors import TenaxError
+
+    trial = get_trial(session, number)
+    name = f"tenax-bundle-trial-{number}-{datetime.datetime.now():%Y%m%dT%H%M%S}"
+    target = directory / f"{name}.tar.gz"
+    parts: Dict[str, Callable[[], str]] = {
+        "trial.json": lambda: _json(trial.raw),
+        "experiment.json": lambda: _json(get_experiment(session, trial.experiment_id).raw),
+        "workloads.json": lambda: _json(list(trial.workloads())),
+        "trial_logs.txt": lambda: "".join(f"{line.message}\n" for line in trial.logs()),
+        "master_logs.txt": lambda: "".join(
+            f"{line.time.isoformat() if line.time else ''} {line.level} {line.message}\n"
+            for line in master_logs(session)
+        ),
+    }
+    missing = []
+    with tarfile.open(target, "w:gz") as archive:
+        for part, make in parts.items():
+            try:
+                _add(archive, f"{name}/{part}", make())
+            except TenaxError as error:
+                missing.append(f"{part}: {error}\n")
+        if missing:
+            _add(archive, f"{name}/missing.txt", "".join(missing))
+    return target
+
+
+def _add(archive: TarFile, path: str, text: str) -> None:
+    from tarfile import TarInfo
+
+    data = text.encode("utf-8", "replace")
+    entry = TarInfo(path)
+    entry.size = len(data)
+    entry.mtime = int(datetime.datetime.now().timestamp())
+    archive.addfile(entry, io.BytesIO(data))
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _trial(access: Access, number: int) -> Trial:
+    from tenax.client.trials import get_trial
+
+    return get_trial(access.session(), number)

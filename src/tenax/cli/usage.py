@@ -10,8 +10,10 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, list_options, pass_access
+from tenax.client import reading
 from tenax.jsonvalue import JsonObject
 
 #: What usage can be grouped by: the option's value, and the field of the answer.
@@ -22,6 +24,18 @@ _BY = {
     "experiment": "byExperiment",
     "label": "byExperimentLabel",
 }
+
+_ATTEMPTS: output.Columns[JsonObject] = (
+    (TableColumn("ATTEMPT"), lambda attempt: reading.text(attempt, "allocationId")),
+    (TableColumn("TYPE", spare=True), lambda attempt: reading.text(attempt, "kind")),
+    (TableColumn("USER", cuts=True), lambda attempt: reading.text(attempt, "username")),
+    (TableColumn("POOL", spare=True), lambda attempt: reading.text(attempt, "resourcePool")),
+    (TableColumn("AGENTS", cuts=True), lambda attempt: ", ".join(reading.texts(attempt, "agents"))),
+    (TableColumn("SLOTS", right=True), lambda attempt: str(reading.integer(attempt, "slots"))),
+    (TableColumn("STARTED", spare=True), lambda attempt: output.moment(reading.moment(attempt, "startTime"))),
+    (TableColumn("ENDED", spare=True), lambda attempt: output.moment(reading.moment(attempt, "endTime"))),
+    (TableColumn("TIME", right=True), lambda attempt: output.duration(reading.real(attempt.get("seconds")))),
+)
 
 
 @click.group(cls=LazyGroup, help="Show how slots were used. Times are in UTC.")
@@ -89,7 +103,7 @@ def raw(
 
     Without times: today and yesterday. --csv also shows how long each one waited.
     """
-    from tenax.client import cluster, reading
+    from tenax.client import cluster
 
     now = datetime.datetime.now(datetime.timezone.utc)
     begins = after or (now.date() - datetime.timedelta(days=1)).isoformat()
@@ -102,32 +116,7 @@ def raw(
         for attempt in cluster.attempts(access.session(), begins, ends)
         if (not users or attempt.get("username") in users) and (not pools or attempt.get("resourcePool") in pools)
     ]
-    columns = [
-        output.TableColumn("ATTEMPT"),
-        output.TableColumn("TYPE", spare=True),
-        output.TableColumn("USER", cuts=True),
-        output.TableColumn("POOL", spare=True),
-        output.TableColumn("AGENTS", cuts=True),
-        output.TableColumn("SLOTS", right=True),
-        output.TableColumn("STARTED", spare=True),
-        output.TableColumn("ENDED", spare=True),
-        output.TableColumn("TIME", right=True),
-    ]
-    rows = [
-        [
-            reading.text(attempt, "allocationId"),
-            reading.text(attempt, "kind"),
-            reading.text(attempt, "username"),
-            reading.text(attempt, "resourcePool"),
-            ", ".join(reading.texts(attempt, "agents")),
-            str(reading.integer(attempt, "slots")),
-            output.moment(reading.moment(attempt, "startTime")),
-            output.moment(reading.moment(attempt, "endTime")),
-            output.duration(reading.real(attempt.get("seconds"))),
-        ]
-        for attempt in entries
-    ]
-    output.listing(columns, rows, entries, as_json, False)
+    output.listing(*output.cells(_ATTEMPTS, entries), entries, as_json, False)
 
 
 group.alias("aggregated", "agg")
@@ -135,8 +124,6 @@ group.alias("raw", "allocations", "alloc")
 
 
 def _rows(entries: Iterable[JsonObject], by: Optional[str]) -> List[List[str]]:
-    from tenax.client import reading
-
     rows: List[List[str]] = []
     for entry in entries:
         day = reading.text(entry, "periodStart")

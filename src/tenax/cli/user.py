@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Dict, List, Optional
+from typing import TYPE_CHECKING, Dict, List, Optional
 
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, pass_access
 from tenax.client.reading import number_or_name
+
+if TYPE_CHECKING:
+    from tenax.client.users import User
+
+_COLUMNS: output.Columns[User] = (
+    (TableColumn("ID", right=True), lambda user: str(user.id)),
+    (TableColumn("NAME", cuts=True), lambda user: user.username),
+    (TableColumn("DISPLAY NAME", wraps=True), lambda user: user.display_name),
+    (TableColumn("ROLE"), lambda user: "admin" if user.admin else ""),
+    (
+        TableColumn("STATE"),
+        lambda user: ("active" if user.active else "inactive") + (", remote" if user.remote else ""),
+    ),
+    (TableColumn("LAST LOGIN", spare=True), lambda user: output.moment(user.last_login)),
+    (TableColumn("RUNS AS", spare=True), lambda user: _runs_as(user)),
+)
 
 _STDIN = "Read the password from standard input, for scripts."
 
@@ -91,24 +108,7 @@ def list_(access: Access, everyone: bool, admins: bool, name: Optional[str], as_
     from tenax.client.users import list_users
 
     users = list_users(access.session(), active=None if everyone else True, admin=admins or None, name=name)
-    columns = [
-        output.TableColumn("ID", right=True),
-        output.TableColumn("NAME", cuts=True),
-        output.TableColumn("DISPLAY NAME", wraps=True),
-        output.TableColumn("ROLE"),
-        output.TableColumn("STATE"),
-        output.TableColumn("LAST LOGIN", spare=True),
-        output.TableColumn("RUNS AS", spare=True),
-    ]
-    rows: List[List[str]] = []
-    for user in users:
-        identity = user.agent_identity
-        state = ("active" if user.active else "inactive") + (", remote" if user.remote else "")
-        runs_as = f"{identity.user}:{identity.group} ({identity.uid}:{identity.gid})" if identity else ""
-        role = "admin" if user.admin else ""
-        moment = output.moment(user.last_login)
-        rows.append([str(user.id), user.username, user.display_name, role, state, moment, runs_as])
-    output.listing(columns, rows, [user.raw for user in users], as_json, as_csv)
+    output.records(_COLUMNS, users, as_json, as_csv)
 
 
 @group.command()
@@ -117,13 +117,7 @@ def list_(access: Access, everyone: bool, admins: bool, name: Optional[str], as_
 @pass_access
 def describe(access: Access, name: str, as_json: bool) -> None:
     """Show a user, by NAME or number."""
-    from tenax.client.users import get_user
-
-    user = get_user(access.session(), number_or_name(name))
-    if as_json:
-        output.document(user.raw)
-        return
-    identity = user.agent_identity
+    user = _user(access, name)
     rows = [
         ("id", str(user.id)),
         ("name", user.username),
@@ -132,9 +126,9 @@ def describe(access: Access, name: str, as_json: bool) -> None:
         ("state", "active" if user.active else "inactive"),
         ("logs in", "elsewhere" if user.remote else "here"),
         ("last login", output.moment(user.last_login)),
-        ("runs as", f"{identity.user}:{identity.group} ({identity.uid}:{identity.gid})" if identity else ""),
+        ("runs as", _runs_as(user)),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, user.raw, as_json)
 
 
 @group.command()
@@ -181,9 +175,8 @@ def edit(
     given = [option for option, value in changes.items() if value is not None]
     if not given:
         raise click.UsageError("Give at least one change: --username, --display-name, --admin, --active or --remote.")
-    from tenax.client.users import get_user
 
-    user = get_user(access.session(), number_or_name(name))
+    user = _user(access, name)
     user.edit(username=username, display_name=display_name, admin=admin, active=active, remote=remote)
     print(f"Changed for {name}: {', '.join(option.replace('_', ' ') for option in given)}")
 
@@ -194,9 +187,7 @@ def edit(
 @pass_access
 def rename(access: Access, name: str, new_name: str) -> None:
     """Rename the user NAME."""
-    from tenax.client.users import get_user
-
-    get_user(access.session(), number_or_name(name)).edit(username=new_name)
+    _user(access, name).edit(username=new_name)
     print(f"{name} is now called {new_name}")
 
 
@@ -241,9 +232,7 @@ def link_with_agent_user(
     access: Access, name: str, agent_uid: int, agent_user: str, agent_gid: int, agent_group: str
 ) -> None:
     """Run the tasks of the user NAME as this user and group on the agents."""
-    from tenax.client.users import get_user
-
-    get_user(access.session(), number_or_name(name)).link_with_agent(agent_uid, agent_user, agent_gid, agent_group)
+    _user(access, name).link_with_agent(agent_uid, agent_user, agent_gid, agent_group)
     print(f"Tasks of {name} run as {agent_user}:{agent_group} ({agent_uid}:{agent_gid})")
 
 
@@ -269,3 +258,14 @@ def _password(what: str, from_stdin: bool, twice: bool = False) -> str:
         what, hide_input=True, default="", show_default=False, err=True, confirmation_prompt=twice
     )
     return typed
+
+
+def _runs_as(user: User) -> str:
+    identity = user.agent_identity
+    return f"{identity.user}:{identity.group} ({identity.uid}:{identity.gid})" if identity else ""
+
+
+def _user(access: Access, name: str) -> User:
+    from tenax.client.users import get_user
+
+    return get_user(access.session(), number_or_name(name))

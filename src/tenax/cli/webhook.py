@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import TYPE_CHECKING, List, Optional, Tuple
 
 import click
 
 from tenax.cli.console import exits, output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyGroup
 from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
 from tenax.client.reading import number_or_name
 
+if TYPE_CHECKING:
+    from tenax.client.webhooks import Delivery, Webhook
+
 _DELIVERY_STATES = ("WAITING", "DELIVERED", "FAILED")
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR")
+
+_COLUMNS: output.Columns[Webhook] = (
+    (TableColumn("ID", right=True), lambda webhook: str(webhook.id)),
+    (TableColumn("NAME", cuts=True), lambda webhook: webhook.name),
+    (TableColumn("TYPE"), lambda webhook: webhook.kind),
+    (TableColumn("HEARS OF", cuts=True), lambda webhook: _scope(webhook)),
+    (TableColumn("TRIGGERS", wraps=True), lambda webhook: "; ".join(trigger.words for trigger in webhook.triggers)),
+    (TableColumn("URL", wraps=True), lambda webhook: webhook.url),
+)
+_DELIVERIES: output.Columns[Delivery] = (
+    (TableColumn("ID", right=True), lambda delivery: str(delivery.id)),
+    (TableColumn("EVENT"), lambda delivery: delivery.event_type),
+    (TableColumn("STATE", state=True), lambda delivery: delivery.state),
+    (TableColumn("ATTEMPTS", right=True), lambda delivery: str(delivery.attempts)),
+    (TableColumn("AT"), lambda delivery: output.moment(delivery.created)),
+    (TableColumn("OUTCOME", wraps=True), lambda delivery: delivery.outcome),
+)
 
 
 @click.group(cls=LazyGroup, help="Notify other services of events.")
@@ -29,29 +50,7 @@ def list_(access: Access, part: str, as_json: bool, as_csv: bool) -> None:
     from tenax.client.webhooks import list_webhooks
 
     webhooks = named(part, list_webhooks(access.session()), lambda webhook: webhook.name)
-    columns = [
-        output.TableColumn("ID", right=True),
-        output.TableColumn("NAME", cuts=True),
-        output.TableColumn("TYPE"),
-        output.TableColumn("HEARS OF", cuts=True),
-        output.TableColumn("TRIGGERS", wraps=True),
-        output.TableColumn("URL", wraps=True),
-    ]
-    rows = []
-    for webhook in webhooks:
-        where = f"workspace {webhook.workspace_id}" if webhook.workspace_id else "all workspaces"
-        scope = where if webhook.mode == "WORKSPACE" else f"those that name it, {where}"
-        rows.append(
-            [
-                str(webhook.id),
-                webhook.name,
-                webhook.kind,
-                scope,
-                "; ".join(t.words for t in webhook.triggers),
-                webhook.url,
-            ]
-        )
-    output.listing(columns, rows, [webhook.raw for webhook in webhooks], as_json, as_csv)
+    output.records(_COLUMNS, webhooks, as_json, as_csv)
 
 
 @group.command()
@@ -60,9 +59,7 @@ def list_(access: Access, part: str, as_json: bool, as_csv: bool) -> None:
 @pass_access
 def describe(access: Access, name: str, as_json: bool) -> None:
     """Show a webhook, by its NAME or number."""
-    from tenax.client.webhooks import get_webhook
-
-    webhook = get_webhook(access.session(), number_or_name(name))
+    webhook = _webhook(access, name)
     if as_json:
         output.document(webhook.raw)
         return
@@ -127,9 +124,7 @@ def create(
 @pass_access
 def set_url(access: Access, name: str, url: str) -> None:
     """Send deliveries of the webhook NAME to another URL, including those already waiting."""
-    from tenax.client.webhooks import get_webhook
-
-    webhook = get_webhook(access.session(), number_or_name(name)).set_url(url)
+    webhook = _webhook(access, name).set_url(url)
     print(f"{webhook.name} now sends to {webhook.url}")
 
 
@@ -138,10 +133,8 @@ def set_url(access: Access, name: str, url: str) -> None:
 @click.pass_context
 def test(context: click.Context, name: str) -> None:
     """Send a test message to the webhook NAME, and show how the receiver answered."""
-    from tenax.client.webhooks import get_webhook
-
     access = context.ensure_object(Access)
-    taken, outcome = get_webhook(access.session(), number_or_name(name)).test()
+    taken, outcome = _webhook(access, name).test()
     if not taken:
         output.fail(f"The receiver did not accept it: {outcome}.")
         context.exit(exits.FAILED)
@@ -159,30 +152,9 @@ def test(context: click.Context, name: str) -> None:
 @pass_access
 def deliveries(access: Access, name: str, most: int, states: Tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     """Show the deliveries of the webhook NAME, the newest first: sent, waiting and given up."""
-    from tenax.client.webhooks import get_webhook
-
-    sent = get_webhook(access.session(), number_or_name(name)).deliveries(most)
+    sent = _webhook(access, name).deliveries(most)
     chosen = [delivery for delivery in sent if not states or delivery.state in states]
-    columns = [
-        output.TableColumn("ID", right=True),
-        output.TableColumn("EVENT"),
-        output.TableColumn("STATE", state=True),
-        output.TableColumn("ATTEMPTS", right=True),
-        output.TableColumn("AT"),
-        output.TableColumn("OUTCOME", wraps=True),
-    ]
-    rows = [
-        [
-            str(delivery.id),
-            delivery.event_type,
-            delivery.state,
-            str(delivery.attempts),
-            output.moment(delivery.created),
-            delivery.outcome,
-        ]
-        for delivery in chosen
-    ]
-    output.listing(columns, rows, [delivery.raw for delivery in chosen], as_json, as_csv)
+    output.records(_DELIVERIES, chosen, as_json, as_csv)
 
 
 @group.command()
@@ -191,9 +163,7 @@ def deliveries(access: Access, name: str, most: int, states: Tuple[str, ...], as
 @pass_access
 def delete(access: Access, name: str, yes: bool) -> None:
     """Delete the webhook NAME and its waiting deliveries."""
-    from tenax.client.webhooks import get_webhook
-
-    webhook = get_webhook(access.session(), number_or_name(name))
+    webhook = _webhook(access, name)
     if not yes:
         click.confirm(f"Delete the webhook {webhook.name}?", abort=True, err=True)
     webhook.delete()
@@ -210,3 +180,14 @@ def signing_key(access: Access) -> None:
 
 
 group.alias("list", "ls")
+
+
+def _scope(webhook: Webhook) -> str:
+    where = f"workspace {webhook.workspace_id}" if webhook.workspace_id else "all workspaces"
+    return where if webhook.mode == "WORKSPACE" else f"those that name it, {where}"
+
+
+def _webhook(access: Access, name: str) -> Webhook:
+    from tenax.client.webhooks import get_webhook
+
+    return get_webhook(access.session(), number_or_name(name))

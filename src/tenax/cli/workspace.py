@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
 import click
 
 from tenax.cli.console import output
+from tenax.cli.console.layout import TableColumn
 from tenax.cli.console.lazy import LazyCommand, LazyGroup
-from tenax.cli.console.options import Access, json_option, list_options, name_filter, named, pass_access
+from tenax.cli.console.options import (
+    Access,
+    archived_option,
+    json_option,
+    list_options,
+    name_filter,
+    named,
+    pass_access,
+)
+from tenax.cli.console.overrides import FILE, document_of, parsed
 
 if TYPE_CHECKING:
     from tenax.client.workspaces import Workspace
@@ -17,13 +27,13 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_COLUMNS = (
-    output.TableColumn("ID", right=True),
-    output.TableColumn("NAME", cuts=True),
-    output.TableColumn("OWNER", cuts=True),
-    output.TableColumn("PROJECTS", right=True),
-    output.TableColumn("EXPERIMENTS", right=True),
-    output.TableColumn("STATE", state=True),
+_COLUMNS: output.Columns[Workspace] = (
+    (TableColumn("ID", right=True), lambda workspace: str(workspace.id)),
+    (TableColumn("NAME", cuts=True), lambda workspace: workspace.name),
+    (TableColumn("OWNER", cuts=True), lambda workspace: workspace.owner),
+    (TableColumn("PROJECTS", right=True), lambda workspace: str(workspace.projects_count)),
+    (TableColumn("EXPERIMENTS", right=True), lambda workspace: str(workspace.experiments_count)),
+    (TableColumn("STATE", state=True), lambda workspace: shown_state(workspace)),
 )
 
 
@@ -41,9 +51,7 @@ def group() -> None:
 
 @group.command("list")
 @name_filter
-@click.option(
-    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
-)
+@archived_option
 @click.option("--pinned", is_flag=True, help="Only those that you pinned.")
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's; may be given several times.")
 @click.option("--sort-by", type=click.Choice(["id", "name"]), default="id", help="The order (default: id).")
@@ -73,18 +81,7 @@ def list_(
         descending=reverse,
     )
     workspaces = named(part, workspaces, lambda workspace: workspace.name)
-    rows = [
-        [
-            str(workspace.id),
-            workspace.name,
-            workspace.owner,
-            str(workspace.projects_count),
-            str(workspace.experiments_count),
-            shown_state(workspace),
-        ]
-        for workspace in workspaces
-    ]
-    output.listing(_COLUMNS, rows, [workspace.raw for workspace in workspaces], as_json, as_csv)
+    output.records(_COLUMNS, workspaces, as_json, as_csv)
 
 
 @group.command()
@@ -93,9 +90,7 @@ def list_(
 @pass_access
 def describe(access: Access, workspace: str, as_json: bool) -> None:
     """Show a WORKSPACE, by its name or id."""
-    from tenax.client.workspaces import get_workspace
-
-    _show(get_workspace(access.session(), workspace), as_json)
+    _show(_workspace(access, workspace), as_json)
 
 
 def _settings(function: Function) -> Function:
@@ -104,7 +99,7 @@ def _settings(function: Function) -> Function:
         click.option("--checkpoint-storage", "--checkpoint-storage-config", "storage", metavar="YAML",
                      help="Default checkpoint storage, as YAML or JSON; {} to use the cluster's."),
         click.option("--checkpoint-storage-file", "--checkpoint-storage-config-file", "file", metavar="FILE",
-                     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+                     type=FILE,
                      help="Default checkpoint storage from a file."),
         click.option("--default-compute-pool", metavar="POOL", help="Default pool for tasks with slots."),
         click.option("--default-aux-pool", metavar="POOL", help="Default pool for tasks without slots."),
@@ -138,9 +133,7 @@ def create(access: Access, /, name: str, as_json: bool, **settings: object) -> N
 @pass_access
 def edit(access: Access, /, workspace: str, name: Optional[str], as_json: bool, **settings: object) -> None:
     """Edit a WORKSPACE: its name and its defaults."""
-    from tenax.client.workspaces import get_workspace
-
-    target = get_workspace(access.session(), workspace)
+    target = _workspace(access, workspace)
     _show(target.edit(name=name, **_given(settings)), as_json)  # type: ignore[arg-type]
 
 
@@ -151,9 +144,7 @@ def edit(access: Access, /, workspace: str, name: Optional[str], as_json: bool, 
 @pass_access
 def delete(access: Access, workspace: str, yes: bool, no_wait: bool) -> None:
     """Delete a WORKSPACE, its projects, their experiments and everything they saved."""
-    from tenax.client.workspaces import get_workspace
-
-    target = get_workspace(access.session(), workspace)
+    target = _workspace(access, workspace)
     if not yes:
         inside = f"{target.projects_count} projects and {target.experiments_count} experiments"
         click.confirm(f"Delete the workspace {target.name} with its {inside}, for good?", abort=True, err=True)
@@ -161,36 +152,20 @@ def delete(access: Access, workspace: str, yes: bool, no_wait: bool) -> None:
     print(f"The workspace {target.name} is {'being deleted' if no_wait else 'deleted'}")
 
 
-@group.command()
-@click.argument("workspace", metavar="WORKSPACE")
-@pass_access
-def archive(access: Access, workspace: str) -> None:
-    """Archive a WORKSPACE: nothing in it can be changed or added."""
-    _do(access, workspace, "archive", "archived")
+def _verb(verb: str, outcome: str, help_: str) -> None:
+    @group.command(verb, help=help_)
+    @click.argument("workspace", metavar="WORKSPACE")
+    @pass_access
+    def run(access: Access, workspace: str) -> None:
+        target = _workspace(access, workspace)
+        getattr(target, verb)()
+        print(f"The workspace {target.name} is {outcome}")
 
 
-@group.command()
-@click.argument("workspace", metavar="WORKSPACE")
-@pass_access
-def unarchive(access: Access, workspace: str) -> None:
-    """Make an archived WORKSPACE usable again."""
-    _do(access, workspace, "unarchive", "no longer archived")
-
-
-@group.command()
-@click.argument("workspace", metavar="WORKSPACE")
-@pass_access
-def pin(access: Access, workspace: str) -> None:
-    """Pin a WORKSPACE: it comes first in your lists."""
-    _do(access, workspace, "pin", "pinned")
-
-
-@group.command()
-@click.argument("workspace", metavar="WORKSPACE")
-@pass_access
-def unpin(access: Access, workspace: str) -> None:
-    """Unpin a WORKSPACE."""
-    _do(access, workspace, "unpin", "no longer pinned")
+_verb("archive", "archived", "Archive a WORKSPACE: nothing in it can be changed or added.")
+_verb("unarchive", "no longer archived", "Make an archived WORKSPACE usable again.")
+_verb("pin", "pinned", "Pin a WORKSPACE: it comes first in your lists.")
+_verb("unpin", "no longer pinned", "Unpin a WORKSPACE.")
 
 
 @group.command("list-pools")
@@ -200,9 +175,7 @@ def unpin(access: Access, workspace: str) -> None:
 @pass_access
 def list_pools(access: Access, workspace: str, part: str, as_json: bool, as_csv: bool) -> None:
     """List the resource pools that a WORKSPACE may use."""
-    from tenax.client.workspaces import get_workspace
-
-    names = named(part, get_workspace(access.session(), workspace).pools(), str)
+    names = named(part, _workspace(access, workspace).pools(), str)
     output.listing(
         [output.TableColumn("POOL")], [[name] for name in names], [{"name": n} for n in names], as_json, as_csv
     )
@@ -215,9 +188,7 @@ def list_pools(access: Access, workspace: str, part: str, as_json: bool, as_csv:
 @pass_access
 def list_members(access: Access, workspace: str, part: str, as_json: bool, as_csv: bool) -> None:
     """List who has a role in a WORKSPACE; everybody else may use it as well."""
-    from tenax.client.workspaces import get_workspace
-
-    members = named(part, get_workspace(access.session(), workspace).members(), lambda member: member[0])
+    members = named(part, _workspace(access, workspace).members(), lambda member: member[0])
     columns = [output.TableColumn("USER"), output.TableColumn("ROLE")]
     raw: list[JsonObject] = [{"user": user, "role": role} for user, role in members]
     output.listing(columns, members, raw, as_json, as_csv)
@@ -232,9 +203,6 @@ def shown_state(workspace: Workspace) -> str:
 
 
 def _show(workspace: Workspace, as_json: bool) -> None:
-    if as_json:
-        output.document(workspace.raw)
-        return
     rows = [
         ("workspace", f"{workspace.name} ({workspace.id})"),
         ("state", output.state(shown_state(workspace))),
@@ -251,19 +219,11 @@ def _show(workspace: Workspace, as_json: bool) -> None:
         ("checkpoints", output.assignments(workspace.checkpoint_storage)),
         ("pinned", "yes" if workspace.pinned else ""),
     ]
-    output.pairs([row for row in rows if row[1]])
+    output.details(rows, workspace.raw, as_json)
 
 
 def _report_progress(now: Workspace) -> None:
     output.say(f"{now.experiments_count} experiments left")
-
-
-def _do(access: Access, workspace: str, verb: str, outcome: str) -> None:
-    from tenax.client.workspaces import get_workspace
-
-    target = get_workspace(access.session(), workspace)
-    getattr(target, verb)()
-    print(f"The workspace {target.name} is {outcome}")
 
 
 def _given(settings: dict[str, object]) -> dict[str, object]:
@@ -287,10 +247,14 @@ def _given(settings: dict[str, object]) -> dict[str, object]:
 
 
 def _storage(text: object, file: object) -> Optional[JsonObject]:
-    from tenax.cli.console.overrides import document_of, parsed
-
     if isinstance(text, str) and isinstance(file, Path):
         raise click.UsageError("Give the storage as text or as a file, not both.")
     if isinstance(file, Path):
         return document_of(file)
     return parsed(text, Path("--checkpoint-storage")) if isinstance(text, str) else None
+
+
+def _workspace(access: Access, which: str) -> Workspace:
+    from tenax.client.workspaces import get_workspace
+
+    return get_workspace(access.session(), which)

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
 from tenax.client import reading
 from tenax.client.connection.session import Session, at
+from tenax.client.reading import LiveAnswer, part
 from tenax.client.users import get_user, whoami
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 
 
 @dataclass(frozen=True)
-class AccessToken:
+class AccessToken(LiveAnswer):
     """All about a token but the token, which is shown when it is made and never again."""
 
-    id: int
-    user_id: int
-    description: str
-    created: Optional[datetime.datetime]
-    expires: Optional[datetime.datetime]
-    revoked: bool
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> AccessToken:
-        """From an answer of the master."""
-        return AccessToken(
-            id=reading.integer(value, "id"),
-            user_id=reading.integer(value, "userId"),
-            description=reading.text(value, "description"),
-            created=reading.moment(value, "createdAt"),
-            expires=reading.moment(value, "expiry"),
-            revoked=reading.flag(value, "revoked"),
-            raw=value,
-            session=session,
-        )
+    id: int = part(reading.integer, "id")
+    user_id: int = part(reading.integer, "userId")
+    description: str = part(reading.text, "description")
+    created: Optional[datetime.datetime] = part(reading.moment, "createdAt")
+    expires: Optional[datetime.datetime] = part(reading.moment, "expiry")
+    revoked: bool = part(reading.flag, "revoked")
 
     def describe(self, description: str) -> AccessToken:
         """Say what it is for. Raises Forbidden."""

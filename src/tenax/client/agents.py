@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List, Optional, Tuple
 
 from tenax.client import reading
 from tenax.client.connection.session import Session, at
+from tenax.client.reading import Answer, made, part
 from tenax.jsonvalue import JsonObject
 
 
@@ -27,55 +28,36 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Agent:
+class Agent(Answer):
     """One machine that runs tasks."""
 
-    id: str
-    enabled: bool
-    draining: bool
-    pools: Tuple[str, ...]
-    addresses: Tuple[str, ...]
-    version: str
-    registered: Optional[datetime.datetime]
+    id: str = part(reading.text, "id")
+    enabled: bool = part(reading.flag, "enabled")
+    draining: bool = part(reading.flag, "draining")
+    pools: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "resourcePools")))
+    addresses: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "addresses")))
+    version: str = part(reading.text, "version")
+    registered: Optional[datetime.datetime] = part(reading.moment, "registeredTime")
     #: Whether it is connected.
-    connected: bool
-    last_seen: Optional[datetime.datetime]
+    connected: bool = made(lambda value: value.get("connected") is not False)
+    last_seen: Optional[datetime.datetime] = part(reading.moment, "lastSeenTime")
     #: ``process`` or ``docker``: what runs its tasks.
-    runtime: str
+    runtime: str = part(reading.text, "runtime")
     #: Containers of another cluster that it holds, which nobody here ends.
-    foreign_count: int
-    slots: Tuple[Slot, ...]
+    foreign_count: int = made(lambda value: len(reading.records(value, "foreignContainers")))
+    slots: Tuple[Slot, ...] = made(lambda value: _slots(value))
     #: Containers that are not over, whether or not they have slots.
-    container_count: int
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject) -> Agent:
-        """From an answer of the master."""
-        name = reading.text(value, "id")
-        slots = reading.record(value, "slots")
-        return Agent(
-            id=name,
-            enabled=reading.flag(value, "enabled"),
-            draining=reading.flag(value, "draining"),
-            pools=tuple(reading.texts(value, "resourcePools")),
-            addresses=tuple(reading.texts(value, "addresses")),
-            version=reading.text(value, "version"),
-            registered=reading.moment(value, "registeredTime"),
-            connected=value.get("connected") is not False,
-            last_seen=reading.moment(value, "lastSeenTime"),
-            runtime=reading.text(value, "runtime"),
-            foreign_count=len(reading.records(value, "foreignContainers")),
-            slots=tuple(_slot(name, key, reading.record(slots, key)) for key in sorted(slots)),
-            container_count=len(reading.record(value, "containers")),
-            raw=value,
-        )
+    container_count: int = made(lambda value: len(reading.record(value, "containers")))
 
     @property
     def free_slots(self) -> int:
         usable = self.connected and self.enabled and not self.draining
         return sum(1 for slot in self.slots if usable and slot.enabled and not slot.container_id)
+
+
+def _slots(value: JsonObject) -> Tuple[Slot, ...]:
+    slots = reading.record(value, "slots")
+    return tuple(_slot(reading.text(value, "id"), key, reading.record(slots, key)) for key in sorted(slots))
 
 
 def _slot(agent: str, key: str, value: JsonObject) -> Slot:

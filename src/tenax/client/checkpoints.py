@@ -1,7 +1,4 @@
-"""Checkpoints as values, and how they are fetched.
-
-Which checkpoints of an experiment a policy keeps, and why.
-"""
+"""Checkpoints as values, how they are fetched, and which of an experiment's a policy keeps and why."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Uni
 
 from tenax.client import reading
 from tenax.client.connection.session import BrokenStream, Query, Session, at
+from tenax.client.reading import Answer, LiveAnswer, made, part
 from tenax.errors import AlreadyExists, InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
 
@@ -23,47 +21,29 @@ if TYPE_CHECKING:
     from tenax.client.trials import Report
 
 
+def _sizes(value: JsonObject, key: str) -> Dict[str, int]:
+    files = reading.record(value, key)
+    return {name: reading.integer(files, name) for name in files}
+
+
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(LiveAnswer):
     """Files that a trial saved at some step."""
 
-    uuid: str
-    state: str
+    uuid: str = part(reading.text, "uuid")
+    state: str = part(reading.state, "state")
     #: What the script recorded about it; ``steps_completed`` is always there.
-    metadata: JsonObject
+    metadata: JsonObject = part(reading.record, "metadata")
     #: Size in bytes of each file, by path; directories end in a slash.
-    resources: Dict[str, int]
-    trial_id: int
-    experiment_id: int
-    hparams: JsonObject
+    resources: Dict[str, int] = part(_sizes, "resources")
+    trial_id: int = part(reading.integer, "training", "trialId")
+    experiment_id: int = part(reading.integer, "training", "experimentId")
+    hparams: JsonObject = part(reading.record, "training", "hparams")
     #: The searcher's metric at its step, where it was reported.
-    searcher_metric: Optional[float]
-    reported: Optional[datetime.datetime]
+    searcher_metric: Optional[float] = part(reading.measure, "training", "searcherMetric")
+    reported: Optional[datetime.datetime] = part(reading.moment, "reportTime")
     #: Why its files are being deleted, and why that did not work yet; empty: they are not.
-    going: str
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Checkpoint:
-        """From an answer of the master."""
-        training = reading.record(value, "training")
-        resources = reading.record(value, "resources")
-        return Checkpoint(
-            uuid=reading.text(value, "uuid"),
-            state=reading.state(value),
-            metadata=reading.record(value, "metadata"),
-            resources={name: reading.integer(resources, name) for name in resources},
-            trial_id=reading.integer(training, "trialId"),
-            experiment_id=reading.integer(training, "experimentId"),
-            hparams=reading.record(training, "hparams"),
-            searcher_metric=reading.real(training.get("searcherMetric")),
-            reported=reading.moment(value, "reportTime"),
-            going=reading.text(value, "going"),
-            raw=value,
-            session=session,
-        )
+    going: str = part(reading.text, "going")
 
     @property
     def steps(self) -> int:
@@ -238,56 +218,32 @@ Policy = GcPolicy
 
 
 @dataclass(frozen=True)
-class GcDecision:
+class GcDecision(Answer):
     """Whether a policy keeps a checkpoint, and why."""
 
-    uuid: str
-    trial_id: int
-    steps: int
+    uuid: str = part(reading.text, "uuid")
+    trial_id: int = part(reading.integer, "trialId")
+    steps: int = part(reading.integer, "stepsCompleted")
     #: The searcher's metric at its step, where it was reported.
-    metric: Optional[float]
+    metric: Optional[float] = part(reading.measure, "searcherMetric")
     #: Bytes.
-    size: int
-    keep: bool
+    size: int = part(reading.integer, "size")
+    keep: bool = part(reading.flag, "keep")
     #: Every reason to keep it, or the one for which it is deleted.
-    reasons: Tuple[str, ...]
-
-    @staticmethod
-    def read(value: JsonObject) -> GcDecision:
-        """From an answer of the master."""
-        return GcDecision(
-            uuid=reading.text(value, "uuid"),
-            trial_id=reading.integer(value, "trialId"),
-            steps=reading.integer(value, "stepsCompleted"),
-            metric=reading.real(value.get("searcherMetric")),
-            size=reading.integer(value, "size"),
-            keep=reading.flag(value, "keep"),
-            reasons=tuple(reading.texts(value, "reasons")),
-        )
+    reasons: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "reasons")))
 
 
 @dataclass(frozen=True)
-class Removal:
+class Removal(Answer):
     """Files that are being deleted."""
 
-    uuid: str
+    uuid: str = part(reading.text, "uuid")
     #: Of an upload that its task began and never reported.
-    unreported: bool
-    reason: str
-    tries: int
+    unreported: bool = part(reading.flag, "unreported")
+    reason: str = part(reading.text, "reason")
+    tries: int = part(reading.integer, "tries")
     #: Why the last try failed; empty: none did.
-    failure: str
-
-    @staticmethod
-    def read(value: JsonObject) -> Removal:
-        """From an answer of the master."""
-        return Removal(
-            uuid=reading.text(value, "uuid"),
-            unreported=reading.flag(value, "unreported"),
-            reason=reading.text(value, "reason"),
-            tries=reading.integer(value, "tries"),
-            failure=reading.text(value, "failure"),
-        )
+    failure: str = part(reading.text, "failure")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""The master's own: its settings, its log, the message that administrators show to everyone, log retention.
-
-What slots were used for.
-"""
+"""The cluster as a whole: the master's settings and log, the message to everyone, log retention, the use of slots."""
 
 from __future__ import annotations
 
@@ -72,8 +69,7 @@ def set_cluster_message(
 ) -> None:
     """Show a message to everyone, from ``start`` (RFC 3339; now) until ``end``, or for a ``duration`` (``24h``)."""
     fields: Dict[str, Json] = {"message": message, "startTime": start, "endTime": end, "duration": duration}
-    body: JsonObject = {name: value for name, value in fields.items() if value is not None}
-    session.call("PUT", "/api/v1/master/cluster_message", body=body)
+    session.call("PUT", "/api/v1/master/cluster_message", body=reading.without_nulls(fields))
 
 
 def clear_cluster_message(session: Session) -> None:

@@ -6,7 +6,7 @@ A value is a snapshot of the master's answer; `Command.reload` fetches a new one
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
@@ -14,7 +14,7 @@ from tenax.client import reading
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.context import read_context
 from tenax.client.polling import wait_until
-from tenax.client.reading import only
+from tenax.client.reading import LiveAnswer, made, only, part
 from tenax.client.trials import LogLine, pages, read_logs
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import JsonObject
@@ -25,48 +25,32 @@ WHOLE_ID = 36
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(LiveAnswer):
     """A program that runs once."""
 
-    id: str
-    description: str
+    id: str = part(reading.text, "id")
+    description: str = part(reading.text, "description")
     #: QUEUED, PULLING, STARTING, RUNNING, TERMINATING or TERMINATED.
-    state: str
-    owner: str
-    pool: str
-    priority: int
-    workspace_id: int
+    state: str = part(reading.state, "state")
+    owner: str = part(reading.text, "username")
+    pool: str = part(reading.text, "resourcePool")
+    priority: int = part(reading.integer, "priority")
+    workspace_id: int = part(reading.integer, "workspaceId")
     #: Of the program, once it has ended by itself; None for one that did not, or runs.
-    exit_code: Optional[int]
+    exit_code: Optional[int] = made(
+        lambda value: None if value.get("exitCode") is None else reading.integer(value, "exitCode")
+    )
     #: Why it waits, or how it ended.
-    reason: str
-    started: Optional[datetime.datetime]
-    ended: Optional[datetime.datetime]
+    reason: str = made(lambda value: reading.text(value, "exitStatus") or reading.text(value, "reason"))
+    started: Optional[datetime.datetime] = part(reading.moment, "startTime")
+    ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
     #: The whole configuration; empty in lists.
-    config: JsonObject = field(repr=False, compare=False)
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
+    config: JsonObject = field(default_factory=dict, repr=False, compare=False)
 
-    @staticmethod
-    def read(value: JsonObject, session: Session, config: Optional[JsonObject] = None) -> Command:
-        """From an answer of the master."""
-        return Command(
-            id=reading.text(value, "id"),
-            description=reading.text(value, "description"),
-            state=reading.state(value),
-            owner=reading.text(value, "username"),
-            pool=reading.text(value, "resourcePool"),
-            priority=reading.integer(value, "priority"),
-            workspace_id=reading.integer(value, "workspaceId"),
-            exit_code=None if value.get("exitCode") is None else reading.integer(value, "exitCode"),
-            reason=reading.text(value, "exitStatus") or reading.text(value, "reason"),
-            started=reading.moment(value, "startTime"),
-            ended=reading.moment(value, "endTime"),
-            config=config or {},
-            raw=value,
-            session=session,
-        )
+    @classmethod
+    def read(cls, value: JsonObject, session: Session, config: Optional[JsonObject] = None) -> Command:
+        """From an answer of the master; ``config`` stands beside it there."""
+        return replace(super().read(value, session), config=config or {})
 
     @property
     def has_ended(self) -> bool:

@@ -1,21 +1,20 @@
-"""Experiments as values, with queries about them and actions on them.
+"""Experiments as values, with queries about them and actions on them, on one or on all that a filter chooses.
 
 A value is a snapshot of the master's answer; `Experiment.reload` fetches a new one.
-
-Many experiments at once: chosen by a filter, and acted on together.
 """
 
 from __future__ import annotations
 
 import base64
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint, GcPolicy, GcPreview, garbage_of, set_policy
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.polling import wait_until
+from tenax.client.reading import LiveAnswer, made, part
 from tenax.client.trials import ENDED as ENDED
 from tenax.client.trials import LogLine, Trial, pages, read_logs
 from tenax.errors import NotFound
@@ -31,63 +30,31 @@ ORDERS = (
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(LiveAnswer):
     """A configuration and its search."""
 
-    id: int
-    name: str
-    description: str
-    state: str
-    owner: str
+    id: int = part(reading.integer, "id")
+    name: str = part(reading.text, "name")
+    description: str = part(reading.text, "description")
+    state: str = part(reading.state, "state")
+    owner: str = part(reading.text, "username")
     #: 0 to 1; None before anything is known.
-    progress: Optional[float]
-    searcher: str
-    metric: str
-    smaller_is_better: bool
-    trial_count: int
-    best_metric: Optional[float]
-    best_trial_id: int
-    pool: str
-    labels: Tuple[str, ...]
-    archived: bool
-    started: Optional[datetime.datetime]
-    ended: Optional[datetime.datetime]
+    progress: Optional[float] = part(reading.measure, "progress")
+    searcher: str = made(lambda value: reading.text(value, "searcherType") or reading.text(_searcher(value), "name"))
+    metric: str = made(lambda value: reading.text(value, "searcherMetric") or reading.text(_searcher(value), "metric"))
+    smaller_is_better: bool = made(lambda value: _searcher(value).get("smaller_is_better") is not False)
+    trial_count: int = part(reading.integer, "numTrials")
+    best_metric: Optional[float] = part(reading.measure, "bestTrialSearcherMetric")
+    best_trial_id: int = part(reading.integer, "bestTrialId")
+    pool: str = part(reading.text, "resourcePool")
+    labels: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "labels")))
+    archived: bool = part(reading.flag, "archived")
+    started: Optional[datetime.datetime] = part(reading.moment, "startTime")
+    ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
     #: Why it waits, or how it ended, where that is not plain.
-    reason: str
+    reason: str = part(reading.text, "reason")
     #: The whole configuration, with every default.
-    config: JsonObject = field(repr=False, compare=False)
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Experiment:
-        """From an answer of the master."""
-        config = reading.record(value, "config")
-        searcher = reading.record(config, "searcher")
-        return Experiment(
-            id=reading.integer(value, "id"),
-            name=reading.text(value, "name"),
-            description=reading.text(value, "description"),
-            state=reading.state(value),
-            owner=reading.text(value, "username"),
-            progress=reading.real(value.get("progress")),
-            searcher=reading.text(value, "searcherType") or reading.text(searcher, "name"),
-            metric=reading.text(value, "searcherMetric") or reading.text(searcher, "metric"),
-            smaller_is_better=searcher.get("smaller_is_better") is not False,
-            trial_count=reading.integer(value, "numTrials"),
-            best_metric=reading.real(value.get("bestTrialSearcherMetric")),
-            best_trial_id=reading.integer(value, "bestTrialId"),
-            pool=reading.text(value, "resourcePool"),
-            labels=tuple(reading.texts(value, "labels")),
-            archived=reading.flag(value, "archived"),
-            started=reading.moment(value, "startTime"),
-            ended=reading.moment(value, "endTime"),
-            reason=reading.text(value, "reason"),
-            config=config,
-            raw=value,
-            session=session,
-        )
+    config: JsonObject = part(reading.record, "config", shown=False)
 
     @property
     def has_ended(self) -> bool:
@@ -192,12 +159,11 @@ class Experiment:
         """Change what is given; None leaves a field as it is. ``unlimited``: without ``max_slots``."""
         texts: JsonObject = {"name": name, "description": description, "notes": notes}
         texts["labels"] = None if labels is None else list(labels)
-        share: JsonObject = {"weight": weight, "priority": priority}
-        share = {key: value for key, value in share.items() if value is not None}
+        share = reading.without_nulls({"weight": weight, "priority": priority})
         if max_slots is not None or unlimited:
             # Null, and not its absence, takes the limit away.
             share["maxSlots"] = None if unlimited else max_slots
-        body: JsonObject = {key: value for key, value in texts.items() if value is not None}
+        body = reading.without_nulls(texts)
         if share:
             body["resources"] = share
         answer = self.session.call("PATCH", at("/api/v1/experiments/{}", self.id), body=body)
@@ -319,6 +285,10 @@ def create_experiment(
     }
     answer = session.call("POST", "/api/v1/experiments", body=body, once=True)
     return Experiment.read(_whole(answer), session), _remarks(answer)
+
+
+def _searcher(experiment: JsonObject) -> JsonObject:
+    return reading.record(reading.record(experiment, "config"), "searcher")
 
 
 def _remarks(answer: JsonObject) -> List[str]:

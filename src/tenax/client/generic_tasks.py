@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
@@ -15,7 +15,7 @@ from tenax.client import reading
 from tenax.client.commands import WHOLE_ID
 from tenax.client.connection.session import Session, at
 from tenax.client.context import read_context
-from tenax.client.reading import only
+from tenax.client.reading import Answer, LiveAnswer, made, only, part
 from tenax.client.trials import LogLine, read_logs
 from tenax.jsonvalue import JsonObject
 
@@ -24,46 +24,21 @@ _KIND = "TASK_TYPE_"
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(LiveAnswer):
     """One task."""
 
-    id: str
+    id: str = part(reading.text, "taskId")
     #: TRIAL, COMMAND, GENERIC, ...
-    kind: str
+    kind: str = made(lambda value: reading.text(value, "taskType").replace(_KIND, ""))
     #: Of a task that is no trial's: ACTIVE, PAUSED, COMPLETED, CANCELED, ERROR, or on its way there; else empty.
-    state: str
-    description: str
-    owner: str
-    reason: str
-    parent_id: str
-    forked_from: str
-    started: Optional[datetime.datetime]
-    ended: Optional[datetime.datetime]
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Task:
-        """From an answer of the master."""
-        attempts = reading.records(value, "allocations")
-        latest = attempts[0] if attempts else {}
-        # Of a trial's task only its attempts say what it is at.
-        state = reading.text(value, "taskState") or reading.text(latest, "state")
-        return Task(
-            id=reading.text(value, "taskId"),
-            kind=reading.text(value, "taskType").replace(_KIND, ""),
-            state=state.replace(_STATE, "").replace("STATE_", ""),
-            description=reading.text(value, "description"),
-            owner=reading.text(value, "username"),
-            reason=reading.text(value, "reason") or reading.text(latest, "reason"),
-            parent_id=reading.text(value, "parentId"),
-            forked_from=reading.text(value, "forkedFrom"),
-            started=reading.moment(value, "startTime"),
-            ended=reading.moment(value, "endTime"),
-            raw=value,
-            session=session,
-        )
+    state: str = made(lambda value: _state(value))
+    description: str = part(reading.text, "description")
+    owner: str = part(reading.text, "username")
+    reason: str = made(lambda value: reading.text(value, "reason") or reading.text(_latest_attempt(value), "reason"))
+    parent_id: str = part(reading.text, "parentId")
+    forked_from: str = part(reading.text, "forkedFrom")
+    started: Optional[datetime.datetime] = part(reading.moment, "startTime")
+    ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
 
     def reload(self) -> Task:
         """The task as it is now."""
@@ -95,21 +70,20 @@ class Task:
 
 
 @dataclass(frozen=True)
-class OpenTask:
+class OpenTask(Answer):
     """An attempt of a task that waits or runs."""
 
-    task_id: str
-    allocation_id: str
-    name: str
-    slots: int
-    priority: int
-    pool: str
-    agents: Tuple[str, ...]
-    state: str
+    task_id: str = part(reading.text, "taskId")
+    allocation_id: str = part(reading.text, "allocationId")
+    name: str = part(reading.text, "name")
+    slots: int = part(reading.integer, "slotsNeeded")
+    priority: int = part(reading.integer, "priority")
+    pool: str = part(reading.text, "resourcePool")
+    agents: Tuple[str, ...] = made(lambda value: _agents(value))
+    state: str = made(lambda value: reading.text(value, "state").replace("STATE_", ""))
     #: Why it waits.
-    reason: str
-    registered: Optional[datetime.datetime]
-    raw: JsonObject = field(repr=False, compare=False)
+    reason: str = part(reading.text, "reason")
+    registered: Optional[datetime.datetime] = part(reading.moment, "registeredTime")
 
 
 def create_task(
@@ -154,22 +128,21 @@ def find_task(session: Session, name: str) -> Task:
 def open_tasks(session: Session) -> List[OpenTask]:
     """What waits or runs, of every kind, the oldest first."""
     listed = reading.record(session.get("/api/v1/tasks"), "allocationIdToSummary")
-    tasks = [_open(value) for value in listed.values() if isinstance(value, dict)]
+    tasks = [OpenTask.read(value) for value in listed.values() if isinstance(value, dict)]
     return sorted(tasks, key=lambda task: (task.registered is None, task.registered, task.allocation_id))
 
 
-def _open(value: JsonObject) -> OpenTask:
-    agents = [name for member in reading.records(value, "resources") for name in reading.record(member, "agentDevices")]
-    return OpenTask(
-        task_id=reading.text(value, "taskId"),
-        allocation_id=reading.text(value, "allocationId"),
-        name=reading.text(value, "name"),
-        slots=reading.integer(value, "slotsNeeded"),
-        priority=reading.integer(value, "priority"),
-        pool=reading.text(value, "resourcePool"),
-        agents=tuple(agents),
-        state=reading.text(value, "state").replace("STATE_", ""),
-        reason=reading.text(value, "reason"),
-        registered=reading.moment(value, "registeredTime"),
-        raw=value,
+def _state(task: JsonObject) -> str:
+    # Of a trial's task only its attempts say what it is at.
+    state = reading.text(task, "taskState") or reading.text(_latest_attempt(task), "state")
+    return state.replace(_STATE, "").replace("STATE_", "")
+
+
+def _latest_attempt(task: JsonObject) -> JsonObject:
+    return next(iter(reading.records(task, "allocations")), {})
+
+
+def _agents(value: JsonObject) -> Tuple[str, ...]:
+    return tuple(
+        name for member in reading.records(value, "resources") for name in reading.record(member, "agentDevices")
     )

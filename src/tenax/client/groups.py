@@ -7,32 +7,21 @@ from typing import List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
 from tenax.client.connection.session import Session, at
+from tenax.client.reading import LiveAnswer, made_live, part
 from tenax.client.users import User, get_user
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(LiveAnswer):
     """A named set of users. It gives nobody a right."""
 
-    id: int
-    name: str
-    users: Tuple[User, ...]
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Group:
-        """From an answer of the master."""
-        return Group(
-            id=reading.integer(value, "groupId"),
-            name=reading.text(value, "name"),
-            users=tuple(User.read(user, session) for user in reading.records(value, "users")),
-            raw=value,
-            session=session,
-        )
+    id: int = part(reading.integer, "groupId")
+    name: str = part(reading.text, "name")
+    users: Tuple[User, ...] = made_live(
+        lambda value, session: tuple(User.read(user, session) for user in reading.records(value, "users"))
+    )
 
     def rename(self, name: str) -> Group:
         """Raises AlreadyExists, Forbidden."""

@@ -3,66 +3,42 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence
 
 from tenax.client import reading
 from tenax.client.connection.session import Session
+from tenax.client.reading import Answer, made, part
 from tenax.errors import NotFound
 from tenax.jsonvalue import Json, JsonObject
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Answer):
     """A line of the queue: an experiment, a command..."""
 
-    id: str
-    name: str
+    id: str = part(reading.text, "jobId")
+    name: str = part(reading.text, "name")
     #: ``experiment``, ``command``, ``notebook``...
-    kind: str
+    kind: str = made(lambda value: reading.text(value, "type").replace("TYPE_", "", 1).lower())
     #: Number of the experiment, or id of the task.
-    entity_id: str
-    username: str
-    pool: str
+    entity_id: str = part(reading.text, "entityId")
+    username: str = part(reading.text, "username")
+    pool: str = part(reading.text, "resourcePool")
     #: 1 (most urgent) to 99.
-    priority: int
-    weight: float
+    priority: int = part(reading.integer, "priority")
+    weight: float = made(lambda value: reading.measure(value, "weight") or 0.0)
     #: ``QUEUED``, ``SCHEDULED``, ``SCHEDULED_BACKFILLED``.
-    state: str
+    state: str = part(reading.state, "summary", "state")
     #: How many jobs come to their turn before it.
-    ahead: int
-    requested_slots: int
-    allocated_slots: int
+    ahead: int = part(reading.integer, "summary", "jobsAhead")
+    requested_slots: int = part(reading.integer, "requestedSlots")
+    allocated_slots: int = part(reading.integer, "allocatedSlots")
     #: Whether it can save and leave.
-    preemptible: bool
-    submitted: Optional[datetime.datetime]
+    preemptible: bool = part(reading.flag, "isPreemptible")
+    submitted: Optional[datetime.datetime] = part(reading.moment, "submissionTime")
     #: Why the first of its requests waits.
-    reason: str
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject) -> Job:
-        """From an answer of the master."""
-        summary = reading.record(value, "summary")
-        return Job(
-            id=reading.text(value, "jobId"),
-            name=reading.text(value, "name"),
-            kind=reading.text(value, "type").replace("TYPE_", "", 1).lower(),
-            entity_id=reading.text(value, "entityId"),
-            username=reading.text(value, "username"),
-            pool=reading.text(value, "resourcePool"),
-            priority=reading.integer(value, "priority"),
-            weight=reading.real(value.get("weight")) or 0.0,
-            state=reading.state(summary),
-            ahead=reading.integer(summary, "jobsAhead"),
-            requested_slots=reading.integer(value, "requestedSlots"),
-            allocated_slots=reading.integer(value, "allocatedSlots"),
-            preemptible=reading.flag(value, "isPreemptible"),
-            submitted=reading.moment(value, "submissionTime"),
-            reason=reading.text(value, "reason"),
-            raw=value,
-        )
+    reason: str = part(reading.text, "reason")
 
 
 def list_jobs(session: Session, pool: Optional[str] = None, states: Sequence[str] = ()) -> List[Job]:
@@ -121,7 +97,7 @@ def change(
         "aheadOf": ahead_of,
         "behindOf": behind_of,
     }
-    return {name: value for name, value in fields.items() if value is not None}
+    return reading.without_nulls(fields)
 
 
 def update_jobs(session: Session, changes: Sequence[JsonObject]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
 from tenax.client.checkpoints import Checkpoint
 from tenax.client.connection.session import Query, Session, at
+from tenax.client.reading import LiveAnswer, made, made_live, part, without_nulls
 from tenax.client.trials import pages
 from tenax.client.workspaces import get_workspace, ordered
 from tenax.errors import NotFound
@@ -16,44 +17,21 @@ from tenax.jsonvalue import JsonObject
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(LiveAnswer):
     """A name under which checkpoints are registered."""
 
-    id: int
-    name: str
-    description: str
-    notes: str
-    labels: Tuple[str, ...]
-    metadata: JsonObject
-    workspace_id: int
-    owner: str
-    archived: bool
-    versions_count: int
-    created: Optional[datetime.datetime]
-    updated: Optional[datetime.datetime]
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Model:
-        """From an answer of the master."""
-        return Model(
-            id=reading.integer(value, "id"),
-            name=reading.text(value, "name"),
-            description=reading.text(value, "description"),
-            notes=reading.text(value, "notes"),
-            labels=tuple(reading.texts(value, "labels")),
-            metadata=reading.record(value, "metadata"),
-            workspace_id=reading.integer(value, "workspaceId"),
-            owner=reading.text(value, "username"),
-            archived=reading.flag(value, "archived"),
-            versions_count=reading.integer(value, "numVersions"),
-            created=reading.moment(value, "creationTime"),
-            updated=reading.moment(value, "lastUpdatedTime"),
-            raw=value,
-            session=session,
-        )
+    id: int = part(reading.integer, "id")
+    name: str = part(reading.text, "name")
+    description: str = part(reading.text, "description")
+    notes: str = part(reading.text, "notes")
+    labels: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "labels")))
+    metadata: JsonObject = part(reading.record, "metadata")
+    workspace_id: int = part(reading.integer, "workspaceId")
+    owner: str = part(reading.text, "username")
+    archived: bool = part(reading.flag, "archived")
+    versions_count: int = part(reading.integer, "numVersions")
+    created: Optional[datetime.datetime] = part(reading.moment, "creationTime")
+    updated: Optional[datetime.datetime] = part(reading.moment, "lastUpdatedTime")
 
     def reload(self) -> Model:
         """The model as it is now. Raises NotFound."""
@@ -110,10 +88,9 @@ class Model:
         metadata: Optional[JsonObject] = None,
     ) -> Model:
         """Change what is given, labels and metadata as a whole. Raises AlreadyExists, Forbidden, NotNow."""
-        body = _given(name=name, description=description, notes=notes, metadata=metadata)
-        if labels is not None:
-            body["labels"] = list(labels)
-        answer = self.session.call("PATCH", self._path, body=body)
+        body: JsonObject = {"name": name, "description": description, "notes": notes, "metadata": metadata}
+        body["labels"] = None if labels is None else list(labels)
+        answer = self.session.call("PATCH", self._path, body=without_nulls(body))
         return Model.read(reading.record(answer, "model"), self.session)
 
     def move(self, workspace: Union[int, str]) -> None:
@@ -139,41 +116,22 @@ class Model:
 
 
 @dataclass(frozen=True)
-class ModelVersion:
+class ModelVersion(LiveAnswer):
     """A checkpoint under a model's name."""
 
     #: 1, 2, ...; never used again.
-    version: int
-    name: str
-    comment: str
-    notes: str
-    labels: Tuple[str, ...]
-    metadata: JsonObject
-    owner: str
-    created: Optional[datetime.datetime]
-    checkpoint: Checkpoint
-    model: Model
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> ModelVersion:
-        """From an answer of the master."""
-        return ModelVersion(
-            version=reading.integer(value, "version"),
-            name=reading.text(value, "name"),
-            comment=reading.text(value, "comment"),
-            notes=reading.text(value, "notes"),
-            labels=tuple(reading.texts(value, "labels")),
-            metadata=reading.record(value, "metadata"),
-            owner=reading.text(value, "username"),
-            created=reading.moment(value, "creationTime"),
-            checkpoint=Checkpoint.read(reading.record(value, "checkpoint"), session),
-            model=Model.read(reading.record(value, "model"), session),
-            raw=value,
-            session=session,
-        )
+    version: int = part(reading.integer, "version")
+    name: str = part(reading.text, "name")
+    comment: str = part(reading.text, "comment")
+    notes: str = part(reading.text, "notes")
+    labels: Tuple[str, ...] = made(lambda value: tuple(reading.texts(value, "labels")))
+    metadata: JsonObject = part(reading.record, "metadata")
+    owner: str = part(reading.text, "username")
+    created: Optional[datetime.datetime] = part(reading.moment, "creationTime")
+    checkpoint: Checkpoint = made_live(
+        lambda value, session: Checkpoint.read(reading.record(value, "checkpoint"), session)
+    )
+    model: Model = made_live(lambda value, session: Model.read(reading.record(value, "model"), session))
 
     def edit(
         self,
@@ -185,10 +143,9 @@ class ModelVersion:
         metadata: Optional[JsonObject] = None,
     ) -> ModelVersion:
         """Change what is given; labels and metadata are replaced as a whole. Raises Forbidden, NotNow."""
-        body = _given(name=name, comment=comment, notes=notes, metadata=metadata)
-        if labels is not None:
-            body["labels"] = list(labels)
-        answer = self.session.call("PATCH", self._path, body=body)
+        body: JsonObject = {"name": name, "comment": comment, "notes": notes, "metadata": metadata}
+        body["labels"] = None if labels is None else list(labels)
+        answer = self.session.call("PATCH", self._path, body=without_nulls(body))
         return ModelVersion.read(reading.record(answer, "modelVersion"), self.session)
 
     def metrics(self, group: Optional[str] = None) -> List[JsonObject]:
@@ -263,21 +220,3 @@ def create_model(
 def model_labels(session: Session) -> List[str]:
     """Labels of models, the most used first."""
     return reading.texts(session.get("/api/v1/model/labels"), "labels")
-
-
-def _given(
-    *,
-    name: Optional[str] = None,
-    description: Optional[str] = None,
-    comment: Optional[str] = None,
-    notes: Optional[str] = None,
-    metadata: Optional[JsonObject] = None,
-) -> JsonObject:
-    body: JsonObject = {
-        "name": name,
-        "description": description,
-        "comment": comment,
-        "notes": notes,
-        "metadata": metadata,
-    }
-    return {key: value for key, value in body.items() if value is not None}

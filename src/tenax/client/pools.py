@@ -2,62 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List, Sequence
 
 from tenax.client import reading
 from tenax.client.connection.session import Session, at
+from tenax.client.reading import Answer, made, part
 from tenax.jsonvalue import JsonObject
 
 _BINDINGS = "/api/v1/resource-pools/{}/workspace-bindings"
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(Answer):
     """A named set of agents."""
 
-    name: str
-    description: str
-    agents: int
-    slots: int
-    slots_used: int
+    name: str = part(reading.text, "name")
+    description: str = part(reading.text, "description")
+    agents: int = part(reading.integer, "numAgents")
+    slots: int = part(reading.integer, "slotsAvailable")
+    slots_used: int = part(reading.integer, "slotsUsed")
     #: ``cpu``, ``cuda``, ``rocm``; empty where they differ, or there is none.
-    slot_kind: str
-    accelerator: str
-    queued_jobs: int
-    scheduled_jobs: int
-    default_compute: bool
-    default_aux: bool
-    preemption: bool
-    default_priority: int
+    slot_kind: str = made(lambda value: _slot_kind(value))
+    accelerator: str = part(reading.text, "accelerator")
+    queued_jobs: int = part(reading.integer, "stats", "queuedCount")
+    scheduled_jobs: int = part(reading.integer, "stats", "scheduledCount")
+    default_compute: bool = part(reading.flag, "defaultComputePool")
+    default_aux: bool = part(reading.flag, "defaultAuxPool")
+    preemption: bool = part(reading.flag, "details", "priorityScheduler", "preemption")
+    default_priority: int = part(reading.integer, "details", "priorityScheduler", "defaultPriority")
     #: It is kept for some workspaces.
-    bound: bool
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject) -> Pool:
-        """From an answer of the master."""
-        stats = reading.record(value, "stats")
-        scheduler = reading.record(reading.record(value, "details"), "priorityScheduler")
-        kind = reading.text(value, "slotType").replace("TYPE_", "", 1).lower()
-        return Pool(
-            name=reading.text(value, "name"),
-            description=reading.text(value, "description"),
-            agents=reading.integer(value, "numAgents"),
-            slots=reading.integer(value, "slotsAvailable"),
-            slots_used=reading.integer(value, "slotsUsed"),
-            slot_kind="" if kind == "unspecified" else kind,
-            accelerator=reading.text(value, "accelerator"),
-            queued_jobs=reading.integer(stats, "queuedCount"),
-            scheduled_jobs=reading.integer(stats, "scheduledCount"),
-            default_compute=reading.flag(value, "defaultComputePool"),
-            default_aux=reading.flag(value, "defaultAuxPool"),
-            preemption=reading.flag(scheduler, "preemption"),
-            default_priority=reading.integer(scheduler, "defaultPriority"),
-            bound=reading.flag(value, "bound"),
-            raw=value,
-        )
+    bound: bool = part(reading.flag, "bound")
 
 
 def list_pools(session: Session) -> List[Pool]:
@@ -84,3 +59,8 @@ def unbind_pool(session: Session, pool: str, workspaces: Sequence[str]) -> None:
 def rebind_pool(session: Session, pool: str, workspaces: Sequence[str]) -> None:
     """Keep a pool for these workspaces and no others; none: it is for all again."""
     session.call("PUT", at(_BINDINGS, pool), body={"workspaceNames": list(workspaces)})
+
+
+def _slot_kind(pool: JsonObject) -> str:
+    kind = reading.text(pool, "slotType").replace("TYPE_", "", 1).lower()
+    return "" if kind == "unspecified" else kind

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
 from tenax.client.connection.session import Query, Session, at
 from tenax.client.experiments import Experiment, list_experiments
-from tenax.client.reading import is_number
+from tenax.client.reading import LiveAnswer, is_number, made, part, without_nulls
 from tenax.client.trials import pages
 from tenax.client.workspaces import folder_state, get_workspace, ordered
 from tenax.errors import NotFound, NotNow
@@ -29,58 +29,31 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Project:
+class Project(LiveAnswer):
     """Where experiments are filed, in one workspace."""
 
-    id: int
-    name: str
-    description: str
+    id: int = part(reading.integer, "id")
+    name: str = part(reading.text, "name")
+    description: str = part(reading.text, "description")
     #: Begins the short names of what is in it.
-    key: str
-    workspace_id: int
-    workspace: str
-    owner: str
+    key: str = part(reading.text, "key")
+    workspace_id: int = part(reading.integer, "workspaceId")
+    workspace: str = part(reading.text, "workspaceName")
+    owner: str = part(reading.text, "username")
     #: It, or its workspace.
-    archived: bool
-    immutable: bool
+    archived: bool = part(reading.flag, "archived")
+    immutable: bool = part(reading.flag, "immutable")
     #: ACTIVE, DELETING or DELETE_FAILED.
-    state: str
+    state: str = made(folder_state)
     #: Why it could not be deleted.
-    error: str
-    notes: Tuple[Note, ...]
-    experiments_count: int
+    error: str = part(reading.text, "errorMessage")
+    notes: Tuple[Note, ...] = made(lambda value: _notes(value))
+    experiments_count: int = part(reading.integer, "numExperiments")
     #: Of those, which have not ended.
-    active_count: int
+    active_count: int = part(reading.integer, "numActiveExperiments")
     #: Trials.
-    runs_count: int
-    last_experiment: Optional[datetime.datetime]
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Project:
-        """From an answer of the master."""
-        return Project(
-            id=reading.integer(value, "id"),
-            name=reading.text(value, "name"),
-            description=reading.text(value, "description"),
-            key=reading.text(value, "key"),
-            workspace_id=reading.integer(value, "workspaceId"),
-            workspace=reading.text(value, "workspaceName"),
-            owner=reading.text(value, "username"),
-            archived=reading.flag(value, "archived"),
-            immutable=reading.flag(value, "immutable"),
-            state=folder_state(value),
-            error=reading.text(value, "errorMessage"),
-            notes=_notes(value),
-            experiments_count=reading.integer(value, "numExperiments"),
-            active_count=reading.integer(value, "numActiveExperiments"),
-            runs_count=reading.integer(value, "numRuns"),
-            last_experiment=reading.moment(value, "lastExperimentStartedAt"),
-            raw=value,
-            session=session,
-        )
+    runs_count: int = part(reading.integer, "numRuns")
+    last_experiment: Optional[datetime.datetime] = part(reading.moment, "lastExperimentStartedAt")
 
     def reload(self) -> Project:
         """The project as it is now. Raises NotFound."""
@@ -104,8 +77,8 @@ class Project:
         self, *, name: Optional[str] = None, description: Optional[str] = None, key: Optional[str] = None
     ) -> Project:
         """Change what is given. Raises AlreadyExists, Forbidden, NotNow."""
-        body: JsonObject = {"name": name, "description": description, "key": key}
-        answer = self.session.call("PATCH", self._path, body={k: v for k, v in body.items() if v is not None})
+        body = without_nulls({"name": name, "description": description, "key": key})
+        answer = self.session.call("PATCH", self._path, body=body)
         return Project.read(reading.record(answer, "project"), self.session)
 
     def archive(self) -> None:

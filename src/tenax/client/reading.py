@@ -1,18 +1,28 @@
-"""Reading answers leniently: what is absent, null or of another kind is the empty value. Standard library only.
+"""How answers of the master become values, and how the names that people write become numbers and ids.
 
-64-bit integers arrive as strings or numbers, NaN and infinities as strings.
+Answers are read leniently: what is absent, null or of another kind is the empty value. 64-bit integers arrive as
+strings or numbers, NaN and infinities as strings. A class of values says at each field where that stands in the answer:
 
-How people name things: by number, by name, or by the beginning of an id.
+    @dataclass(frozen=True)
+    class Pool(Answer):
+        name: str = part(text, "name")
+        queued_jobs: int = part(integer, "stats", "queuedCount")
+
+Standard library only.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from typing import Callable, Dict, List, Optional, Sequence, TypeVar, Union
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Type, TypeVar, Union, cast
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import Json, JsonObject
+
+if TYPE_CHECKING:
+    from tenax.client.connection.session import Session
 
 
 def text(value: JsonObject, key: str) -> str:
@@ -41,6 +51,11 @@ def real(value: Json) -> Optional[float]:
     if value in ("NaN", "Nan", "Infinity", "-Infinity"):
         return float(str(value))
     return None
+
+
+def measure(value: JsonObject, key: str) -> Optional[float]:
+    """A number as `real` reads it; None when it is not there."""
+    return real(value.get(key))
 
 
 def flag(value: JsonObject, key: str) -> bool:
@@ -86,6 +101,11 @@ def state(value: JsonObject, key: str = "state") -> str:
     return name[len("STATE_") :] if name.startswith("STATE_") else name
 
 
+def without_nulls(value: JsonObject) -> JsonObject:
+    """Without what is None: in a request, what is absent stays as it is."""
+    return {name: item for name, item in value.items() if item is not None}
+
+
 def numbers(value: JsonObject) -> Dict[str, float]:
     """The numbers of a flat object, by name."""
     by_name: Dict[str, float] = {}
@@ -97,6 +117,64 @@ def numbers(value: JsonObject) -> Dict[str, float]:
 
 
 Value = TypeVar("Value")
+#: Where a field keeps how it is read.
+_FIND = "find"
+
+
+def part(read: Callable[[JsonObject, str], Value], *path: str, shown: bool = True) -> Value:
+    """A field of a class of values: what ``read`` finds at ``path``. Unless ``shown``, neither printed nor compared."""
+
+    def find(value: JsonObject, _: Optional[Session]) -> Value:
+        for name in path[:-1]:
+            value = record(value, name)
+        return read(value, path[-1])
+
+    return cast(Value, field(repr=shown, compare=shown, metadata={_FIND: find}))
+
+
+def made(make: Callable[[JsonObject], Value]) -> Value:
+    """A field of a class of values: what ``make`` makes of the answer."""
+    return cast(Value, field(metadata={_FIND: lambda value, _: make(value)}))
+
+
+def made_live(make: Callable[[JsonObject, Session], Value]) -> Value:
+    """A field of a class of values: what ``make`` makes of the answer and the session that it came by."""
+    return cast(Value, field(metadata={_FIND: make}))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A value that was read from an answer of the master; a snapshot."""
+
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False, metadata={_FIND: lambda value, _: value})
+
+    @classmethod
+    def read(cls: Type[Value], value: JsonObject) -> Value:
+        """From an answer of the master."""
+        return _read(cls, value, None)
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    """A value that was read from an answer of the master, with the session in which it can be asked for again."""
+
+    #: The whole answer.
+    raw: JsonObject = field(repr=False, compare=False, metadata={_FIND: lambda value, _: value})
+    session: Session = field(repr=False, compare=False, metadata={_FIND: lambda _, session: session})
+
+    @classmethod
+    def read(cls: Type[Value], value: JsonObject, session: Session) -> Value:
+        """From an answer of the master."""
+        return _read(cls, value, session)
+
+
+def _read(kind: Type[Value], value: JsonObject, session: Optional[Session]) -> Value:
+    make: Callable[..., Value] = kind
+    parts = [part for part in fields(cast("type[Answer]", kind)) if _FIND in part.metadata]
+    return make(**{part.name: part.metadata[_FIND](value, session) for part in parts})
+
+
 #: How many of several matches an error names.
 _NAMED = 5
 

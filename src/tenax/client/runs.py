@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from tenax.client import reading
 from tenax.client.connection.session import Session, at
+from tenax.client.reading import Answer, part
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 
@@ -23,43 +24,22 @@ _GROUPS = {"training": "TRAINING", "validation": "VALIDATIONS"}
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Answer):
     """One run, with what a table shows of its experiment."""
 
-    id: int
+    id: int = part(reading.integer, "id")
     #: ``KEY-n``.
-    local_id: str
-    experiment_id: int
-    experiment_name: str
-    state: str
-    hparams: JsonObject
-    metadata: JsonObject
+    local_id: str = part(reading.text, "localId")
+    experiment_id: int = part(reading.integer, "experiment", "id")
+    experiment_name: str = part(reading.text, "experiment", "name")
+    state: str = part(reading.state, "state")
+    hparams: JsonObject = part(reading.record, "hyperparameters")
+    metadata: JsonObject = part(reading.record, "metadata")
     #: The searcher's metric at the best validation.
-    searcher_metric: Optional[float]
-    started: Optional[datetime.datetime]
-    ended: Optional[datetime.datetime]
-    archived: bool
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject) -> Run:
-        """From an answer of the master."""
-        experiment = reading.record(value, "experiment")
-        return Run(
-            id=reading.integer(value, "id"),
-            local_id=reading.text(value, "localId"),
-            experiment_id=reading.integer(experiment, "id"),
-            experiment_name=reading.text(experiment, "name"),
-            state=reading.state(value),
-            hparams=reading.record(value, "hyperparameters"),
-            metadata=reading.record(value, "metadata"),
-            searcher_metric=reading.real(value.get("searcherMetricValue")),
-            started=reading.moment(value, "startTime"),
-            ended=reading.moment(value, "endTime"),
-            archived=value.get("archived") is True,
-            raw=value,
-        )
+    searcher_metric: Optional[float] = part(reading.measure, "searcherMetricValue")
+    started: Optional[datetime.datetime] = part(reading.moment, "startTime")
+    ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
+    archived: bool = part(reading.flag, "archived")
 
 
 @dataclass(frozen=True)

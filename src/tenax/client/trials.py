@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import datetime
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Union
 
 from tenax.client import reading
 from tenax.client.connection.session import BrokenStream, Query, QueryValue, Session, Unreachable, at
 from tenax.client.polling import RETRY_S
+from tenax.client.reading import LiveAnswer, part
 from tenax.errors import InvalidInput, TryAgain
 from tenax.jsonvalue import Json, JsonObject
 
@@ -151,60 +152,35 @@ class Validation:
     steps: int
     metrics: Dict[str, float]
 
-    @staticmethod
-    def read(value: JsonObject) -> Optional[Validation]:
-        """From a trial's best or latest validation; None when it has none."""
-        if not value:
-            return None
-        named = reading.record(reading.record(value, "metrics"), "avgMetrics")
-        return Validation(reading.integer(value, "totalBatches"), reading.numbers(named))
+
+def _validation(trial: JsonObject, key: str) -> Optional[Validation]:
+    value = reading.record(trial, key)
+    if not value:
+        return None
+    named = reading.record(reading.record(value, "metrics"), "avgMetrics")
+    return Validation(reading.integer(value, "totalBatches"), reading.numbers(named))
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(LiveAnswer):
     """One sample of hyperparameters."""
 
-    id: int
-    experiment_id: int
-    state: str
-    hparams: JsonObject
-    steps: int
-    restarts: int
-    best_validation: Optional[Validation]
-    latest_validation: Optional[Validation]
+    id: int = part(reading.integer, "id")
+    experiment_id: int = part(reading.integer, "experimentId")
+    state: str = part(reading.state, "state")
+    hparams: JsonObject = part(reading.record, "hparams")
+    steps: int = part(reading.integer, "totalBatchesProcessed")
+    restarts: int = part(reading.integer, "restarts")
+    best_validation: Optional[Validation] = part(_validation, "bestValidation")
+    latest_validation: Optional[Validation] = part(_validation, "latestValidation")
     #: The searcher's metric at the best validation.
-    searcher_metric: Optional[float]
-    best_checkpoint_uuid: str
-    task_id: str
-    started: Optional[datetime.datetime]
-    ended: Optional[datetime.datetime]
+    searcher_metric: Optional[float] = part(reading.measure, "searcherMetricValue")
+    best_checkpoint_uuid: str = part(reading.text, "bestCheckpoint", "uuid")
+    task_id: str = part(reading.text, "taskId")
+    started: Optional[datetime.datetime] = part(reading.moment, "startTime")
+    ended: Optional[datetime.datetime] = part(reading.moment, "endTime")
     #: Why it waits, or how it ended, where that is not plain.
-    reason: str
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Trial:
-        """From an answer of the master."""
-        return Trial(
-            id=reading.integer(value, "id"),
-            experiment_id=reading.integer(value, "experimentId"),
-            state=reading.state(value),
-            hparams=reading.record(value, "hparams"),
-            steps=reading.integer(value, "totalBatchesProcessed"),
-            restarts=reading.integer(value, "restarts"),
-            best_validation=Validation.read(reading.record(value, "bestValidation")),
-            latest_validation=Validation.read(reading.record(value, "latestValidation")),
-            searcher_metric=reading.real(value.get("searcherMetricValue")),
-            best_checkpoint_uuid=reading.text(reading.record(value, "bestCheckpoint"), "uuid"),
-            task_id=reading.text(value, "taskId"),
-            started=reading.moment(value, "startTime"),
-            ended=reading.moment(value, "endTime"),
-            reason=reading.text(value, "reason"),
-            raw=value,
-            session=session,
-        )
+    reason: str = part(reading.text, "reason")
 
     @property
     def has_ended(self) -> bool:

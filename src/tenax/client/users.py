@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List, Optional, Union
 
 from tenax.client import reading
 from tenax.client.connection.login import hashed_password
 from tenax.client.connection.session import Session, at
+from tenax.client.reading import LiveAnswer, made, part
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 
@@ -24,44 +25,18 @@ class AgentIdentity:
 
 
 @dataclass(frozen=True)
-class User:
+class User(LiveAnswer):
     """A person, or a program that acts like one."""
 
-    id: int
-    username: str
-    display_name: str
-    admin: bool
-    active: bool
+    id: int = part(reading.integer, "id")
+    username: str = part(reading.text, "username")
+    display_name: str = part(reading.text, "displayName")
+    admin: bool = part(reading.flag, "admin")
+    active: bool = part(reading.flag, "active")
     #: Logs in elsewhere, and has no password here.
-    remote: bool
-    last_login: Optional[datetime.datetime]
-    agent_identity: Optional[AgentIdentity]
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> User:
-        """From an answer of the master."""
-        group = reading.record(value, "agentUserGroup")
-        identity = AgentIdentity(
-            reading.integer(group, "agentUid"),
-            reading.text(group, "agentUser"),
-            reading.integer(group, "agentGid"),
-            reading.text(group, "agentGroup"),
-        )
-        return User(
-            id=reading.integer(value, "id"),
-            username=reading.text(value, "username"),
-            display_name=reading.text(value, "displayName"),
-            admin=reading.flag(value, "admin"),
-            active=reading.flag(value, "active"),
-            remote=reading.flag(value, "remote"),
-            last_login=reading.moment(value, "lastAuthAt"),
-            agent_identity=identity if group else None,
-            raw=value,
-            session=session,
-        )
+    remote: bool = part(reading.flag, "remote")
+    last_login: Optional[datetime.datetime] = part(reading.moment, "lastAuthAt")
+    agent_identity: Optional[AgentIdentity] = made(lambda value: _identity(reading.record(value, "agentUserGroup")))
 
     def reload(self) -> User:
         """The user as they are now."""
@@ -77,14 +52,14 @@ class User:
         remote: Optional[bool] = None,
     ) -> User:
         """Change what is given. Raises Forbidden, AlreadyExists, InvalidInput."""
-        changes = {
+        changes: JsonObject = {
             "username": username,
             "displayName": display_name,
             "admin": admin,
             "active": active,
             "remote": remote,
         }
-        return self._patch({name: value for name, value in changes.items() if value is not None})
+        return self._patch(reading.without_nulls(changes))
 
     def change_password(self, password: str) -> User:
         """Give them another password; their other logins end. Raises InvalidInput for a weak one, Forbidden."""
@@ -99,6 +74,17 @@ class User:
     def _patch(self, body: JsonObject) -> User:
         answer = self.session.call("PATCH", at("/api/v1/users/{}", self.id), body=body)
         return User.read(reading.record(answer, "user"), self.session)
+
+
+def _identity(group: JsonObject) -> Optional[AgentIdentity]:
+    if not group:
+        return None
+    return AgentIdentity(
+        reading.integer(group, "agentUid"),
+        reading.text(group, "agentUser"),
+        reading.integer(group, "agentGid"),
+        reading.text(group, "agentGroup"),
+    )
 
 
 def whoami(session: Session) -> User:

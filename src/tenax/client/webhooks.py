@@ -8,6 +8,7 @@ from typing import List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
 from tenax.client.connection.session import Session, at
+from tenax.client.reading import Answer, LiveAnswer, made, part
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 
@@ -30,58 +31,36 @@ class Trigger:
 
 
 @dataclass(frozen=True)
-class Delivery:
+class Delivery(Answer):
     """A message that was sent, or is to be."""
 
-    id: int
-    event_id: str
-    event_type: str
+    id: int = part(reading.integer, "id")
+    event_id: str = part(reading.text, "eventId")
+    event_type: str = part(reading.text, "eventType")
     #: WAITING, DELIVERED or FAILED.
-    state: str
-    attempts: int
-    outcome: str
-    created: Optional[datetime.datetime]
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
+    state: str = part(reading.text, "state")
+    attempts: int = part(reading.integer, "attempts")
+    outcome: str = part(reading.text, "outcome")
+    created: Optional[datetime.datetime] = part(reading.moment, "createdAt")
 
 
 @dataclass(frozen=True)
-class Webhook:
+class Webhook(LiveAnswer):
     """An address, and the events that it is notified of."""
 
-    id: int
-    name: str
+    id: int = part(reading.integer, "id")
+    name: str = part(reading.text, "name")
     #: Without its path, unless it is yours to change.
-    url: str
+    url: str = part(reading.text, "url")
     #: DEFAULT or SLACK.
-    kind: str
+    kind: str = made(lambda value: _short(value, "webhookType", "WEBHOOK_TYPE_"))
     #: WORKSPACE: all experiments there; SPECIFIC: those that name it.
-    mode: str
+    mode: str = made(lambda value: _short(value, "mode", "WEBHOOK_MODE_"))
     #: None: all workspaces.
-    workspace_id: Optional[int]
-    triggers: Tuple[Trigger, ...]
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Webhook:
-        """From an answer of the master."""
-        triggers = tuple(
-            Trigger(_short(trigger, "triggerType", "TRIGGER_TYPE_"), reading.record(trigger, "condition"))
-            for trigger in reading.records(value, "triggers")
-        )
-        return Webhook(
-            id=reading.integer(value, "id"),
-            name=reading.text(value, "name"),
-            url=reading.text(value, "url"),
-            kind=_short(value, "webhookType", "WEBHOOK_TYPE_"),
-            mode=_short(value, "mode", "WEBHOOK_MODE_"),
-            workspace_id=reading.integer(value, "workspaceId") or None,
-            triggers=triggers,
-            raw=value,
-            session=session,
-        )
+    workspace_id: Optional[int] = made(lambda value: reading.integer(value, "workspaceId") or None)
+    triggers: Tuple[Trigger, ...] = made(
+        lambda value: tuple(_trigger(trigger) for trigger in reading.records(value, "triggers"))
+    )
 
     def set_url(self, url: str) -> Webhook:
         """Send to another address from now on, also what waits already. Raises InvalidInput, Forbidden."""
@@ -100,7 +79,7 @@ class Webhook:
     def deliveries(self, most: int = 50) -> List[Delivery]:
         """What was sent and what waits, the newest first. Raises Forbidden."""
         answer = self.session.get(at("/api/v1/webhooks/{}/deliveries", self.id), {"limit": most})
-        return [_delivery(delivery) for delivery in reading.records(answer, "deliveries")]
+        return [Delivery.read(delivery) for delivery in reading.records(answer, "deliveries")]
 
 
 def list_webhooks(session: Session) -> List[Webhook]:
@@ -151,17 +130,8 @@ def signing_key(session: Session) -> str:
     return reading.text(session.get("/api/v1/webhooks/signing-key"), "signingKey")
 
 
-def _delivery(value: JsonObject) -> Delivery:
-    return Delivery(
-        id=reading.integer(value, "id"),
-        event_id=reading.text(value, "eventId"),
-        event_type=reading.text(value, "eventType"),
-        state=reading.text(value, "state"),
-        attempts=reading.integer(value, "attempts"),
-        outcome=reading.text(value, "outcome"),
-        created=reading.moment(value, "createdAt"),
-        raw=value,
-    )
+def _trigger(value: JsonObject) -> Trigger:
+    return Trigger(_short(value, "triggerType", "TRIGGER_TYPE_"), reading.record(value, "condition"))
 
 
 def _short(value: JsonObject, key: str, prefix: str) -> str:

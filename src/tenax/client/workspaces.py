@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from tenax.client import reading
 from tenax.client.connection.session import Query, Session, at
-from tenax.client.reading import is_number
+from tenax.client.reading import LiveAnswer, is_number, made, part, without_nulls
 from tenax.client.trials import pages
 from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
@@ -18,54 +18,28 @@ _POLL_S = 0.5
 
 
 @dataclass(frozen=True)
-class Workspace:
+class Workspace(LiveAnswer):
     """What a team keeps its projects and models in, with defaults for what runs there."""
 
-    id: int
-    name: str
-    owner: str
-    archived: bool
-    immutable: bool
+    id: int = part(reading.integer, "id")
+    name: str = part(reading.text, "name")
+    owner: str = part(reading.text, "username")
+    archived: bool = part(reading.flag, "archived")
+    immutable: bool = part(reading.flag, "immutable")
     #: By the user of this session.
-    pinned: bool
+    pinned: bool = part(reading.flag, "pinned")
     #: ACTIVE, DELETING or DELETE_FAILED.
-    state: str
+    state: str = made(lambda value: folder_state(value))
     #: Why it could not be deleted.
-    error: str
-    projects_count: int
-    experiments_count: int
+    error: str = part(reading.text, "errorMessage")
+    projects_count: int = part(reading.integer, "numProjects")
+    experiments_count: int = part(reading.integer, "numExperiments")
     #: Below that of experiments made in it; its secrets are stars.
-    checkpoint_storage: JsonObject
-    default_compute_pool: str
-    default_aux_pool: str
+    checkpoint_storage: JsonObject = part(reading.record, "checkpointStorageConfig")
+    default_compute_pool: str = part(reading.text, "defaultComputePool")
+    default_aux_pool: str = part(reading.text, "defaultAuxPool")
     #: Whom its tasks run as: ``agentUid``, ``agentGid``, ``agentUser``, ``agentGroup``; empty: as their users say.
-    agent_user: JsonObject
-    #: The whole answer.
-    raw: JsonObject = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-    @staticmethod
-    def read(value: JsonObject, session: Session) -> Workspace:
-        """From an answer of the master."""
-        group = reading.record(value, "agentUserGroup")
-        return Workspace(
-            id=reading.integer(value, "id"),
-            name=reading.text(value, "name"),
-            owner=reading.text(value, "username"),
-            archived=reading.flag(value, "archived"),
-            immutable=reading.flag(value, "immutable"),
-            pinned=reading.flag(value, "pinned"),
-            state=folder_state(value),
-            error=reading.text(value, "errorMessage"),
-            projects_count=reading.integer(value, "numProjects"),
-            experiments_count=reading.integer(value, "numExperiments"),
-            checkpoint_storage=reading.record(value, "checkpointStorageConfig"),
-            default_compute_pool=reading.text(value, "defaultComputePool"),
-            default_aux_pool=reading.text(value, "defaultAuxPool"),
-            agent_user={name: item for name, item in group.items() if item is not None},
-            raw=value,
-            session=session,
-        )
+    agent_user: JsonObject = made(lambda value: without_nulls(reading.record(value, "agentUserGroup")))
 
     def reload(self) -> Workspace:
         """The workspace as it is now. Raises NotFound."""
@@ -203,4 +177,4 @@ def _settings(
         "defaultAuxPool": aux,
         "agentUserGroup": agent_user,
     }
-    return {key: value for key, value in body.items() if value is not None}
+    return without_nulls(body)

@@ -20,7 +20,7 @@ from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
 from tenax.config.settings import Settings, load, state_directory
 from tenax.jsonvalue import Document, Json, JsonObject
-from tenax.scheduler.plan import POLICIES, USUAL
+from tenax.scheduler.registry import POLICIES, USUAL
 from tenax.scheduler.snapshot import Fitting
 
 MIB = 1 << 20

@@ -1,6 +1,7 @@
-"""Names for experiments that were given none: three words that are easy to say and to remember.
+"""Names and patterns in a configuration: what is called how when nobody named it, and which patterns users may write.
 
-Regular expressions from users: RE2's syntax, checked for what Python's engine cannot take or takes differently.
+A made name is three words that are easy to say and to remember. A pattern is in RE2's syntax, and checked for what
+Python's engine cannot take or takes differently.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tenax.core.info import ClusterInfo, get_cluster_info, run_dir
 from tenax.core.modes import EarlyExitReason, InvalidHP, PreemptMode, TensorboardMode
 from tenax.core.spool import Spool, say
-from tenax.core.spoolfile import SpoolFile
+from tenax.core.spool_file import SpoolFile
 from tenax.errors import InvalidInput, NotNow, TenaxError
 from tenax.wire.spool_names import RUN_START
 

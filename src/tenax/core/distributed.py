@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
-    from tenax.core.mesh import Address, Star
+    from tenax.core.collectives import Address, Star
 
 #: Ports of a job's own talk; the agent sets INTER_TRAIN_PROCESS_COMM_PORT_1 and _2 where others may be in use.
 PUB_PORT = 12360
@@ -178,7 +178,7 @@ class DummyDistributedContext(DistributedContext):
 
 
 def _star(address: Address, rank: int, size: int, name: str) -> Star:
-    from tenax.core.mesh import join_hub, make_hub
+    from tenax.core.collectives import join_hub, make_hub
 
     seconds = float(os.environ.get("DET_RENDEZVOUS_TIMEOUT") or 600.0)
     if rank == 0:
@@ -205,7 +205,7 @@ def _secret() -> bytes:
 def _socket_path(purpose: str) -> str:
     import hashlib
 
-    from tenax.core.mesh import private_directory
+    from tenax.core.collectives import private_directory
 
     name = hashlib.sha256(f"{_job()}|{purpose}".encode()).hexdigest()[:24]
     return os.path.join(private_directory(), name + ".sock")

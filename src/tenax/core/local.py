@@ -10,7 +10,7 @@ import os
 import sys
 from time import localtime, strftime
 
-from tenax.core.spoolfile import SpoolFile
+from tenax.core.spool_file import SpoolFile
 
 
 def data_directory() -> str:

@@ -25,7 +25,7 @@ import threading
 from time import monotonic
 
 from tenax.client.task import MasterAway, TaskClient, retry
-from tenax.core.spoolfile import Batch, SpoolFile
+from tenax.core.spool_file import Batch, SpoolFile
 from tenax.errors import NotNow, TenaxError, UserError
 
 TYPE_CHECKING = False

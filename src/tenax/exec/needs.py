@@ -1,7 +1,7 @@
 """What a task will look for on its machine, seen from its command line. Standard library only, Python 3.9.
 
 Nothing is run to find out: command line, startup hook and the scripts that the command line names are read, and
-environments of Python are told by their folders. What is missed can be asked for (`tenax.exec.view`).
+environments of Python are told by their folders. What is missed can be asked for (`tenax.exec.private_view`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import sys
 from tenax.client.connection import fast_json
 from tenax.core.info import REQUIRED
 from tenax.errors import InvalidInput, TenaxError
-from tenax.exec import launch, needs, prepare, view
+from tenax.exec import launch, needs, prepare, private_view
 from tenax.wire.task_names import ENTRYPOINT, PYTHON, RUN_DIRECTORY
 
 TYPE_CHECKING = False
@@ -35,14 +35,14 @@ def main() -> int:
         command = command_of(os.environ[ENTRYPOINT])
         if launch.AFTER_HOOKS not in sys.argv:
             prepare.write_cluster(os.environ, run_dir)
-            view.give_if_needed(os.environ, run_dir, command)
+            private_view.give_if_needed(os.environ, run_dir, command)
             hooks = launch.hooks(run_dir)
             if hooks:
                 again = [sys.executable, "-m", "tenax.exec.task", launch.AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
         else:
             # The hooks may have installed what needs one, or chosen another environment.
-            view.give_if_needed(os.environ, run_dir, command)
+            private_view.give_if_needed(os.environ, run_dir, command)
         env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), needs.imports())
         del env[ENTRYPOINT]
         argv = argv_of(command, env)

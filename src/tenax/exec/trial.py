@@ -15,7 +15,7 @@ import os
 import sys
 
 from tenax.errors import TenaxError
-from tenax.exec import launch, needs, prepare, view
+from tenax.exec import launch, needs, prepare, private_view
 
 
 def main() -> int:
@@ -28,14 +28,14 @@ def main() -> int:
             launch.replace_process([sys.executable, "-m", "tenax.exec.trial"], os.environ)
         if launch.AFTER_HOOKS not in sys.argv:
             prepare.write_info(trial)
-            view.give_if_needed(os.environ, trial.run_dir, entrypoint)
+            private_view.give_if_needed(os.environ, trial.run_dir, entrypoint)
             hooks = launch.hooks(trial.run_dir)
             if hooks:
                 again = [sys.executable, "-m", "tenax.exec.trial", launch.AFTER_HOOKS]
                 launch.replace_process(launch.sourcing(hooks, again), os.environ)
         else:
             # The hooks may have installed what needs one, or chosen another environment.
-            view.give_if_needed(os.environ, trial.run_dir, entrypoint)
+            private_view.give_if_needed(os.environ, trial.run_dir, entrypoint)
         env = launch.with_imports(launch.with_interpreter(os.environ, sys.executable), needs.imports())
         if launch.names_a_class(entrypoint) and needs.has_package(env, entrypoint):
             argv = launch.starting_a_class(entrypoint)

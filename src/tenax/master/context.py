@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from tenax.config.master import MasterSettings, PoolSettings, container_network, startup_hook, task_variables
-from tenax.master.access.credentials import CredentialCache
+from tenax.master.access.credential_cache import CredentialCache
 from tenax.master.access.login_throttle import Throttle
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub

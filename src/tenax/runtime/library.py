@@ -17,7 +17,7 @@ from tenax.runtime.directory import Home
 from tenax.runtimes import RUNTIMES
 
 #: Folders of the package that nothing imports which runs from there (``runtime``: the forkserver does).
-SERVERS = frozenset({"master", "agent", "local", "provision", "placement", "scheduler", "lifecycle"})
+SERVERS = frozenset({"master", "agent", "local", "scheduler", "lifecycle"})
 #: Of those folders what the SDK imports all the same, which tasks have.
 _OF_SERVERS = (Path("local", "__init__.py"), Path("local", "state_dir.py"))
 

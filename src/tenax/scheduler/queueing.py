@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tenax.ids import JobId
-from tenax.scheduler.plan import queue
 from tenax.scheduler.policy import jobs_ahead
+from tenax.scheduler.registry import queue
 from tenax.scheduler.snapshot import Phase, PoolSnapshot, SlotRequest
 
 #: Between neighbours that are numbered anew: a second, in the microseconds of submissions.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
-from tenax.scheduler.plan import plan
+from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import (
     AgentState,
     Phase,

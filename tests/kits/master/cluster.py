@@ -18,8 +18,9 @@ from tenax.master.agents.hub import Hub
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.database.connection import Database
-from tenax.master.store.database.wakeups import Listener
+from tenax.master.store.database.wakeups import Listener, notify
 from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments import searches
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.workspaces import projects
 from tenax.search.journal import Validated, encode
@@ -143,4 +144,4 @@ async def report(place: Cluster, spec: ContainerSpec, epoch: int, loss: float) -
         request_id = await conn.fetchval("select request_id from trials where id = $1", trial_id)
         fact = encode(Validated(request_id, epoch, loss, epoch))
         await trials.put_fact(conn, experiment_id, trial_id, "validation", epoch, fact)
-        await experiments.announce(conn, experiment_id)
+        await notify(conn, searches.KIND, experiment_id)

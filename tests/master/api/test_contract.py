@@ -231,6 +231,14 @@ async def test_the_contract_is_published(api: Api) -> None:
     assert "422" not in operations["PatchUser"]["responses"]
 
 
+async def test_every_message_has_its_own_name_in_the_contract(api: Api) -> None:
+    """Two classes of one name would both be published under those of their modules; what is taken in and given out in
+    two forms, under two names of which its users knew neither."""
+    schemas = (await api.nobody.get("/api/v1/openapi.json")).json()["components"]["schemas"]
+    assert "LogLevel" in schemas
+    assert [name for name in schemas if not name.isalnum()] == []
+
+
 async def test_anyone_may_ask_who_answers(api: Api) -> None:
     """/info is what every client asks first."""
     info = (await api.nobody.get("/info")).json()

@@ -9,9 +9,14 @@ import pytest
 
 from tenax.config.master import MasterSettings, PoolSettings, SchedulerSettings
 from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.container import ContainerState, Ending
+from tenax.master.allocations import events as allocation_events
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.tasks import rows as tasks
 from tests.kits.api import Api, Client, settings_in
 from tests.kits.master.experiments import CONFIG, create
 from tests.kits.master.refusals import refusal
+from tests.kits.master.tasks import placed
 from tests.kits.rows import add_agent, add_trial, request_attempt, run_attempt
 
 
@@ -176,6 +181,23 @@ async def test_changes_that_mean_nothing_are_refused(
     reply = await change(api.user, job, **{name: job if value == "SELF" else value for name, value in what.items()})
     assert reply.status_code == 400  # type: ignore[attr-defined]
     assert message in refusal(reply)
+
+
+async def test_a_task_that_ends_and_the_move_of_its_job_wait_in_turn(api: Api) -> None:
+    """Both lock the task first: neither waits with a lock that the other needs."""
+    config = "entrypoint: [python3, run.py]\nresources: {slots: 0}\n"
+    made = await api.user.post("/api/v1/generic-tasks", {"config": config, "contextDirectory": []})
+    task_id = made.json()["taskId"]
+    container = await placed(api, task_id)
+    async with api.master.db.transaction() as conn:
+        task = await tasks.lock(conn, task_id)
+        await allocations.lock(conn, f"{task_id}.1")
+        moving = asyncio.ensure_future(change(api.user, task.job_id, resourcePool="gpus"))
+        async with asyncio.timeout(60), api.master.db.connection() as other:
+            while not await other.fetchval("select exists (select 1 from pg_locks where not granted)"):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await allocation_events.member_reported(conn, container, ContainerState.TERMINATED, Ending(0), "")
+    assert "has ended" in refusal(await moving)
 
 
 async def test_what_has_ended_is_not_moved(api: Api, three: list[JsonObject]) -> None:

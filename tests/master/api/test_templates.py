@@ -97,7 +97,7 @@ WRONG = [
     ("a", {"config": {"idle_timeout": "soon"}}, "idle_timeout"),
     ("a", {"config": []}, "config"),
     ("%20", {"config": {}}, "blank"),
-    ("x" * 300, {"config": {}}, "at most 200"),
+    ("x" * 300, {"config": {}}, "at most 255"),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tenax.config.master import MasterSettings
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.timeouts import UNMANAGED_WAIT_S, Timeouts
 from tenax.master.store.database import leases
@@ -23,7 +24,7 @@ async def look(api: Api, silent_s: float, listened_s: float) -> None:
         lease = await leases.acquire(conn, "timeouts", "test", 3600.0)
         moment = (await now(conn)).timestamp()
     assert lease is not None
-    loop = Timeouts(25.0)
+    loop = Timeouts(MasterSettings().pools)
     await loop.make_pass(PassContext(api.master.db, lease), Woken(frozenset(), full=False))
     assert loop._watch is not None
     loop._watch = type(loop._watch)(moment - listened_s, moment)

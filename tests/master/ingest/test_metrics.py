@@ -192,10 +192,10 @@ async def test_a_report_that_cannot_be_stored_costs_only_itself(book: Book, monk
     trial = await book.trial()
     append = metrics._tail_row
 
-    def broken(segment: metrics.Segment, now_us: int) -> tuple[object, ...]:
-        if any("poison" in report.metrics for report in segment.reports):
+    def broken(row: metrics.TailRow, now_us: int) -> tuple[object, ...]:
+        if any("poison" in report.metrics for report in row.reports):
             raise RuntimeError("unforeseen")
-        return append(segment, now_us)
+        return append(row, now_us)
 
     monkeypatch.setattr(metrics, "_tail_row", broken)
     names = ["a", "poison", "b"]

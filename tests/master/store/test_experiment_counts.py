@@ -34,7 +34,7 @@ async def _agree(conn: Connection) -> None:
 
 
 async def test_what_is_kept_is_what_counting_gives(database: Database) -> None:
-    """After each of many random changes, folded or not; one that is rolled back leaves nothing."""
+    """After each of many random changes, added up or not; one that is rolled back leaves nothing."""
     rng = random.Random(7)
     async with database.transaction() as conn:
         others = [
@@ -56,12 +56,12 @@ async def test_what_is_kept_is_what_counting_gives(database: Database) -> None:
                 case 4 if step % 3 == 0:
                     await conn.execute("delete from experiments where id = $1", number)
                 case _:
-                    await experiment_lists.fold_counts(conn)
+                    await experiment_lists.add_up_counts(conn)
         async with database.connection() as conn:
             await _agree(conn)
 
 
-async def test_folding_leaves_one_row_of_each_kind(database: Database) -> None:
+async def test_adding_up_leaves_one_row_of_each_kind(database: Database) -> None:
     """Beside changes that others have made and not yet committed, which are counted as soon as they are."""
     async with database.transaction() as conn:
         for _ in range(5):
@@ -69,14 +69,14 @@ async def test_folding_leaves_one_row_of_each_kind(database: Database) -> None:
     async with database.transaction() as theirs:
         await theirs.execute("update experiments set archived = true where id = (select min(id) from experiments)")
         async with database.transaction() as conn:
-            await asyncio.wait_for(experiment_lists.fold_counts(conn), 60)
+            await asyncio.wait_for(experiment_lists.add_up_counts(conn), 60)
             assert await conn.fetch("select change from experiment_counts") == [(5,)]
     async with database.connection() as conn:
         await _agree(conn)
         assert await conn.fetchval("select count(*) from experiment_counts") == 3
 
 
-async def test_a_loop_folds_when_there_are_many(database: Database) -> None:
+async def test_a_loop_adds_up_when_there_are_many(database: Database) -> None:
     """Whatever the schedule of the rest of what it does, and not at every pass."""
     async with database.transaction() as conn:
         lease = await leases.acquire(conn, "retention", "test", 3600.0)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Optional, Tuple, TypeVar
+import functools
+from typing import Callable
 
 import click
-
-if TYPE_CHECKING:
-    from tenax.client.trials import LogFilter
-
-Function = TypeVar("Function", bound=Callable[..., object])
 
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
-def log_options(function: Function) -> Function:
-    """Which lines to print: a filter by every field that a line has (`log_filter` reads them)."""
+def log_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Which lines to print: a filter by every field that a line has, which the command gets as ``where``."""
+
+    @functools.wraps(command)
+    def with_filter(*arguments: object, **options: object) -> int:
+        from tenax.client.trials import LogFilter
+
+        given = {name: value for name in _FIELDS if (value := options.pop(name))}
+        return command(*arguments, where=LogFilter(**given), **options)  # type: ignore[arg-type]
+
     for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+        with_filter = option(with_filter)
+    return with_filter
 
 
+#: Of a `LogFilter`, those that there is an option for.
+_FIELDS = ("search", "regex", "level", "ranks", "agents", "containers", "sources", "streams", "after", "before")
 _OPTIONS = (
     click.option("--search", default="", metavar="TEXT", help="Only lines that contain this text, ignoring case."),
     click.option("--regex", is_flag=True, help="TEXT is a regular expression."),
@@ -51,32 +57,3 @@ _OPTIONS = (
     click.option("--after", "--timestamp-after", default="", metavar="TIME", help="Only later lines (RFC 3339)."),
     click.option("--before", "--timestamp-before", default="", metavar="TIME", help="Only earlier lines (RFC 3339)."),
 )
-
-
-def log_filter(
-    search: str,
-    regex: bool,
-    level: Optional[str],
-    ranks: Tuple[int, ...],
-    agents: Tuple[str, ...],
-    containers: Tuple[str, ...],
-    sources: Tuple[str, ...],
-    streams: Tuple[str, ...],
-    after: str,
-    before: str,
-) -> LogFilter:
-    """What the options of `log_options` ask for."""
-    from tenax.client.trials import LogFilter
-
-    return LogFilter(
-        search=search,
-        regex=regex,
-        level=level or "",
-        agents=agents,
-        containers=containers,
-        ranks=ranks,
-        sources=sources,
-        streams=streams,
-        after=after,
-        before=before,
-    )

@@ -47,6 +47,13 @@ def list_options(function: Function) -> Function:
     )
 
 
+def archived_option(function: Function) -> Function:
+    """``--archived`` and ``--not-archived``, for lists of what can be archived."""
+    return click.option(
+        "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
+    )(function)
+
+
 def name_filter(function: Function) -> Function:
     """``--name``, for lists that are short enough to be filtered here; with `named`."""
     return click.option(

@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import sys
-from typing import TYPE_CHECKING, Iterable, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, List, Mapping, Optional, Protocol, Sequence, Tuple, TypeVar
 
 import click
 
@@ -18,6 +18,19 @@ from tenax.jsonvalue import Json, JsonObject
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+Element = TypeVar("Element")
+#: The columns of a list, each with what stands there for an element of the list.
+Columns = Sequence[Tuple[TableColumn, Callable[[Element], str]]]
+
+
+class Answered(Protocol):
+    """A value of the client's, with the answer that it was read from."""
+
+    @property
+    def raw(self) -> JsonObject: ...
+
+
+AnyAnswered = TypeVar("AnyAnswered", bound=Answered)
 #: Of a column whose text may be broken.
 _LEAST_WIDTH = 24
 #: By the last part of a state.
@@ -139,6 +152,24 @@ def listing(
         csv(columns, rows)
     else:
         table(columns, rows)
+
+
+def cells(columns: Columns[Element], elements: Sequence[Element]) -> Tuple[List[TableColumn], List[List[str]]]:
+    """Columns and rows of a table with a row for each element."""
+    return [column for column, _ in columns], [[cell(element) for _, cell in columns] for element in elements]
+
+
+def records(columns: Columns[AnyAnswered], elements: Sequence[AnyAnswered], as_json: bool, as_csv: bool) -> None:
+    """Print a list of what the master answered as a table, as JSON, or as CSV."""
+    listing(*cells(columns, elements), [element.raw for element in elements], as_json, as_csv)
+
+
+def details(rows: Sequence[Tuple[str, str]], raw: JsonObject, as_json: bool) -> None:
+    """Print what is known of something, names and values without the empty ones, or as JSON ``raw``."""
+    if as_json:
+        document(raw)
+    else:
+        pairs([row for row in rows if row[1]])
 
 
 def pairs(rows: Sequence[Sequence[str]]) -> None:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple, TypeVar
+
+import click
 
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
+
+Function = TypeVar("Function", bound=Callable[..., object])
+#: A file to read, or ``-`` for standard input.
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+
+
+def overrides_option(example: str) -> Callable[[Function], Function]:
+    """``--config KEY=VALUE``, as often as needed, for `configuration` and `document_of`."""
+    what = f"Set a value of the configuration: --config {example}. May be given several times."
+    return click.option("--config", "overrides", metavar="KEY=VALUE", multiple=True, help=what)
 
 
 def configuration(path: Path, overrides: Sequence[str] = ()) -> str:

@@ -9,8 +9,9 @@ import click
 
 from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import LazyCommand, LazyGroup
-from tenax.cli.console.options import Access, json_option, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT, filter_options
+from tenax.cli.console.options import Access, archived_option, json_option, list_options, pass_access
+from tenax.cli.console.overrides import FILE, configuration, overrides_option, parsed
+from tenax.cli.experiment.selection import EXPERIMENT, experiment_of, filter_options
 
 if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
@@ -35,8 +36,10 @@ _ENTRIES = {
     "archive": LazyCommand("tenax.cli.experiment.verbs:archive", "Hide experiments that have ended from lists."),
     "unarchive": LazyCommand("tenax.cli.experiment.verbs:unarchive", "Show archived experiments in lists again."),
     "delete": LazyCommand("tenax.cli.experiment.verbs:delete", "Delete experiments and everything they saved."),
-    "continue": LazyCommand("tenax.cli.experiment.again:continue_", "Continue an experiment that has ended."),
-    "fork": LazyCommand("tenax.cli.experiment.again:fork", "Create an experiment from another one."),
+    "continue": LazyCommand(
+        "tenax.cli.experiment.continue_and_fork:continue_", "Continue an experiment that has ended."
+    ),
+    "fork": LazyCommand("tenax.cli.experiment.continue_and_fork:fork", "Create an experiment from another one."),
     "set": LazyCommand("tenax.cli.experiment.edit:set_", "Edit an experiment: name, notes, priority, slots."),
     "label": LazyCommand("tenax.cli.experiment.edit:label", "Add and remove labels."),
     "move": LazyCommand("tenax.cli.experiment.edit:move", "Move it to another project."),
@@ -59,16 +62,10 @@ def group() -> None:
 
 
 @group.command()
-@click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("config", type=FILE)
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
 @click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code says how it ended.")
-@click.option(
-    "--config",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Set a value of the configuration: --config searcher.max_trials=4. May be given several times.",
-)
+@overrides_option("searcher.max_trials=4")
 @click.option(
     "-i", "--include", "includes", multiple=True, type=click.Path(path_type=Path), help="Send this file as well."
 )
@@ -100,8 +97,7 @@ def create(
 
     Files that .detignore in DIRECTORY names are left out. CONFIG may be - for standard input.
     """
-    from tenax.cli.console.overrides import configuration
-    from tenax.cli.experiment.choice import project_id
+    from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
     from tenax.client.experiments import create_experiment
 
@@ -119,18 +115,23 @@ def create(
         validate_only=dry_run,
         template=template,
     )
-    for remark in remarks:
-        output.warn(remark)
     if dry_run:
+        for remark in remarks:
+            output.warn(remark)
         output.say("The configuration is valid; nothing was created.")
         return exits.OK
+    return report(experiment, remarks, f"Created experiment {experiment.id}", as_json, follow)
+
+
+def report(experiment: Experiment, remarks: List[str], done: str, as_json: bool, follow: bool) -> int:
+    """Say what the master remarks and what is done, and show the experiment to its end if asked; the exit code."""
+    for remark in remarks:
+        output.warn(remark)
     if as_json:
         output.document(experiment.raw)
     else:
-        print(f"Created experiment {experiment.id}")
-    if not follow:
-        return exits.OK
-    return follow_to_the_end(experiment)
+        print(done)
+    return follow_to_the_end(experiment) if follow else exits.OK
 
 
 def follow_to_the_end(experiment: Experiment) -> int:
@@ -154,9 +155,7 @@ def follow_to_the_end(experiment: Experiment) -> int:
 @click.option("-a", "--all", "everybodys", is_flag=True, help="Include other users' experiments and archived ones.")
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Those of this user; may be given several times.")
 @filter_options
-@click.option(
-    "--archived/--not-archived", default=None, help="Only archived ones, or only those that are not archived."
-)
+@archived_option
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="id", metavar="ORDER", help=f"{', '.join(_ORDERS)}.")
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="List at most N, the first in that order.")
@@ -178,7 +177,7 @@ def list_(
     as_csv: bool,
 ) -> None:
     """List experiments, the newest first: yours, or with --all everybody's."""
-    from tenax.cli.experiment.choice import project_id
+    from tenax.cli.experiment.selection import project_id
     from tenax.cli.experiment.view import show_list
     from tenax.client.experiments import list_experiments
     from tenax.client.users import whoami
@@ -208,9 +207,7 @@ def list_(
 @pass_access
 def describe(access: Access, number: int, as_json: bool) -> None:
     """Show an experiment and its trials."""
-    from tenax.client.experiments import get_experiment
-
-    experiment = get_experiment(access.session(), number)
+    experiment = experiment_of(access, number)
     trials = experiment.trials()
     if as_json:
         output.document({"experiment": experiment.raw, "trials": [trial.raw for trial in trials]})
@@ -229,9 +226,8 @@ def describe(access: Access, number: int, as_json: bool) -> None:
 def config(access: Access, number: int) -> None:
     """Print the configuration of an experiment, with every default, as YAML."""
     from tenax.cli.console import yaml12
-    from tenax.client.experiments import get_experiment
 
-    experiment = get_experiment(access.session(), number)
+    experiment = experiment_of(access, number)
     print(yaml12.dump(experiment.config, sort=True), end="")
 
 
@@ -244,9 +240,8 @@ def config(access: Access, number: int) -> None:
 def logs(access: Access, number: int, follow: bool, tail: Optional[int], as_json: bool) -> int:
     """Print the output of the first trial of an experiment."""
     from tenax.cli.trial import print_logs
-    from tenax.client.experiments import get_experiment
 
-    trials = get_experiment(access.session(), number).trials()
+    trials = experiment_of(access, number).trials()
     if not trials:
         from tenax.errors import NotFound
 
@@ -260,16 +255,14 @@ def logs(access: Access, number: int, follow: bool, tail: Optional[int], as_json
 @pass_access
 def wait(access: Access, number: int, interval: float) -> int:
     """Watch an experiment until it has ended; the exit code is 0 if it completed, 5 if it did not."""
-    from tenax.client.experiments import get_experiment
-
-    return follow_to_the_end(get_experiment(access.session(), number))
+    return follow_to_the_end(experiment_of(access, number))
 
 
 group.alias("list", "ls")
 
 
 @click.command("preview-search")
-@click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("config", type=FILE)
 @click.option("--config", "overrides", metavar="KEY=VALUE", multiple=True, help="Set a value of the configuration.")
 @click.option("--seed", type=int, metavar="N", help="Seed of the search (default: that of the configuration).")
 @json_option
@@ -278,7 +271,6 @@ def preview_search(
     access: Access, config: Path, overrides: Tuple[str, ...], seed: Optional[int], as_json: bool
 ) -> None:
     """Show how many trials the search in the YAML file CONFIG would make, and how long each would train."""
-    from tenax.cli.console.overrides import configuration, parsed
     from tenax.client.reading import integer, record, records, text
 
     document = parsed(configuration(config, overrides), config)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional, Tuple
+from typing import Optional, Tuple
 
 import click
 
 from tenax.cli.console import output
 from tenax.cli.console.lazy import LazyCommand, LazyGroup, StrictCommand
 from tenax.cli.console.options import Access, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
-
-if TYPE_CHECKING:
-    from tenax.client.experiments import Experiment
+from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
 
 _NUMBER = click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 _ENTRIES = {
     "gc-policy": LazyCommand("tenax.cli.experiment.gc_policy:command", "Which checkpoints are kept."),
 }
-
-
-def _experiment(access: Access, number: int) -> Experiment:
-    from tenax.client.experiments import get_experiment
-
-    return get_experiment(access.session(), number)
 
 
 @click.group("set", cls=LazyGroup, entries=_ENTRIES, help="Edit an experiment: name, notes, priority, slots.")
@@ -37,7 +28,7 @@ def set_() -> None:
 @pass_access
 def name(access: Access, number: int, name: str) -> None:
     """Rename an experiment."""
-    print(f"Experiment {number} is now called {_experiment(access, number).edit(name=name).name!r}")
+    print(f"Experiment {number} is now called {experiment_of(access, number).edit(name=name).name!r}")
 
 
 @set_.command()
@@ -46,7 +37,7 @@ def name(access: Access, number: int, name: str) -> None:
 @pass_access
 def description(access: Access, number: int, text: str) -> None:
     """Set the description of an experiment."""
-    _experiment(access, number).edit(description=text)
+    experiment_of(access, number).edit(description=text)
     print(f"Experiment {number} has a new description")
 
 
@@ -58,7 +49,7 @@ def notes(access: Access, number: int, text: str) -> None:
     """Replace the notes on an experiment; - reads them from standard input."""
     import sys
 
-    _experiment(access, number).edit(notes=sys.stdin.read() if text == "-" else text)
+    experiment_of(access, number).edit(notes=sys.stdin.read() if text == "-" else text)
     print(f"Experiment {number} has new notes")
 
 
@@ -69,12 +60,12 @@ def notes(access: Access, number: int, text: str) -> None:
 def max_slots(access: Access, number: int, slots: str) -> None:
     """Let an experiment hold at most N slots at a time; `none` removes the limit."""
     if slots.lower() == "none":
-        _experiment(access, number).edit(unlimited=True)
+        experiment_of(access, number).edit(unlimited=True)
         print(f"Experiment {number} may hold any number of slots")
         return
     if not slots.isdecimal():
         raise click.UsageError(f"{slots!r} is not a number of slots: give 0 or more, or none.")
-    _experiment(access, number).edit(max_slots=int(slots))
+    experiment_of(access, number).edit(max_slots=int(slots))
     print(f"Experiment {number} may hold at most {int(slots)} slots")
 
 
@@ -84,7 +75,7 @@ def max_slots(access: Access, number: int, slots: str) -> None:
 @pass_access
 def weight(access: Access, number: int, weight: float) -> None:
     """Set the weight of an experiment under fair share: twice the weight, twice the slots."""
-    _experiment(access, number).edit(weight=weight)
+    experiment_of(access, number).edit(weight=weight)
     print(f"Experiment {number} has weight {weight:g}")
 
 
@@ -94,7 +85,7 @@ def weight(access: Access, number: int, weight: float) -> None:
 @pass_access
 def priority(access: Access, number: int, priority: int) -> None:
     """Set the priority of an experiment: 1 is the most urgent, 99 the least."""
-    _experiment(access, number).edit(priority=priority)
+    experiment_of(access, number).edit(priority=priority)
     print(f"Experiment {number} has priority {priority}")
 
 
@@ -107,7 +98,7 @@ def log_retention(access: Access, number: int, days: Optional[int], forever: boo
     """Set how long the logs of an experiment's trials are kept."""
     if (days is None) is not forever:
         raise click.UsageError("Give --days N or --forever.")
-    _experiment(access, number).set_log_retention(-1 if days is None else days)
+    experiment_of(access, number).set_log_retention(-1 if days is None else days)
     period = "forever" if days is None or days < 0 else f"{days} days after the end of each trial"
     print(f"The logs of experiment {number} are kept {period}")
 
@@ -123,7 +114,7 @@ def label() -> None:
 @pass_access
 def add(access: Access, number: int, labels: Tuple[str, ...]) -> None:
     """Add labels to an experiment."""
-    experiment = _experiment(access, number)
+    experiment = experiment_of(access, number)
     for added in labels:
         now = experiment.add_label(added)
     _print_labels(number, now)
@@ -135,7 +126,7 @@ def add(access: Access, number: int, labels: Tuple[str, ...]) -> None:
 @pass_access
 def remove(access: Access, number: int, labels: Tuple[str, ...]) -> None:
     """Remove labels from an experiment."""
-    experiment = _experiment(access, number)
+    experiment = experiment_of(access, number)
     for removed in labels:
         now = experiment.remove_label(removed)
     _print_labels(number, now)
@@ -156,7 +147,7 @@ def move(access: Access, number: int, which: str, project: Optional[str]) -> Non
 
     session = access.session()
     goal = get_project(session, project, which) if project else get_project(session, which)
-    _experiment(access, number).move(goal.id)
+    experiment_of(access, number).move(goal.id)
     print(f"Experiment {number} is in the project {goal.name!r} of the workspace {goal.workspace!r}")
     if goal.archived:
         output.warn("that project is archived")

@@ -10,7 +10,7 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
 
 
 @click.command(cls=StrictCommand)
@@ -42,12 +42,11 @@ def download(
     quiet: bool,
 ) -> None:
     """Download the best checkpoints of an experiment."""
-    from tenax.client.experiments import get_experiment
     from tenax.errors import NotFound
 
     if (metric is None) is not (smaller_is_better is None):
         raise click.UsageError("--sort-by and --smaller-is-better must be given together.")
-    experiment = get_experiment(access.session(), number)
+    experiment = experiment_of(access, number)
     if metric is None:
         checkpoints = experiment.checkpoints()
     else:
@@ -76,10 +75,9 @@ def download(
 @pass_access
 def download_model_def(access: Access, number: int, target: Path) -> None:
     """Download the code that an experiment was created with, as a .tgz file."""
-    from tenax.client.experiments import get_experiment
     from tenax.errors import NotFound
 
-    archive = get_experiment(access.session(), number).code()
+    archive = experiment_of(access, number).code()
     if not archive:
         raise NotFound(f"Experiment {number} was created without code.")
     target.mkdir(parents=True, exist_ok=True)
@@ -94,9 +92,7 @@ def download_model_def(access: Access, number: int, target: Path) -> None:
 @pass_access
 def delete_tb_files(access: Access, number: int, yes: bool) -> None:
     """Delete what the trials of an experiment wrote for TensorBoard."""
-    from tenax.client.experiments import get_experiment
-
     if not yes:
         click.confirm(f"Delete the TensorBoard files of experiment {number}?", abort=True, err=True)
-    get_experiment(access.session(), number).delete_tensorboard_files()
+    experiment_of(access, number).delete_tensorboard_files()
     output.say(f"The TensorBoard files of experiment {number} are deleted.")

@@ -9,7 +9,7 @@ import click
 from tenax.cli.console import output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, list_options, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
 
 if TYPE_CHECKING:
     from tenax.client.checkpoints import GcPreview
@@ -42,9 +42,7 @@ def command(
     Without any number, show the policy, what it keeps and why. Checkpoints that a changed policy does not keep are
     deleted at once; numbers that are not given stay as they are.
     """
-    from tenax.client.experiments import get_experiment
-
-    experiment = get_experiment(access.session(), number)
+    experiment = experiment_of(access, number)
     preview = experiment.garbage(experiment_best=best, trial_best=trial_best, trial_latest=latest)
     if dry_run or (best is None and trial_best is None and latest is None):
         _show(preview, as_json, as_csv)

@@ -9,7 +9,7 @@ import click
 from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, pass_access
-from tenax.cli.experiment.choice import act_on_chosen, chosen, filter_of
+from tenax.cli.experiment.selection import act_on_chosen, chosen, filter_of
 
 
 def _verb(name: str, done: str, help_: str) -> click.Command:

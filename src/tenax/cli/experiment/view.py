@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, List, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Sequence, Tuple
 
 from tenax.cli.console import output
 from tenax.cli.console.output import TableColumn
@@ -11,41 +11,28 @@ if TYPE_CHECKING:
     from tenax.client.experiments import Experiment
     from tenax.client.trials import Trial
 
-_LIST = (
-    TableColumn("ID", right=True),
-    TableColumn("NAME", cuts=True),
-    TableColumn("STATE", state=True),
-    TableColumn("PROGRESS", right=True),
-    TableColumn("TRIALS", right=True),
-    TableColumn("BEST", right=True),
-    TableColumn("OWNER", cuts=True),
-    TableColumn("SEARCHER", spare=True),
-    TableColumn("STARTED", spare=True),
-    TableColumn("TOOK", right=True, spare=True),
-    TableColumn("REASON", wraps=True),
+_LIST: output.Columns[Experiment] = (
+    (TableColumn("ID", right=True), lambda experiment: str(experiment.id)),
+    (TableColumn("NAME", cuts=True), lambda experiment: experiment.name),
+    (TableColumn("STATE", state=True), lambda experiment: experiment.state),
+    (TableColumn("PROGRESS", right=True), lambda experiment: output.percent(experiment.progress)),
+    (TableColumn("TRIALS", right=True), lambda experiment: str(experiment.trial_count)),
+    (TableColumn("BEST", right=True), lambda experiment: output.number(experiment.best_metric)),
+    (TableColumn("OWNER", cuts=True), lambda experiment: experiment.owner),
+    (TableColumn("SEARCHER", spare=True), lambda experiment: experiment.searcher),
+    (TableColumn("STARTED", spare=True), lambda experiment: output.moment(experiment.started)),
+    (
+        TableColumn("TOOK", right=True, spare=True),
+        lambda experiment: output.between(experiment.started, experiment.ended),
+    ),
+    (TableColumn("REASON", wraps=True), lambda experiment: experiment.reason),
 )
 
 
 def show_list(experiments: Sequence[Experiment], as_json: bool, as_csv: bool) -> None:
     """Print a list of experiments; the last column of the table says why one waits."""
-    rows = [
-        [
-            str(experiment.id),
-            experiment.name,
-            experiment.state,
-            output.percent(experiment.progress),
-            str(experiment.trial_count),
-            output.number(experiment.best_metric),
-            experiment.owner,
-            experiment.searcher,
-            output.moment(experiment.started),
-            output.between(experiment.started, experiment.ended),
-            experiment.reason,
-        ]
-        for experiment in experiments
-    ]
     columns = _LIST if as_csv or any(experiment.reason for experiment in experiments) else _LIST[:-1]
-    output.listing(columns, rows, [experiment.raw for experiment in experiments], as_json, as_csv)
+    output.records(columns, experiments, as_json, as_csv)
 
 
 def overview(experiment: Experiment, trials: Sequence[Trial]) -> None:
@@ -97,7 +84,7 @@ def trial_cells(
     ``for_programs``: the columns are always the same.
     """
     names = searched(trials)
-    every: List[Tuple[TableColumn, Callable[[Trial], str]]] = [
+    every: output.Columns[Trial] = [
         (TableColumn("TRIAL", right=True), lambda trial: str(trial.id)),
         (TableColumn("STATE", state=True), lambda trial: trial.state),
         (TableColumn("STEPS", right=True), lambda trial: str(trial.steps)),
@@ -117,7 +104,7 @@ def trial_cells(
         "HYPERPARAMETERS": not names,
     }
     shown = [(column, cell) for column, cell in every if for_programs or not silent.get(column.title)]
-    return [column for column, _ in shown], [[cell(trial) for _, cell in shown] for trial in trials]
+    return output.cells(shown, trials)
 
 
 def searched(trials: Sequence[Trial]) -> List[str]:

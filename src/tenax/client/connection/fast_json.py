@@ -22,7 +22,7 @@ _CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float(
 class _ScannerRules:
     """What the C scanner asks of its owner."""
 
-    strict = False
+    strict = True
     object_hook = None
     object_pairs_hook = None
     array_hook = None

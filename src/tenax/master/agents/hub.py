@@ -238,7 +238,7 @@ class Hub:
         """
         async with self._db.transaction() as conn:
             yield conn
-            # At the end: agents are locked last.
+            # At the end: agents are locked after allocations.
             if not await agents.heartbeat(conn, session.agent_id, session.number):
                 raise Replaced
 

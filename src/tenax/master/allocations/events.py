@@ -165,11 +165,11 @@ async def _lock(conn: Connection, owners: Iterable[AllocationOwner]) -> list[Loc
     if not by_allocation:
         return []
     whose = by_allocation.values()
+    launched = await tasks.lock_many(conn, {owner.task_id for owner in whose if owner.trial_id is None})
     of_experiments = await experiments.lock_many(
         conn, {owner.experiment_id for owner in whose if owner.experiment_id is not None}
     )
     of_trials = await trials.lock_many(conn, {owner.trial_id for owner in whose if owner.trial_id is not None})
-    launched = await tasks.lock_many(conn, {owner.task_id for owner in whose if owner.trial_id is None})
     rows = await allocations.lock_many(conn, list(by_allocation))
     members = await containers.lock_members(conn, list(rows))
     return [

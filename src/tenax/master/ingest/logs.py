@@ -26,7 +26,7 @@ from tenax.master.observability import counters
 from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
-from tenax.master.store.logs.packing import Chunk
+from tenax.master.store.logs.packing import JOINED_BYTES, JOINED_LINES, Chunk
 from tenax.master.store.logs.rows import LogSpan, Member, Place, Stream
 from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, Texts, level_number, lines_of
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
@@ -39,9 +39,6 @@ _WAITING_BYTES = 64 * 1024 * 1024
 _RAW_BYTES = 8 * CHUNK_BYTES
 #: Transactions at a time, so that logs never take all connections.
 _AT_ONCE = 4
-#: A joined chunk has about so many lines, or bytes as stored.
-_JOIN_LINES = 8192
-_JOIN_BYTES = 256 * 1024
 _TRIES = 5
 
 
@@ -265,7 +262,7 @@ def _neighbours(spans: Sequence[LogSpan]) -> list[list[LogSpan]]:
     groups: list[list[LogSpan]] = []
     lines = size = 0
     for span in spans:
-        if not groups or lines + span.chunk.lines > _JOIN_LINES or size + len(span.chunk.body) > _JOIN_BYTES:
+        if not groups or lines + span.chunk.lines > JOINED_LINES or size + len(span.chunk.body) > JOINED_BYTES:
             groups.append([])
             lines = size = 0
         groups[-1].append(span)

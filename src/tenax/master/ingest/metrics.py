@@ -31,7 +31,7 @@ from tenax.master.store.metrics import sealing as metrics_sealing
 from tenax.master.store.metrics import summaries
 from tenax.master.store.metrics.rows import MetricTables, save_refusals
 from tenax.master.telemetry.decide import decide
-from tenax.master.telemetry.values import GroupKey, Known, Outcome, Refused, Segment, SpooledReport, StreamKey
+from tenax.master.telemetry.values import GroupKey, Known, Outcome, Refused, SpooledReport, StreamKey, TailRow
 
 log = structlog.get_logger("tenax.ingest")
 
@@ -173,7 +173,7 @@ class MetricIngest:
             await self._metrics.apply(conn, outcome, known.now_us)
             await self._after(conn, items, known, outcome)
         self._metrics.committed(outcome)
-        self._sealing.note(outcome.segments)
+        self._sealing.note(outcome.tail_rows)
         refused = [outcome.refused.get(place) for place in range(len(items))]
         return Receipt(refused, known.acked, {**known.acked, **outcome.acked})
 
@@ -229,13 +229,13 @@ class Sealing:
         # An earlier process may have left something.
         self._stored = True
 
-    def note(self, segments: Iterable[Segment]) -> None:
+    def note(self, tail_rows: Iterable[TailRow]) -> None:
         """Reports were appended."""
-        for segment in segments:
-            key = (segment.trial_id, segment.group)
+        for row in tail_rows:
+            key = (row.trial_id, row.group)
             count, size = self._grown.get(key, (0, 0))
-            count += len(segment.reports)
-            size += sum(report.size for report in segment.reports)
+            count += len(row.reports)
+            size += sum(report.size for report in row.reports)
             self._grown[key] = (count, size)
             if count >= metrics_sealing.SEAL_AT or size >= _SEAL_BYTES:
                 self._ripe.add(key)

@@ -27,7 +27,6 @@ def start(
 ) -> Callable[[], Awaitable[None]]:
     """Start every loop as a task of the running event loop; the returned coroutine function ends them."""
     preemption_timeout_s = float(settings.preemption_timeout)
-    reconnect_wait_s = max(pool.agent_reconnect_wait for pool in settings.pools)
     sender = Sender(settings.webhooks, secret)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
     storage = settings.checkpoint_storage
@@ -37,7 +36,7 @@ def start(
         ReconcileExperiments(preemption_timeout_s),
         ReconcileTasks(),
         Scheduling(settings.pools, secret, preemption_timeout_s),
-        Timeouts(reconnect_wait_s),
+        Timeouts(settings.pools),
         Deletion(storage),
         CheckpointGc(settings),
         Retention(settings.log_retention_days, settings.retention_schedule()),

@@ -1,4 +1,4 @@
-"""Retention: deletes output that has been kept long enough, as scheduled; folds counts when there are many.
+"""Retention: deletes output that has been kept long enough, as scheduled; adds counts up when there are many.
 
 Folding (`experiment_counts`) is done here because it is a clean-up, too, and needs no loop of its own.
 """
@@ -32,7 +32,7 @@ class Retention:
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Clean up if it is time; seconds until it is."""
-        await _fold_counts(context)
+        await _add_up_counts(context)
         if self._schedule is None:
             return None
         async with context.reading() as conn:
@@ -65,9 +65,9 @@ class Retention:
             await retention.done(conn, CHORE)
 
 
-async def _fold_counts(context: PassContext) -> None:
+async def _add_up_counts(context: PassContext) -> None:
     async with context.reading() as conn:
         many = await experiment_lists.are_many(conn)
     if many:
         async with context.transaction() as conn:
-            await experiment_lists.fold_counts(conn)
+            await experiment_lists.add_up_counts(conn)

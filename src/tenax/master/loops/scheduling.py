@@ -17,7 +17,7 @@ from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
 from tenax.master.store.queue.pools import rules
-from tenax.scheduler.plan import plan
+from tenax.scheduler.registry import plan
 from tenax.scheduler.snapshot import PlacedMember
 
 #: Each placement changes the reason of all behind it ("n requests are ahead"): reasons are written this often at most.

@@ -1,16 +1,19 @@
 """Timeouts: deadlines that passed, agents and unmanaged scripts that fell silent; each ends as any other event does.
 
-Silence counts only while someone could listen: an agent is given up after the longest wait that a pool's
-settings give (`agent_reconnect_wait`), counted from when this master began to listen, or from when its database came
-back.
+Silence counts only while someone could listen: an agent is given up after the wait of its pool (`agent_reconnect_wait`;
+the longest of all where its pool is no more), counted from when this master began to listen, or from when its database
+came back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 from asyncpg import Connection
 
-from tenax.lifecycle import silence
+from tenax.config.master import PoolSettings
+from tenax.lifecycle import listening
 from tenax.lifecycle.allocation import doubt
 from tenax.lifecycle.container import Desired
 from tenax.master.allocations import events as allocation_events
@@ -41,26 +44,32 @@ class Timeouts:
     name = "timeouts"
     kind = "deadline"
 
-    def __init__(self, reconnect_wait_s: float) -> None:
-        self._wait_s = reconnect_wait_s
-        self._watch: silence.Listening | None = None
+    def __init__(self, pools: Sequence[PoolSettings]) -> None:
+        self._waits_s = {pool.name: pool.agent_reconnect_wait for pool in pools}
+        self._watch: listening.Listening | None = None
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
         """Check deadlines and silences."""
         async with context.transaction() as conn:
-            self._watch = silence.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
+            self._watch = listening.observe(self._watch, (await now(conn)).timestamp(), anew=woken.full)
             await agents.evict_from_disabled(conn)
             overdue = await allocations.overdue(conn)
-            silent_agents = await agents.silent(conn, self._wait_s, self._watch.seconds)
+            silent_agents = await agents.silent(conn, min(self._waits_s.values()))
             silent_trials = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)
             deadline = await allocations.next_deadline_s(conn)
             await self._say_doubts(conn)
         for first in range(0, len(overdue), AT_ONCE):
             await self._end(context, overdue[first : first + AT_ONCE])
-        await each(silent_agents, lambda name: self._give_up_agent(context, name), loop=self.name)
+        waits_s = {agent_id: self._wait_s(pool) for agent_id, pool, _ in silent_agents}
+        lost = [name for name, _, silent_s in silent_agents if waits_s[name] <= min(silent_s, self._watch.seconds)]
+        await each(lost, lambda name: self._give_up_agent(context, name, waits_s[name]), loop=self.name)
         trial_ids = [str(trial.trial_id) for trial in silent_trials]
         await each(trial_ids, lambda name: self._give_up_trial(context, int(name)), loop=self.name)
         return _CHECK_S if deadline is None else max(0.05, min(_CHECK_S, deadline))
+
+    def _wait_s(self, pool: str) -> float:
+        """How long an agent of this pool is waited for; of one that is not in the settings, as long as of any."""
+        return self._waits_s.get(pool, max(self._waits_s.values()))
 
     async def _end(self, context: PassContext, allocation_ids: list[str]) -> None:
         async with context.transaction() as conn:
@@ -69,15 +78,17 @@ class Timeouts:
     async def _say_doubts(self, conn: Connection) -> None:
         """Gangs of which a member failed wait for the agents of the others: say so, once each."""
         doubts = {each.allocation_id: each for each in await allocations.in_doubt(conn, UNHEARD_S, AT_ONCE)}
-        texts = {name: doubt(each.rank, each.unheard, self._wait_s) for name, each in doubts.items()}
+        texts = {
+            name: doubt(each.rank, each.unheard, max(map(self._wait_s, each.pools))) for name, each in doubts.items()
+        }
         noted = await allocations.note_doubts(conn, texts)
         lines = [SystemLine(doubts[name].task_id, texts[name], "WARNING", name) for name in sorted(noted)]
         await logs.append_system_lines(conn, lines)
 
-    async def _give_up_agent(self, context: PassContext, agent_id: str) -> None:
+    async def _give_up_agent(self, context: PassContext, agent_id: str, wait_s: float) -> None:
         async with context.transaction() as conn:
             members = await agents.live_containers(conn, agent_id)
-        reason = f"node lost: no sign of life from agent {agent_id} for {self._wait_s:g} seconds"
+        reason = f"node lost: no sign of life from agent {agent_id} for {wait_s:g} seconds"
         log.warning("agent given up", agent=agent_id, containers=len(members))
         for first in range(0, len(members), AT_ONCE):
             chunk = members[first : first + AT_ONCE]
@@ -85,7 +96,7 @@ class Timeouts:
                 lines = await exit_lines(conn, chunk)
             async with context.transaction() as conn:
                 # It may be back since then: what it reports itself counts, and is waited for.
-                await allocation_events.members_lost(conn, chunk, agent_id, reason, lines, wait_s=self._wait_s)
+                await allocation_events.members_lost(conn, chunk, agent_id, reason, lines, wait_s=wait_s)
 
     async def _give_up_trial(self, context: PassContext, trial_id: int) -> None:
         reason = (

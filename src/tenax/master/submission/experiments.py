@@ -28,7 +28,7 @@ from tenax.master.store.workspaces import projects
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import ProjectRow
 from tenax.master.store.workspaces.rows import WorkspaceDefaults
-from tenax.master.submission.code import Code, pack
+from tenax.master.submission.code import pack
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.scheduler.fitting import can_never_fit
 from tenax.scheduler.snapshot import AgentState, PoolRules, PoolSnapshot
@@ -105,7 +105,7 @@ async def examine(
     )
     warnings = (SLOTS_EXCEEDED,) if unfit else ()
     notices = (*resolved.notices, f"it will wait: {unfit}") if unfit else resolved.notices
-    return Submission(new, resolved, ground.project, _size(code), warnings, notices)
+    return Submission(new, resolved, ground.project, new.archive_size, warnings, notices)
 
 
 async def unfit_for(
@@ -215,10 +215,6 @@ async def unfit_in(
 
 def _empty(pool: PoolSettings, its_rules: PoolRules) -> PoolSnapshot:
     return PoolSnapshot(PoolName(pool.name), (), {}, (), its_rules)
-
-
-def _size(code: Code | None) -> int:
-    return code.size if code is not None else 0
 
 
 def layers(

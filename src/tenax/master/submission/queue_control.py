@@ -38,7 +38,7 @@ def check(update: QueueControl) -> None:
 
 async def apply(conn: Connection, settings: MasterSettings, updates: Sequence[QueueControl]) -> None:
     """Carry out changes that were checked, of jobs that the caller may change. Raises UserError."""
-    await jobs.lock_experiments(conn, [await jobs.find(conn, update.job_id) for update in updates])
+    await jobs.lock_owners(conn, [await jobs.find(conn, update.job_id) for update in updates])
     for update in updates:
         job = await jobs.find(conn, update.job_id)
         if job.ended:

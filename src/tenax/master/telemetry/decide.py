@@ -8,7 +8,7 @@ Rules:
   and changes no state.
 - The searcher's metric of a validation of the current run is kept; where the search decides by it, it leaves as a fact
   as well.
-- A validation that the search refuses (`tenax.search.report`) ends the trial. One that has ended is not checked.
+- A validation that the search refuses (`tenax.search.validation`) ends the trial. One that has ended is not checked.
 """
 
 from __future__ import annotations
@@ -20,32 +20,17 @@ from dataclasses import replace
 import msgspec
 
 from tenax.jsonvalue import Json, to_json
-from tenax.master.telemetry import summary
+from tenax.master.telemetry import summary, values
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION, kind_of
 from tenax.master.telemetry.reports import MetricReport
-from tenax.master.telemetry.values import (
-    Fact,
-    GroupKey,
-    Head,
-    Known,
-    Outcome,
-    Refused,
-    ReportedStep,
-    ReportedValidation,
-    Segment,
-    SpooledReport,
-    StepKey,
-    StreamKey,
-    TrialNow,
-)
 from tenax.search.journal import Validated, encode
-from tenax.search.report import Objective, Reading, UnusableReport, read_report, shortened
+from tenax.search.validation import Objective, Reading, UnusableReport, read_report, shortened
 
 #: Before it there is no older run whose reports could be hidden.
 _FIRST_RUN = 1
 
 
-def decide(items: Sequence[SpooledReport], known: Known) -> Outcome:
+def decide(items: Sequence[values.SpooledReport], known: values.Known) -> values.Outcome:
     """What becomes of ``items``, in their order."""
     decisions = _Decisions(known)
     for index, item in enumerate(items):
@@ -57,7 +42,7 @@ def decide(items: Sequence[SpooledReport], known: Known) -> Outcome:
     return decisions.finish()
 
 
-def is_late(report: MetricReport, head: Head | None) -> bool:
+def is_late(report: MetricReport, head: values.Head | None) -> bool:
     """Whether something may be stored already at the report's (run, group, step)."""
     if head is None or report.step == NO_STEP:
         return False
@@ -69,7 +54,7 @@ class _Group:
 
     __slots__ = ("last_step", "newest", "newest_step", "next_ord", "run_id", "summaries", "taken", "visible")
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: values.Head) -> None:
         self.run_id = head.run_id
         self.last_step = head.last_step
         self.next_ord = head.next_ord
@@ -93,37 +78,37 @@ class _Group:
             if report.step >= self.newest_step:
                 self.newest_step, self.newest = report.step, merged
 
-    def segments(self, trial_id: int, group: str, month: int) -> Iterator[Segment]:
+    def tail_rows(self, trial_id: int, group: str, month: int) -> Iterator[values.TailRow]:
         for run_id, reports in self.taken.items():
-            yield Segment(trial_id, group, run_id, month, self.next_ord, reports)
+            yield values.TailRow(trial_id, group, run_id, month, self.next_ord, reports)
             self.next_ord += len(reports)
 
-    def head(self) -> Head:
+    def head(self) -> values.Head:
         summaries = summary.add(self.summaries, self.visible)
         if self.newest is not None:
             summaries = summary.with_last(summaries, self.newest)
-        return Head(self.run_id, self.last_step, self.next_ord, self.newest_step, summaries)
+        return values.Head(self.run_id, self.last_step, self.next_ord, self.newest_step, summaries)
 
 
 class _Decisions:
     """What is decided about a number of reports, while they are worked through in order."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: values.Known) -> None:
         self._known = known
         self._trials = dict(known.trials)
-        self._groups: dict[GroupKey, _Group] = {}
+        self._groups: dict[values.GroupKey, _Group] = {}
         #: Accepted here, by step: a later one may say the same step again.
-        self._here: dict[StepKey, ReportedStep] = {}
-        self.outcome = Outcome()
+        self._here: dict[values.StepKey, values.ReportedStep] = {}
+        self.outcome = values.Outcome()
 
-    def is_next(self, stream: StreamKey, n: int) -> bool:
+    def is_next(self, stream: values.StreamKey, n: int) -> bool:
         acked = self.outcome.acked.get(stream, self._known.acked.get(stream, 0))
         if n != acked + 1:
             return False
         self.outcome.acked[stream] = n
         return True
 
-    def take(self, spooled: SpooledReport) -> Refused | None:
+    def take(self, spooled: values.SpooledReport) -> values.Refused | None:
         if spooled.condemned is not None:
             return spooled.condemned
         report = spooled.report
@@ -131,45 +116,47 @@ class _Decisions:
             return None
         trial = self._trials.get(report.trial_id)
         if trial is None:
-            return Refused(f"there is no trial {report.trial_id}")
+            return values.Refused(f"there is no trial {report.trial_id}")
         if spooled.stream is None and report.run_id != trial.run_id:
-            return Refused(
+            return values.Refused(
                 f"the report is of run {report.run_id}, and trial {report.trial_id} is in run {trial.run_id}: "
                 "only its current run may report"
             )
         before = self._stored(report)
         merged = report.metrics if before is None else _merge(before, report)
-        if isinstance(merged, Refused):
+        if isinstance(merged, values.Refused):
             return merged
         current = report.run_id == trial.run_id
         reading = self._read(trial, report, merged) if current and report.group == VALIDATION else None
-        if isinstance(reading, Refused):
+        if isinstance(reading, values.Refused):
             return reading
         added = report if before is None else _what_is_new(before, report)
         if added is None:
             return None
         if report.step != NO_STEP:
             batch = report.batch if before is None or before.batch is None else before.batch
-            self._here[_step_key(report)] = ReportedStep(merged, batch)
+            self._here[_step_key(report)] = values.ReportedStep(merged, batch)
         self._store(trial, added, merged)
         if reading is not None:
             self._validated(report, merged, reading)
         return None
 
-    def finish(self) -> Outcome:
+    def finish(self) -> values.Outcome:
         for (trial_id, group), work in self._groups.items():
             month = self._trials[trial_id].target.month
-            self.outcome.segments.extend(work.segments(trial_id, group, month))
+            self.outcome.tail_rows.extend(work.tail_rows(trial_id, group, month))
             self.outcome.heads[trial_id, group] = work.head()
         return self.outcome
 
-    def _stored(self, report: MetricReport) -> ReportedStep | None:
+    def _stored(self, report: MetricReport) -> values.ReportedStep | None:
         if report.step == NO_STEP:
             return None
         key = _step_key(report)
         return self._here.get(key) or self._known.stored.get(key)
 
-    def _read(self, trial: TrialNow, report: MetricReport, merged: Mapping[str, Json]) -> Reading | Refused | None:
+    def _read(
+        self, trial: values.TrialNow, report: MetricReport, merged: Mapping[str, Json]
+    ) -> Reading | values.Refused | None:
         """What the search reads from a validation; None: nothing."""
         target = trial.target
         objective = target.objective if trial.active else Objective(target.objective.metric)
@@ -180,14 +167,14 @@ class _Decisions:
         if report.trial_id not in self.outcome.fatal:
             self.outcome.fatal[report.trial_id] = (report.run_id, target.experiment_id, message)
             self.outcome.lines.append((target.task_id, "ERROR", message))
-        return Refused(message, fatal=True)
+        return values.Refused(message, fatal=True)
 
-    def _store(self, trial: TrialNow, added: MetricReport, merged: Mapping[str, Json]) -> None:
+    def _store(self, trial: values.TrialNow, added: MetricReport, merged: Mapping[str, Json]) -> None:
         """Into the group, and what it moves of the trial."""
         key = (added.trial_id, added.group)
         work = self._groups.get(key)
         if work is None:
-            head = self._known.heads.get(key) or Head(added.run_id, NO_STEP, 0, NO_STEP, {})
+            head = self._known.heads.get(key) or values.Head(added.run_id, NO_STEP, 0, NO_STEP, {})
             work = self._groups[key] = _Group(head)
         work.add(added, merged, trial.cuts.limit(added.run_id, added.group))
         if kind_of(added.group) is None:
@@ -208,11 +195,11 @@ class _Decisions:
     def _validated(self, report: MetricReport, merged: Mapping[str, Json], reading: Reading) -> None:
         trial = self._trials[report.trial_id]
         target, metric = trial.target, reading.metric
-        validation = ReportedValidation(report, merged, metric)
+        validation = values.ReportedValidation(report, merged, metric)
         self.outcome.validations.setdefault(report.trial_id, {}).setdefault(report.step, metric)
         if trial.active and target.objective.needs_validations:
             fact = Validated(target.request_id, report.step, metric, reading.time)
-            self.outcome.facts.append(Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
+            self.outcome.facts.append(values.Fact(target.experiment_id, report.trial_id, report.step, encode(fact)))
         if not math.isfinite(metric):
             what = f"the searcher's metric {target.objective.metric!r} is {to_json(metric)} at step {report.step}"
             message = f"trial {report.trial_id}: {what}: it is stored, and ranks worst"
@@ -235,20 +222,20 @@ def is_better(metric: float, than: float | None, smaller_is_better: bool) -> boo
     return not math.isfinite(than) or (metric < than if smaller_is_better else metric > than)
 
 
-def _merge(before: ReportedStep, report: MetricReport) -> dict[str, Json] | Refused:
+def _merge(before: values.ReportedStep, report: MetricReport) -> dict[str, Json] | values.Refused:
     for name, value in report.metrics.items():
         if name in before.metrics and not _same(before.metrics[name], value):
-            return Refused(
+            return values.Refused(
                 f"the metric {name!r} of group {report.group!r} was reported at step {report.step} already, as "
                 f"{shortened(before.metrics[name])}, and is {shortened(value)} now: a value that was reported does "
                 "not change"
             )
     if report.batch is not None and before.batch is not None and report.batch != before.batch:
-        return Refused(f"batch metrics of group {report.group!r} were reported at step {report.step} already")
+        return values.Refused(f"batch metrics of group {report.group!r} were reported at step {report.step} already")
     return {**before.metrics, **report.metrics}
 
 
-def _what_is_new(before: ReportedStep, report: MetricReport) -> MetricReport | None:
+def _what_is_new(before: values.ReportedStep, report: MetricReport) -> MetricReport | None:
     metrics = {name: value for name, value in report.metrics.items() if name not in before.metrics}
     batch = report.batch if before.batch is None else None
     if not metrics and batch is None:
@@ -262,5 +249,5 @@ def _same(first: Json, second: Json) -> bool:
     return first == second and isinstance(first, bool) == isinstance(second, bool)
 
 
-def _step_key(report: MetricReport) -> StepKey:
+def _step_key(report: MetricReport) -> values.StepKey:
     return report.trial_id, report.group, report.run_id, report.step

@@ -10,7 +10,7 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.master.telemetry.cuts import NO_STEP, Cuts
 from tenax.master.telemetry.reports import MetricReport
 from tenax.master.telemetry.summary import Summaries
-from tenax.search.report import Objective
+from tenax.search.validation import Objective
 
 StreamKey = tuple[str, str]
 GroupKey = tuple[int, str]
@@ -103,7 +103,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class TailRow:
     """Reports of one group and run that are stored as one row."""
 
     trial_id: int
@@ -140,7 +140,7 @@ class Outcome:
 
     #: By place in the group; the others are stored, or were before.
     refused: dict[int, Refused] = field(default_factory=dict)
-    segments: list[Segment] = field(default_factory=list)
+    tail_rows: list[TailRow] = field(default_factory=list)
     heads: dict[GroupKey, Head] = field(default_factory=dict)
     #: Trials with a lower line, and where it is now.
     cuts: dict[int, Cuts] = field(default_factory=dict)

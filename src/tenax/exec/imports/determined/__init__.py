@@ -57,10 +57,10 @@ def _check_view() -> None:
     if refused == "refused":
         raise ImportError(why, name=__name__)
     _load_tenax()
-    view = importlib.import_module("tenax.exec.view")
+    private_view = importlib.import_module("tenax.exec.private_view")
     try:
-        view.give_late(os.environ)
-    except view.NoPrivateView as error:
+        private_view.give_late(os.environ)
+    except private_view.NoPrivateView as error:
         raise ImportError(
             "the installed package 'determined' reads /run/determined, which this task has not: it was found only now, "
             f"and {error}. Set DET_PRIVATE_VIEW=1 in environment.environment_variables of the experiment, or name the "

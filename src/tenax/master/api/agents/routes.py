@@ -16,21 +16,7 @@ from tenax.errors import NotFound, NotNow
 from tenax.master.access.authorization import Allow
 from tenax.master.allocations import events as allocation_events
 from tenax.master.allocations.events import AT_ONCE
-from tenax.master.api.agents.messages import (
-    Agent,
-    AgentSortBy,
-    Container,
-    Device,
-    DeviceStats,
-    DeviceType,
-    DisableRequest,
-    GetAgentResponse,
-    GetAgentsResponse,
-    GetSlotResponse,
-    GetSlotsResponse,
-    Slot,
-    SlotStats,
-)
+from tenax.master.api.agents import messages
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
@@ -47,81 +33,83 @@ routes = Routes("Agents")
 async def get_agents(
     master: MasterDep,
     window: WindowDep,
-    sort_by: Annotated[AgentSortBy, Query()] = AgentSortBy.UNSPECIFIED,
+    sort_by: Annotated[messages.AgentSortBy, Query()] = messages.AgentSortBy.UNSPECIFIED,
     exclude_slots: Annotated[bool, Query()] = False,
     exclude_containers: Annotated[bool, Query()] = False,
-) -> GetAgentsResponse:
+) -> messages.GetAgentsResponse:
     """All agents that ever joined and were not removed."""
     async with master.db.connection() as conn:
-        messages = agent_messages(await agent_lists.machines(conn))
-    if sort_by is AgentSortBy.TIME:
-        messages.sort(key=lambda agent: (agent.registered_time is None, agent.registered_time, agent.id))
+        listed = agent_messages(await agent_lists.machines(conn))
+    if sort_by is messages.AgentSortBy.TIME:
+        listed.sort(key=lambda agent: (agent.registered_time is None, agent.registered_time, agent.id))
     else:
-        messages.sort(key=lambda agent: agent.id)
+        listed.sort(key=lambda agent: agent.id)
     if window.descending:
-        messages.reverse()
-    page, pagination = window.of(len(messages))
-    shown = messages[page.offset : page.offset + (page.limit or 0)]
+        listed.reverse()
+    page, pagination = window.of(len(listed))
+    shown = listed[page.offset : page.offset + (page.limit or 0)]
     for agent in shown:
         if exclude_slots:
             agent.slots = {}
         if exclude_containers:
             agent.containers = {}
-    return GetAgentsResponse(agents=shown, pagination=pagination)
+    return messages.GetAgentsResponse(agents=shown, pagination=pagination)
 
 
 @routes.get("/api/v1/agents/{agent_id}", "GetAgent", allow=Allow.USER)
-async def get_agent(master: MasterDep, agent_id: str) -> GetAgentResponse:
+async def get_agent(master: MasterDep, agent_id: str) -> messages.GetAgentResponse:
     """One agent."""
-    return GetAgentResponse(agent=await _agent(master, agent_id))
+    return messages.GetAgentResponse(agent=await _agent(master, agent_id))
 
 
 @routes.get("/api/v1/agents/{agent_id}/slots", "GetSlots", allow=Allow.USER)
-async def get_slots(master: MasterDep, agent_id: str) -> GetSlotsResponse:
+async def get_slots(master: MasterDep, agent_id: str) -> messages.GetSlotsResponse:
     """The slots of an agent."""
-    return GetSlotsResponse(slots=list((await _agent(master, agent_id)).slots.values()))
+    return messages.GetSlotsResponse(slots=list((await _agent(master, agent_id)).slots.values()))
 
 
 @routes.get("/api/v1/agents/{agent_id}/slots/{slot_id}", "GetSlot", allow=Allow.USER)
-async def get_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlotResponse:
+async def get_slot(master: MasterDep, agent_id: str, slot_id: int) -> messages.GetSlotResponse:
     """One slot."""
-    return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
+    return messages.GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
 
 
 @routes.post("/api/v1/agents/{agent_id}/enable", "EnableAgent", allow=Allow.ADMIN)
-async def enable_agent(master: MasterDep, agent_id: str) -> GetAgentResponse:
+async def enable_agent(master: MasterDep, agent_id: str) -> messages.GetAgentResponse:
     """Enable it: it takes work again."""
     async with master.db.transaction() as conn:
         await agents.set_agent(conn, agent_id, "ENABLED")
-    return GetAgentResponse(agent=await _agent(master, agent_id))
+    return messages.GetAgentResponse(agent=await _agent(master, agent_id))
 
 
 @routes.post("/api/v1/agents/{agent_id}/disable", "DisableAgent", allow=Allow.ADMIN)
-async def disable_agent(master: MasterDep, agent_id: str, body: DisableRequest) -> GetAgentResponse:
+async def disable_agent(master: MasterDep, agent_id: str, body: messages.DisableRequest) -> messages.GetAgentResponse:
     """Disable it: it takes nothing new. What runs there is placed elsewhere, or with ``drain`` may finish."""
     async with master.db.transaction() as conn:
         await agents.set_agent(conn, agent_id, "DRAINING" if body.drain else "DISABLED")
     async with master.db.transaction() as conn:
         await agents.evict_from_disabled(conn, agent_id)
-    return GetAgentResponse(agent=await _agent(master, agent_id))
+    return messages.GetAgentResponse(agent=await _agent(master, agent_id))
 
 
 @routes.post("/api/v1/agents/{agent_id}/slots/{slot_id}/enable", "EnableSlot", allow=Allow.ADMIN)
-async def enable_slot(master: MasterDep, agent_id: str, slot_id: int) -> GetSlotResponse:
+async def enable_slot(master: MasterDep, agent_id: str, slot_id: int) -> messages.GetSlotResponse:
     """Enable it: new work may use it again."""
     async with master.db.transaction() as conn:
         await agents.set_slot(conn, agent_id, slot_id, enabled=True)
-    return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
+    return messages.GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
 
 
 @routes.post("/api/v1/agents/{agent_id}/slots/{slot_id}/disable", "DisableSlot", allow=Allow.ADMIN)
-async def disable_slot(master: MasterDep, agent_id: str, slot_id: int, body: DisableRequest) -> GetSlotResponse:
+async def disable_slot(
+    master: MasterDep, agent_id: str, slot_id: int, body: messages.DisableRequest
+) -> messages.GetSlotResponse:
     """Disable it: no new work uses it. What runs on it is placed elsewhere, or with ``drain`` may finish."""
     async with master.db.transaction() as conn:
         await agents.set_slot(conn, agent_id, slot_id, enabled=False, draining=body.drain)
     async with master.db.transaction() as conn:
         await agents.evict_from_disabled(conn, agent_id)
-    return GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
+    return messages.GetSlotResponse(slot=await _slot(master, agent_id, slot_id))
 
 
 @routes.delete("/api/v1/agents/{agent_id}", "RemoveAgent", allow=Allow.ADMIN)
@@ -146,7 +134,7 @@ async def remove_agent(master: MasterDep, agent_id: str, force: Annotated[bool, 
     return Empty()
 
 
-def agent_messages(machines: Machines) -> list[Agent]:
+def agent_messages(machines: Machines) -> list[messages.Agent]:
     """Agents with their slots and containers, as clients see them."""
     slots: dict[str, list[SlotView]] = defaultdict(list)
     containers: dict[str, list[ContainerView]] = defaultdict(list)
@@ -157,12 +145,12 @@ def agent_messages(machines: Machines) -> list[Agent]:
     return [_message(agent, slots[agent.agent_id], containers[agent.agent_id]) for agent in machines.agents]
 
 
-def slot_stats(slots: list[Slot]) -> SlotStats:
+def slot_stats(slots: list[messages.Slot]) -> messages.SlotStats:
     """How many slots there are, by type and by brand, and what they do."""
-    stats = SlotStats()
+    stats = messages.SlotStats()
     for slot in slots:
         for groups, name in ((stats.type_stats, slot.device.type.value), (stats.brand_stats, slot.device.brand)):
-            group = groups.setdefault(name, DeviceStats())
+            group = groups.setdefault(name, messages.DeviceStats())
             group.total += 1
             group.disabled += not slot.enabled
             group.draining += slot.draining
@@ -172,12 +160,12 @@ def slot_stats(slots: list[Slot]) -> SlotStats:
     return stats
 
 
-async def _agent(master: Master, agent_id: str) -> Agent:
+async def _agent(master: Master, agent_id: str) -> messages.Agent:
     async with master.db.connection() as conn:
         return agent_messages(await agent_lists.machines(conn, agent_id))[0]
 
 
-async def _slot(master: Master, agent_id: str, slot_id: int) -> Slot:
+async def _slot(master: Master, agent_id: str, slot_id: int) -> messages.Slot:
     agent = await _agent(master, agent_id)
     slot = next((slot for slot in agent.slots.values() if slot.device.id == slot_id), None)
     if slot is None:
@@ -185,12 +173,12 @@ async def _slot(master: Master, agent_id: str, slot_id: int) -> Slot:
     return slot
 
 
-def _message(agent: AgentView, slots: list[SlotView], containers: list[ContainerView]) -> Agent:
+def _message(agent: AgentView, slots: list[SlotView], containers: list[ContainerView]) -> messages.Agent:
     devices = {slot.slot_id: _device(slot) for slot in slots}
     held = {container.container_id: _container(container, devices) for container in containers}
     draining = agent.state == "DRAINING"
     shown = [
-        Slot(
+        messages.Slot(
             id=str(slot.slot_id),
             device=devices[slot.slot_id],
             enabled=slot.enabled and agent.state == "ENABLED",
@@ -199,7 +187,7 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
         )
         for slot in slots
     ]
-    return Agent(
+    return messages.Agent(
         id=agent.agent_id,
         registered_time=agent.created_at,
         # Names that sort as the numbers do.
@@ -220,12 +208,12 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
     )
 
 
-def _device(slot: SlotView) -> Device:
-    return Device(id=slot.slot_id, brand=slot.name, uuid=slot.uuid, type=DeviceType.of(slot.kind))
+def _device(slot: SlotView) -> messages.Device:
+    return messages.Device(id=slot.slot_id, brand=slot.name, uuid=slot.uuid, type=messages.DeviceType.of(slot.kind))
 
 
-def _container(view: ContainerView, devices: dict[int, Device]) -> Container:
-    return Container(
+def _container(view: ContainerView, devices: dict[int, messages.Device]) -> messages.Container:
+    return messages.Container(
         id=view.container_id,
         parent=view.allocation_id,
         devices=[devices[slot] for slot in view.slots if slot in devices],

@@ -14,13 +14,7 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.experiment import ENDED
 from tenax.lifecycle.garbage import Judgement, RetentionPolicy
 from tenax.master.access.authorization import Allow
-from tenax.master.api.checkpoints.messages import (
-    CheckpointFate,
-    CheckpointPolicy,
-    CheckpointRemoval,
-    GetExperimentGarbageResponse,
-    ReportRemovalsRequest,
-)
+from tenax.master.api.checkpoints import messages
 from tenax.master.api.http.callers import CallerDep, MasterDep, TaskDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
@@ -64,7 +58,7 @@ async def get_garbage(
     save_experiment_best: Count = None,
     save_trial_best: Count = None,
     save_trial_latest: Count = None,
-) -> GetExperimentGarbageResponse:
+) -> messages.GetExperimentGarbageResponse:
     """What would go under its policy, or another one; why each of the others is kept; what is being deleted now."""
     async with master.db.snapshot() as conn:
         now, fates = await _fates(conn, experiment_id, save_experiment_best, save_trial_best, save_trial_latest)
@@ -72,7 +66,7 @@ async def get_garbage(
         removals = await gc.removals_of_experiment(conn, experiment_id)
     by_uuid = {checkpoint.uuid: checkpoint for checkpoint in now.saved}
     fate_messages = [
-        CheckpointFate(
+        messages.CheckpointFate(
             uuid=fate.uuid,
             trial_id=by_uuid[fate.uuid].trial_id,
             steps_completed=by_uuid[fate.uuid].steps,
@@ -83,8 +77,8 @@ async def get_garbage(
         )
         for fate in fates
     ]
-    return GetExperimentGarbageResponse(
-        policy=CheckpointPolicy(
+    return messages.GetExperimentGarbageResponse(
+        policy=messages.CheckpointPolicy(
             save_experiment_best=policy.experiment_best,
             save_trial_best=policy.trial_best,
             save_trial_latest=policy.trial_latest,
@@ -95,7 +89,7 @@ async def get_garbage(
         kept_size=sum(message.size for message in fate_messages if message.keep),
         freed_size=sum(message.size for message in fate_messages if not message.keep),
         removals=[
-            CheckpointRemoval(
+            messages.CheckpointRemoval(
                 uuid=removal.uuid,
                 unreported=removal.unreported,
                 reason=removal.reason,
@@ -136,7 +130,7 @@ async def delete_tensorboard_files(master: MasterDep, caller: CallerDep, experim
 
 
 @routes.post("/api/v1/checkpoints/removals", "ReportRemovals", allow=Allow.TASK)
-async def report_removals(master: MasterDep, task: TaskDep, body: ReportRemovalsRequest) -> Empty:
+async def report_removals(master: MasterDep, task: TaskDep, body: messages.ReportRemovalsRequest) -> Empty:
     """A task that deletes files on an agent tells what became of them."""
     async with master.db.transaction() as conn:
         await checkpoint_removal_tasks.reported(conn, task.task_id, {report.uuid: report for report in body.removals})

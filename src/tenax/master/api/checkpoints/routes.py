@@ -16,16 +16,8 @@ from fastapi.responses import StreamingResponse
 from tenax.errors import Forbidden, InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
+from tenax.master.api.checkpoints import messages
 from tenax.master.api.checkpoints.lists import with_metrics
-from tenax.master.api.checkpoints.messages import (
-    CheckpointsRemoveFilesRequest,
-    DeleteCheckpointsRequest,
-    GetCheckpointResponse,
-    PatchCheckpointsRequest,
-    PostCheckpointMetadataRequest,
-    PostCheckpointMetadataResponse,
-    ReportCheckpointRequest,
-)
 from tenax.master.api.checkpoints.rendering import checkpoint_message
 from tenax.master.api.http import callers
 from tenax.master.api.http.callers import CallerDep, MasterDep
@@ -55,7 +47,7 @@ _MOST = 10_000
 
 
 @routes.post("/api/v1/checkpoints", "ReportCheckpoint", allow=Allow.REPORTER)
-async def report_checkpoint(master: MasterDep, caller: CallerDep, body: ReportCheckpointRequest) -> Empty:
+async def report_checkpoint(master: MasterDep, caller: CallerDep, body: messages.ReportCheckpointRequest) -> Empty:
     """A task has written a checkpoint; the attempt is that of its token."""
     checked_id(body.uuid)
     report = CheckpointReport(
@@ -73,7 +65,7 @@ async def report_checkpoint(master: MasterDep, caller: CallerDep, body: ReportCh
 
 
 @routes.patch("/api/v1/checkpoints", "PatchCheckpoints", allow=Allow.USER)
-async def patch_checkpoints(master: MasterDep, caller: CallerDep, body: PatchCheckpointsRequest) -> Empty:
+async def patch_checkpoints(master: MasterDep, caller: CallerDep, body: messages.PatchCheckpointsRequest) -> Empty:
     """What is left of checkpoints after files were deleted; by their owner or an administrator."""
     async with master.db.transaction() as conn:
         for patched in sorted(body.checkpoints, key=lambda checkpoint: checkpoint.uuid):
@@ -89,17 +81,17 @@ async def patch_checkpoints(master: MasterDep, caller: CallerDep, body: PatchChe
 
 
 @routes.get("/api/v1/checkpoints/{checkpoint_uuid}", "GetCheckpoint", allow=Allow.USER)
-async def get_checkpoint(master: MasterDep, caller: CallerDep, checkpoint_uuid: str) -> GetCheckpointResponse:
+async def get_checkpoint(master: MasterDep, caller: CallerDep, checkpoint_uuid: str) -> messages.GetCheckpointResponse:
     """One checkpoint."""
     async with master.db.snapshot() as conn:
         (whole,) = await with_metrics(master, conn, [await checkpoint_lists.get(conn, checkpoint_uuid)])
-    return GetCheckpointResponse(checkpoint=checkpoint_message(whole, caller))
+    return messages.GetCheckpointResponse(checkpoint=checkpoint_message(whole, caller))
 
 
 @routes.post("/api/v1/checkpoints/{checkpoint_uuid}/metadata", "PostCheckpointMetadata", allow=Allow.USER)
 async def post_metadata(
-    master: MasterDep, caller: CallerDep, checkpoint_uuid: str, body: PostCheckpointMetadataRequest
-) -> PostCheckpointMetadataResponse:
+    master: MasterDep, caller: CallerDep, checkpoint_uuid: str, body: messages.PostCheckpointMetadataRequest
+) -> messages.PostCheckpointMetadataResponse:
     """Replace its metadata. The steps at which it was saved are a fact, and stay."""
     if body.checkpoint is None:
         raise InvalidInput("checkpoint.metadata is missing: give all that is to be said about the checkpoint")
@@ -111,7 +103,7 @@ async def post_metadata(
             raise InvalidInput(f"steps_completed is {view.steps_completed}, and cannot become anything else")
         await checkpoints.set_metadata(conn, checkpoint_uuid, metadata)
         (after,) = await with_metrics(master, conn, [await checkpoint_lists.get(conn, checkpoint_uuid)])
-    return PostCheckpointMetadataResponse(checkpoint=checkpoint_message(after, caller))
+    return messages.PostCheckpointMetadataResponse(checkpoint=checkpoint_message(after, caller))
 
 
 @routes.get("/api/v1/checkpoints/{checkpoint_uuid}/metrics", "GetTrialMetricsByCheckpoint", allow=Allow.USER)
@@ -131,13 +123,13 @@ async def get_metrics(
 
 
 @routes.delete("/api/v1/checkpoints", "DeleteCheckpoints", allow=Allow.USER)
-async def delete_checkpoints(master: MasterDep, caller: CallerDep, body: DeleteCheckpointsRequest) -> Empty:
+async def delete_checkpoints(master: MasterDep, caller: CallerDep, body: messages.DeleteCheckpointsRequest) -> Empty:
     """Delete all files of these checkpoints; their records stay."""
     return await _remove(master, caller, body.checkpoint_uuids, EVERYTHING)
 
 
 @routes.post("/api/v1/checkpoints/rm", "CheckpointsRemoveFiles", allow=Allow.USER)
-async def remove_files(master: MasterDep, caller: CallerDep, body: CheckpointsRemoveFilesRequest) -> Empty:
+async def remove_files(master: MasterDep, caller: CallerDep, body: messages.CheckpointsRemoveFilesRequest) -> Empty:
     """Delete files that match any of the patterns; without a pattern, look at what is there and record it."""
     if len(body.checkpoint_globs) > _MOST:
         raise InvalidInput(f"at most {_MOST} patterns are taken at once")
@@ -148,7 +140,7 @@ async def remove_files(master: MasterDep, caller: CallerDep, body: CheckpointsRe
     return await _refresh(master, caller, body.checkpoint_uuids)
 
 
-@routes.get("/checkpoints/{checkpoint_uuid}", "DownloadCheckpoint", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/checkpoints/{checkpoint_uuid}", "DownloadCheckpoint", allow=Allow.USER)
 async def download(master: MasterDep, request: Request, checkpoint_uuid: str) -> StreamingResponse:
     """Its files as one archive: tar, tar compressed with gzip, or zip, as the ``Accept`` header likes best."""
     try:

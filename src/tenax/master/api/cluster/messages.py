@@ -5,24 +5,11 @@ The lists of notebooks, shells and TensorBoards are here too: empty, because non
 
 from __future__ import annotations
 
-from enum import Enum
-
 from pydantic import BaseModel, ConfigDict
 
+from tenax.master.api.logs.messages import LogLevel
 from tenax.wire.message import Document, Message, Pagination, Timestamp
 from tenax.wire.task_names import DETERMINED_VERSION
-
-
-class LogLevel(str, Enum):
-    """How loud a line is."""
-
-    UNSPECIFIED = "LOG_LEVEL_UNSPECIFIED"
-    TRACE = "LOG_LEVEL_TRACE"
-    DEBUG = "LOG_LEVEL_DEBUG"
-    INFO = "LOG_LEVEL_INFO"
-    WARNING = "LOG_LEVEL_WARNING"
-    ERROR = "LOG_LEVEL_ERROR"
-    CRITICAL = "LOG_LEVEL_CRITICAL"
 
 
 class GetMasterConfigResponse(Message):

@@ -18,26 +18,12 @@ from tenax.config.master_display import master_config_shown
 from tenax.config.schedule import parse_duration
 from tenax.errors import InvalidInput, TryAgain
 from tenax.master.access.authorization import Allow
-from tenax.master.api.cluster.messages import (
-    COMPATIBLE_VERSION,
-    ClusterMessageView,
-    GetClusterMessageResponse,
-    GetMasterConfigResponse,
-    GetMasterResponse,
-    GetTelemetryResponse,
-    Health,
-    Info,
-    LogEntry,
-    LogLevel,
-    ManagerHealth,
-    MasterLogsResponse,
-    PatchMasterConfigRequest,
-    SetClusterMessageRequest,
-)
+from tenax.master.api.cluster import messages
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.openapi import document
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
+from tenax.master.api.logs.messages import LogLevel
 from tenax.master.context import Master
 from tenax.master.observability import counters, log
 from tenax.master.observability.log import OWN_LOG, OwnLogEntry
@@ -50,10 +36,10 @@ routes = Routes("Cluster")
 
 
 @routes.get("/info", "Info", allow=Allow.PUBLIC)
-async def info(master: MasterDep) -> Info:
+async def info(master: MasterDep) -> messages.Info:
     """Who answers here, and in which version."""
-    return Info(
-        version=COMPATIBLE_VERSION,
+    return messages.Info(
+        version=messages.COMPATIBLE_VERSION,
         master_id=master.master_id,
         cluster_id=master.cluster.cluster_id,
         cluster_name=master.cluster.name,
@@ -61,7 +47,7 @@ async def info(master: MasterDep) -> Info:
     )
 
 
-@routes.get("/health", "Health", allow=Allow.PUBLIC, response_model=Health)
+@routes.get("/health", "Health", allow=Allow.PUBLIC, response_model=messages.Health)
 async def health(master: MasterDep) -> Response:
     """Whether this master can do its work: 200, or 503 with what is down."""
     try:
@@ -71,10 +57,10 @@ async def health(master: MasterDep) -> Response:
     except TryAgain:
         database = "down"
     down = database == "down" or master.shutdown.is_set()
-    body = Health(
+    body = messages.Health(
         status="down" if down else "up",
         database=database,
-        resource_managers=[ManagerHealth(cluster_name=master.cluster.name, status="up")],
+        resource_managers=[messages.ManagerHealth(cluster_name=master.cluster.name, status="up")],
     )
     return JSONResponse(body.model_dump(), status_code=503 if down else 200)
 
@@ -92,10 +78,10 @@ async def openapi(request: Request) -> JSONResponse:
 
 
 @routes.get("/api/v1/master", "GetMaster", allow=Allow.PUBLIC)
-async def get_master(master: MasterDep) -> GetMasterResponse:
+async def get_master(master: MasterDep) -> messages.GetMasterResponse:
     """What a client needs to know before it does anything else."""
-    return GetMasterResponse(
-        version=COMPATIBLE_VERSION,
+    return messages.GetMasterResponse(
+        version=messages.COMPATIBLE_VERSION,
         master_id=master.master_id,
         cluster_id=master.cluster.cluster_id,
         cluster_name=master.cluster.name,
@@ -106,12 +92,12 @@ async def get_master(master: MasterDep) -> GetMasterResponse:
 
 
 @routes.get("/api/v1/master/telemetry", "GetTelemetry", allow=Allow.PUBLIC)
-async def get_telemetry() -> GetTelemetryResponse:
+async def get_telemetry() -> messages.GetTelemetryResponse:
     """Nothing is collected."""
-    return GetTelemetryResponse()
+    return messages.GetTelemetryResponse()
 
 
-async def _cluster_message(master: Master) -> ClusterMessageView | None:
+async def _cluster_message(master: Master) -> messages.ClusterMessageView | None:
     """What is shown now; nothing while the database is away, which is no reason not to say who answers."""
     try:
         async with master.db.connection() as conn:
@@ -130,15 +116,15 @@ _LATEST_YEAR = 9000
 
 
 @routes.get("/api/v1/master/config", "GetMasterConfig", allow=Allow.ADMIN)
-async def get_config(master: MasterDep) -> GetMasterConfigResponse:
+async def get_config(master: MasterDep) -> messages.GetMasterConfigResponse:
     """The settings of the master that answers, without secrets, with what was changed since it started."""
     shown = master_config_shown(master.settings)
     shown["log"] = {"level": log.CURRENT.level, "color": log.CURRENT.color, "json_lines": log.CURRENT.json_lines}
-    return GetMasterConfigResponse(config=shown)
+    return messages.GetMasterConfigResponse(config=shown)
 
 
 @routes.patch("/api/v1/master/config", "PatchMasterConfig", allow=Allow.ADMIN)
-async def patch_config(body: PatchMasterConfigRequest) -> Empty:
+async def patch_config(body: messages.PatchMasterConfigRequest) -> Empty:
     """Change level and colour of the log, of the master that answers, until it ends."""
     mask = body.field_mask
     paths = [part.strip() for part in mask.split(",") if part.strip()] if isinstance(mask, str) else mask.paths
@@ -162,7 +148,7 @@ async def patch_config(body: PatchMasterConfigRequest) -> Empty:
     return Empty()
 
 
-@routes.get("/api/v1/master/logs", "MasterLogs", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/api/v1/master/logs", "MasterLogs", allow=Allow.USER)
 async def get_logs(
     master: MasterDep,
     offset: Annotated[int, Query()] = 0,
@@ -177,15 +163,15 @@ async def get_logs(
 
 
 @routes.get("/api/v1/master/cluster_message", "GetClusterMessage", allow=Allow.USER)
-async def get_message(master: MasterDep) -> GetClusterMessageResponse:
+async def get_message(master: MasterDep) -> messages.GetClusterMessageResponse:
     """The message that is shown to everyone, or will be."""
     async with master.db.connection() as conn:
         message = await cluster.get_message(conn)
-    return GetClusterMessageResponse(cluster_message=None if message is None else message_view(message))
+    return messages.GetClusterMessageResponse(cluster_message=None if message is None else message_view(message))
 
 
 @routes.put("/api/v1/master/cluster_message", "SetClusterMessage", allow=Allow.ADMIN)
-async def set_message(master: MasterDep, caller: CallerDep, body: SetClusterMessageRequest) -> Empty:
+async def set_message(master: MasterDep, caller: CallerDep, body: messages.SetClusterMessageRequest) -> Empty:
     """Show a message to everyone, in the place of the one before."""
     text = body.message.strip()
     if not 1 <= len(text) <= cluster.LONGEST:
@@ -208,14 +194,14 @@ async def delete_message(master: MasterDep) -> Empty:
     return Empty()
 
 
-def message_view(message: ClusterMessage) -> ClusterMessageView:
+def message_view(message: ClusterMessage) -> messages.ClusterMessageView:
     """The message as the API sends it."""
-    return ClusterMessageView(
+    return messages.ClusterMessageView(
         message=message.message, start_time=message.starts_at, end_time=message.ends_at, created_time=message.created_at
     )
 
 
-def _end(starts: datetime, request: SetClusterMessageRequest) -> datetime | None:
+def _end(starts: datetime, request: messages.SetClusterMessageRequest) -> datetime | None:
     if request.end_time is not None and request.duration:
         raise InvalidInput("endTime and duration are both given: give one of them")
     ends = request.end_time
@@ -254,5 +240,5 @@ async def _lines(master: Master, start: int, limit: int | None, follow: bool) ->
 def _log_message(entry: OwnLogEntry) -> object:
     at = datetime.fromtimestamp(entry.at, timezone.utc)
     level = LogLevel.__members__.get(entry.level, LogLevel.UNSPECIFIED)
-    log_entry = LogEntry(id=entry.number, message=entry.message, timestamp=at, level=level)
-    return MasterLogsResponse(log_entry=log_entry).model_dump(mode="json")
+    log_entry = messages.LogEntry(id=entry.number, message=entry.message, timestamp=at, level=level)
+    return messages.MasterLogsResponse(log_entry=log_entry).model_dump(mode="json")

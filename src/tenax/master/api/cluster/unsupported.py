@@ -7,7 +7,7 @@ started are empty, and all else is refused with 501.
 
 from __future__ import annotations
 
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 from fastapi import Query
 
@@ -18,7 +18,7 @@ from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import CommandSortBy
-from tenax.wire.message import Empty
+from tenax.wire.message import Empty, Message
 
 routes = Routes("Unsupported")
 
@@ -28,7 +28,7 @@ NO_ROLES = (
 )
 
 #: Method, path, operation.
-_REFUSED = (
+_ROLES = (
     ("POST", "/api/v1/roles/search", "ListRoles"),
     ("POST", "/api/v1/roles/search/by-ids", "GetRolesByID"),
     ("POST", "/api/v1/roles/search/by-assignability", "SearchRolesAssignableToScope"),
@@ -38,51 +38,6 @@ _REFUSED = (
     ("POST", "/api/v1/roles/remove-assignments", "RemoveAssignments"),
     ("GET", "/api/v1/permissions/summary", "GetPermissionsSummary"),
 )
-
-
-def _refuse_role(method: str, path: str, operation: str) -> None:
-    async def refused() -> Empty:
-        """Not offered."""
-        raise Unsupported(NO_ROLES)
-
-    declare = routes.get if method == "GET" else routes.post
-    declare(path, operation, allow=Allow.USER)(refused)
-
-
-for _method, _path, _operation in _REFUSED:
-    _refuse_role(_method, _path, _operation)
-
-
-@routes.get("/api/v1/notebooks", "GetNotebooks", allow=Allow.USER)
-async def get_notebooks(
-    master: MasterDep,
-    window: WindowDep,
-    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
-) -> NotebooksResponse:
-    """None, as none can be started."""
-    return NotebooksResponse(notebooks=[], pagination=window.of(0)[1])
-
-
-@routes.get("/api/v1/shells", "GetShells", allow=Allow.USER)
-async def get_shells(
-    master: MasterDep,
-    window: WindowDep,
-    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
-) -> ShellsResponse:
-    """None, as none can be started."""
-    return ShellsResponse(shells=[], pagination=window.of(0)[1])
-
-
-@routes.get("/api/v1/tensorboards", "GetTensorboards", allow=Allow.USER)
-async def get_tensorboards(
-    master: MasterDep,
-    window: WindowDep,
-    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
-) -> TensorboardsResponse:
-    """None, as none can be started."""
-    return TensorboardsResponse(tensorboards=[], pagination=window.of(0)[1])
-
-
 #: Noun in paths -> (operation's noun, what it is called, what to do instead).
 _NOUNS = {
     "notebooks": ("Notebook", "notebooks", "run a script as a command (`cmd run`), or a notebook on your own machine"),
@@ -95,30 +50,6 @@ _VERBS = (
     ("POST", "/{{{}_id}}/kill", "Kill{}"),
     ("POST", "/{{{}_id}}/set_priority", "Set{}Priority"),
 )
-
-
-def _declare(path: str, method: str, operation: str, message: str) -> None:
-    async def refuse() -> Empty:
-        raise Unsupported(message)
-
-    refuse.__doc__ = f"Refused: {message}."
-    declare = {"GET": routes.get, "POST": routes.post, "PUT": routes.put}[method]
-    declare(path, operation, allow=Allow.USER)(refuse)
-
-
-#: What a notebook tells of itself; there is none.
-_declare("/api/v1/notebooks/{notebook_id}/report_idle", "PUT", "IdleNotebook", "notebooks are not offered yet")
-
-for _noun, (_name, _title, _instead) in _NOUNS.items():
-    for _method, _rest, _operation in _VERBS:
-        _declare(
-            f"/api/v1/{_noun}" + _rest.format(_name.lower()),
-            _method,
-            _operation.format(_name),
-            f"{_title} are not offered yet: {_instead}",
-        )
-
-
 _INSTEAD = (
     "config policies are not offered yet: defaults for all tasks stand in task_container_defaults of the master or of "
     "a pool, and in templates"
@@ -128,83 +59,96 @@ _PLACES = {
     "/api/v1/config-policies/global/{workload_type}": "GlobalConfigPolicies",
     "/api/v1/config-policies/workspaces/{workspace_id}/{workload_type}": "WorkspaceConfigPolicies",
 }
-
-
-def _declare_policy(path: str, name: str) -> None:
-    for declare, verb in ((routes.get, "Get"), (routes.put, "Put"), (routes.delete, "Delete")):
-
-        async def refused() -> Empty:
-            """Not offered."""
-            raise Unsupported(_INSTEAD)
-
-        declare(path, f"{verb}{name}", allow=Allow.USER)(refused)
-
-
-for _path, _name in _PLACES.items():
-    _declare_policy(_path, _name)
-
-
+_BINDINGS = "/api/v1/workspaces/{workspace_id}/namespace-bindings"
 _NAMESPACES = "workspaces are not bound to Kubernetes namespaces here: keep a resource pool for a workspace instead"
 _QUOTAS = (
     "there are no Kubernetes resource quotas here: resources.max_slots bounds an experiment, a bound pool a workspace"
 )
+_MANAGERS = "no part of this cluster runs on Kubernetes: GET /api/v1/resource-pools lists what there is"
+
+
+def _list_none(noun: str, operation: str, answer: type[Message]) -> None:
+    async def listed(
+        master: MasterDep,
+        window: WindowDep,
+        sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
+    ) -> Message:
+        """None, as none can be started."""
+        return answer.model_validate({noun: [], "pagination": window.of(0)[1]})
+
+    routes.get(f"/api/v1/{noun}", operation, allow=Allow.USER, response_model=answer)(listed)
+
+
+_list_none("notebooks", "GetNotebooks", NotebooksResponse)
+_list_none("shells", "GetShells", ShellsResponse)
+_list_none("tensorboards", "GetTensorboards", TensorboardsResponse)
+
+
+def _refuse(
+    method: str, path: str, operation: str, why: str, *, allow: Allow = Allow.USER, doc: str = "Not offered."
+) -> None:
+    """Declare a route whose parameters nobody looks at."""
+
+    async def refused() -> Empty:
+        raise Unsupported(why)
+
+    refused.__doc__ = doc
+    declare = {"GET": routes.get, "POST": routes.post, "PUT": routes.put, "DELETE": routes.delete}[method]
+    declare(path, operation, allow=allow)(refused)
+
+
+for _method, _path, _operation in _ROLES:
+    _refuse(_method, _path, _operation, NO_ROLES)
+
+for _noun, (_name, _title, _instead) in _NOUNS.items():
+    _why = f"{_title} are not offered yet: {_instead}"
+    for _method, _rest, _operation in _VERBS:
+        _path = f"/api/v1/{_noun}" + _rest.format(_name.lower())
+        _refuse(_method, _path, _operation.format(_name), _why, doc=f"Refused: {_why}.")
+#: What a notebook tells of itself; there is none.
+_why = "notebooks are not offered yet"
+_refuse("PUT", "/api/v1/notebooks/{notebook_id}/report_idle", "IdleNotebook", _why, doc=f"Refused: {_why}.")
+
+for _path, _name in _PLACES.items():
+    for _method in ("GET", "PUT", "DELETE"):
+        _refuse(_method, _path, f"{_method.capitalize()}{_name}", _INSTEAD)
+
+_refuse(
+    "GET",
+    "/api/v1/namespace-bindings/workspace-ids-with-default-bindings",
+    "GetWorkspacesWithDefaultNamespaceBindings",
+    _NAMESPACES,
+)
+_refuse(
+    "POST",
+    "/api/v1/namespace-bindings/bulk-auto-create",
+    "BulkAutoCreateWorkspaceNamespaceBindings",
+    _NAMESPACES,
+    allow=Allow.ADMIN,
+)
+_refuse("GET", "/api/v1/k8s-resource-managers", "GetKubernetesResourceManagers", _MANAGERS)
 
 
 @routes.get("/api/v1/workspaces/{id}/list-namespace-bindings", "ListWorkspaceNamespaceBindings", allow=Allow.USER)
 async def list_namespaces(id: int) -> Empty:
     """Not offered."""
-    _refuse(_NAMESPACES)
+    raise Unsupported(_NAMESPACES)
 
 
-@routes.post("/api/v1/workspaces/{workspace_id}/namespace-bindings", "SetWorkspaceNamespaceBindings", allow=Allow.ADMIN)
-async def set_namespaces(workspace_id: int) -> Empty:
+@routes.post(_BINDINGS, "SetWorkspaceNamespaceBindings", allow=Allow.ADMIN)
+@routes.delete(_BINDINGS, "DeleteWorkspaceNamespaceBindings", allow=Allow.ADMIN)
+async def change_namespaces(workspace_id: int) -> Empty:
     """Not offered."""
-    _refuse(_NAMESPACES)
-
-
-@routes.delete(
-    "/api/v1/workspaces/{workspace_id}/namespace-bindings", "DeleteWorkspaceNamespaceBindings", allow=Allow.ADMIN
-)
-async def delete_namespaces(workspace_id: int) -> Empty:
-    """Not offered."""
-    _refuse(_NAMESPACES)
-
-
-@routes.get(
-    "/api/v1/namespace-bindings/workspace-ids-with-default-bindings",
-    "GetWorkspacesWithDefaultNamespaceBindings",
-    allow=Allow.USER,
-)
-async def default_namespaces() -> Empty:
-    """Not offered."""
-    _refuse(_NAMESPACES)
-
-
-@routes.post(
-    "/api/v1/namespace-bindings/bulk-auto-create", "BulkAutoCreateWorkspaceNamespaceBindings", allow=Allow.ADMIN
-)
-async def create_namespaces() -> Empty:
-    """Not offered."""
-    _refuse(_NAMESPACES)
+    raise Unsupported(_NAMESPACES)
 
 
 @routes.post("/api/v1/workspaces/{id}/set-resource-quota", "SetResourceQuotas", allow=Allow.ADMIN)
 async def set_quotas(id: int) -> Empty:
     """Not offered."""
-    _refuse(_QUOTAS)
+    raise Unsupported(_QUOTAS)
 
 
 @routes.get("/api/v1/workspaces/{id}/get-k8s-resource-quotas", "GetKubernetesResourceQuotas", allow=Allow.USER)
 async def get_quotas(id: int) -> Empty:
     """Not offered."""
-    _refuse(_QUOTAS)
-
-
-@routes.get("/api/v1/k8s-resource-managers", "GetKubernetesResourceManagers", allow=Allow.USER)
-async def get_managers() -> Empty:
-    """Not offered."""
-    _refuse("no part of this cluster runs on Kubernetes: GET /api/v1/resource-pools lists what there is")
-
-
-def _refuse(why: str) -> NoReturn:
-    raise Unsupported(why)
+    raise Unsupported(_QUOTAS)

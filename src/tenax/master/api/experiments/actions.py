@@ -37,52 +37,86 @@ from tenax.wire.message import Empty
 
 routes = Routes("Experiments")
 
-#: Does something to the experiment of that number, in a transaction of its own. Raises UserError.
-Action = Callable[[Connection, int], Awaitable[object]]
+#: Does something for a caller to the experiment of that number, in a transaction of its own. Raises UserError.
+Action = Callable[[Connection, Caller, int], Awaitable[object]]
 
 _LONGEST_LABEL = 500
 
 
-@routes.post("/api/v1/experiments/{experiment_id}/activate", "ActivateExperiment", allow=Allow.USER)
-async def activate(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Resume it: each trial goes on from its latest checkpoint."""
-    return await _act(master, caller, experiment_id, _event(ExperimentEvent.ACTIVATE, caller))
+#: How an experiment's reason puts it.
+_PAST = {
+    ExperimentEvent.PAUSE: "paused",
+    ExperimentEvent.CANCEL: "canceled",
+    ExperimentEvent.KILL: "killed",
+    ExperimentEvent.DELETE: "deleted",
+}
 
 
-@routes.post("/api/v1/experiments/{experiment_id}/pause", "PauseExperiment", allow=Allow.USER)
-async def pause(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Pause it: every trial saves a checkpoint and leaves its slots."""
-    return await _act(master, caller, experiment_id, _event(ExperimentEvent.PAUSE, caller))
+def _event(event: ExperimentEvent) -> Action:
+    async def ask(conn: Connection, caller: Caller, experiment_id: int) -> None:
+        reason = f"{_PAST[event]} by {caller.person.username}" if event in _PAST else ""
+        await experiments.ask(conn, experiment_id, event, reason)
+
+    return ask
 
 
-@routes.post("/api/v1/experiments/{experiment_id}/cancel", "CancelExperiment", allow=Allow.USER)
-async def cancel(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Cancel it: every trial saves a checkpoint, and the experiment ends."""
-    return await _act(master, caller, experiment_id, _event(ExperimentEvent.CANCEL, caller))
+def _archive(archived: bool) -> Action:
+    return lambda conn, _, experiment_id: experiment_edits.set_archived(conn, experiment_id, archived)
 
 
-@routes.post("/api/v1/experiments/{experiment_id}/kill", "KillExperiment", allow=Allow.USER)
-async def kill(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """End it at once."""
-    return await _act(master, caller, experiment_id, _event(ExperimentEvent.KILL, caller))
+#: Verb -> what is done, and what the contract says of it: to one experiment, and to many of a project.
+_VERBS = {
+    "activate": (
+        _event(ExperimentEvent.ACTIVATE),
+        "Resume it: each trial goes on from its latest checkpoint.",
+        "Resume paused experiments.",
+    ),
+    "pause": (
+        _event(ExperimentEvent.PAUSE),
+        "Pause it: every trial saves a checkpoint and leaves its slots.",
+        "Pause experiments: their trials save and leave their slots.",
+    ),
+    "cancel": (
+        _event(ExperimentEvent.CANCEL),
+        "Cancel it: every trial saves a checkpoint, and the experiment ends.",
+        "Cancel experiments: their trials save and end.",
+    ),
+    "kill": (_event(ExperimentEvent.KILL), "End it at once.", "End experiments at once."),
+    "archive": (
+        _archive(True),
+        "Hide it from lists; nothing of it is deleted.",
+        "Hide experiments that have ended from lists.",
+    ),
+    "unarchive": (_archive(False), "Show it in lists again.", "Show experiments in lists again."),
+    "delete": (
+        _event(ExperimentEvent.DELETE),
+        "Delete it with its checkpoints, metrics and logs, in the background; it must have ended.",
+        "Delete experiments that have ended, in the background.",
+    ),
+}
 
 
-@routes.post("/api/v1/experiments/{experiment_id}/archive", "ArchiveExperiment", allow=Allow.USER)
-async def archive(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Hide it from lists; nothing of it is deleted."""
-    return await _act(master, caller, experiment_id, _archive(True))
+def _declare(verb: str, action: Action, of_one: str, of_many: str) -> None:
+    """The operations of a verb: PauseExperiment, PauseExperiments."""
+
+    async def act(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
+        return await _act(master, caller, experiment_id, action)
+
+    async def act_on_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
+        return await _act_on_each(master, caller, project_id, body, action)
+
+    act.__doc__, act_on_many.__doc__ = of_one, of_many
+    operation, path = f"{verb.capitalize()}Experiment", "/api/v1/experiments/{experiment_id}"
+    if verb == "delete":
+        declare, one = routes.delete, path
+    else:
+        declare, one = routes.post, f"{path}/{verb}"
+    declare(one, operation, allow=Allow.USER)(act)
+    declare(f"/api/v1/projects/{{project_id}}/experiments/{verb}", f"{operation}s", allow=Allow.USER)(act_on_many)
 
 
-@routes.post("/api/v1/experiments/{experiment_id}/unarchive", "UnarchiveExperiment", allow=Allow.USER)
-async def unarchive(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Show it in lists again."""
-    return await _act(master, caller, experiment_id, _archive(False))
-
-
-@routes.delete("/api/v1/experiments/{experiment_id}", "DeleteExperiment", allow=Allow.USER)
-async def delete(master: MasterDep, caller: CallerDep, experiment_id: int) -> Empty:
-    """Delete it with its checkpoints, metrics and logs, in the background; it must have ended."""
-    return await _act(master, caller, experiment_id, _event(ExperimentEvent.DELETE, caller))
+for _verb, (_action, _of_one, _of_many) in _VERBS.items():
+    _declare(_verb, _action, _of_one, _of_many)
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/move", "MoveExperiment", allow=Allow.USER)
@@ -123,48 +157,6 @@ async def delete_label(master: MasterDep, caller: CallerDep, experiment_id: int,
         return LabelsResponse(labels=await experiment_edits.remove_label(conn, experiment_id, label))
 
 
-@routes.post("/api/v1/projects/{project_id}/experiments/activate", "ActivateExperiments", allow=Allow.USER)
-async def activate_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Resume paused experiments."""
-    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.ACTIVATE, caller))
-
-
-@routes.post("/api/v1/projects/{project_id}/experiments/pause", "PauseExperiments", allow=Allow.USER)
-async def pause_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Pause experiments: their trials save and leave their slots."""
-    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.PAUSE, caller))
-
-
-@routes.post("/api/v1/projects/{project_id}/experiments/cancel", "CancelExperiments", allow=Allow.USER)
-async def cancel_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Cancel experiments: their trials save and end."""
-    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.CANCEL, caller))
-
-
-@routes.post("/api/v1/projects/{project_id}/experiments/kill", "KillExperiments", allow=Allow.USER)
-async def kill_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """End experiments at once."""
-    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.KILL, caller))
-
-
-@routes.post("/api/v1/projects/{project_id}/experiments/archive", "ArchiveExperiments", allow=Allow.USER)
-async def archive_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Hide experiments that have ended from lists."""
-    return await _act_on_each(master, caller, project_id, body, _archive(True))
-
-
-@routes.post("/api/v1/projects/{project_id}/experiments/unarchive", "UnarchiveExperiments", allow=Allow.USER)
-async def unarchive_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Show experiments in lists again."""
-    return await _act_on_each(master, caller, project_id, body, _archive(False))
-
-
-@routes.delete("/api/v1/projects/{project_id}/experiments/delete", "DeleteExperiments", allow=Allow.USER)
-async def delete_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkRequest) -> BulkResponse:
-    """Delete experiments that have ended, in the background."""
-    return await _act_on_each(master, caller, project_id, body, _event(ExperimentEvent.DELETE, caller))
-
-
 @routes.post("/api/v1/projects/{project_id}/experiments/move", "MoveExperiments", allow=Allow.USER)
 async def move_many(master: MasterDep, caller: CallerDep, project_id: int, body: BulkMoveRequest) -> BulkResponse:
     """File experiments in another project."""
@@ -192,36 +184,18 @@ async def check_owner(conn: Connection, caller: Caller, experiment_id: int) -> N
     caller.may_change(await experiment_lists.owner(conn, experiment_id), f"experiment {experiment_id}")
 
 
-#: How an experiment's reason puts it.
-_PAST = {
-    ExperimentEvent.PAUSE: "paused",
-    ExperimentEvent.CANCEL: "canceled",
-    ExperimentEvent.KILL: "killed",
-    ExperimentEvent.DELETE: "deleted",
-}
-
-
-def _event(event: ExperimentEvent, caller: Caller) -> Action:
-    reason = f"{_PAST[event]} by {caller.person.username}" if event in _PAST else ""
-    return lambda conn, experiment_id: experiments.ask(conn, experiment_id, event, reason)
-
-
-def _archive(archived: bool) -> Action:
-    return lambda conn, experiment_id: experiment_edits.set_archived(conn, experiment_id, archived)
-
-
 def _move(project_id: int) -> Action:
-    return lambda conn, experiment_id: experiment_edits.move(conn, experiment_id, project_id)
+    return lambda conn, _, experiment_id: experiment_edits.move(conn, experiment_id, project_id)
 
 
 def _retain(days: int) -> Action:
-    return lambda conn, experiment_id: experiment_edits.set_log_retention(conn, experiment_id, days)
+    return lambda conn, _, experiment_id: experiment_edits.set_log_retention(conn, experiment_id, days)
 
 
 async def _act(master: Master, caller: Caller, experiment_id: int, action: Action) -> Empty:
     async with master.db.transaction() as conn:
         await check_owner(conn, caller, experiment_id)
-        await action(conn, experiment_id)
+        await action(conn, caller, experiment_id)
     return Empty()
 
 

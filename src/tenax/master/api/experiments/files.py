@@ -14,13 +14,7 @@ from fastapi import Query, Response
 
 from tenax.errors import NotFound
 from tenax.master.access.authorization import Allow
-from tenax.master.api.experiments.messages import (
-    FileNode,
-    GetModelDefFileRequest,
-    GetModelDefFileResponse,
-    GetModelDefResponse,
-    GetModelDefTreeResponse,
-)
+from tenax.master.api.experiments import messages
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.context import Master
@@ -31,24 +25,26 @@ routes = Routes("Experiments")
 
 
 @routes.get("/api/v1/experiments/{experiment_id}/model_def", "GetModelDef", allow=Allow.USER)
-async def get_model_def(master: MasterDep, experiment_id: int) -> GetModelDefResponse:
+async def get_model_def(master: MasterDep, experiment_id: int) -> messages.GetModelDefResponse:
     """The code that came with it; empty for none."""
     encoded = await anyio.to_thread.run_sync(base64.b64encode, await _archive(master, experiment_id))
-    return GetModelDefResponse(b64_tgz=encoded.decode())
+    return messages.GetModelDefResponse(b64_tgz=encoded.decode())
 
 
 @routes.get("/api/v1/experiments/{experiment_id}/file_tree", "GetModelDefTree", allow=Allow.USER)
-async def get_tree(master: MasterDep, experiment_id: int) -> GetModelDefTreeResponse:
+async def get_tree(master: MasterDep, experiment_id: int) -> messages.GetModelDefTreeResponse:
     """Its files and directories, by name, directories first."""
     entries = await anyio.to_thread.run_sync(tree_of, await _archive(master, experiment_id))
-    return GetModelDefTreeResponse(files=[_node(entry) for entry in entries])
+    return messages.GetModelDefTreeResponse(files=[_node(entry) for entry in entries])
 
 
 @routes.post("/api/v1/experiments/{experiment_id}/file", "GetModelDefFile", allow=Allow.USER)
-async def get_file(master: MasterDep, experiment_id: int, body: GetModelDefFileRequest) -> GetModelDefFileResponse:
+async def get_file(
+    master: MasterDep, experiment_id: int, body: messages.GetModelDefFileRequest
+) -> messages.GetModelDefFileResponse:
     """One file, in base64."""
     content = await anyio.to_thread.run_sync(read_file, await _archive(master, experiment_id), body.path)
-    return GetModelDefFileResponse(file=base64.b64encode(content).decode())
+    return messages.GetModelDefFileResponse(file=base64.b64encode(content).decode())
 
 
 @routes.get("/experiments/{experiment_id}/model_def", "DownloadModelDef", allow=Allow.USER, response_class=Response)
@@ -75,8 +71,8 @@ async def _archive(master: Master, experiment_id: int) -> bytes:
         return b"" if hashed is None else await contexts.get(conn, hashed)
 
 
-def _node(entry: CodeEntry) -> FileNode:
-    return FileNode(
+def _node(entry: CodeEntry) -> messages.FileNode:
+    return messages.FileNode(
         path=entry.path,
         name=entry.path.rpartition("/")[2],
         modified_time=entry.modified,

@@ -20,20 +20,8 @@ from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Allow, Caller, may_see_secrets
 from tenax.master.api.checkpoints.messages import CheckpointState
+from tenax.master.api.experiments import messages
 from tenax.master.api.experiments.actions import check_label, check_owner
-from tenax.master.api.experiments.messages import (
-    BestMetricResponse,
-    ExperimentSortBy,
-    GetExperimentResponse,
-    GetExperimentsResponse,
-    JobState,
-    JobSummary,
-    PatchCheckpointStorage,
-    PatchExperiment,
-    PatchExperimentResponse,
-    State,
-    experiment_order,
-)
 from tenax.master.api.experiments.rendering import experiment_message, outlined
 from tenax.master.api.experiments.search_messages import (
     FoundExperiment,
@@ -76,19 +64,19 @@ _TRIAL_ORDERS = {
 }
 
 
-@routes.get("/api/v1/experiments", "GetExperiments", allow=Allow.USER, response_model=GetExperimentsResponse)
+@routes.get("/api/v1/experiments", "GetExperiments", allow=Allow.USER, response_model=messages.GetExperimentsResponse)
 async def get_experiments(
     master: MasterDep,
     caller: CallerDep,
     window: WindowDep,
-    sort_by: Annotated[ExperimentSortBy, Query()] = "SORT_BY_UNSPECIFIED",
+    sort_by: Annotated[messages.ExperimentSortBy, Query()] = "SORT_BY_UNSPECIFIED",
     archived: Annotated[bool | None, Query()] = None,
     name: Annotated[str | None, Query()] = None,
     description: Annotated[str | None, Query()] = None,
     labels: Annotated[list[str] | None, Query()] = None,
     users: Annotated[list[str] | None, Query()] = None,
     user_ids: Annotated[list[int] | None, Query()] = None,
-    states: Annotated[list[State] | None, Query()] = None,
+    states: Annotated[list[messages.State] | None, Query()] = None,
     project_id: Annotated[int | None, Query()] = None,
     gt: Annotated[int | None, Query(alias="experiment_id_filter.gt")] = None,
     gte: Annotated[int | None, Query(alias="experiment_id_filter.gte")] = None,
@@ -121,7 +109,7 @@ async def get_experiments(
             views = []
             if window.limit != NONE:
                 views = await experiment_lists.page(
-                    conn, filters, page, total, order=experiment_order(sort_by), descending=window.descending
+                    conn, filters, page, total, order=messages.experiment_order(sort_by), descending=window.descending
                 )
         return [rendered(view) for view in views], pagination
 
@@ -130,7 +118,7 @@ async def get_experiments(
 
 
 @routes.get("/api/v1/experiments/{experiment_id}", "GetExperiment", allow=Allow.USER)
-async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: int) -> GetExperimentResponse:
+async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: int) -> messages.GetExperimentResponse:
     """One experiment, and its job's place in the queue."""
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, experiment_id)
@@ -139,15 +127,17 @@ async def get_experiment(master: MasterDep, caller: CallerDep, experiment_id: in
         # What is trained elsewhere waits in no queue.
         if view.ended_at is None and not view.unmanaged:
             ahead, placed = await experiment_lists.job_standing(conn, experiment_id)
-            summary = JobSummary(state=JobState.SCHEDULED if placed else JobState.QUEUED, jobs_ahead=ahead)
+            summary = messages.JobSummary(
+                state=messages.JobState.SCHEDULED if placed else messages.JobState.QUEUED, jobs_ahead=ahead
+            )
     message = experiment_message(view, caller, trials)
-    return GetExperimentResponse(experiment=message, config=message.config, job_summary=summary)
+    return messages.GetExperimentResponse(experiment=message, config=message.config, job_summary=summary)
 
 
 @routes.patch("/api/v1/experiments/{experiment_id}", "PatchExperiment", allow=Allow.USER)
 async def patch_experiment(
-    master: MasterDep, caller: CallerDep, experiment_id: int, body: PatchExperiment
-) -> PatchExperimentResponse:
+    master: MasterDep, caller: CallerDep, experiment_id: int, body: messages.PatchExperiment
+) -> messages.PatchExperimentResponse:
     """Edit name, description, notes, labels, resources and checkpoint policy: all that is given, or nothing."""
     edit = _edit(body)
     async with master.db.transaction() as conn:
@@ -161,10 +151,10 @@ async def patch_experiment(
             await _set_policy(conn, experiment_id, body.checkpoint_storage)
         await experiment_edits.edit(conn, experiment_id, edit)
         view = await experiment_lists.get(conn, experiment_id)
-    return PatchExperimentResponse(experiment=experiment_message(view, caller))
+    return messages.PatchExperimentResponse(experiment=experiment_message(view, caller))
 
 
-def _edit(body: PatchExperiment) -> ExperimentEdit:
+def _edit(body: messages.PatchExperiment) -> ExperimentEdit:
     if body.name is not None and not body.name.strip():
         raise InvalidInput("a name cannot be blank")
     for label in body.labels or ():
@@ -173,7 +163,7 @@ def _edit(body: PatchExperiment) -> ExperimentEdit:
     return ExperimentEdit(body.name, body.description, body.notes, labels)
 
 
-async def _set_policy(conn: Connection, experiment_id: int, patch: PatchCheckpointStorage) -> None:
+async def _set_policy(conn: Connection, experiment_id: int, patch: messages.PatchCheckpointStorage) -> None:
     """Values that are not given stay."""
     await experiments.lock(conn, experiment_id)
     policy = gc.policy_of((await experiments.plan(conn, experiment_id)).config)
@@ -192,7 +182,7 @@ async def get_experiment_trials(
     experiment_id: int,
     window: WindowDep,
     sort_by: Annotated[TrialSortBy, Query()] = TrialSortBy.UNSPECIFIED,
-    states: Annotated[list[State] | None, Query()] = None,
+    states: Annotated[list[messages.State] | None, Query()] = None,
 ) -> GetExperimentTrialsResponse:
     """Its trials."""
     state_names = None if states is None else [bare(state) for state in states]
@@ -210,16 +200,16 @@ async def get_experiment_trials(
     "GetBestSearcherValidationMetric",
     allow=Allow.USER,
 )
-async def best_metric(master: MasterDep, experiment_id: int) -> BestMetricResponse:
+async def best_metric(master: MasterDep, experiment_id: int) -> messages.BestMetricResponse:
     """The best value of the searcher's metric so far; 404 before there is one."""
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, experiment_id)
     if view.best_metric is None:
         raise NotFound(f"experiment {experiment_id} has no validation with the searcher's metric yet")
-    return BestMetricResponse(metric=view.best_metric)
+    return messages.BestMetricResponse(metric=view.best_metric)
 
 
-def bare(state: State | CheckpointState) -> str:
+def bare(state: messages.State | CheckpointState) -> str:
     """A state without the prefix that it travels with."""
     return str(state.value).removeprefix("STATE_")
 

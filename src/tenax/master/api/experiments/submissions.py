@@ -14,18 +14,7 @@ from tenax.errors import InvalidInput, NotNow, TryAgain
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent, ExperimentState, step
 from tenax.master.access.authorization import Allow, Caller
-from tenax.master.api.experiments.messages import (
-    ContinueExperimentRequest,
-    ContinueExperimentResponse,
-    CreateExperimentResponse,
-    Experiment,
-    PreviewRequest,
-    PreviewResponse,
-    SearchSummary,
-    SearchUnit,
-    State,
-    TrialSummary,
-)
+from tenax.master.api.experiments import messages
 from tenax.master.api.experiments.rendering import experiment_message
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
@@ -46,7 +35,7 @@ routes = Routes("Experiments")
 @routes.post("/api/v1/experiments", "CreateExperiment", allow=Allow.USER)
 async def create_experiment(
     master: MasterDep, caller: CallerDep, body: CreateExperimentRequest
-) -> CreateExperimentResponse:
+) -> messages.CreateExperimentResponse:
     """Submit an experiment; with ``validateOnly`` only say what it would be."""
     if not body.config.strip():
         raise InvalidInput("no configuration was given: submit the YAML text of one")
@@ -65,24 +54,24 @@ async def create_experiment(
 
 
 @routes.post("/api/v1/preview-hp-search", "PreviewHPSearch", allow=Allow.USER)
-async def preview_search(master: MasterDep, body: PreviewRequest) -> PreviewResponse:
+async def preview_search(master: MasterDep, body: messages.PreviewRequest) -> messages.PreviewResponse:
     """How many trials would train how long, if none failed."""
     config = body.config
     resolved = await anyio.to_thread.run_sync(_resolve_preview, config, master, body.seed)
     unit = view.time_metric(resolved.search) or ""
     rows = [
-        TrialSummary(
+        messages.TrialSummary(
             count=row.count,
-            unit=SearchUnit(name=unit, value=row.units or 0, max_length=row.units is None),
+            unit=messages.SearchUnit(name=unit, value=row.units or 0, max_length=row.units is None),
         )
         for row in view.preview(resolved.search)
     ]
     searcher = cast(JsonObject, without_secrets(resolved.document).get("searcher") or {})
-    return PreviewResponse(summary=SearchSummary(config=searcher, trials=rows))
+    return messages.PreviewResponse(summary=messages.SearchSummary(config=searcher, trials=rows))
 
 
-def _reply(submission: Submission, experiment: Experiment) -> CreateExperimentResponse:
-    return CreateExperimentResponse(
+def _reply(submission: Submission, experiment: messages.Experiment) -> messages.CreateExperimentResponse:
+    return messages.CreateExperimentResponse(
         experiment=experiment,
         config=experiment.config,
         warnings=list(submission.warnings),
@@ -90,17 +79,17 @@ def _reply(submission: Submission, experiment: Experiment) -> CreateExperimentRe
     )
 
 
-def imagined(submission: Submission, caller: Caller) -> Experiment:
+def imagined(submission: Submission, caller: Caller) -> messages.Experiment:
     """What the experiment would be; it has no number."""
     searcher = submission.resolved.document.get("searcher")
     named = searcher if isinstance(searcher, dict) else {}
-    return Experiment(
+    return messages.Experiment(
         id=0,
         job_id="",
         name=submission.new.name,
         description=submission.new.description,
         labels=list(submission.new.labels),
-        state=State.PAUSED,
+        state=messages.State.PAUSED,
         start_time=datetime.now(timezone.utc),
         config=submission.resolved.document,
         original_config=submission.new.original_config,
@@ -128,8 +117,8 @@ def _resolve_preview(config: JsonObject, master: Master, seed: int) -> ResolvedE
 
 @routes.post("/api/v1/experiments/continue", "ContinueExperiment", allow=Allow.USER)
 async def continue_experiment(
-    master: MasterDep, caller: CallerDep, body: ContinueExperimentRequest
-) -> ContinueExperimentResponse:
+    master: MasterDep, caller: CallerDep, body: messages.ContinueExperimentRequest
+) -> messages.ContinueExperimentResponse:
     """Let an experiment that has ended go on, from where its trials saved, with other settings if need be."""
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, body.id)
@@ -147,7 +136,7 @@ async def continue_experiment(
         await continuing.go_on(conn, experiment, new)
         made = await experiment_lists.get(conn, body.id)
     notices = [*resolved.notices, f"it will wait: {unfit}"] if unfit else list(resolved.notices)
-    return ContinueExperimentResponse(
+    return messages.ContinueExperimentResponse(
         experiment=experiment_message(made, caller), warnings=[SLOTS_EXCEEDED] if unfit else [], notices=notices
     )
 

@@ -22,17 +22,7 @@ from tenax.master.api.http.requests import decode_body
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.logs import routes as logs
 from tenax.master.api.models.messages import TrialSourceKind
-from tenax.master.api.trials.messages import (
-    CreateTrialRequest,
-    CreateTrialResponse,
-    GetTrialResponse,
-    PatchTrialRequest,
-    PutTrialRequest,
-    ReportTrialSourceInfoRequest,
-    ReportTrialSourceInfoResponse,
-    StartTrialRequest,
-    StartTrialResponse,
-)
+from tenax.master.api.trials import messages
 from tenax.master.api.trials.routes import whole_trial
 from tenax.master.context import Master
 from tenax.master.store.checkpoints import rows as checkpoints
@@ -89,13 +79,17 @@ async def put_experiment(
 
 
 @routes.post("/api/v1/trials", "CreateTrial", allow=Allow.USER)
-async def create_trial(master: MasterDep, caller: CallerDep, body: CreateTrialRequest) -> CreateTrialResponse:
+async def create_trial(
+    master: MasterDep, caller: CallerDep, body: messages.CreateTrialRequest
+) -> messages.CreateTrialResponse:
     """A trial of an unmanaged experiment."""
     return await _create(master, caller, body, None)
 
 
 @routes.put("/api/v1/trials", "PutTrial", allow=Allow.USER)
-async def put_trial(master: MasterDep, caller: CallerDep, body: PutTrialRequest) -> CreateTrialResponse:
+async def put_trial(
+    master: MasterDep, caller: CallerDep, body: messages.PutTrialRequest
+) -> messages.CreateTrialResponse:
     """The trial of that name in an unmanaged experiment, made if there is none."""
     return await _create(master, caller, body.create_trial_request, body.external_trial_id)
 
@@ -105,23 +99,25 @@ async def put_trial(master: MasterDep, caller: CallerDep, body: PutTrialRequest)
     "GetTrialByExternalID",
     allow=Allow.USER,
 )
-async def get_trial(master: MasterDep, external_experiment_id: str, external_trial_id: str) -> GetTrialResponse:
+async def get_trial(
+    master: MasterDep, external_experiment_id: str, external_trial_id: str
+) -> messages.GetTrialResponse:
     """The trial of that name."""
     async with master.db.connection() as conn:
         trial_id = await unmanaged.find_trial(conn, external_experiment_id, external_trial_id)
-        return GetTrialResponse(trial=await whole_trial(conn, trial_id))
+        return messages.GetTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 @routes.post("/api/v1/trials/{trial_id}/start", "StartTrial", allow=Allow.USER)
 async def start_trial(
-    master: MasterDep, caller: CallerDep, trial_id: int, body: StartTrialRequest
-) -> StartTrialResponse:
+    master: MasterDep, caller: CallerDep, trial_id: int, body: messages.StartTrialRequest
+) -> messages.StartTrialResponse:
     """A script begins to train it, or goes on: a new run, and where from."""
     async with master.db.transaction() as conn:
         await _check_own(conn, caller, trial_id)
         run_id = await unmanaged.begin(conn, trial_id)
         latest = await checkpoints.latest(conn, trial_id) if body.resume else None
-    return StartTrialResponse(
+    return messages.StartTrialResponse(
         trial_run_id=run_id,
         latest_checkpoint=latest.uuid if latest else None,
         steps_completed=latest.steps_completed if latest else 0,
@@ -130,8 +126,8 @@ async def start_trial(
 
 @routes.patch("/api/v1/trials/{trial_id}", "PatchTrial", allow=Allow.USER)
 async def patch_trial(
-    master: MasterDep, caller: CallerDep, trial_id: int, body: PatchTrialRequest
-) -> CreateTrialResponse:
+    master: MasterDep, caller: CallerDep, trial_id: int, body: messages.PatchTrialRequest
+) -> messages.CreateTrialResponse:
     """What became of it; without a state a sign of life."""
     report = _REPORTS.get(body.state)
     if report is None:
@@ -141,7 +137,7 @@ async def patch_trial(
     async with master.db.transaction() as conn:
         await _check_own(conn, caller, trial_id)
         await unmanaged.say(conn, trial_id, report, _REASONS.get(report, ""))
-        return CreateTrialResponse(trial=await whole_trial(conn, trial_id))
+        return messages.CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 @routes.post("/task-logs", "PostUnmanagedLogs", allow=Allow.USER, response_class=Response)
@@ -159,8 +155,8 @@ async def post_logs(master: MasterDep, caller: CallerDep, request: Request) -> R
 
 @routes.post("/api/v1/trial-source-info", "ReportTrialSourceInfo", allow=Allow.REPORTER)
 async def report_source(
-    master: MasterDep, caller: CallerDep, body: ReportTrialSourceInfoRequest
-) -> ReportTrialSourceInfoResponse:
+    master: MasterDep, caller: CallerDep, body: messages.ReportTrialSourceInfoRequest
+) -> messages.ReportTrialSourceInfoResponse:
     """Which checkpoint a trial uses, or goes on from."""
     source = body.trial_source_info
     if source.trial_source_info_type is TrialSourceKind.UNSPECIFIED:
@@ -172,12 +168,12 @@ async def report_source(
     async with master.db.transaction() as conn:
         await callers.for_trial(conn, caller, source.trial_id)
         await unmanaged.put_source(conn, source.trial_id, source.checkpoint_uuid, kind, model)
-    return ReportTrialSourceInfoResponse(trial_id=source.trial_id, checkpoint_uuid=source.checkpoint_uuid)
+    return messages.ReportTrialSourceInfoResponse(trial_id=source.trial_id, checkpoint_uuid=source.checkpoint_uuid)
 
 
 async def _create(
-    master: Master, caller: Caller, request: CreateTrialRequest, external_id: str | None
-) -> CreateTrialResponse:
+    master: Master, caller: Caller, request: messages.CreateTrialRequest, external_id: str | None
+) -> messages.CreateTrialResponse:
     if not request.unmanaged:
         raise Unsupported("trials of a managed experiment are made by its search: set unmanaged for others")
     async with master.db.transaction() as conn:
@@ -185,7 +181,7 @@ async def _create(
         caller.may_change(experiment.owner_id, f"experiment {experiment.id}")
         hparams = request.hparams
         trial_id = await unmanaged.create_trial(conn, experiment.id, hparams, external_id)
-        return CreateTrialResponse(trial=await whole_trial(conn, trial_id))
+        return messages.CreateTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 async def _check_own(conn: Connection, caller: Caller, trial_id: int) -> None:

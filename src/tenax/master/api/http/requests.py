@@ -19,7 +19,7 @@ from fastapi.routing import APIRoute
 
 from tenax.master.api.http.callers import authorize
 
-#: Characters of a name: of a user, a group, a webhook.
+#: Characters of a name: of a user, a group, a webhook, a template.
 LONGEST_NAME = 255
 
 #: Bodies above this are decoded in a thread.

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from fastapi.responses import StreamingResponse
+
 from tenax.errors import Impossible
 from tenax.master.access.authorization import Allow
 
@@ -60,6 +62,10 @@ class Routes:
     def get(self, path: str, operation: str, *, allow: Allow, **options: object) -> Callable[[Handler], Handler]:
         """Declare a GET; ``options`` go to FastAPI (``response_model``, ``response_class``, ``responses``...)."""
         return self._declare("GET", path, operation, allow, options)
+
+    def stream(self, path: str, operation: str, *, allow: Allow, **options: object) -> Callable[[Handler], Handler]:
+        """Declare a GET that is answered with a stream."""
+        return self._declare("GET", path, operation, allow, {"response_class": StreamingResponse, **options})
 
     def post(self, path: str, operation: str, *, allow: Allow, **options: object) -> Callable[[Handler], Handler]:
         """Declare a POST."""

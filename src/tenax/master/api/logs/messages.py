@@ -1,8 +1,22 @@
-"""How long output is kept."""
+"""Levels of lines, of events, of the master's log; how long output is kept."""
 
 from __future__ import annotations
 
+from enum import Enum
+
 from tenax.wire.message import Int64, Message
+
+
+class LogLevel(str, Enum):
+    """How serious a line or an event is."""
+
+    UNSPECIFIED = "LOG_LEVEL_UNSPECIFIED"
+    TRACE = "LOG_LEVEL_TRACE"
+    DEBUG = "LOG_LEVEL_DEBUG"
+    INFO = "LOG_LEVEL_INFO"
+    WARNING = "LOG_LEVEL_WARNING"
+    ERROR = "LOG_LEVEL_ERROR"
+    CRITICAL = "LOG_LEVEL_CRITICAL"
 
 
 class TrialRetentionRequest(Message):

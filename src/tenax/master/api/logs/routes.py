@@ -136,29 +136,27 @@ def selection_of(
 SelectionDep = Annotated[LogQuery, Depends(selection_of)]
 
 
-@routes.get("/api/v1/tasks/{task_id}/logs", "TaskLogs", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/api/v1/tasks/{task_id}/logs", "TaskLogs", allow=Allow.USER)
 async def task_logs(master: MasterDep, task_id: str, selection: SelectionDep) -> StreamingResponse:
     """Lines of a task, one message each: a stream, without end until the task's with ``follow``."""
     await _check_task(master, task_id)
     return ndjson(_lines(master, task_id, None, selection))
 
 
-@routes.get("/api/v1/trials/{trial_id}/logs", "TrialLogs", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/api/v1/trials/{trial_id}/logs", "TrialLogs", allow=Allow.USER)
 async def trial_logs(master: MasterDep, trial_id: int, selection: SelectionDep) -> StreamingResponse:
     """Lines of a trial's task, as `task_logs`."""
     return ndjson(_lines(master, await _task_of(master, trial_id), trial_id, selection))
 
 
-@routes.get("/api/v1/tasks/{task_id}/logs/fields", "TaskLogsFields", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/api/v1/tasks/{task_id}/logs/fields", "TaskLogsFields", allow=Allow.USER)
 async def task_log_fields(master: MasterDep, task_id: str, follow: bool = False) -> StreamingResponse:
     """What the lines of a task can be filtered by; with ``follow`` again whenever it has changed, until its end."""
     await _check_task(master, task_id)
     return ndjson(_fields(master, task_id, follow))
 
 
-@routes.get(
-    "/api/v1/trials/{trial_id}/logs/fields", "TrialLogsFields", allow=Allow.USER, response_class=StreamingResponse
-)
+@routes.stream("/api/v1/trials/{trial_id}/logs/fields", "TrialLogsFields", allow=Allow.USER)
 async def trial_log_fields(master: MasterDep, trial_id: int, follow: bool = False) -> StreamingResponse:
     """As `task_log_fields`."""
     return ndjson(_fields(master, await _task_of(master, trial_id), follow))

@@ -20,19 +20,8 @@ from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import ndjson
+from tenax.master.api.metrics import messages
 from tenax.master.api.metrics.charts import GROUPS, READ_AT_ONCE
-from tenax.master.api.metrics.messages import (
-    DataPoint,
-    GetValidationHistoryResponse,
-    MetricBatchesResponse,
-    MetricIdentifier,
-    MetricNamesResponse,
-    SampledTrial,
-    SnapshotTrial,
-    TrialsSampleResponse,
-    TrialsSnapshotResponse,
-    ValidationHistoryEntry,
-)
 from tenax.master.api.trials.messages import MetricType
 from tenax.master.context import Master
 from tenax.master.reading.charts import EPOCH, Bounds, ChartQuery, points
@@ -46,21 +35,21 @@ routes = Routes("Experiments")
 _PERIOD_S, _LONGEST_PERIOD_S = 30, 3600
 _TRIALS, _POINTS = 25, 1000
 Period = Annotated[int, Query(ge=0, le=_LONGEST_PERIOD_S)]
-#: The next message and whether anything may follow it; None: no news.
-NextMessage = Callable[[], Awaitable[tuple[Message | None, bool]]]
+#: The next message and whether anything may follow it; None: no news, which only the first message may be without.
+NextMessage = Callable[[bool], Awaitable[tuple[Message | None, bool]]]
 
 
 @routes.get(
     "/api/v1/experiments/{experiment_id}/validation-history", "GetExperimentValidationHistory", allow=Allow.USER
 )
-async def get_history(master: MasterDep, experiment_id: int) -> GetValidationHistoryResponse:
+async def get_history(master: MasterDep, experiment_id: int) -> messages.GetValidationHistoryResponse:
     """The validations that were the best so far when they came."""
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, experiment_id)
         improvements = await summaries.improvements(conn, experiment_id, _smaller_is_better(view.config))
-    return GetValidationHistoryResponse(
+    return messages.GetValidationHistoryResponse(
         validation_history=[
-            ValidationHistoryEntry(
+            messages.ValidationHistoryEntry(
                 trial_id=improvement.trial_id, end_time=improvement.at, searcher_metric=improvement.metric
             )
             for improvement in improvements
@@ -68,12 +57,7 @@ async def get_history(master: MasterDep, experiment_id: int) -> GetValidationHis
     )
 
 
-@routes.get(
-    "/api/v1/experiments/metrics-stream/metric-names",
-    "ExpMetricNames",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/api/v1/experiments/metrics-stream/metric-names", "ExpMetricNames", allow=Allow.USER)
 async def stream_names(
     master: MasterDep,
     ids: Annotated[list[int], Query()] = [],  # noqa: B006
@@ -85,10 +69,8 @@ async def stream_names(
     async with master.db.connection() as conn:
         await summaries.searched(conn, ids)
     sent: set[tuple[str, str]] = set()
-    started = False
 
-    async def next_message() -> tuple[Message | None, bool]:
-        nonlocal started
+    async def next_message(first: bool) -> tuple[Message | None, bool]:
         current: set[tuple[str, str]] = set()
         async with master.db.connection() as conn:
             searched, running = await summaries.searched(conn, ids)
@@ -97,24 +79,18 @@ async def stream_names(
                     current.update((group, name) for name in names)
         news = sorted(current - sent)
         sent.update(news)
-        first, started = not started, True
-        message = MetricNamesResponse(
+        message = messages.MetricNamesResponse(
             searcher_metrics=searched,
             training_metrics=[name for group, name in news if group == "training"],
             validation_metrics=[name for group, name in news if group == "validation"],
-            metric_names=[MetricIdentifier(group=group, name=name) for group, name in news],
+            metric_names=[messages.MetricIdentifier(group=group, name=name) for group, name in news],
         )
         return (message if news or first else None), running
 
     return _stream(master, next_message, period_seconds)
 
 
-@routes.get(
-    "/api/v1/experiments/{experiment_id}/metrics-stream/batches",
-    "MetricBatches",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/api/v1/experiments/{experiment_id}/metrics-stream/batches", "MetricBatches", allow=Allow.USER)
 async def stream_batches(
     master: MasterDep,
     experiment_id: int,
@@ -126,28 +102,20 @@ async def stream_batches(
     """Steps at which trials reported a metric: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
     sent: set[int] = set()
-    started = False
 
-    async def next_message() -> tuple[Message | None, bool]:
-        nonlocal started
+    async def next_message(first: bool) -> tuple[Message | None, bool]:
         current: set[int] = set()
         trials, running = await _trials(master, experiment_id, None)
         for line in (await _points(master, trials, of, ChartQuery())).values():
             current.update(int(str(point["batches"])) for point in line)
         news = sorted(current - sent)
         sent.update(news)
-        first, started = not started, True
-        return (MetricBatchesResponse(batches=news) if news or first else None), running
+        return (messages.MetricBatchesResponse(batches=news) if news or first else None), running
 
     return _stream(master, next_message, period_seconds)
 
 
-@routes.get(
-    "/api/v1/experiments/{experiment_id}/metrics-stream/trials-snapshot",
-    "TrialsSnapshot",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/api/v1/experiments/{experiment_id}/metrics-stream/trials-snapshot", "TrialsSnapshot", allow=Allow.USER)
 async def stream_snapshot(
     master: MasterDep,
     experiment_id: int,
@@ -161,11 +129,9 @@ async def stream_snapshot(
     """A metric of every trial, nearest to a step and at most ``batchesMargin`` away from it: a stream."""
     of = await _checked(master, experiment_id, metric_name, group, metric_type)
     near = ChartQuery(steps=Bounds(low=batches_processed - batches_margin, high=batches_processed + batches_margin))
-    sent: dict[int, SnapshotTrial] = {}
-    started = False
+    sent: dict[int, messages.SnapshotTrial] = {}
 
-    async def next_message() -> tuple[Message | None, bool]:
-        nonlocal started
+    async def next_message(first: bool) -> tuple[Message | None, bool]:
         trials, running = await _trials(master, experiment_id, None)
         lines = await _points(master, trials, of, near)
         news = []
@@ -173,7 +139,7 @@ async def stream_snapshot(
             if trial.id not in lines:
                 continue
             point = min(lines[trial.id], key=lambda candidate: abs(int(str(candidate["batches"])) - batches_processed))
-            message = SnapshotTrial(
+            message = messages.SnapshotTrial(
                 trial_id=trial.id,
                 hparams=trial.hparams,
                 metric=float(str(cast(JsonObject, point["values"])[metric_name])),
@@ -182,18 +148,12 @@ async def stream_snapshot(
             if sent.get(trial.id) != message:
                 sent[trial.id] = message
                 news.append(message)
-        first, started = not started, True
-        return (TrialsSnapshotResponse(trials=news) if news or first else None), running
+        return (messages.TrialsSnapshotResponse(trials=news) if news or first else None), running
 
     return _stream(master, next_message, period_seconds)
 
 
-@routes.get(
-    "/api/v1/experiments/{experiment_id}/metrics-stream/trials-sample",
-    "TrialsSample",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/api/v1/experiments/{experiment_id}/metrics-stream/trials-sample", "TrialsSample", allow=Allow.USER)
 async def stream_sample(
     master: MasterDep,
     experiment_id: int,
@@ -212,10 +172,8 @@ async def stream_sample(
     selection = ChartQuery(max_datapoints or _POINTS, steps)
     #: Trial -> the last of its steps that was sent.
     sent: dict[int, int] = {}
-    started = False
 
-    async def next_message() -> tuple[Message | None, bool]:
-        nonlocal started
+    async def next_message(first: bool) -> tuple[Message | None, bool]:
         trials, running = await _trials(master, experiment_id, max_trials or _TRIALS)
         chosen = {trial.id for trial in trials}
         promoted = [trial.id for trial in trials if trial.id not in sent]
@@ -228,12 +186,11 @@ async def stream_sample(
             line = lines.get(trial.id, [])
             news = [point for point in line if int(str(point["batches"])) > sent.get(trial.id, -1)]
             sent[trial.id] = max((int(str(point["batches"])) for point in line), default=sent.get(trial.id, -1))
-            data = [DataPoint.model_validate(point) for point in news]
-            sampled.append(SampledTrial(trial_id=trial.id, hparams=trial.hparams, data=data))
-        first, started = not started, True
+            data = [messages.DataPoint.model_validate(point) for point in news]
+            sampled.append(messages.SampledTrial(trial_id=trial.id, hparams=trial.hparams, data=data))
         if not (first or promoted or demoted or any(sample.data for sample in sampled)):
             return None, running
-        return TrialsSampleResponse(trials=sampled, promoted_trials=promoted, demoted_trials=demoted), running
+        return messages.TrialsSampleResponse(trials=sampled, promoted_trials=promoted, demoted_trials=demoted), running
 
     return _stream(master, next_message, period_seconds)
 
@@ -284,8 +241,10 @@ def _stream(master: Master, next_message: NextMessage, period_s: int) -> Streami
 
 
 async def _messages(master: Master, next_message: NextMessage, period_s: int) -> AsyncIterator[bytes]:
+    first = True
     while True:
-        message, running = await next_message()
+        message, running = await next_message(first)
+        first = False
         if message is not None:
             yield b'{"result":' + message.model_dump_json(by_alias=True).encode() + b"}\n"
         if not running or master.shutdown.is_set():

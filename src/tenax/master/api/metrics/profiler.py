@@ -48,11 +48,8 @@ class _Point:
     value: float
 
 
-@routes.get(
-    "/api/v1/trials/{trial_id}/profiler/available_series",
-    "GetTrialProfilerAvailableSeries",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
+@routes.stream(
+    "/api/v1/trials/{trial_id}/profiler/available_series", "GetTrialProfilerAvailableSeries", allow=Allow.USER
 )
 async def available(master: MasterDep, trial_id: int, follow: bool = False) -> StreamingResponse:
     """The series that there are; with ``follow`` again whenever there are more."""
@@ -69,12 +66,7 @@ async def available(master: MasterDep, trial_id: int, follow: bool = False) -> S
     return ndjson(parts())
 
 
-@routes.get(
-    "/api/v1/trials/{trial_id}/profiler/metrics",
-    "GetTrialProfilerMetrics",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/api/v1/trials/{trial_id}/profiler/metrics", "GetTrialProfilerMetrics", allow=Allow.USER)
 async def profiler_metrics(
     master: MasterDep,
     trial_id: int,

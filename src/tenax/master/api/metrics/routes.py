@@ -63,26 +63,19 @@ async def take(master: Master, caller: Caller, trial_id: int, group: str, values
     return Response(b"{}", media_type="application/json")
 
 
-@routes.get("/api/v1/trials/metrics/trial_metrics", "GetMetrics", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/api/v1/trials/metrics/trial_metrics", "GetMetrics", allow=Allow.USER)
 async def get_metrics(master: MasterDep, trial_ids: TrialIds = [], group: str = "") -> StreamingResponse:  # noqa: B006
     """All visible reports of one group (without one: of every group), by trial, group and step: a stream."""
     return await _stream(master, trial_ids, group)
 
 
-@routes.get(
-    "/api/v1/trials/metrics/training_metrics", "GetTrainingMetrics", allow=Allow.USER, response_class=StreamingResponse
-)
+@routes.stream("/api/v1/trials/metrics/training_metrics", "GetTrainingMetrics", allow=Allow.USER)
 async def get_training_metrics(master: MasterDep, trial_ids: TrialIds = []) -> StreamingResponse:  # noqa: B006
     """All visible training reports, by trial and step: a stream."""
     return await _stream(master, trial_ids, _TRAINING)
 
 
-@routes.get(
-    "/api/v1/trials/metrics/validation_metrics",
-    "GetValidationMetrics",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/api/v1/trials/metrics/validation_metrics", "GetValidationMetrics", allow=Allow.USER)
 async def get_validation_metrics(master: MasterDep, trial_ids: TrialIds = []) -> StreamingResponse:  # noqa: B006
     """All visible validation reports, by trial and step: a stream."""
     return await _stream(master, trial_ids, _VALIDATION)

@@ -16,16 +16,7 @@ from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.models.messages import (
-    GetModelLabelsResponse,
-    GetModelsResponse,
-    Model,
-    ModelResponse,
-    ModelSortBy,
-    MoveModelRequest,
-    PatchModel,
-    PostModelRequest,
-)
+from tenax.master.api.models import messages
 from tenax.master.context import Master
 from tenax.master.store.models import rows as models
 from tenax.master.store.models.rows import HeldModel, ModelEdit, ModelFilter, ModelView
@@ -36,13 +27,13 @@ from tenax.wire.message import Empty
 routes = Routes("Models")
 
 _ORDERS = {
-    ModelSortBy.UNSPECIFIED: "id",
-    ModelSortBy.NAME: "name",
-    ModelSortBy.DESCRIPTION: "description",
-    ModelSortBy.CREATION_TIME: "created_at",
-    ModelSortBy.LAST_UPDATED_TIME: "updated_at",
-    ModelSortBy.NUM_VERSIONS: "versions",
-    ModelSortBy.WORKSPACE: "workspace",
+    messages.ModelSortBy.UNSPECIFIED: "id",
+    messages.ModelSortBy.NAME: "name",
+    messages.ModelSortBy.DESCRIPTION: "description",
+    messages.ModelSortBy.CREATION_TIME: "created_at",
+    messages.ModelSortBy.LAST_UPDATED_TIME: "updated_at",
+    messages.ModelSortBy.NUM_VERSIONS: "versions",
+    messages.ModelSortBy.WORKSPACE: "workspace",
 }
 
 
@@ -50,7 +41,7 @@ _ORDERS = {
 async def get_models(
     master: MasterDep,
     window: WindowDep,
-    sort_by: Annotated[ModelSortBy, Query()] = ModelSortBy.UNSPECIFIED,
+    sort_by: Annotated[messages.ModelSortBy, Query()] = messages.ModelSortBy.UNSPECIFIED,
     model_id: Annotated[int | None, Query(alias="id")] = None,
     name: Annotated[str | None, Query()] = None,
     description: Annotated[str | None, Query()] = None,
@@ -60,7 +51,7 @@ async def get_models(
     user_ids: Annotated[list[int] | None, Query()] = None,
     workspace_ids: Annotated[list[int] | None, Query()] = None,
     workspace_names: Annotated[list[str] | None, Query()] = None,
-) -> GetModelsResponse:
+) -> messages.GetModelsResponse:
     """Models, filtered and in order. ``name`` and ``description`` are parts of them."""
     filters = ModelFilter(
         id=model_id,
@@ -76,26 +67,28 @@ async def get_models(
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await models.count(conn, filters))
         views = await models.page(conn, filters, page, order=_ORDERS[sort_by], descending=window.descending)
-    return GetModelsResponse(models=[model_message(view) for view in views], pagination=pagination)
+    return messages.GetModelsResponse(models=[model_message(view) for view in views], pagination=pagination)
 
 
 @routes.get("/api/v1/model/labels", "GetModelLabels", allow=Allow.USER)
-async def get_labels(master: MasterDep, workspace_id: Annotated[int | None, Query()] = None) -> GetModelLabelsResponse:
+async def get_labels(
+    master: MasterDep, workspace_id: Annotated[int | None, Query()] = None
+) -> messages.GetModelLabelsResponse:
     """Labels of models, the most used first."""
     async with master.db.connection() as conn:
-        return GetModelLabelsResponse(labels=await models.labels(conn, workspace_id or None))
+        return messages.GetModelLabelsResponse(labels=await models.labels(conn, workspace_id or None))
 
 
 @routes.get("/api/v1/models/{model_name}", "GetModel", allow=Allow.USER)
-async def get_model(master: MasterDep, model_name: str) -> ModelResponse:
+async def get_model(master: MasterDep, model_name: str) -> messages.ModelResponse:
     """One model."""
     async with master.db.snapshot() as conn:
         view = await models.get(conn, await models.id_of(conn, model_name))
-    return ModelResponse(model=model_message(view))
+    return messages.ModelResponse(model=model_message(view))
 
 
 @routes.post("/api/v1/models", "PostModel", allow=Allow.USER)
-async def post_model(master: MasterDep, caller: CallerDep, body: PostModelRequest) -> ModelResponse:
+async def post_model(master: MasterDep, caller: CallerDep, body: messages.PostModelRequest) -> messages.ModelResponse:
     """Make a model."""
     edit = ModelEdit(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)
     models.checked_name(body.name)
@@ -104,11 +97,13 @@ async def post_model(master: MasterDep, caller: CallerDep, body: PostModelReques
         workspace = await workspaces.hold(conn, named or DEFAULT_WORKSPACE_ID)
         new = await models.create(conn, edit, workspace.id, caller.person.id)
         view = await models.get(conn, new)
-    return ModelResponse(model=model_message(view))
+    return messages.ModelResponse(model=model_message(view))
 
 
 @routes.patch("/api/v1/models/{model_name}", "PatchModel", allow=Allow.USER)
-async def patch_model(master: MasterDep, caller: CallerDep, model_name: str, body: PatchModel) -> ModelResponse:
+async def patch_model(
+    master: MasterDep, caller: CallerDep, model_name: str, body: messages.PatchModel
+) -> messages.ModelResponse:
     """Change what is given; the rest stays. With a workspace, move it there."""
     labels = None if body.labels is None else checked_labels(body.labels)
     edit = ModelEdit(body.name, body.description, body.notes, labels, body.metadata)
@@ -117,11 +112,11 @@ async def patch_model(master: MasterDep, caller: CallerDep, model_name: str, bod
         model = await _changeable(conn, caller, model_name, goal)
         await models.edit(conn, model, edit, goal)
         view = await models.get(conn, model.id)
-    return ModelResponse(model=model_message(view))
+    return messages.ModelResponse(model=model_message(view))
 
 
 @routes.post("/api/v1/models/{model_name}/move", "MoveModel", allow=Allow.USER)
-async def move(master: MasterDep, caller: CallerDep, model_name: str, body: MoveModelRequest) -> Empty:
+async def move(master: MasterDep, caller: CallerDep, model_name: str, body: messages.MoveModelRequest) -> Empty:
     """Move a model into another workspace."""
     if not body.destination_workspace_id:
         raise InvalidInput("destinationWorkspaceId is missing: name the workspace that it is to move to")
@@ -153,9 +148,9 @@ async def delete(master: MasterDep, caller: CallerDep, model_name: str) -> Empty
     return Empty()
 
 
-def model_message(view: ModelView) -> Model:
+def model_message(view: ModelView) -> messages.Model:
     """A model as anyone sees it."""
-    return Model(
+    return messages.Model(
         id=view.id,
         name=view.name,
         description=view.description,

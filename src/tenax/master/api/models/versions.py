@@ -19,17 +19,7 @@ from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.metrics.routes import reports_of
-from tenax.master.api.models.messages import (
-    GetModelVersionsResponse,
-    MetricsReport,
-    MetricsResponse,
-    ModelVersion,
-    ModelVersionResponse,
-    ModelVersionSortBy,
-    PatchModelVersion,
-    PostModelVersionRequest,
-    TrialSourceKind,
-)
+from tenax.master.api.models import messages
 from tenax.master.api.models.routes import checked_labels, model_message
 from tenax.master.context import Master
 from tenax.master.store.checkpoints import lists as checkpoint_lists
@@ -44,9 +34,9 @@ from tenax.wire.message import Empty
 routes = Routes("Models")
 
 _ORDERS = {
-    ModelVersionSortBy.UNSPECIFIED: "version",
-    ModelVersionSortBy.VERSION: "version",
-    ModelVersionSortBy.CREATION_TIME: "created_at",
+    messages.ModelVersionSortBy.UNSPECIFIED: "version",
+    messages.ModelVersionSortBy.VERSION: "version",
+    messages.ModelVersionSortBy.CREATION_TIME: "created_at",
 }
 
 
@@ -56,20 +46,22 @@ async def get_versions(
     caller: CallerDep,
     model_name: str,
     window: WindowDep,
-    sort_by: Annotated[ModelVersionSortBy, Query()] = ModelVersionSortBy.UNSPECIFIED,
-) -> GetModelVersionsResponse:
+    sort_by: Annotated[messages.ModelVersionSortBy, Query()] = messages.ModelVersionSortBy.UNSPECIFIED,
+) -> messages.GetModelVersionsResponse:
     """Its versions."""
     async with master.db.snapshot() as conn:
         model = await models.get(conn, await models.id_of(conn, model_name))
         page, pagination = window.of(await model_versions.count(conn, model.id))
         views = await model_versions.page(conn, model.id, page, order=_ORDERS[sort_by], descending=window.descending)
         checkpoints = await _checkpoints(master, conn, views)
-    messages = [_message(caller, model, view, checkpoints[view.checkpoint_uuid]) for view in views]
-    return GetModelVersionsResponse(model=model_message(model), model_versions=messages, pagination=pagination)
+    versions = [_message(caller, model, view, checkpoints[view.checkpoint_uuid]) for view in views]
+    return messages.GetModelVersionsResponse(model=model_message(model), model_versions=versions, pagination=pagination)
 
 
 @routes.get("/api/v1/models/{model_name}/versions/{version}", "GetModelVersion", allow=Allow.USER)
-async def get_version(master: MasterDep, caller: CallerDep, model_name: str, version: int) -> ModelVersionResponse:
+async def get_version(
+    master: MasterDep, caller: CallerDep, model_name: str, version: int
+) -> messages.ModelVersionResponse:
     """One version."""
     async with master.db.snapshot() as conn:
         return await _response(master, conn, caller, await models.id_of(conn, model_name), version)
@@ -77,8 +69,8 @@ async def get_version(master: MasterDep, caller: CallerDep, model_name: str, ver
 
 @routes.post("/api/v1/models/{model_name}/versions", "PostModelVersion", allow=Allow.USER)
 async def post_version(
-    master: MasterDep, caller: CallerDep, model_name: str, body: PostModelVersionRequest
-) -> ModelVersionResponse:
+    master: MasterDep, caller: CallerDep, model_name: str, body: messages.PostModelVersionRequest
+) -> messages.ModelVersionResponse:
     """Register a checkpoint as the next version."""
     if not body.checkpoint_uuid:
         raise InvalidInput("checkpointUuid is missing: name the checkpoint to register")
@@ -92,8 +84,8 @@ async def post_version(
 
 @routes.patch("/api/v1/models/{model_name}/versions/{version}", "PatchModelVersion", allow=Allow.USER)
 async def patch_version(
-    master: MasterDep, caller: CallerDep, model_name: str, version: int, body: PatchModelVersion
-) -> ModelVersionResponse:
+    master: MasterDep, caller: CallerDep, model_name: str, version: int, body: messages.PatchModelVersion
+) -> messages.ModelVersionResponse:
     """Change what is given; the rest stays."""
     labels = None if body.labels is None else checked_labels(body.labels)
     edit = ModelVersionEdit(body.name, body.comment, body.notes, labels, body.metadata)
@@ -119,27 +111,27 @@ async def get_metrics(
     model_name: str,
     version: int,
     metric_group: Annotated[str, Query()] = "",
-    trial_source_info_type: Annotated[TrialSourceKind, Query()] = TrialSourceKind.UNSPECIFIED,
-) -> MetricsResponse:
+    trial_source_info_type: Annotated[messages.TrialSourceKind, Query()] = messages.TrialSourceKind.UNSPECIFIED,
+) -> messages.MetricsResponse:
     """What trials reported that said that they use it: of one group, or of all; for one use of it, or for any."""
     kind = None
-    if trial_source_info_type is not TrialSourceKind.UNSPECIFIED:
+    if trial_source_info_type is not messages.TrialSourceKind.UNSPECIFIED:
         kind = trial_source_info_type.name
     async with master.db.snapshot() as conn:
         model_id = await models.id_of(conn, model_name)
         await model_versions.get(conn, model_id, version)
         trials = await model_versions.trials_of(conn, model_id, version, kind)
     reports = await reports_of(master, trials, metric_group)
-    return MetricsResponse(metrics=[MetricsReport.model_validate(report) for report in reports])
+    return messages.MetricsResponse(metrics=[messages.MetricsReport.model_validate(report) for report in reports])
 
 
 async def _response(
     master: Master, conn: Connection, caller: Caller, model_id: int, version: int
-) -> ModelVersionResponse:
+) -> messages.ModelVersionResponse:
     model = await models.get(conn, model_id)
     view = await model_versions.get(conn, model_id, version)
     checkpoints = await _checkpoints(master, conn, [view])
-    return ModelVersionResponse(model_version=_message(caller, model, view, checkpoints[view.checkpoint_uuid]))
+    return messages.ModelVersionResponse(model_version=_message(caller, model, view, checkpoints[view.checkpoint_uuid]))
 
 
 async def _checkpoints(master: Master, conn: Connection, versions: list[VersionView]) -> dict[str, CheckpointView]:
@@ -157,8 +149,8 @@ async def _changeable(conn: Connection, caller: Caller, model_name: str, version
     return model
 
 
-def _message(caller: Caller, model: ModelView, view: VersionView, checkpoint: CheckpointView) -> ModelVersion:
-    return ModelVersion(
+def _message(caller: Caller, model: ModelView, view: VersionView, checkpoint: CheckpointView) -> messages.ModelVersion:
+    return messages.ModelVersion(
         model=model_message(model),
         checkpoint=checkpoint_message(checkpoint, caller),
         version=view.version,

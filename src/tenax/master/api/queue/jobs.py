@@ -13,20 +13,7 @@ from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import Window, WindowDep, shared_answer
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.queue.messages import (
-    AggregateQueueStats,
-    GetJobQueueStatsResponse,
-    GetJobsResponse,
-    GetJobsV2Response,
-    Job,
-    JobState,
-    JobSummary,
-    JobType,
-    PoolQueueStats,
-    QueueStats,
-    RbacJob,
-    UpdateJobQueueRequest,
-)
+from tenax.master.api.queue import messages
 from tenax.master.context import Master
 from tenax.master.store.queue import jobs, usage
 from tenax.master.store.queue.jobs import JobView
@@ -41,18 +28,18 @@ _DAYS = 30
 _MOST_UPDATES = 1000
 
 Pool = Annotated[str, Query()]
-States = Annotated[list[JobState] | None, Query()]
+States = Annotated[list[messages.JobState] | None, Query()]
 
 
-@routes.get("/api/v1/job-queues-v2", "GetJobsV2", allow=Allow.USER, response_model=GetJobsV2Response)
+@routes.get("/api/v1/job-queues-v2", "GetJobsV2", allow=Allow.USER, response_model=messages.GetJobsV2Response)
 async def get_jobs_v2(
     master: MasterDep, window: WindowDep, resource_pool: Pool = "", states: States = None
 ) -> Response:
     """The queue of a pool (the default one for slots where none is named), in the order of turns."""
 
-    async def make() -> GetJobsV2Response:
+    async def make() -> messages.GetJobsV2Response:
         shown, pagination = await _page(master, window, resource_pool, states)
-        return GetJobsV2Response(jobs=[RbacJob(full=job) for job in shown], pagination=pagination)
+        return messages.GetJobsV2Response(jobs=[messages.RbacJob(full=job) for job in shown], pagination=pagination)
 
     return await shared_answer(master, ("GetJobsV2", window, resource_pool, frozenset(states or ())), make)
 
@@ -60,27 +47,28 @@ async def get_jobs_v2(
 @routes.get("/api/v1/job-queues", "GetJobs", allow=Allow.USER)
 async def get_jobs(
     master: MasterDep, window: WindowDep, resource_pool: Pool = "", states: States = None
-) -> GetJobsResponse:
+) -> messages.GetJobsResponse:
     """As `get_jobs_v2`, in the older form."""
     shown, pagination = await _page(master, window, resource_pool, states)
-    return GetJobsResponse(jobs=shown, pagination=pagination)
+    return messages.GetJobsResponse(jobs=shown, pagination=pagination)
 
 
 @routes.get("/api/v1/job-queues/stats", "GetJobQueueStats", allow=Allow.USER)
 async def get_stats(
     master: MasterDep, resource_pools: Annotated[list[str] | None, Query()] = None
-) -> GetJobQueueStatsResponse:
+) -> messages.GetJobQueueStatsResponse:
     """How many jobs wait and run in each pool, and how long attempts waited there, by day."""
     async with master.db.connection() as conn:
         waited = await usage.waited(conn, _DAYS)
     counted = await queue_stats(master, resource_pools)
-    return GetJobQueueStatsResponse(
+    return messages.GetJobQueueStatsResponse(
         results=[
-            PoolQueueStats(
+            messages.PoolQueueStats(
                 resource_pool=pool,
                 stats=stats,
                 aggregates=[
-                    AggregateQueueStats(period_start=day, seconds=seconds) for day, seconds in waited.get(pool, [])
+                    messages.AggregateQueueStats(period_start=day, seconds=seconds)
+                    for day, seconds in waited.get(pool, [])
                 ],
             )
             for pool, stats in counted.items()
@@ -89,7 +77,7 @@ async def get_stats(
 
 
 @routes.post("/api/v1/job-queues", "UpdateJobQueue", allow=Allow.USER)
-async def update_queue(master: MasterDep, caller: CallerDep, body: UpdateJobQueueRequest) -> Empty:
+async def update_queue(master: MasterDep, caller: CallerDep, body: messages.UpdateJobQueueRequest) -> Empty:
     """Change places in the queue; all changes are made, or none."""
     if len(body.updates) > _MOST_UPDATES:
         raise InvalidInput(
@@ -104,22 +92,22 @@ async def update_queue(master: MasterDep, caller: CallerDep, body: UpdateJobQueu
     return Empty()
 
 
-async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dict[str, QueueStats]:
+async def queue_stats(master: Master, names: Sequence[str] | None = None) -> dict[str, messages.QueueStats]:
     """Of each pool of the settings, or of those named that there are."""
-    stats: dict[str, QueueStats] = {}
+    stats: dict[str, messages.QueueStats] = {}
     queues = await _queues(master)
     for pool in master.settings.pools:
         if not names or pool.name in names:
             queue = queues[pool.name]
             waiting = sum(1 for line in queue if line.standing is JobStanding.QUEUED)
-            stats[pool.name] = QueueStats(queued_count=waiting, scheduled_count=len(queue) - waiting)
+            stats[pool.name] = messages.QueueStats(queued_count=waiting, scheduled_count=len(queue) - waiting)
     return stats
 
 
 async def _page(
-    master: Master, window: Window, pool: str, states: list[JobState] | None
-) -> tuple[list[Job], Pagination]:
-    chosen = set(states or ()) - {JobState.UNSPECIFIED}
+    master: Master, window: Window, pool: str, states: list[messages.JobState] | None
+) -> tuple[list[messages.Job], Pagination]:
+    chosen = set(states or ()) - {messages.JobState.UNSPECIFIED}
     name = pool or master.settings.default_compute_pool
     if master.settings.pool(name) is None:
         raise NotFound(f"there is no resource pool {name!r}")
@@ -130,8 +118,7 @@ async def _page(
     shown = queue[page.offset : page.offset + (page.limit or 0)]
     async with master.db.snapshot() as conn:
         views = await jobs.shown(conn, [line.job_id for line in shown])
-    messages = [_message(line, views[line.job_id]) for line in shown if line.job_id in views]
-    return messages, pagination
+    return [_message(line, views[line.job_id]) for line in shown if line.job_id in views], pagination
 
 
 async def _queues(master: Master) -> dict[str, tuple[QueueLine, ...]]:
@@ -153,14 +140,14 @@ async def _queues(master: Master) -> dict[str, tuple[QueueLine, ...]]:
     return await master.single_flight.share("queues", load)
 
 
-def _state(line: QueueLine) -> JobState:
-    return JobState(f"STATE_{line.standing.value}")
+def _state(line: QueueLine) -> messages.JobState:
+    return messages.JobState(f"STATE_{line.standing.value}")
 
 
-def _message(line: QueueLine, view: JobView) -> Job:
-    kind = JobType.EXPERIMENT if view.kind == "TRIAL" else JobType(f"TYPE_{view.kind}")
-    return Job(
-        summary=JobSummary(state=_state(line), jobs_ahead=line.ahead),
+def _message(line: QueueLine, view: JobView) -> messages.Job:
+    kind = messages.JobType.EXPERIMENT if view.kind == "TRIAL" else messages.JobType(f"TYPE_{view.kind}")
+    return messages.Job(
+        summary=messages.JobSummary(state=_state(line), jobs_ahead=line.ahead),
         type=kind,
         submission_time=view.submitted_at,
         username=view.username,

@@ -13,23 +13,12 @@ from tenax.master.api.agents.messages import DeviceType
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import Window, WindowDep, shared_answer
 from tenax.master.api.http.routing import Routes
+from tenax.master.api.queue import messages
 from tenax.master.api.queue.jobs import queue_stats
-from tenax.master.api.queue.messages import (
-    BindingRequest,
-    BoundWorkspacesResponse,
-    FittingPolicy,
-    GetResourcePoolsResponse,
-    PoolDetail,
-    PrioritySchedulerDetail,
-    QueueStats,
-    ResourcePool,
-    SchedulerType,
-    UsablePoolsResponse,
-)
 from tenax.master.context import Master
 from tenax.master.store.queue import pools
 from tenax.master.store.queue.pools import PoolSupply
-from tenax.scheduler.plan import POLICIES
+from tenax.scheduler.registry import POLICIES
 from tenax.wire.message import Empty
 
 routes = Routes("Resource pools")
@@ -37,14 +26,16 @@ routes = Routes("Resource pools")
 _BINDINGS = "/api/v1/resource-pools/{resource_pool_name}/workspace-bindings"
 
 
-@routes.get("/api/v1/resource-pools", "GetResourcePools", allow=Allow.USER, response_model=GetResourcePoolsResponse)
+@routes.get(
+    "/api/v1/resource-pools", "GetResourcePools", allow=Allow.USER, response_model=messages.GetResourcePoolsResponse
+)
 async def get_pools(master: MasterDep, window: WindowDep, unbound: Annotated[bool, Query()] = False) -> Response:
     """All pools, by name; with ``unbound`` those that every workspace may use."""
     key = ("GetResourcePools", window, unbound)
     return await shared_answer(master, key, lambda: _page(master, window, unbound))
 
 
-async def _page(master: Master, window: Window, unbound: bool) -> GetResourcePoolsResponse:
+async def _page(master: Master, window: Window, unbound: bool) -> messages.GetResourcePoolsResponse:
     async with master.db.snapshot() as conn:
         supplies = await pools.supplies(conn)
         bound = await pools.bindings(conn)
@@ -53,36 +44,38 @@ async def _page(master: Master, window: Window, unbound: bool) -> GetResourcePoo
         page, pagination = window.of(len(listed))
         shown = listed[page.offset : page.offset + (page.limit or 0)]
     stats = await queue_stats(master, [pool.name for pool in shown]) if shown else {}
-    messages = [
+    listed_pools = [
         _message(master, pool, supplies.get(pool.name, PoolSupply()), stats[pool.name], pool.name in bound)
         for pool in shown
     ]
-    return GetResourcePoolsResponse(resource_pools=messages, pagination=pagination)
+    return messages.GetResourcePoolsResponse(resource_pools=listed_pools, pagination=pagination)
 
 
 @routes.get(_BINDINGS, "ListWorkspacesBoundToRP", allow=Allow.USER)
-async def bound_workspaces(master: MasterDep, window: WindowDep, resource_pool_name: str) -> BoundWorkspacesResponse:
+async def bound_workspaces(
+    master: MasterDep, window: WindowDep, resource_pool_name: str
+) -> messages.BoundWorkspacesResponse:
     """The workspaces that a pool is kept for; none: it is for all."""
     _known(master, resource_pool_name)
     async with master.db.connection() as conn:
         workspace_ids = await pools.bound_workspaces(conn, resource_pool_name)
     page, pagination = window.of(len(workspace_ids))
     shown = workspace_ids[page.offset : page.offset + (page.limit or 0)]
-    return BoundWorkspacesResponse(workspace_ids=shown, pagination=pagination)
+    return messages.BoundWorkspacesResponse(workspace_ids=shown, pagination=pagination)
 
 
 @routes.get("/api/v1/workspaces/{workspace_id}/available-resource-pools", "ListRPsBoundToWorkspace", allow=Allow.USER)
-async def usable_pools(master: MasterDep, window: WindowDep, workspace_id: int) -> UsablePoolsResponse:
+async def usable_pools(master: MasterDep, window: WindowDep, workspace_id: int) -> messages.UsablePoolsResponse:
     """The pools that a workspace may use: those that are kept for it, and those that are for all."""
     async with master.db.snapshot() as conn:
         names = await pools.usable(conn, workspace_id, sorted(pool.name for pool in master.settings.pools))
     page, pagination = window.of(len(names))
     shown = names[page.offset : page.offset + (page.limit or 0)]
-    return UsablePoolsResponse(resource_pools=shown, pagination=pagination)
+    return messages.UsablePoolsResponse(resource_pools=shown, pagination=pagination)
 
 
 @routes.post(_BINDINGS, "BindRPToWorkspace", allow=Allow.ADMIN)
-async def bind(master: MasterDep, resource_pool_name: str, body: BindingRequest) -> Empty:
+async def bind(master: MasterDep, resource_pool_name: str, body: messages.BindingRequest) -> Empty:
     """Keep a pool for these workspaces, beside those that it is kept for already."""
     _bindable(master, resource_pool_name)
     async with master.db.transaction() as conn:
@@ -94,7 +87,7 @@ async def bind(master: MasterDep, resource_pool_name: str, body: BindingRequest)
 
 
 @routes.put(_BINDINGS, "OverwriteRPWorkspaceBindings", allow=Allow.ADMIN)
-async def rebind(master: MasterDep, resource_pool_name: str, body: BindingRequest) -> Empty:
+async def rebind(master: MasterDep, resource_pool_name: str, body: messages.BindingRequest) -> Empty:
     """Keep a pool for these workspaces and no others; none: it is for all again."""
     _bindable(master, resource_pool_name)
     async with master.db.transaction() as conn:
@@ -104,7 +97,7 @@ async def rebind(master: MasterDep, resource_pool_name: str, body: BindingReques
 
 
 @routes.delete(_BINDINGS, "UnbindRPFromWorkspace", allow=Allow.ADMIN)
-async def unbind(master: MasterDep, resource_pool_name: str, body: BindingRequest) -> Empty:
+async def unbind(master: MasterDep, resource_pool_name: str, body: messages.BindingRequest) -> Empty:
     """Keep a pool for these workspaces no longer."""
     async with master.db.transaction() as conn:
         workspace_ids = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
@@ -133,11 +126,13 @@ def _bindable(master: Master, name: str) -> None:
         )
 
 
-def _message(master: Master, pool: PoolSettings, supply: PoolSupply, stats: QueueStats, bound: bool) -> ResourcePool:
+def _message(
+    master: Master, pool: PoolSettings, supply: PoolSupply, stats: messages.QueueStats, bound: bool
+) -> messages.ResourcePool:
     settings = master.settings
     places = pool.max_aux_containers_per_agent
     policy = POLICIES[pool.scheduler.type]
-    return ResourcePool(
+    return messages.ResourcePool(
         name=pool.name,
         description=pool.description,
         num_agents=supply.agents,
@@ -151,10 +146,10 @@ def _message(master: Master, pool: PoolSettings, supply: PoolSupply, stats: Queu
         aux_containers_running=supply.auxiliary,
         default_compute_pool=pool.name == settings.default_compute_pool,
         default_aux_pool=pool.name == settings.default_aux_pool,
-        scheduler_type=SchedulerType.of(policy.name),
-        scheduler_fitting_policy=FittingPolicy[pool.scheduler.fitting_policy.name],
-        details=PoolDetail(
-            priority_scheduler=PrioritySchedulerDetail(
+        scheduler_type=messages.SchedulerType.of(policy.name),
+        scheduler_fitting_policy=messages.FittingPolicy[pool.scheduler.fitting_policy.name],
+        details=messages.PoolDetail(
+            priority_scheduler=messages.PrioritySchedulerDetail(
                 preemption=pool.scheduler.preemption, default_priority=pool.scheduler.default_priority
             )
             if policy.has_priorities

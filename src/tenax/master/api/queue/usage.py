@@ -18,13 +18,7 @@ from tenax.errors import InvalidInput
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.queue.messages import (
-    AggregatedEntry,
-    AggregatedResponse,
-    AggregationPeriod,
-    RawEntry,
-    RawResponse,
-)
+from tenax.master.api.queue import messages
 from tenax.master.context import Master
 from tenax.master.store.queue import usage
 from tenax.master.store.queue.usage import Period, SlotSeconds, SlotUse
@@ -38,7 +32,7 @@ MOST_PERIODS = 4000
 _MOST_ENTRIES = 200_000
 
 Text = Annotated[str, Query()]
-PeriodParameter = Annotated[AggregationPeriod, Query()]
+PeriodParameter = Annotated[messages.AggregationPeriod, Query()]
 
 _RAW = (
     "experiment_id", "kind", "username", "user_id", "labels", "slots", "start_time", "end_time", "seconds",
@@ -52,9 +46,9 @@ _AGGREGATED = ("aggregation_type", "aggregation_key", "date", "seconds")
 
 
 @routes.get("/api/v1/resources/allocation/raw", "ResourceAllocationRaw", allow=Allow.USER)
-async def get_raw(master: MasterDep, timestamp_after: Text, timestamp_before: Text) -> RawResponse:
+async def get_raw(master: MasterDep, timestamp_after: Text, timestamp_before: Text) -> messages.RawResponse:
     """Every attempt that held slots in a time."""
-    entries: list[RawEntry] = []
+    entries: list[messages.RawEntry] = []
     async for part in usage.raw(master.db, window(timestamp_after, timestamp_before)):
         entries += [_entry(attempt) for attempt in part]
         if len(entries) > _MOST_ENTRIES:
@@ -62,18 +56,18 @@ async def get_raw(master: MasterDep, timestamp_after: Text, timestamp_before: Te
                 f"there are more than {_MOST_ENTRIES} attempts in this time: ask for a shorter one, or for the CSV "
                 "(GET /resources/allocation/raw), which comes as a stream"
             )
-    return RawResponse(resource_entries=entries)
+    return messages.RawResponse(resource_entries=entries)
 
 
 @routes.get("/api/v1/resources/allocation/aggregated", "ResourceAllocationAggregated", allow=Allow.USER)
 async def get_aggregated(
-    master: MasterDep, start_date: Text, end_date: Text, period: PeriodParameter = AggregationPeriod.DAILY
-) -> AggregatedResponse:
+    master: MasterDep, start_date: Text, end_date: Text, period: PeriodParameter = messages.AggregationPeriod.DAILY
+) -> messages.AggregatedResponse:
     """Slot seconds of each day, or month, from one date to another."""
     monthly, parts, shares = await _aggregate(master, start_date, end_date, period)
-    kind = AggregationPeriod.MONTHLY if monthly else AggregationPeriod.DAILY
+    kind = messages.AggregationPeriod.MONTHLY if monthly else messages.AggregationPeriod.DAILY
     entries = {
-        part.begins: AggregatedEntry(period_start=name_of(part, monthly=monthly), period=kind, seconds=0.0)
+        part.begins: messages.AggregatedEntry(period_start=name_of(part, monthly=monthly), period=kind, seconds=0.0)
         for part in parts
     }
     for share in shares:
@@ -82,34 +76,24 @@ async def get_aggregated(
             entry.seconds = float(share.seconds)
         else:
             getattr(entry, f"by_{share.by}")[share.key] = float(share.seconds)
-    return AggregatedResponse(resource_entries=list(entries.values()))
+    return messages.AggregatedResponse(resource_entries=list(entries.values()))
 
 
-@routes.get("/resources/allocation/raw", "ResourceAllocationRawCsv", allow=Allow.USER, response_class=StreamingResponse)
+@routes.stream("/resources/allocation/raw", "ResourceAllocationRawCsv", allow=Allow.USER)
 async def raw_csv(master: MasterDep, timestamp_after: Text, timestamp_before: Text) -> StreamingResponse:
     """`get_raw` as CSV."""
     return _stream(_RAW, _pages(master, window(timestamp_after, timestamp_before), _raw_row))
 
 
-@routes.get(
-    "/resources/allocation/allocations-csv",
-    "ResourceAllocationsCsv",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/resources/allocation/allocations-csv", "ResourceAllocationsCsv", allow=Allow.USER)
 async def allocations_csv(master: MasterDep, timestamp_after: Text, timestamp_before: Text) -> StreamingResponse:
     """The attempts of a time with how long they waited and where they ran, as CSV."""
     return _stream(_ALLOCATIONS, _pages(master, window(timestamp_after, timestamp_before), _allocation_row))
 
 
-@routes.get(
-    "/resources/allocation/aggregated",
-    "ResourceAllocationAggregatedCsv",
-    allow=Allow.USER,
-    response_class=StreamingResponse,
-)
+@routes.stream("/resources/allocation/aggregated", "ResourceAllocationAggregatedCsv", allow=Allow.USER)
 async def aggregated_csv(
-    master: MasterDep, start_date: Text, end_date: Text, period: PeriodParameter = AggregationPeriod.DAILY
+    master: MasterDep, start_date: Text, end_date: Text, period: PeriodParameter = messages.AggregationPeriod.DAILY
 ) -> StreamingResponse:
     """`get_aggregated` as CSV: a row for each period and each user, label, pool, agent and experiment."""
     monthly, parts, shares = await _aggregate(master, start_date, end_date, period)
@@ -122,9 +106,9 @@ async def aggregated_csv(
 
 
 async def _aggregate(
-    master: Master, start: str, end: str, period: AggregationPeriod
+    master: Master, start: str, end: str, period: messages.AggregationPeriod
 ) -> tuple[bool, list[Period], list[SlotSeconds]]:
-    monthly = period is AggregationPeriod.MONTHLY
+    monthly = period is messages.AggregationPeriod.MONTHLY
     whole = days(start, end)
     parts = split(whole, monthly=monthly)
     async with master.db.snapshot() as conn:
@@ -157,8 +141,8 @@ def _kind(attempt: SlotUse) -> str:
     return "experiment" if attempt.kind == "TRIAL" else attempt.kind.lower()
 
 
-def _entry(attempt: SlotUse) -> RawEntry:
-    return RawEntry(
+def _entry(attempt: SlotUse) -> messages.RawEntry:
+    return messages.RawEntry(
         kind=_kind(attempt),
         start_time=attempt.started_at,
         end_time=attempt.ended_at,

@@ -18,17 +18,7 @@ from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.tasks.messages import (
-    Command,
-    CommandSortBy,
-    GetCommandResponse,
-    GetCommandsResponse,
-    KillCommandResponse,
-    LaunchCommandResponse,
-    SetCommandPriorityRequest,
-    SetCommandPriorityResponse,
-    TaskState,
-)
+from tenax.master.api.tasks import messages
 from tenax.master.api.tasks.routes import TASK_STATES, container_message
 from tenax.master.store.tasks import lists as task_lists
 from tenax.master.store.tasks import rows as tasks
@@ -41,17 +31,19 @@ from tenax.master.submission.messages import LaunchCommandRequest
 routes = Routes("Commands")
 
 ORDERS = {
-    CommandSortBy.UNSPECIFIED: "start_time",
-    CommandSortBy.ID: "id",
-    CommandSortBy.DESCRIPTION: "description",
-    CommandSortBy.START_TIME: "start_time",
-    CommandSortBy.WORKSPACE_ID: "workspace_id",
+    messages.CommandSortBy.UNSPECIFIED: "start_time",
+    messages.CommandSortBy.ID: "id",
+    messages.CommandSortBy.DESCRIPTION: "description",
+    messages.CommandSortBy.START_TIME: "start_time",
+    messages.CommandSortBy.WORKSPACE_ID: "workspace_id",
 }
 _KIND = TaskKind.COMMAND.value
 
 
 @routes.post("/api/v1/commands", "LaunchCommand", allow=Allow.USER)
-async def launch_command(master: MasterDep, caller: CallerDep, body: LaunchCommandRequest) -> LaunchCommandResponse:
+async def launch_command(
+    master: MasterDep, caller: CallerDep, body: LaunchCommandRequest
+) -> messages.LaunchCommandResponse:
     """Run a program once; with ``preview`` only say what it would be."""
     launch = await examine_command(master.db, master.settings, caller.person.id, body)
     if body.preview:
@@ -62,7 +54,7 @@ async def launch_command(master: MasterDep, caller: CallerDep, body: LaunchComma
             task_id = await tasks.create(conn, launch.new)
             message = command_message(await task_lists.get_launched(conn, task_id))
     config = shown_config(launch.new.config, caller, caller.person.id)
-    return LaunchCommandResponse(
+    return messages.LaunchCommandResponse(
         command=message, config=config, warnings=list(launch.warnings), notices=list(launch.notices)
     )
 
@@ -71,11 +63,11 @@ async def launch_command(master: MasterDep, caller: CallerDep, body: LaunchComma
 async def get_commands(
     master: MasterDep,
     window: WindowDep,
-    sort_by: Annotated[CommandSortBy, Query()] = CommandSortBy.UNSPECIFIED,
+    sort_by: Annotated[messages.CommandSortBy, Query()] = messages.CommandSortBy.UNSPECIFIED,
     users: Annotated[list[str] | None, Query()] = None,
     user_ids: Annotated[list[int] | None, Query()] = None,
     workspace_id: Annotated[int | None, Query()] = None,
-) -> GetCommandsResponse:
+) -> messages.GetCommandsResponse:
     """Those that live or have ended within a day; ``users`` and ``userIds`` together name whose."""
     filters = LaunchedFilter(
         _KIND,
@@ -86,32 +78,34 @@ async def get_commands(
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await task_lists.count_launched(conn, filters))
         views = await task_lists.launched_page(conn, filters, page, order=ORDERS[sort_by], descending=window.descending)
-    return GetCommandsResponse(commands=[command_message(view) for view in views], pagination=pagination)
+    return messages.GetCommandsResponse(commands=[command_message(view) for view in views], pagination=pagination)
 
 
 @routes.get("/api/v1/commands/{command_id}", "GetCommand", allow=Allow.USER)
-async def get_command(master: MasterDep, caller: CallerDep, command_id: str) -> GetCommandResponse:
+async def get_command(master: MasterDep, caller: CallerDep, command_id: str) -> messages.GetCommandResponse:
     """One command and its configuration."""
     async with master.db.connection() as conn:
         view = await task_lists.get_launched(conn, command_id, _KIND)
-    return GetCommandResponse(command=command_message(view), config=shown_config(view.config, caller, view.owner_id))
+    return messages.GetCommandResponse(
+        command=command_message(view), config=shown_config(view.config, caller, view.owner_id)
+    )
 
 
 @routes.post("/api/v1/commands/{command_id}/kill", "KillCommand", allow=Allow.USER)
-async def kill_command(master: MasterDep, caller: CallerDep, command_id: str) -> KillCommandResponse:
+async def kill_command(master: MasterDep, caller: CallerDep, command_id: str) -> messages.KillCommandResponse:
     """End it at once; nothing if it has ended."""
     async with master.db.transaction() as conn:
         await _check_owner(conn, caller, command_id)
         task = await tasks.lock(conn, command_id)
         await tasks.happen(conn, task, TaskEvent.KILL, f"killed by {caller.person.username}")
         view = await task_lists.get_launched(conn, command_id, _KIND)
-    return KillCommandResponse(command=command_message(view))
+    return messages.KillCommandResponse(command=command_message(view))
 
 
 @routes.post("/api/v1/commands/{command_id}/set_priority", "SetCommandPriority", allow=Allow.USER)
 async def set_priority(
-    master: MasterDep, caller: CallerDep, command_id: str, body: SetCommandPriorityRequest
-) -> SetCommandPriorityResponse:
+    master: MasterDep, caller: CallerDep, command_id: str, body: messages.SetCommandPriorityRequest
+) -> messages.SetCommandPriorityResponse:
     """Its place in the queue: 1 is the most urgent, 99 the least."""
     if not 1 <= body.priority <= 99:
         raise InvalidInput(f"priority is {body.priority}: give a number from 1 (most urgent) to 99")
@@ -119,7 +113,7 @@ async def set_priority(
         await _check_owner(conn, caller, command_id)
         await tasks.set_priority(conn, command_id, body.priority)
         view = await task_lists.get_launched(conn, command_id, _KIND)
-    return SetCommandPriorityResponse(command=command_message(view))
+    return messages.SetCommandPriorityResponse(command=command_message(view))
 
 
 async def _check_owner(conn: Connection, caller: Caller, command_id: str) -> None:
@@ -127,13 +121,15 @@ async def _check_owner(conn: Connection, caller: Caller, command_id: str) -> Non
     caller.may_change(view.owner_id, f"command {command_id}")
 
 
-def command_message(view: LaunchedView) -> Command:
+def command_message(view: LaunchedView) -> messages.Command:
     """A command as clients see one."""
     ended = view.ended_at is not None
-    return Command(
+    return messages.Command(
         id=view.task_id,
         description=view.description,
-        state=TaskState.TERMINATED if ended else TASK_STATES.get(view.attempt_state or "", TaskState.QUEUED),
+        state=messages.TaskState.TERMINATED
+        if ended
+        else TASK_STATES.get(view.attempt_state or "", messages.TaskState.QUEUED),
         start_time=view.created_at,
         container=container_message(view),
         display_name=view.display_name,
@@ -150,12 +146,12 @@ def command_message(view: LaunchedView) -> Command:
     )
 
 
-def _imagined(new: NewTask, caller: Caller) -> Command:
+def _imagined(new: NewTask, caller: Caller) -> messages.Command:
     """What the command would be; it has no id."""
-    return Command(
+    return messages.Command(
         id="",
         description=new.description,
-        state=TaskState.QUEUED,
+        state=messages.TaskState.QUEUED,
         start_time=datetime.now(timezone.utc),
         display_name=caller.person.display_name,
         user_id=caller.person.id,

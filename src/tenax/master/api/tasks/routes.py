@@ -17,21 +17,7 @@ from tenax.master.api.agents.messages import Container, Device
 from tenax.master.api.http.callers import AgentDep, CallerDep, MasterDep
 from tenax.master.api.http.paging import shared_answer
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.tasks.messages import (
-    AcceleratorData,
-    ActiveTasksCount,
-    Allocation,
-    AllocationSummary,
-    Devices,
-    GenericTaskState,
-    GetAcceleratorDataResponse,
-    GetContextResponse,
-    GetTaskResponse,
-    GetTasksResponse,
-    ResourcesSummary,
-    Task,
-    TaskState,
-)
+from tenax.master.api.tasks import messages
 from tenax.master.context import Master
 from tenax.master.store.tasks import contexts
 from tenax.master.store.tasks import lists as task_lists
@@ -43,14 +29,14 @@ routes = Routes("Tasks")
 _PIECE = 1 << 20
 
 
-@routes.get("/api/v1/tasks", "GetTasks", allow=Allow.USER, response_model=GetTasksResponse)
+@routes.get("/api/v1/tasks", "GetTasks", allow=Allow.USER, response_model=messages.GetTasksResponse)
 async def get_tasks(master: MasterDep) -> Response:
     """All attempts that wait or run."""
 
-    async def make() -> GetTasksResponse:
+    async def make() -> messages.GetTasksResponse:
         async with master.db.connection() as conn:
             allocations = await task_lists.open_allocations(conn)
-        return GetTasksResponse(
+        return messages.GetTasksResponse(
             allocation_id_to_summary={
                 allocation.allocation_id: _summary(allocation, master.settings.pool(allocation.pool))
                 for allocation in allocations
@@ -61,11 +47,11 @@ async def get_tasks(master: MasterDep) -> Response:
 
 
 @routes.get("/api/v1/tasks/count", "GetActiveTasksCount", allow=Allow.USER)
-async def count_tasks(master: MasterDep) -> ActiveTasksCount:
+async def count_tasks(master: MasterDep) -> messages.ActiveTasksCount:
     """How many launched tasks wait or run, by kind."""
     async with master.db.connection() as conn:
         counts = await task_lists.active_by_kind(conn)
-    return ActiveTasksCount(
+    return messages.ActiveTasksCount(
         commands=counts.get("COMMAND", 0),
         notebooks=counts.get("NOTEBOOK", 0),
         shells=counts.get("SHELL", 0),
@@ -74,30 +60,30 @@ async def count_tasks(master: MasterDep) -> ActiveTasksCount:
 
 
 @routes.get("/api/v1/tasks/{task_id}", "GetTask", allow=Allow.USER)
-async def get_task(master: MasterDep, caller: CallerDep, task_id: str) -> GetTaskResponse:
+async def get_task(master: MasterDep, caller: CallerDep, task_id: str) -> messages.GetTaskResponse:
     """One task and its attempts, the newest first."""
     async with master.db.connection() as conn:
         view, attempts = await task_lists.get(conn, task_id)
         launched = await task_lists.launched_views(conn, [task_id])
-    task = Task(
+    task = messages.Task(
         task_id=view.task_id,
         task_type=f"TASK_TYPE_{view.kind}",
         allocations=[allocation_message(attempt) for attempt in attempts],
         start_time=view.created_at,
         end_time=view.ended_at,
     )
-    return GetTaskResponse(task=with_launched(task, launched[0], caller) if launched else task)
+    return messages.GetTaskResponse(task=with_launched(task, launched[0], caller) if launched else task)
 
 
 @routes.get("/api/v1/tasks/{task_id}/acceleratorData", "GetTaskAcceleratorData", allow=Allow.USER)
-async def get_accelerator_data(master: MasterDep, task_id: str) -> GetAcceleratorDataResponse:
+async def get_accelerator_data(master: MasterDep, task_id: str) -> messages.GetAcceleratorDataResponse:
     """The devices that members of a task found."""
     async with master.db.connection() as conn:
         await task_lists.get(conn, task_id)
         accelerators = await task_lists.accelerators(conn, task_id)
-    return GetAcceleratorDataResponse(
+    return messages.GetAcceleratorDataResponse(
         accelerator_data=[
-            AcceleratorData.model_validate(
+            messages.AcceleratorData.model_validate(
                 {
                     **accelerator.data,
                     "container_id": accelerator.container_id,
@@ -112,13 +98,13 @@ async def get_accelerator_data(master: MasterDep, task_id: str) -> GetAccelerato
 
 
 @routes.get("/api/v1/tasks/{task_id}/context_directory", "GetTaskContextDirectory", allow=Allow.USER)
-async def get_context_directory(master: MasterDep, task_id: str) -> GetContextResponse:
+async def get_context_directory(master: MasterDep, task_id: str) -> messages.GetContextResponse:
     """The code of a task; empty for none."""
     async with master.db.connection() as conn:
         hashed = await contexts.of_task(conn, task_id)
         archive = b"" if hashed is None else await contexts.get(conn, hashed)
     encoded = await anyio.to_thread.run_sync(base64.b64encode, archive)
-    return GetContextResponse(b64_tgz=encoded.decode())
+    return messages.GetContextResponse(b64_tgz=encoded.decode())
 
 
 @routes.get("/agents/contexts/{hash}", "GetContext", allow=Allow.AGENT, response_class=Response)
@@ -139,9 +125,9 @@ async def _pieces(master: Master, hash: str, size: int) -> AsyncIterator[bytes]:
         yield piece
 
 
-def allocation_message(view: AllocationView) -> Allocation:
+def allocation_message(view: AllocationView) -> messages.Allocation:
     """An attempt as clients see it."""
-    return Allocation(
+    return messages.Allocation(
         allocation_id=view.allocation_id,
         task_id=view.task_id,
         state=TASK_STATES[view.state],
@@ -155,11 +141,11 @@ def allocation_message(view: AllocationView) -> Allocation:
     )
 
 
-def _summary(attempt: OpenAllocationView, pool: PoolSettings | None) -> AllocationSummary:
+def _summary(attempt: OpenAllocationView, pool: PoolSettings | None) -> messages.AllocationSummary:
     name = f"Trial {attempt.trial_id} (Experiment {attempt.experiment_id})"
     if attempt.trial_id is None:
         name = attempt.description or attempt.task_id
-    return AllocationSummary(
+    return messages.AllocationSummary(
         allocation_id=attempt.allocation_id,
         task_id=attempt.task_id,
         name=name,
@@ -171,11 +157,13 @@ def _summary(attempt: OpenAllocationView, pool: PoolSettings | None) -> Allocati
         state=TASK_STATES[attempt.state],
         reason=attempt.wait_reason or "",
         resources=[
-            ResourcesSummary(
+            messages.ResourcesSummary(
                 resources_id=str(member["container_id"]),
                 container_id=str(member["container_id"]),
                 allocation_id=attempt.allocation_id,
-                agent_devices={str(member["agent_id"]): Devices.model_validate({"devices": member["devices"]})},
+                agent_devices={
+                    str(member["agent_id"]): messages.Devices.model_validate({"devices": member["devices"]})
+                },
             )
             for member in attempt.members
         ],
@@ -184,14 +172,14 @@ def _summary(attempt: OpenAllocationView, pool: PoolSettings | None) -> Allocati
 
 #: Of attempts, as clients see them.
 TASK_STATES = {
-    "PENDING": TaskState.QUEUED,
-    "ASSIGNED": TaskState.STARTING,
-    "PULLING": TaskState.PULLING,
-    "STARTING": TaskState.STARTING,
-    "RUNNING": TaskState.RUNNING,
-    "WAITING": TaskState.WAITING,
-    "TERMINATING": TaskState.TERMINATING,
-    "TERMINATED": TaskState.TERMINATED,
+    "PENDING": messages.TaskState.QUEUED,
+    "ASSIGNED": messages.TaskState.STARTING,
+    "PULLING": messages.TaskState.PULLING,
+    "STARTING": messages.TaskState.STARTING,
+    "RUNNING": messages.TaskState.RUNNING,
+    "WAITING": messages.TaskState.WAITING,
+    "TERMINATING": messages.TaskState.TERMINATING,
+    "TERMINATED": messages.TaskState.TERMINATED,
 }
 
 
@@ -212,11 +200,11 @@ def config_text(view: LaunchedView, caller: Caller) -> str:
     return json.dumps(shown_config(view.config, caller, view.owner_id))
 
 
-def with_launched(task: Task, view: LaunchedView, caller: Caller) -> Task:
+def with_launched(task: messages.Task, view: LaunchedView, caller: Caller) -> messages.Task:
     """A task with the fields that only launched tasks have."""
     return task.model_copy(
         update={
-            "task_state": GenericTaskState(f"GENERIC_TASK_STATE_{view.state}"),
+            "task_state": messages.GenericTaskState(f"GENERIC_TASK_STATE_{view.state}"),
             "reason": view.wait_reason or view.reason,
             "parent_id": view.parent_id,
             "forked_from": view.forked_from,

@@ -18,6 +18,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
+from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks.messages import (
     GetTemplatesResponse,
@@ -33,8 +34,6 @@ from tenax.master.store.workspaces.projects import DEFAULT_WORKSPACE_ID
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Templates")
-
-LONGEST_NAME = 200
 
 
 @routes.get("/api/v1/templates", "GetTemplates", allow=Allow.USER)

@@ -11,15 +11,7 @@ from tenax.master.access.authorization import Allow
 from tenax.master.api.http import callers
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.trials.messages import (
-    EarlyExit,
-    GetTrialResponse,
-    PrepareRequest,
-    PrepareResponse,
-    ReportProgressRequest,
-    RunnerMetadata,
-    Trial,
-)
+from tenax.master.api.trials import messages
 from tenax.master.api.trials.rendering import trial_message
 from tenax.master.ingest import states
 from tenax.master.store.experiments import unmanaged
@@ -32,10 +24,10 @@ routes = Routes("Trials")
 
 
 @routes.get("/api/v1/trials/{trial_id}", "GetTrial", allow=Allow.USER)
-async def get_trial(master: MasterDep, trial_id: int) -> GetTrialResponse:
+async def get_trial(master: MasterDep, trial_id: int) -> messages.GetTrialResponse:
     """One trial."""
     async with master.db.connection() as conn:
-        return GetTrialResponse(trial=await whole_trial(conn, trial_id))
+        return messages.GetTrialResponse(trial=await whole_trial(conn, trial_id))
 
 
 @routes.post("/api/v1/trials/{trial_id}/kill", "KillTrial", allow=Allow.USER)
@@ -49,16 +41,16 @@ async def kill_trial(master: MasterDep, caller: CallerDep, trial_id: int) -> Emp
 
 
 @routes.post("/api/v1/runs/start", "RunPrepareForReporting", allow=Allow.REPORTER)
-async def start_run(master: MasterDep, caller: CallerDep, body: PrepareRequest) -> PrepareResponse:
+async def start_run(master: MasterDep, caller: CallerDep, body: messages.PrepareRequest) -> messages.PrepareResponse:
     """A run begins; every rank says so, and gets the same number of its checkpoint storage."""
     async with master.db.transaction() as conn:
         named = body.run_id or caller.task is None
         task = await callers.for_trial(conn, caller, body.run_id) if named else caller.attempt
-        return PrepareResponse(storage_id=await states.run_started(conn, task, body.checkpoint_storage))
+        return messages.PrepareResponse(storage_id=await states.run_started(conn, task, body.checkpoint_storage))
 
 
 @routes.post("/api/v1/trials/{trial_id}/runner/metadata", "PostTrialRunnerMetadata", allow=Allow.REPORTER)
-async def runner_metadata(master: MasterDep, caller: CallerDep, trial_id: int, body: RunnerMetadata) -> Empty:
+async def runner_metadata(master: MasterDep, caller: CallerDep, trial_id: int, body: messages.RunnerMetadata) -> Empty:
     """What the script is doing."""
     async with master.db.transaction() as conn:
         task = await callers.for_trial(conn, caller, trial_id)
@@ -67,7 +59,9 @@ async def runner_metadata(master: MasterDep, caller: CallerDep, trial_id: int, b
 
 
 @routes.post("/api/v1/trials/{trial_id}/progress", "ReportTrialProgress", allow=Allow.REPORTER)
-async def report_progress(master: MasterDep, caller: CallerDep, trial_id: int, body: ReportProgressRequest) -> Empty:
+async def report_progress(
+    master: MasterDep, caller: CallerDep, trial_id: int, body: messages.ReportProgressRequest
+) -> Empty:
     """How far the script is, from 0 to 1."""
     async with master.db.transaction() as conn:
         task = await callers.for_trial(conn, caller, trial_id)
@@ -76,7 +70,7 @@ async def report_progress(master: MasterDep, caller: CallerDep, trial_id: int, b
 
 
 @routes.post("/api/v1/trials/{trial_id}/early_exit", "ReportTrialSearcherEarlyExit", allow=Allow.REPORTER)
-async def early_exit(master: MasterDep, caller: CallerDep, trial_id: int, body: EarlyExit) -> Empty:
+async def early_exit(master: MasterDep, caller: CallerDep, trial_id: int, body: messages.EarlyExit) -> Empty:
     """The script gives up its hyperparameters: the search puts another sample in its place."""
     async with master.db.transaction() as conn:
         task = await callers.for_trial(conn, caller, trial_id)
@@ -88,12 +82,12 @@ async def early_exit(master: MasterDep, caller: CallerDep, trial_id: int, body: 
 SUMMARY_NAMES = {"training": "avg_metrics", "validation": "validation_metrics"}
 
 
-async def whole_trial(conn: Connection, trial_id: int) -> Trial:
+async def whole_trial(conn: Connection, trial_id: int) -> messages.Trial:
     """One trial. Raises NotFound."""
     return (await whole_trials(conn, [await trial_lists.get(conn, trial_id)]))[0]
 
 
-async def whole_trials(conn: Connection, views: Sequence[TrialView]) -> list[Trial]:
+async def whole_trials(conn: Connection, views: Sequence[TrialView]) -> list[messages.Trial]:
     """Trials in the order that is given."""
     summed = await summaries.of_trials(conn, [view.id for view in views])
     return [trial_message(view, summary_message(summed[view.id])) for view in views]

@@ -17,15 +17,7 @@ from tenax.master.api.checkpoints.messages import CheckpointState
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.trials.messages import (
-    CheckpointWorkload,
-    GetTrialWorkloadsResponse,
-    Metrics,
-    MetricsWorkload,
-    MetricType,
-    Workload,
-    WorkloadFilter,
-)
+from tenax.master.api.trials import messages
 from tenax.master.context import Master
 from tenax.master.reading.log_search import timestamp
 from tenax.master.store.checkpoints import lists as checkpoint_lists
@@ -52,12 +44,12 @@ async def get_workloads(
     trial_id: int,
     window: WindowDep,
     sort_key: Annotated[str, Query()] = "",
-    filter: Annotated[WorkloadFilter, Query()] = WorkloadFilter.UNSPECIFIED,
-    metric_type: Annotated[MetricType, Query()] = MetricType.UNSPECIFIED,
+    filter: Annotated[messages.WorkloadFilter, Query()] = messages.WorkloadFilter.UNSPECIFIED,
+    metric_type: Annotated[messages.MetricType, Query()] = messages.MetricType.UNSPECIFIED,
     group: Annotated[str, Query()] = "",
     include_batch_metrics: Annotated[bool, Query()] = False,
     remove_deleted_checkpoints: Annotated[bool, Query()] = False,
-) -> GetTrialWorkloadsResponse:
+) -> messages.GetTrialWorkloadsResponse:
     """By step, or by the value of the metric ``sortKey``, what lacks it last. Only the page is read."""
     async with master.db.snapshot() as conn:
         await trial_lists.owner(conn, trial_id)
@@ -65,19 +57,19 @@ async def get_workloads(
         groups = [known[name] for name in _groups(filter, metric_type, group) if name in known]
         lists = [await _list_of(master, conn, stored, sort_key) for stored in groups]
         checkpoints: list[CheckpointView] = []
-        if filter is not WorkloadFilter.VALIDATION and metric_type is MetricType.UNSPECIFIED:
+        if filter is not messages.WorkloadFilter.VALIDATION and metric_type is messages.MetricType.UNSPECIFIED:
             views = await checkpoint_lists.page(conn, CheckpointFilter(trial_id=trial_id), Page(), order="steps")
             checkpoints = [view for view in views if not (remove_deleted_checkpoints and view.state in _DELETED)]
         lists.append(_of_checkpoints(checkpoints))
         page, pagination = window.of(sum(len(listing.steps) for listing in lists))
         places = await master.readers.run(_places, lists, window.descending, bool(_metric(sort_key)), page)
-        shown: dict[tuple[int, int], Workload] = {}
+        shown: dict[tuple[int, int], messages.Workload] = {}
         for number, stored in enumerate(groups):
             steps = [int(lists[number].steps[place]) for source, place in places if source == number]
             for report in await _reports(master, conn, stored, steps):
                 shown[number, report.step or 0] = _of_report(report, stored.name, include_batch_metrics)
     last = len(lists) - 1
-    return GetTrialWorkloadsResponse(
+    return messages.GetTrialWorkloadsResponse(
         workloads=[
             _of_checkpoint(checkpoints[place]) if source == last else shown[source, int(lists[source].steps[place])]
             for source, place in places
@@ -134,19 +126,19 @@ def _places(lists: list[_List], descending: bool, by_value: bool, page: Page) ->
     return list(zip(sources[chosen].tolist(), inside[chosen].tolist()))
 
 
-def _groups(chosen: WorkloadFilter, kind: MetricType, group: str) -> Iterable[str]:
-    if kind is MetricType.PROFILING or group in PROFILING:
+def _groups(chosen: messages.WorkloadFilter, kind: messages.MetricType, group: str) -> Iterable[str]:
+    if kind is messages.MetricType.PROFILING or group in PROFILING:
         raise InvalidInput("what the profiler measured has no steps: read it by /trials/{id}/profiler/metrics")
-    if chosen is WorkloadFilter.CHECKPOINT:
+    if chosen is messages.WorkloadFilter.CHECKPOINT:
         return ()
     if group:
         return (group,)
-    if kind is MetricType.VALIDATION or chosen in (
-        WorkloadFilter.VALIDATION,
-        WorkloadFilter.CHECKPOINT_OR_VALIDATION,
+    if kind is messages.MetricType.VALIDATION or chosen in (
+        messages.WorkloadFilter.VALIDATION,
+        messages.WorkloadFilter.CHECKPOINT_OR_VALIDATION,
     ):
         return (_VALIDATION,)
-    return (_TRAINING,) if kind is MetricType.TRAINING else (_TRAINING, _VALIDATION)
+    return (_TRAINING,) if kind is messages.MetricType.TRAINING else (_TRAINING, _VALIDATION)
 
 
 async def _reports(master: Master, conn: Connection, group: MetricGroup, steps: list[int]) -> list[StoredReport]:
@@ -159,19 +151,19 @@ async def _reports(master: Master, conn: Connection, group: MetricGroup, steps: 
     return matching
 
 
-def _of_report(report: StoredReport, name: str, batches: bool) -> Workload:
+def _of_report(report: StoredReport, name: str, batches: bool) -> messages.Workload:
     batch = msgspec.json.decode(report.batch) if batches and report.batch is not None else None
-    workload = MetricsWorkload(
+    workload = messages.MetricsWorkload(
         end_time=timestamp(report.at_us),
-        metrics=Metrics(avg_metrics=report.metrics, batch_metrics=batch),
+        metrics=messages.Metrics(avg_metrics=report.metrics, batch_metrics=batch),
         total_batches=report.step or 0,
     )
-    return Workload(validation=workload) if name == _VALIDATION else Workload(training=workload)
+    return messages.Workload(validation=workload) if name == _VALIDATION else messages.Workload(training=workload)
 
 
-def _of_checkpoint(view: CheckpointView) -> Workload:
-    return Workload(
-        checkpoint=CheckpointWorkload(
+def _of_checkpoint(view: CheckpointView) -> messages.Workload:
+    return messages.Workload(
+        checkpoint=messages.CheckpointWorkload(
             uuid=view.uuid,
             end_time=view.reported_at,
             state=CheckpointState(f"STATE_{view.state}"),

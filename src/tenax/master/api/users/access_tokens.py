@@ -19,15 +19,7 @@ from tenax.master.access.task_tokens import token_hash
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.users.messages import (
-    GetAccessTokensResponse,
-    PatchAccessTokenRequest,
-    PatchAccessTokenResponse,
-    PostAccessTokenRequest,
-    PostAccessTokenResponse,
-    TokenInfo,
-    TokenSortBy,
-)
+from tenax.master.api.users import messages
 from tenax.master.context import Master
 from tenax.master.store.users import access_tokens
 from tenax.master.store.users import rows as users
@@ -45,21 +37,21 @@ _LIFESPAN = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?[hms])+")
 LONGEST_DESCRIPTION = 1000
 
 _ORDERS = {
-    TokenSortBy.UNSPECIFIED: "id",
-    TokenSortBy.USER_ID: "user_id",
-    TokenSortBy.EXPIRY: "expires_at",
-    TokenSortBy.CREATED_AT: "created_at",
+    messages.TokenSortBy.UNSPECIFIED: "id",
+    messages.TokenSortBy.USER_ID: "user_id",
+    messages.TokenSortBy.EXPIRY: "expires_at",
+    messages.TokenSortBy.CREATED_AT: "created_at",
     # All of them are of one type.
-    TokenSortBy.TOKEN_TYPE: "id",
-    TokenSortBy.REVOKED: "revoked",
-    TokenSortBy.DESCRIPTION: "description",
+    messages.TokenSortBy.TOKEN_TYPE: "id",
+    messages.TokenSortBy.REVOKED: "revoked",
+    messages.TokenSortBy.DESCRIPTION: "description",
 }
 
 
 @routes.post("/api/v1/tokens", "PostAccessToken", allow=Allow.USER)
 async def post_access_token(
-    master: MasterDep, caller: CallerDep, body: PostAccessTokenRequest
-) -> PostAccessTokenResponse:
+    master: MasterDep, caller: CallerDep, body: messages.PostAccessTokenRequest
+) -> messages.PostAccessTokenResponse:
     """Make a token. This answer is the only place where it is ever shown."""
     _check_may(caller, body.user_id)
     seconds = _seconds(master, body.lifespan)
@@ -73,7 +65,7 @@ async def post_access_token(
         new = await access_tokens.create(
             conn, user.id, caller.person.id, token_hash(token), _checked_description(body.description), seconds
         )
-    return PostAccessTokenResponse(token=token, token_id=new)
+    return messages.PostAccessTokenResponse(token=token, token_id=new)
 
 
 @routes.get("/api/v1/tokens", "GetAccessTokens", allow=Allow.USER)
@@ -84,8 +76,8 @@ async def get_access_tokens(
     token_ids: Annotated[list[int] | None, Query()] = None,
     username: Annotated[str | None, Query()] = None,
     show_inactive: Annotated[bool, Query()] = False,
-    sort_by: Annotated[TokenSortBy, Query()] = TokenSortBy.UNSPECIFIED,
-) -> GetAccessTokensResponse:
+    sort_by: Annotated[messages.TokenSortBy, Query()] = messages.TokenSortBy.UNSPECIFIED,
+) -> messages.GetAccessTokensResponse:
     """The caller's tokens, and everyone's for an administrator. Those that were named are shown in any case."""
     filters = TokenFilter(
         user_id=None if caller.is_admin else caller.person.id,
@@ -97,13 +89,13 @@ async def get_access_tokens(
         page, pagination = window.of(await access_tokens.count(conn, filters))
         order = _ORDERS[sort_by]
         rows = await access_tokens.page(conn, filters, page, order=order, descending=window.descending)
-    return GetAccessTokensResponse(token_info=[_info(token) for token in rows], pagination=pagination)
+    return messages.GetAccessTokensResponse(token_info=[_info(token) for token in rows], pagination=pagination)
 
 
 @routes.patch("/api/v1/tokens/{token_id}", "PatchAccessToken", allow=Allow.USER)
 async def patch_access_token(
-    master: MasterDep, caller: CallerDep, token_id: int, body: PatchAccessTokenRequest
-) -> PatchAccessTokenResponse:
+    master: MasterDep, caller: CallerDep, token_id: int, body: messages.PatchAccessTokenRequest
+) -> messages.PatchAccessTokenResponse:
     """Say what a token is for, or revoke it."""
     async with master.db.transaction() as conn:
         token = await access_tokens.lock(conn, token_id)
@@ -115,7 +107,7 @@ async def patch_access_token(
         changed = await access_tokens.lock(conn, token_id)
     # By its user, for the token itself is not known any more.
     master.credentials.forget_user(token.user_id)
-    return PatchAccessTokenResponse(token_info=_info(changed))
+    return messages.PatchAccessTokenResponse(token_info=_info(changed))
 
 
 def _check_may(caller: Caller, user_id: int) -> None:
@@ -150,8 +142,8 @@ def _checked_description(description: str) -> str:
     return description
 
 
-def _info(token: AccessTokenRow) -> TokenInfo:
-    return TokenInfo(
+def _info(token: AccessTokenRow) -> messages.TokenInfo:
+    return messages.TokenInfo(
         id=token.id,
         user_id=token.user_id,
         description=token.description,

@@ -10,18 +10,7 @@ from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import Window
 from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.users.messages import (
-    AssignMultipleGroupsRequest,
-    CreateGroupRequest,
-    GetGroupsRequest,
-    GetGroupsResponse,
-    Group,
-    GroupDetails,
-    GroupResponse,
-    GroupSearchResult,
-    UpdateGroupRequest,
-    user_message,
-)
+from tenax.master.api.users import messages
 from tenax.master.store.users import groups
 from tenax.master.store.users.groups import GroupFilter
 from tenax.wire.message import Empty, OrderBy
@@ -30,7 +19,7 @@ routes = Routes("Groups")
 
 
 @routes.post("/api/v1/groups/search", "GetGroups", allow=Allow.USER)
-async def get_groups(master: MasterDep, body: GetGroupsRequest) -> GetGroupsResponse:
+async def get_groups(master: MasterDep, body: messages.GetGroupsRequest) -> messages.GetGroupsResponse:
     """The groups by name; those of a user, or the one of a name."""
     filters = GroupFilter(body.name or None, body.user_id)
     window = Window(body.offset, body.limit, OrderBy.UNSPECIFIED)
@@ -38,21 +27,21 @@ async def get_groups(master: MasterDep, body: GetGroupsRequest) -> GetGroupsResp
         page, pagination = window.of(await groups.count(conn, filters))
         rows = await groups.page(conn, filters, page)
     results = [
-        GroupSearchResult(group=Group(group_id=group.id, name=group.name), num_members=members)
+        messages.GroupSearchResult(group=messages.Group(group_id=group.id, name=group.name), num_members=members)
         for group, members in rows
     ]
-    return GetGroupsResponse(groups=results, pagination=pagination)
+    return messages.GetGroupsResponse(groups=results, pagination=pagination)
 
 
 @routes.get("/api/v1/groups/{group_id}", "GetGroup", allow=Allow.USER)
-async def get_group(master: MasterDep, group_id: int) -> GroupResponse:
+async def get_group(master: MasterDep, group_id: int) -> messages.GroupResponse:
     """One group, and who is in it."""
     async with master.db.snapshot() as conn:
         return await _response(conn, group_id)
 
 
 @routes.post("/api/v1/groups", "CreateGroup", allow=Allow.ADMIN)
-async def create_group(master: MasterDep, body: CreateGroupRequest) -> GroupResponse:
+async def create_group(master: MasterDep, body: messages.CreateGroupRequest) -> messages.GroupResponse:
     """Make a group."""
     name = _checked(body.name)
     async with master.db.transaction() as conn:
@@ -60,7 +49,7 @@ async def create_group(master: MasterDep, body: CreateGroupRequest) -> GroupResp
 
 
 @routes.put("/api/v1/groups/{group_id}", "UpdateGroup", allow=Allow.ADMIN)
-async def update_group(master: MasterDep, group_id: int, body: UpdateGroupRequest) -> GroupResponse:
+async def update_group(master: MasterDep, group_id: int, body: messages.UpdateGroupRequest) -> messages.GroupResponse:
     """Rename it, put users in and take others out; all of it or nothing."""
     both = sorted(set(body.add_users) & set(body.remove_users))
     if both:
@@ -82,7 +71,7 @@ async def delete_group(master: MasterDep, group_id: int) -> Empty:
 
 
 @routes.patch("/api/v1/users/assignments", "AssignMultipleGroups", allow=Allow.ADMIN)
-async def assign_multiple_groups(master: MasterDep, body: AssignMultipleGroupsRequest) -> Empty:
+async def assign_multiple_groups(master: MasterDep, body: messages.AssignMultipleGroupsRequest) -> Empty:
     """Put users into groups and take them out of others; all of it or nothing."""
     both = sorted(set(body.add_groups) & set(body.remove_groups))
     if both:
@@ -98,7 +87,7 @@ def _checked(name: str) -> str:
     return name
 
 
-async def _response(conn: Connection, group_id: int) -> GroupResponse:
+async def _response(conn: Connection, group_id: int) -> messages.GroupResponse:
     group = await groups.get(conn, group_id)
-    users = [user_message(user) for user in await groups.members(conn, group_id)]
-    return GroupResponse(group=GroupDetails(group_id=group.id, name=group.name, users=users))
+    users = [messages.user_message(user) for user in await groups.members(conn, group_id)]
+    return messages.GroupResponse(group=messages.GroupDetails(group_id=group.id, name=group.name, users=users))

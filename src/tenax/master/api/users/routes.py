@@ -19,20 +19,7 @@ from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.users.messages import (
-    GetUserResponse,
-    GetUsersResponse,
-    GetUsersSortBy,
-    PatchUser,
-    PatchUserResponse,
-    PatchUsersRequest,
-    PatchUsersResponse,
-    PostUserRequest,
-    PostUserResponse,
-    SetUserPasswordResponse,
-    UserActionResult,
-    user_message,
-)
+from tenax.master.api.users import messages
 from tenax.master.context import Master
 from tenax.master.store.database.paging import Page
 from tenax.master.store.users import rows as users
@@ -43,15 +30,15 @@ routes = Routes("Users")
 
 
 _ORDERS = {
-    GetUsersSortBy.UNSPECIFIED: "id",
-    GetUsersSortBy.DISPLAY_NAME: "display_name",
-    GetUsersSortBy.USER_NAME: "username",
-    GetUsersSortBy.ADMIN: "admin",
-    GetUsersSortBy.ACTIVE: "active",
-    GetUsersSortBy.MODIFIED_TIME: "modified_at",
-    GetUsersSortBy.NAME: "name",
-    GetUsersSortBy.LAST_AUTH_TIME: "last_login_at",
-    GetUsersSortBy.REMOTE: "remote",
+    messages.GetUsersSortBy.UNSPECIFIED: "id",
+    messages.GetUsersSortBy.DISPLAY_NAME: "display_name",
+    messages.GetUsersSortBy.USER_NAME: "username",
+    messages.GetUsersSortBy.ADMIN: "admin",
+    messages.GetUsersSortBy.ACTIVE: "active",
+    messages.GetUsersSortBy.MODIFIED_TIME: "modified_at",
+    messages.GetUsersSortBy.NAME: "name",
+    messages.GetUsersSortBy.LAST_AUTH_TIME: "last_login_at",
+    messages.GetUsersSortBy.REMOTE: "remote",
 }
 
 
@@ -59,12 +46,12 @@ _ORDERS = {
 async def get_users(
     master: MasterDep,
     window: WindowDep,
-    sort_by: Annotated[GetUsersSortBy, Query()] = GetUsersSortBy.UNSPECIFIED,
+    sort_by: Annotated[messages.GetUsersSortBy, Query()] = messages.GetUsersSortBy.UNSPECIFIED,
     active: Annotated[bool | None, Query()] = None,
     admin: Annotated[bool | None, Query()] = None,
     name: Annotated[str | None, Query()] = None,
     role_id_assigned_directly_to_user: Annotated[list[int] | None, Query()] = None,
-) -> GetUsersResponse:
+) -> messages.GetUsersResponse:
     """The users, filtered and in order."""
     if role_id_assigned_directly_to_user:
         raise Unsupported(NO_ROLES)
@@ -72,28 +59,28 @@ async def get_users(
     async with master.db.connection() as conn:
         page, pagination = window.of(await users.count(conn, filters))
         rows = await users.page(conn, filters, page)
-    return GetUsersResponse(users=[user_message(user) for user in rows], pagination=pagination)
+    return messages.GetUsersResponse(users=[messages.user_message(user) for user in rows], pagination=pagination)
 
 
 @routes.get("/api/v1/users/{user_id}", "GetUser", allow=Allow.USER)
-async def get_user(master: MasterDep, user_id: int) -> GetUserResponse:
+async def get_user(master: MasterDep, user_id: int) -> messages.GetUserResponse:
     """One user."""
     async with master.db.connection() as conn:
-        return GetUserResponse(user=user_message(await users.get(conn, user_id)))
+        return messages.GetUserResponse(user=messages.user_message(await users.get(conn, user_id)))
 
 
 @routes.get("/api/v1/users/{username}/by-username", "GetUserByUsername", allow=Allow.USER)
-async def get_user_by_username(master: MasterDep, username: str) -> GetUserResponse:
+async def get_user_by_username(master: MasterDep, username: str) -> messages.GetUserResponse:
     """One user, by name."""
     async with master.db.connection() as conn:
         user = await users.find(conn, username)
     if user is None:
         raise NotFound(f"there is no user {username!r}")
-    return GetUserResponse(user=user_message(user))
+    return messages.GetUserResponse(user=messages.user_message(user))
 
 
 @routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN)
-async def post_user(master: MasterDep, body: PostUserRequest) -> PostUserResponse:
+async def post_user(master: MasterDep, body: messages.PostUserRequest) -> messages.PostUserResponse:
     """Make a user."""
     message = body.user
     if message is None or not message.username:
@@ -115,26 +102,30 @@ async def post_user(master: MasterDep, body: PostUserRequest) -> PostUserRespons
     stored = NO_LOGIN if message.remote else await _stored(master, as_sent(body.password, body.is_hashed))
     async with master.db.transaction() as conn:
         new = await users.create(conn, replace(user, password_hash=stored))
-        return PostUserResponse(user=user_message(await users.get(conn, new)))
+        return messages.PostUserResponse(user=messages.user_message(await users.get(conn, new)))
 
 
 @routes.patch("/api/v1/users/{user_id}", "PatchUser", allow=Allow.USER)
-async def patch_user(master: MasterDep, caller: CallerDep, user_id: int, body: PatchUser) -> PatchUserResponse:
+async def patch_user(
+    master: MasterDep, caller: CallerDep, user_id: int, body: messages.PatchUser
+) -> messages.PatchUserResponse:
     """Change a user."""
-    return PatchUserResponse(user=user_message(await change_user(master, caller, user_id, body)))
+    return messages.PatchUserResponse(user=messages.user_message(await change_user(master, caller, user_id, body)))
 
 
 @routes.post("/api/v1/users/{user_id}/password", "SetUserPassword", allow=Allow.USER)
 async def set_user_password(
     master: MasterDep, caller: CallerDep, user_id: int, body: Annotated[str, Body()]
-) -> SetUserPasswordResponse:
+) -> messages.SetUserPasswordResponse:
     """Give a user another password; the body is that password itself, as JSON."""
-    user = await change_user(master, caller, user_id, PatchUser(password=body))
-    return SetUserPasswordResponse(user=user_message(user))
+    user = await change_user(master, caller, user_id, messages.PatchUser(password=body))
+    return messages.SetUserPasswordResponse(user=messages.user_message(user))
 
 
 @routes.patch("/api/v1/users", "PatchUsers", allow=Allow.ADMIN)
-async def patch_users(master: MasterDep, caller: CallerDep, body: PatchUsersRequest) -> PatchUsersResponse:
+async def patch_users(
+    master: MasterDep, caller: CallerDep, body: messages.PatchUsersRequest
+) -> messages.PatchUsersResponse:
     """Activate or deactivate users, each by itself: a refusal is reported, and stops no other."""
     async with master.db.connection() as conn:
         user_ids: list[int] = list(dict.fromkeys(body.user_ids))
@@ -144,14 +135,14 @@ async def patch_users(master: MasterDep, caller: CallerDep, body: PatchUsersRequ
     results = []
     for user_id in user_ids:
         try:
-            await change_user(master, caller, user_id, PatchUser(active=body.activate))
-            results.append(UserActionResult(id=user_id))
+            await change_user(master, caller, user_id, messages.PatchUser(active=body.activate))
+            results.append(messages.UserActionResult(id=user_id))
         except UserError as error:
-            results.append(UserActionResult(id=user_id, error=str(error)))
-    return PatchUsersResponse(results=results)
+            results.append(messages.UserActionResult(id=user_id, error=str(error)))
+    return messages.PatchUsersResponse(results=results)
 
 
-async def change_user(master: Master, caller: Caller, user_id: int, body: PatchUser) -> UserRow:
+async def change_user(master: Master, caller: Caller, user_id: int, body: messages.PatchUser) -> UserRow:
     """Change a user, and let go of the logins that this ends. Raises UserError, Stale."""
     _check_may_patch(caller, user_id, body)
     async with master.db.connection() as conn:
@@ -180,7 +171,7 @@ async def change_user(master: Master, caller: Caller, user_id: int, body: PatchU
     return changed
 
 
-def _check_may_patch(caller: Caller, user_id: int, body: PatchUser) -> None:
+def _check_may_patch(caller: Caller, user_id: int, body: messages.PatchUser) -> None:
     if caller.is_admin:
         return
     if caller.is_task or caller.person.id != user_id:
@@ -194,7 +185,7 @@ def _check_admin_left(before: UserRow, after: UserRow, another: bool) -> None:
         raise NotNow(f"{before.username!r} is the last active administrator: make another one first")
 
 
-def _patched(user: UserRow, body: PatchUser) -> UserRow:
+def _patched(user: UserRow, body: messages.PatchUser) -> UserRow:
     if body.username is not None:
         _check_name(body.username)
     group = body.agent_user_group

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tenax.master.api.logs.messages import LogLevel
 from tenax.wire.message import Document, Message, Pagination, Timestamp
 
 
@@ -80,18 +81,6 @@ class TestWebhookResponse(Message):
 
     completed: bool
     outcome: str = ""
-
-
-class LogLevel(str, Enum):
-    """How serious an event is."""
-
-    UNSPECIFIED = "LOG_LEVEL_UNSPECIFIED"
-    TRACE = "LOG_LEVEL_TRACE"
-    DEBUG = "LOG_LEVEL_DEBUG"
-    INFO = "LOG_LEVEL_INFO"
-    WARNING = "LOG_LEVEL_WARNING"
-    ERROR = "LOG_LEVEL_ERROR"
-    CRITICAL = "LOG_LEVEL_CRITICAL"
 
 
 class CustomWebhookEventData(Message):

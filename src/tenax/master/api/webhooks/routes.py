@@ -15,28 +15,13 @@ from fastapi import Response
 
 from tenax.config.names import check_pattern
 from tenax.errors import InvalidInput, Unsupported
-from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.webhooks.messages import (
-    Delivery,
-    GetWebhookDeliveriesResponse,
-    GetWebhookSigningKeyResponse,
-    GetWebhooksResponse,
-    LogLevel,
-    PatchWebhookRequest,
-    PostWebhookEventDataRequest,
-    TestWebhookResponse,
-    Trigger,
-    TriggerType,
-    Webhook,
-    WebhookMode,
-    WebhookResponse,
-    WebhookType,
-)
+from tenax.master.api.logs.messages import LogLevel
+from tenax.master.api.webhooks import messages
 from tenax.master.context import Master
 from tenax.master.store.webhooks import events as webhook_events
 from tenax.master.store.webhooks import rows as webhooks
@@ -53,26 +38,28 @@ LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_PATTERN = 1000, 100_000, 1000
 
 
 @routes.get("/api/v1/webhooks", "GetWebhooks", allow=Allow.USER)
-async def get_webhooks(master: MasterDep, caller: CallerDep) -> GetWebhooksResponse:
+async def get_webhooks(master: MasterDep, caller: CallerDep) -> messages.GetWebhooksResponse:
     """All webhooks."""
     async with master.db.snapshot() as conn:
         rows = await webhooks.listed(conn)
-    return GetWebhooksResponse(webhooks=[_message(webhook, caller) for webhook in rows])
+    return messages.GetWebhooksResponse(webhooks=[_message(webhook, caller) for webhook in rows])
 
 
 @routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER)
-async def post_webhook(master: MasterDep, caller: CallerDep, body: Webhook) -> WebhookResponse:
+async def post_webhook(master: MasterDep, caller: CallerDep, body: messages.Webhook) -> messages.WebhookResponse:
     """Make a webhook."""
     made = _checked(body)
     async with master.db.transaction() as conn:
         owner = None if made.workspace_id is None else (await workspaces.hold(conn, made.workspace_id)).owner_id
         caller.may_change(owner, _whose(made.workspace_id))
         new = await webhooks.create(conn, made, caller.person.id)
-        return WebhookResponse(webhook=_message(await webhooks.get(conn, new), caller))
+        return messages.WebhookResponse(webhook=_message(await webhooks.get(conn, new), caller))
 
 
 @routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER)
-async def post_webhook_event_data(master: MasterDep, caller: CallerDep, body: PostWebhookEventDataRequest) -> Empty:
+async def post_webhook_event_data(
+    master: MasterDep, caller: CallerDep, body: messages.PostWebhookEventDataRequest
+) -> Empty:
     """Send a custom event to every webhook of its experiment that has a trigger for one."""
     data = body.data
     if len(data.title) > LONGEST_TITLE or len(data.description) > LONGEST_DESCRIPTION:
@@ -89,29 +76,31 @@ async def post_webhook_event_data(master: MasterDep, caller: CallerDep, body: Po
 
 
 @routes.get("/api/v1/webhooks/signing-key", "GetWebhookSigningKey", allow=Allow.ADMIN)
-async def get_webhook_signing_key(master: MasterDep, response: Response) -> GetWebhookSigningKeyResponse:
+async def get_webhook_signing_key(master: MasterDep, response: Response) -> messages.GetWebhookSigningKeyResponse:
     """What receivers check signatures with."""
     response.headers["Cache-Control"] = "no-store"
-    return GetWebhookSigningKeyResponse(signing_key=signing_key(master.settings.webhooks, master.cluster.secret))
+    return messages.GetWebhookSigningKeyResponse(
+        signing_key=signing_key(master.settings.webhooks, master.cluster.secret)
+    )
 
 
 @routes.get("/api/v1/webhooks/{webhook_id}", "GetWebhook", allow=Allow.USER)
-async def get_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> WebhookResponse:
+async def get_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> messages.WebhookResponse:
     """One webhook."""
     async with master.db.snapshot() as conn:
-        return WebhookResponse(webhook=_message(await webhooks.get(conn, webhook_id), caller))
+        return messages.WebhookResponse(webhook=_message(await webhooks.get(conn, webhook_id), caller))
 
 
 @routes.patch("/api/v1/webhooks/{webhook_id}", "PatchWebhook", allow=Allow.USER)
 async def patch_webhook(
-    master: MasterDep, caller: CallerDep, webhook_id: int, body: PatchWebhookRequest
-) -> WebhookResponse:
+    master: MasterDep, caller: CallerDep, webhook_id: int, body: messages.PatchWebhookRequest
+) -> messages.WebhookResponse:
     """Send to another address, including what is waiting already."""
     check_url(body.url)
     await _may_change(master, caller, webhook_id)
     async with master.db.transaction() as conn:
         await webhooks.set_url(conn, webhook_id, body.url)
-        return WebhookResponse(webhook=_message(await webhooks.get(conn, webhook_id), caller))
+        return messages.WebhookResponse(webhook=_message(await webhooks.get(conn, webhook_id), caller))
 
 
 @routes.delete("/api/v1/webhooks/{webhook_id}", "DeleteWebhook", allow=Allow.USER)
@@ -124,27 +113,27 @@ async def delete_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) 
 
 
 @routes.post("/api/v1/webhooks/{webhook_id}/test", "TestWebhook", allow=Allow.USER)
-async def test_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> TestWebhookResponse:
+async def test_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> messages.TestWebhookResponse:
     """Send it one message now, and say how that went."""
     webhook = await _may_change(master, caller, webhook_id)
     sender = Sender(master.settings.webhooks, master.cluster.secret)
     now = int(time.time())
     outcome = await sender.send(webhook.url, webhook.kind, sample_event(str(uuid.uuid4()), now), now)
     done = outcome.status is not None and 200 <= outcome.status < 300
-    return TestWebhookResponse(completed=done, outcome=outcome.reason)
+    return messages.TestWebhookResponse(completed=done, outcome=outcome.reason)
 
 
 @routes.get("/api/v1/webhooks/{webhook_id}/deliveries", "GetWebhookDeliveries", allow=Allow.USER)
 async def get_webhook_deliveries(
     master: MasterDep, caller: CallerDep, window: WindowDep, webhook_id: int
-) -> GetWebhookDeliveriesResponse:
+) -> messages.GetWebhookDeliveriesResponse:
     """What was sent, what waits, and what was given up and why; the newest first."""
     await _may_change(master, caller, webhook_id)
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await webhooks.count_deliveries(conn, webhook_id))
         rows = await webhooks.deliveries(conn, webhook_id, page)
     shown = [
-        Delivery(
+        messages.Delivery(
             id=delivery.id,
             event_id=delivery.event_id,
             event_type=str(delivery.event.get("event_type", "")),
@@ -156,7 +145,7 @@ async def get_webhook_deliveries(
         )
         for delivery in rows
     ]
-    return GetWebhookDeliveriesResponse(deliveries=shown, pagination=pagination)
+    return messages.GetWebhookDeliveriesResponse(deliveries=shown, pagination=pagination)
 
 
 async def _may_change(master: Master, caller: Caller, webhook_id: int) -> webhooks.WebhookRow:
@@ -170,17 +159,17 @@ def _whose(workspace_id: int | None) -> str:
     return "a webhook of all workspaces" if workspace_id is None else f"a webhook of workspace {workspace_id}"
 
 
-def _checked(body: Webhook) -> webhooks.WebhookRow:
+def _checked(body: messages.Webhook) -> webhooks.WebhookRow:
     """What was asked for, as it is stored. Raises InvalidInput, Unsupported."""
     check_url(body.url)
     if not body.name.strip() or len(body.name) > LONGEST_NAME:
         raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters")
-    if body.webhook_type is WebhookType.UNSPECIFIED:
+    if body.webhook_type is messages.WebhookType.UNSPECIFIED:
         raise InvalidInput("webhookType must be WEBHOOK_TYPE_DEFAULT or WEBHOOK_TYPE_SLACK")
     if not body.triggers:
         raise InvalidInput("triggers is empty: say what it is to be told of")
     # Before there were modes, every webhook was of its workspace.
-    mode = WebhookMode.WORKSPACE if body.mode is WebhookMode.UNSPECIFIED else body.mode
+    mode = messages.WebhookMode.WORKSPACE if body.mode is messages.WebhookMode.UNSPECIFIED else body.mode
     return webhooks.WebhookRow(
         name=body.name.strip(),
         url=body.url,
@@ -191,15 +180,15 @@ def _checked(body: Webhook) -> webhooks.WebhookRow:
     )
 
 
-def _trigger(trigger: Trigger) -> webhooks.TriggerRow:
+def _trigger(trigger: messages.Trigger) -> webhooks.TriggerRow:
     kind = trigger.trigger_type
-    if kind is TriggerType.EXPERIMENT_STATE_CHANGE:
+    if kind is messages.TriggerType.EXPERIMENT_STATE_CHANGE:
         state = str(trigger.condition.get("state", "")).removeprefix("STATE_")
         possible = [known.value for known in STATES]
         if state not in possible:
             raise InvalidInput(f"triggers.condition.state is {state[:40]!r}: one of {', '.join(possible)} is possible")
         return webhooks.TriggerRow("EXPERIMENT_STATE_CHANGE", {"state": state})
-    if kind is TriggerType.TASK_LOG:
+    if kind is messages.TriggerType.TASK_LOG:
         regex = trigger.condition.get("regex")
         if not isinstance(regex, str) or not 0 < len(regex) <= LONGEST_PATTERN:
             raise InvalidInput(f"triggers.condition.regex must be a pattern of 1 to {LONGEST_PATTERN} characters")
@@ -207,38 +196,34 @@ def _trigger(trigger: Trigger) -> webhooks.TriggerRow:
         if wrong is not None:
             raise InvalidInput(f"triggers.condition.regex cannot be used: {wrong}")
         return webhooks.TriggerRow("TASK_LOG", {"regex": regex})
-    if kind is TriggerType.CUSTOM:
+    if kind is messages.TriggerType.CUSTOM:
         return webhooks.TriggerRow("CUSTOM")
-    if kind is TriggerType.METRIC_THRESHOLD_EXCEEDED:
+    if kind is messages.TriggerType.METRIC_THRESHOLD_EXCEEDED:
         raise Unsupported("metrics trigger nothing here: send an event from the script, with core_context.alert()")
     raise InvalidInput("triggers.triggerType is missing: say what the webhook is to be told of")
 
 
-def _message(webhook: webhooks.WebhookRow, caller: Caller) -> Webhook:
+def _message(webhook: webhooks.WebhookRow, caller: Caller) -> messages.Webhook:
     owner = webhook.workspace_owner_id
     may_see = caller.is_admin or (owner is not None and caller.person.id == owner)
     triggers = [
-        Trigger(
+        messages.Trigger(
             id=trigger.id,
             webhook_id=webhook.id,
-            trigger_type=TriggerType(f"TRIGGER_TYPE_{trigger.kind}"),
-            condition=_document(trigger),
+            trigger_type=messages.TriggerType(f"TRIGGER_TYPE_{trigger.kind}"),
+            condition=dict(trigger.condition),
         )
         for trigger in webhook.triggers
     ]
-    return Webhook(
+    return messages.Webhook(
         id=webhook.id,
         name=webhook.name,
         url=webhook.url if may_see else _host_of(webhook.url),
-        webhook_type=WebhookType(f"WEBHOOK_TYPE_{webhook.kind}"),
-        mode=WebhookMode(f"WEBHOOK_MODE_{webhook.mode}"),
+        webhook_type=messages.WebhookType(f"WEBHOOK_TYPE_{webhook.kind}"),
+        mode=messages.WebhookMode(f"WEBHOOK_MODE_{webhook.mode}"),
         triggers=triggers,
         workspace_id=webhook.workspace_id,
     )
-
-
-def _document(trigger: webhooks.TriggerRow) -> JsonObject:
-    return dict(trigger.condition)
 
 
 def _host_of(url: str) -> str:

@@ -16,17 +16,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
-from tenax.master.api.workspaces.messages import (
-    DeleteResponse,
-    GetProjectsByUserActivityResponse,
-    MoveProjectRequest,
-    Note,
-    PatchProject,
-    PostProjectRequest,
-    ProjectNotesResponse,
-    ProjectResponse,
-    PutProjectNotesRequest,
-)
+from tenax.master.api.workspaces import messages
 from tenax.master.api.workspaces.routes import checked_name, project_message
 from tenax.master.context import Master
 from tenax.master.store.users import settings as user_settings
@@ -48,7 +38,7 @@ _KEY = re.compile(r"[A-Za-z0-9]{1,5}")
 @routes.get("/api/v1/user/projects/activity", "GetProjectsByUserActivity", allow=Allow.USER)
 async def get_recent(
     master: MasterDep, caller: CallerDep, limit: Annotated[int, Query()] = 0
-) -> GetProjectsByUserActivityResponse:
+) -> messages.GetProjectsByUserActivityResponse:
     """The projects that the caller viewed last, the newest first."""
     if limit < 0:
         raise InvalidInput(f"limit is {limit}: it must not be negative")
@@ -56,29 +46,29 @@ async def get_recent(
     async with master.db.connection() as conn:
         ids = await user_settings.recent_projects(conn, caller.person.id, most)
         views = await project_lists.views(conn, ids)
-    return GetProjectsByUserActivityResponse(projects=[project_message(view) for view in views])
+    return messages.GetProjectsByUserActivityResponse(projects=[project_message(view) for view in views])
 
 
 @routes.get("/api/v1/projects/key/{key}", "GetProjectByKey", allow=Allow.USER)
-async def get_by_key(master: MasterDep, key: str) -> ProjectResponse:
+async def get_by_key(master: MasterDep, key: str) -> messages.ProjectResponse:
     """One project, by its key."""
     async with master.db.connection() as conn:
         view = await project_lists.get(conn, await projects.id_of_key(conn, key))
-    return ProjectResponse(project=project_message(view))
+    return messages.ProjectResponse(project=project_message(view))
 
 
 @routes.get("/api/v1/projects/{project_id}", "GetProject", allow=Allow.USER)
-async def get_project(master: MasterDep, project_id: int) -> ProjectResponse:
+async def get_project(master: MasterDep, project_id: int) -> messages.ProjectResponse:
     """One project."""
     async with master.db.connection() as conn:
         view = await project_lists.get(conn, project_id)
-    return ProjectResponse(project=project_message(view))
+    return messages.ProjectResponse(project=project_message(view))
 
 
 @routes.post("/api/v1/workspaces/{workspace_id}/projects", "PostProject", allow=Allow.USER)
 async def post_project(
-    master: MasterDep, caller: CallerDep, workspace_id: int, body: PostProjectRequest
-) -> ProjectResponse:
+    master: MasterDep, caller: CallerDep, workspace_id: int, body: messages.PostProjectRequest
+) -> messages.ProjectResponse:
     """Make a project in a workspace."""
     name = checked_name(body.name, "project")
     key = _key(body.key) if body.key else None
@@ -86,11 +76,13 @@ async def post_project(
         await workspaces.hold(conn, workspace_id)
         new = await projects.create(conn, workspace_id, name, body.description, key, caller.person.id)
         view = await project_lists.get(conn, new)
-    return ProjectResponse(project=project_message(view))
+    return messages.ProjectResponse(project=project_message(view))
 
 
 @routes.patch("/api/v1/projects/{project_id}", "PatchProject", allow=Allow.USER)
-async def patch_project(master: MasterDep, caller: CallerDep, project_id: int, body: PatchProject) -> ProjectResponse:
+async def patch_project(
+    master: MasterDep, caller: CallerDep, project_id: int, body: messages.PatchProject
+) -> messages.ProjectResponse:
     """Change what is given; the rest stays."""
     name = None if body.name is None else checked_name(body.name, "project")
     key = None if body.key is None else _key(body.key)
@@ -100,11 +92,11 @@ async def patch_project(master: MasterDep, caller: CallerDep, project_id: int, b
         project.check_editable()
         await projects.edit(conn, project, name, body.description, key)
         view = await project_lists.get(conn, project_id)
-    return ProjectResponse(project=project_message(view))
+    return messages.ProjectResponse(project=project_message(view))
 
 
 @routes.delete("/api/v1/projects/{project_id}", "DeleteProject", allow=Allow.USER)
-async def delete_project(master: MasterDep, caller: CallerDep, project_id: int) -> DeleteResponse:
+async def delete_project(master: MasterDep, caller: CallerDep, project_id: int) -> messages.DeleteResponse:
     """Delete it with its experiments; in the background where there are any."""
     async with master.db.transaction() as conn:
         project = await projects.lock(conn, project_id)
@@ -114,7 +106,7 @@ async def delete_project(master: MasterDep, caller: CallerDep, project_id: int) 
         completed = await workspace_removal.request(
             conn, Folder(project_id=project_id), project.called, caller.person.username
         )
-    return DeleteResponse(completed=completed)
+    return messages.DeleteResponse(completed=completed)
 
 
 @routes.post("/api/v1/projects/{project_id}/archive", "ArchiveProject", allow=Allow.USER)
@@ -130,7 +122,7 @@ async def unarchive(master: MasterDep, caller: CallerDep, project_id: int) -> Em
 
 
 @routes.post("/api/v1/projects/{project_id}/move", "MoveProject", allow=Allow.USER)
-async def move(master: MasterDep, caller: CallerDep, project_id: int, body: MoveProjectRequest) -> Empty:
+async def move(master: MasterDep, caller: CallerDep, project_id: int, body: messages.MoveProjectRequest) -> Empty:
     """Into another workspace, with all that is filed in it."""
     if not body.destination_workspace_id:
         raise InvalidInput("destinationWorkspaceId is missing: name the workspace that it is to move to")
@@ -147,7 +139,9 @@ async def move(master: MasterDep, caller: CallerDep, project_id: int, body: Move
 
 
 @routes.post("/api/v1/projects/{project_id}/notes", "AddProjectNote", allow=Allow.USER)
-async def add_note(master: MasterDep, caller: CallerDep, project_id: int, body: Note) -> ProjectNotesResponse:
+async def add_note(
+    master: MasterDep, caller: CallerDep, project_id: int, body: messages.Note
+) -> messages.ProjectNotesResponse:
     """Put a note behind the others."""
     async with master.db.transaction() as conn:
         await _notable(master, caller, await projects.lock(conn, project_id))
@@ -157,8 +151,8 @@ async def add_note(master: MasterDep, caller: CallerDep, project_id: int, body: 
 
 @routes.put("/api/v1/projects/{project_id}/notes", "PutProjectNotes", allow=Allow.USER)
 async def put_notes(
-    master: MasterDep, caller: CallerDep, project_id: int, body: PutProjectNotesRequest
-) -> ProjectNotesResponse:
+    master: MasterDep, caller: CallerDep, project_id: int, body: messages.PutProjectNotesRequest
+) -> messages.ProjectNotesResponse:
     """Replace all notes."""
     async with master.db.transaction() as conn:
         await _notable(master, caller, await projects.lock(conn, project_id))
@@ -197,9 +191,9 @@ def _key(key: str) -> str:
     return key.upper()
 
 
-def _note(note: Note) -> JsonObject:
+def _note(note: messages.Note) -> JsonObject:
     return {"name": note.name, "contents": note.contents}
 
 
-def _notes(stored: list[JsonObject]) -> ProjectNotesResponse:
-    return ProjectNotesResponse(notes=[Note.model_validate(note) for note in stored])
+def _notes(stored: list[JsonObject]) -> messages.ProjectNotesResponse:
+    return messages.ProjectNotesResponse(notes=[messages.Note.model_validate(note) for note in stored])

@@ -18,21 +18,7 @@ from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users.messages import AgentUserGroup, user_message
-from tenax.master.api.workspaces.messages import (
-    ChangedWorkspaceResponse,
-    DeleteResponse,
-    GetProjectsResponse,
-    GetWorkspaceMembersResponse,
-    GetWorkspaceResponse,
-    GetWorkspacesResponse,
-    Note,
-    Project,
-    ProjectSortBy,
-    Workspace,
-    WorkspaceSettings,
-    WorkspaceSortBy,
-    WorkspaceState,
-)
+from tenax.master.api.workspaces import messages
 from tenax.master.context import Master
 from tenax.master.store.tasks import rows as tasks
 from tenax.master.store.users import rows as users
@@ -46,14 +32,18 @@ from tenax.wire.message import Empty
 
 routes = Routes("Workspaces")
 
-_ORDERS = {WorkspaceSortBy.UNSPECIFIED: "id", WorkspaceSortBy.ID: "id", WorkspaceSortBy.NAME: "name"}
+_ORDERS = {
+    messages.WorkspaceSortBy.UNSPECIFIED: "id",
+    messages.WorkspaceSortBy.ID: "id",
+    messages.WorkspaceSortBy.NAME: "name",
+}
 _PROJECT_ORDERS = {
-    ProjectSortBy.UNSPECIFIED: "id",
-    ProjectSortBy.ID: "id",
-    ProjectSortBy.NAME: "name",
-    ProjectSortBy.DESCRIPTION: "description",
-    ProjectSortBy.CREATION_TIME: "created_at",
-    ProjectSortBy.LAST_EXPERIMENT_START_TIME: "last_experiment",
+    messages.ProjectSortBy.UNSPECIFIED: "id",
+    messages.ProjectSortBy.ID: "id",
+    messages.ProjectSortBy.NAME: "name",
+    messages.ProjectSortBy.DESCRIPTION: "description",
+    messages.ProjectSortBy.CREATION_TIME: "created_at",
+    messages.ProjectSortBy.LAST_EXPERIMENT_START_TIME: "last_experiment",
 }
 #: The role that its owner has in effect, by the number and name that role-based access gives it.
 _OWNER_ROLE: JsonObject = {"roleId": 2, "name": "WorkspaceAdmin", "permissions": [], "scopeTypeMask": None}
@@ -64,14 +54,14 @@ async def get_workspaces(
     master: MasterDep,
     caller: CallerDep,
     window: WindowDep,
-    sort_by: Annotated[WorkspaceSortBy, Query()] = WorkspaceSortBy.UNSPECIFIED,
+    sort_by: Annotated[messages.WorkspaceSortBy, Query()] = messages.WorkspaceSortBy.UNSPECIFIED,
     name: Annotated[str | None, Query()] = None,
     name_case_sensitive: Annotated[str | None, Query()] = None,
     archived: Annotated[bool | None, Query()] = None,
     users: Annotated[list[str] | None, Query()] = None,
     user_ids: Annotated[list[int] | None, Query()] = None,
     pinned: Annotated[bool | None, Query()] = None,
-) -> GetWorkspacesResponse:
+) -> messages.GetWorkspacesResponse:
     """Workspaces, filtered and in order. ``name`` is the whole name, whatever its capitals."""
     filters = WorkspaceFilter(
         viewer=caller.person.id,
@@ -85,15 +75,15 @@ async def get_workspaces(
     async with master.db.snapshot() as conn:
         page, pagination = window.of(await workspaces.count(conn, filters))
         views = await workspaces.page(conn, filters, page, order=_ORDERS[sort_by], descending=window.descending)
-    return GetWorkspacesResponse(workspaces=[workspace_message(view) for view in views], pagination=pagination)
+    return messages.GetWorkspacesResponse(workspaces=[workspace_message(view) for view in views], pagination=pagination)
 
 
 @routes.get("/api/v1/workspaces/{workspace_id}", "GetWorkspace", allow=Allow.USER)
-async def get_workspace(master: MasterDep, caller: CallerDep, workspace_id: int) -> GetWorkspaceResponse:
+async def get_workspace(master: MasterDep, caller: CallerDep, workspace_id: int) -> messages.GetWorkspaceResponse:
     """One workspace."""
     async with master.db.connection() as conn:
         view = await workspaces.get(conn, workspace_id, caller.person.id)
-    return GetWorkspaceResponse(workspace=workspace_message(view))
+    return messages.GetWorkspaceResponse(workspace=workspace_message(view))
 
 
 @routes.get("/api/v1/workspaces/{workspace_id}/projects", "GetWorkspaceProjects", allow=Allow.USER)
@@ -102,12 +92,12 @@ async def get_projects(
     caller: CallerDep,
     workspace_id: int,
     window: WindowDep,
-    sort_by: Annotated[ProjectSortBy, Query()] = ProjectSortBy.UNSPECIFIED,
+    sort_by: Annotated[messages.ProjectSortBy, Query()] = messages.ProjectSortBy.UNSPECIFIED,
     name: Annotated[str | None, Query()] = None,
     archived: Annotated[bool | None, Query()] = None,
     users: Annotated[list[str] | None, Query()] = None,
     user_ids: Annotated[list[int] | None, Query()] = None,
-) -> GetProjectsResponse:
+) -> messages.GetProjectsResponse:
     """The projects of a workspace, filtered and in order; 0 means all workspaces."""
     filters = ProjectFilter(
         workspace_id=workspace_id or None,
@@ -123,11 +113,13 @@ async def get_projects(
         views = await project_lists.page(
             conn, filters, page, order=_PROJECT_ORDERS[sort_by], descending=window.descending
         )
-    return GetProjectsResponse(projects=[project_message(view) for view in views], pagination=pagination)
+    return messages.GetProjectsResponse(projects=[project_message(view) for view in views], pagination=pagination)
 
 
 @routes.post("/api/v1/workspaces", "PostWorkspace", allow=Allow.USER)
-async def post_workspace(master: MasterDep, caller: CallerDep, body: WorkspaceSettings) -> ChangedWorkspaceResponse:
+async def post_workspace(
+    master: MasterDep, caller: CallerDep, body: messages.WorkspaceSettings
+) -> messages.ChangedWorkspaceResponse:
     """Make a workspace; it is pinned for who makes it."""
     name = checked_name(body.name or "", "workspace")
     agent_user = _agent_user(caller, body) or AgentUser()
@@ -138,13 +130,13 @@ async def post_workspace(master: MasterDep, caller: CallerDep, body: WorkspaceSe
         defaults = WorkspaceDefaults(storage, compute or "", aux or "")
         new = await workspaces.create(conn, name, caller.person.id, agent_user, defaults)
         view = await workspaces.get(conn, new, caller.person.id)
-    return ChangedWorkspaceResponse(workspace=workspace_message(view))
+    return messages.ChangedWorkspaceResponse(workspace=workspace_message(view))
 
 
 @routes.patch("/api/v1/workspaces/{workspace_id}", "PatchWorkspace", allow=Allow.USER)
 async def patch_workspace(
-    master: MasterDep, caller: CallerDep, workspace_id: int, body: WorkspaceSettings
-) -> ChangedWorkspaceResponse:
+    master: MasterDep, caller: CallerDep, workspace_id: int, body: messages.WorkspaceSettings
+) -> messages.ChangedWorkspaceResponse:
     """Change what is given; the rest stays."""
     name = None if body.name is None else checked_name(body.name, "workspace")
     agent_user = _agent_user(caller, body)
@@ -163,11 +155,11 @@ async def patch_workspace(
             await workspaces.set_storage(conn, workspace_id, storage)
         await workspaces.set_pools(conn, workspace_id, compute, aux)
         view = await workspaces.get(conn, workspace_id, caller.person.id)
-    return ChangedWorkspaceResponse(workspace=workspace_message(view))
+    return messages.ChangedWorkspaceResponse(workspace=workspace_message(view))
 
 
 @routes.delete("/api/v1/workspaces/{workspace_id}", "DeleteWorkspace", allow=Allow.USER)
-async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: int) -> DeleteResponse:
+async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: int) -> messages.DeleteResponse:
     """Delete it with its projects, their experiments and its templates; in the background where there are any.
 
     Commands and generic tasks in it are ended.
@@ -183,7 +175,7 @@ async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: i
         folder = Folder(workspace_id=workspace_id)
         await tasks.kill_in_workspace(conn, workspace_id, f"{caller.person.username} deleted {workspace.called}")
         completed = await workspace_removal.request(conn, folder, workspace.called, caller.person.username)
-    return DeleteResponse(completed=completed)
+    return messages.DeleteResponse(completed=completed)
 
 
 @routes.post("/api/v1/workspaces/{workspace_id}/archive", "ArchiveWorkspace", allow=Allow.USER)
@@ -219,18 +211,18 @@ async def unpin(master: MasterDep, caller: CallerDep, workspace_id: int) -> Empt
 @routes.get("/api/v1/roles/workspace/{workspace_id}", "GetGroupsAndUsersAssignedToWorkspace", allow=Allow.USER)
 async def get_members(
     master: MasterDep, caller: CallerDep, workspace_id: int, name: Annotated[str, Query()] = ""
-) -> GetWorkspaceMembersResponse:
+) -> messages.GetWorkspaceMembersResponse:
     """Who has a role in it: its owner. Without role-based access there are no others, and everyone may use it."""
     async with master.db.connection() as conn:
         view = await workspaces.get(conn, workspace_id, caller.person.id)
         owner = None if view.owner_id is None else await users.get(conn, view.owner_id)
     if owner is None or name.lower() not in owner.username.lower():
-        return GetWorkspaceMembersResponse()
+        return messages.GetWorkspaceMembersResponse()
     assignment: JsonObject = {
         "userId": owner.id,
         "roleAssignment": {"role": _OWNER_ROLE, "scopeWorkspaceId": workspace_id, "scopeCluster": False},
     }
-    return GetWorkspaceMembersResponse(
+    return messages.GetWorkspaceMembersResponse(
         users_assigned_directly=[user_message(owner)],
         assignments=[{"role": _OWNER_ROLE, "userRoleAssignments": [assignment], "groupRoleAssignments": []}],
     )
@@ -248,7 +240,7 @@ async def _archive(master: Master, caller: Caller, workspace_id: int, archived: 
     return Empty()
 
 
-def _agent_user(caller: Caller, body: WorkspaceSettings) -> AgentUser | None:
+def _agent_user(caller: Caller, body: messages.WorkspaceSettings) -> AgentUser | None:
     group = body.agent_user_group
     if group is None:
         return None
@@ -260,12 +252,12 @@ def _agent_user(caller: Caller, body: WorkspaceSettings) -> AgentUser | None:
     return AgentUser(group.agent_uid, group.agent_gid, group.agent_user, group.agent_group)
 
 
-def _storage(body: WorkspaceSettings) -> JsonObject | None:
+def _storage(body: messages.WorkspaceSettings) -> JsonObject | None:
     given = body.checkpoint_storage_config
     return None if given is None else workspace_storage(given)
 
 
-def _pools(master: Master, body: WorkspaceSettings) -> tuple[str | None, str | None]:
+def _pools(master: Master, body: messages.WorkspaceSettings) -> tuple[str | None, str | None]:
     """The default pools for tasks with slots and without; None for what is not given. Raises InvalidInput."""
     compute = body.default_compute_pool if body.default_compute_pool is not None else body.default_compute_resource_pool
     aux = body.default_aux_pool if body.default_aux_pool is not None else body.default_aux_resource_pool
@@ -276,7 +268,7 @@ def _pools(master: Master, body: WorkspaceSettings) -> tuple[str | None, str | N
     return compute, aux
 
 
-def _check_kubernetes(body: WorkspaceSettings) -> None:
+def _check_kubernetes(body: messages.WorkspaceSettings) -> None:
     if body.cluster_namespace_meta or body.cluster_quota_pairs:
         raise Unsupported("namespaces and quotas are Kubernetes', and this cluster places tasks on agents of its own")
 
@@ -285,9 +277,9 @@ def _check_kubernetes(body: WorkspaceSettings) -> None:
 NAME_LIMIT = 80
 
 _STATES = {
-    "ACTIVE": WorkspaceState.UNSPECIFIED,
-    "DELETING": WorkspaceState.DELETING,
-    "DELETE_FAILED": WorkspaceState.DELETE_FAILED,
+    "ACTIVE": messages.WorkspaceState.UNSPECIFIED,
+    "DELETING": messages.WorkspaceState.DELETING,
+    "DELETE_FAILED": messages.WorkspaceState.DELETE_FAILED,
 }
 
 
@@ -302,7 +294,7 @@ def checked_name(name: str, what: str) -> str:
     return name
 
 
-def workspace_message(view: WorkspaceView) -> Workspace:
+def workspace_message(view: WorkspaceView) -> messages.Workspace:
     """A workspace as its caller sees it; secrets of its storage are stars for everyone."""
     group = AgentUserGroup(
         agent_uid=view.agent_uid,
@@ -310,7 +302,7 @@ def workspace_message(view: WorkspaceView) -> Workspace:
         agent_user=view.agent_user,
         agent_group=view.agent_group,
     )
-    return Workspace(
+    return messages.Workspace(
         id=view.id,
         name=view.name,
         archived=view.archived,
@@ -330,14 +322,14 @@ def workspace_message(view: WorkspaceView) -> Workspace:
     )
 
 
-def project_message(view: ProjectView) -> Project:
+def project_message(view: ProjectView) -> messages.Project:
     """A project as anyone sees it."""
-    return Project(
+    return messages.Project(
         id=view.id,
         name=view.name,
         description=view.description,
         key=view.key,
-        notes=[Note.model_validate(note) for note in view.notes],
+        notes=[messages.Note.model_validate(note) for note in view.notes],
         workspace_id=view.workspace_id,
         workspace_name=view.workspace_name,
         user_id=view.owner_id or 0,

@@ -20,7 +20,7 @@ from tenax.errors import AlreadyExists, NotFound, NotNow, Stale
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.wire.agents import Hello
 
@@ -84,7 +84,7 @@ async def known_containers(conn: Connection, agent_id: str, container_ids: list[
 async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
     """Note a sign of life on this connection; False, and nothing noted, if it is not the agent's newest.
 
-    It locks a row that nothing else does, and comes last: at the end of a transaction.
+    It locks a row that nothing else does, and comes last: at the end of a transaction (`docs/internals.md`).
     """
     return await conn.fetchval(Q.heartbeat, agent_id, session) is not None
 
@@ -97,8 +97,7 @@ async def disconnected(conn: Connection, agent_id: str, session: int, *, silent:
 
 async def set_state(conn: Connection, agent_id: str, state: str) -> None:
     """Whether it takes work: ENABLED, DRAINING (what runs may end), DISABLED. Raises NotFound."""
-    if await conn.fetchval(Q.set_state, agent_id, state) is None:
-        raise NotFound(f"there is no agent {agent_id!r}")
+    await existing(conn, f"agent {agent_id!r}", Q.set_state, agent_id, state)
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
 
@@ -108,9 +107,9 @@ async def desired_containers(conn: Connection, agent_id: str) -> list[JsonObject
     return [dict(row) for row in await conn.fetch(_DESIRED, agent_id)]
 
 
-async def silent(conn: Connection, wait_s: float, listening_s: float) -> list[str]:
-    """Agents with live containers, silent for ``wait_s`` while someone listened for ``listening_s``."""
-    return [row["agent_id"] for row in await conn.fetch(Q.silent, wait_s, listening_s)]
+async def silent(conn: Connection, least_s: float) -> list[tuple[str, str, float]]:
+    """Agents with live containers that were silent for ``least_s``: each with its pool, and for how many seconds."""
+    return [(row["agent_id"], row["pool"], row["seconds"]) for row in await conn.fetch(Q.silent, least_s)]
 
 
 async def silent_since(conn: Connection, agent_id: str, wait_s: float) -> float | None:
@@ -177,10 +176,7 @@ async def check_open(conn: Connection, allocation_id: str, agent_ids: Iterable[s
 
 async def presence(conn: Connection, agent_id: str) -> AgentOccupancy:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.agent_standing, agent_id)
-    if row is None:
-        raise NotFound(f"there is no agent {agent_id!r}")
-    return AgentOccupancy(row["connected"], row["live"])
+    return AgentOccupancy(**await existing(conn, f"agent {agent_id!r}", Q.agent_standing, agent_id))
 
 
 async def remove(conn: Connection, agent_id: str) -> None:

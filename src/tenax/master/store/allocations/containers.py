@@ -1,4 +1,4 @@
-"""Rows of containers and the slots they hold; locked last.
+"""Rows of containers and the slots they hold; locked after their allocation.
 
 Rules: a slot is free only when its container is reported gone; every change of a desired state raises its agent's
 revision in the same transaction, as its last statement, and is announced as ``agent``.

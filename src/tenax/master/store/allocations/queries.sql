@@ -108,9 +108,11 @@ where state not in ('PENDING', 'TERMINATED') and preemption_deadline > now()
 -- name: in_doubt
 -- A member failed, and an agent of another that has not ended has been silent for $1 seconds.
 select a.allocation_id, a.task_id, min(c.rank) filter (where {{failed}}) as rank,
-       array_agg(distinct c.agent_id order by c.agent_id) filter (where p.agent_id is not null) as unheard
+       array_agg(distinct c.agent_id order by c.agent_id) filter (where p.agent_id is not null) as unheard,
+       array_agg(distinct g.pool) filter (where p.agent_id is not null) as pools
 from allocations a
 join containers c on c.allocation_id = a.allocation_id
+left join agents g on g.agent_id = c.agent_id
 left join agent_presence p on p.agent_id = c.agent_id and c.state <> 'TERMINATED'
     and p.last_seen_at < now() - make_interval(secs => $1)
 where a.state = 'TERMINATING' and a.exit_reason = ''

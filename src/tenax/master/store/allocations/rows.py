@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from asyncpg import Connection, Record
 
-from tenax.errors import NotFound, Stale
+from tenax.errors import Stale
 from tenax.lifecycle.allocation import AllocationState, Preemption
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 
 Q = load("allocations")
@@ -66,10 +66,7 @@ def _owner(row: Record) -> AllocationOwner:
 
 async def lock(conn: Connection, allocation_id: str) -> AllocationRow:
     """The allocation, locked until the transaction ends. Raises NotFound."""
-    locked = await lock_many(conn, [allocation_id])
-    if not locked:
-        raise NotFound(f"there is no allocation {allocation_id}")
-    return locked[allocation_id]
+    return _allocation(await existing(conn, f"allocation {allocation_id}", Q.lock, [allocation_id]))
 
 
 async def lock_many(conn: Connection, allocation_ids: Sequence[str]) -> dict[str, AllocationRow]:
@@ -78,16 +75,7 @@ async def lock_many(conn: Connection, allocation_ids: Sequence[str]) -> dict[str
 
 
 def _allocation(row: Record) -> AllocationRow:
-    return AllocationRow(
-        row["allocation_id"],
-        row["task_id"],
-        row["run_id"],
-        AllocationState(row["state"]),
-        row["version"],
-        Preemption(row["preemption"]),
-        row["preemption_reason"],
-        row["ready"],
-    )
+    return row_as(AllocationRow, row, state=AllocationState, preemption=Preemption)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,15 +209,14 @@ class Doubt:
     task_id: str
     #: Of the member that failed.
     rank: int
+    #: Agents, and the pools that they are in.
     unheard: tuple[str, ...]
+    pools: tuple[str, ...]
 
 
 async def in_doubt(conn: Connection, unheard_s: float, limit: int) -> list[Doubt]:
     """Attempts whose doubt was not noted yet; ``unheard_s``: for so long nothing came from an agent."""
-    return [
-        Doubt(row["allocation_id"], row["task_id"], row["rank"], tuple(row["unheard"]))
-        for row in await conn.fetch(Q.in_doubt, unheard_s, limit)
-    ]
+    return [row_as(Doubt, row, unheard=tuple, pools=tuple) for row in await conn.fetch(Q.in_doubt, unheard_s, limit)]
 
 
 async def note_doubts(conn: Connection, reasons: Mapping[str, str]) -> frozenset[str]:

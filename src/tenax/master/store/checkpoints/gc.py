@@ -16,11 +16,11 @@ from datetime import datetime
 
 from asyncpg import Connection, Record
 
-from tenax.errors import InvalidInput, NotFound, NotNow
+from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.garbage import Judgement, OwningTrial, RetentionPolicy, SavedCheckpoint, judge
 from tenax.master.store.checkpoints import rows as checkpoints
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.storage.port import EVERYTHING
 
@@ -133,9 +133,7 @@ async def clear_mark(conn: Connection, experiment_id: int, applied: Mark) -> Non
 
 async def load_inputs(conn: Connection, experiment_id: int) -> GcInputs:
     """What the fate of its checkpoints depends on. Raises NotFound."""
-    documents = await conn.fetchrow(Q.policy, experiment_id)
-    if documents is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+    documents = await existing(conn, f"experiment {experiment_id}", Q.policy, experiment_id)
     rows = await conn.fetch(Q.candidates, experiment_id)
     registered = await checkpoints.registered(conn, [row["uuid"] for row in rows])
     searcher = documents["config"].get("searcher") or {}
@@ -209,8 +207,7 @@ async def upload_ends(conn: Connection, uuid: str) -> None:
 
 async def any_upload(conn: Connection) -> bool:
     """Whether there is an upload that is no checkpoint yet."""
-    exists: bool = await conn.fetchval(Q.any_upload)
-    return exists
+    return bool(await conn.fetchval(Q.any_upload))
 
 
 async def request_abandoned_removals(conn: Connection) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 
 from asyncpg import Connection, Record
@@ -71,7 +71,7 @@ ORDERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFilter:
-    """Which checkpoints to list; None: any."""
+    """Which checkpoints to list; None: any. The parameters of `matching`, in its order."""
 
     experiment_id: int | None = None
     trial_id: int | None = None
@@ -82,7 +82,7 @@ class CheckpointFilter:
 async def count(conn: Connection, filters: CheckpointFilter) -> int:
     """How many match."""
     text = f"select count(*) from checkpoints c left join trials t on t.id = c.trial_id {Q.matching}"
-    total: int = await conn.fetchval(text, *_parameters(filters))
+    total: int = await conn.fetchval(text, *astuple(filters))
     return total
 
 
@@ -95,7 +95,7 @@ async def page(
         f"{Q.columns} {Q.sources} {Q.matching} order by {ORDERS[order]} {direction} nulls last, "
         f"c.uuid {direction} limit $5 offset $6"
     )
-    rows = await conn.fetch(text, *_parameters(filters), window.limit, window.offset)
+    rows = await conn.fetch(text, *astuple(filters), window.limit, window.offset)
     return [CheckpointView(**row) for row in rows]
 
 
@@ -117,15 +117,6 @@ async def needed_by(conn: Connection, uuid: str) -> int | None:
     """A live trial that would resume from it, or that started from it; None: no trial does."""
     trial: int | None = await conn.fetchval(Q.needed_by, uuid)
     return trial
-
-
-def _parameters(filters: CheckpointFilter) -> tuple[object, ...]:
-    return (
-        filters.experiment_id,
-        filters.trial_id,
-        None if filters.states is None else list(filters.states),
-        None if filters.uuids is None else list(filters.uuids),
-    )
 
 
 _TRAINING, _VALIDATION = "training", "validation"

@@ -71,8 +71,7 @@ async def delegate(conn: Connection, uuid: str, failure: str, *, untouched: bool
 
 async def any_delegated(conn: Connection) -> bool:
     """Whether a task has a removal, or should have."""
-    exists: bool = await conn.fetchval(Q.any_delegated)
-    return exists
+    return bool(await conn.fetchval(Q.any_delegated))
 
 
 async def unassigned(conn: Connection, limit: int) -> list[UnassignedRemoval]:

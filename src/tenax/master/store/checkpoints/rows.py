@@ -13,9 +13,9 @@ from datetime import datetime
 
 from asyncpg import Connection, Record
 
-from tenax.errors import InvalidInput, NotFound, NotNow
+from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 
 Q = load("checkpoints")
 
@@ -89,21 +89,18 @@ async def upsert(conn: Connection, reporter: Reporter, report: CheckpointReport)
 
 async def get(conn: Connection, uuid: str) -> CheckpointRow:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.get, uuid)
-    if row is None:
-        raise NotFound(f"there is no checkpoint {uuid}")
-    return _checkpoint(row)
+    return row_as(CheckpointRow, await existing(conn, f"checkpoint {uuid}", Q.get, uuid))
 
 
 async def latest(conn: Connection, trial_id: int) -> CheckpointRow | None:
     """Where the trial goes on from: its COMPLETED checkpoint with the most steps, of those not superseded."""
     row = await conn.fetchrow(Q.latest, trial_id)
-    return None if row is None else _checkpoint(row)
+    return None if row is None else row_as(CheckpointRow, row)
 
 
 async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> CheckpointRow:
     """What is left: nothing makes it DELETED, another map of files PARTIALLY_DELETED. Raises NotFound."""
-    before = _checkpoint(await _locked(conn, uuid))
+    before = row_as(CheckpointRow, await _locked(conn, uuid))
     if not resources:
         state = "DELETED"
     elif resources != before.resources:
@@ -111,13 +108,13 @@ async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> C
     else:
         state = before.state
     row = await conn.fetchrow(Q.set_files, uuid, state, dict(resources), sum(resources.values()))
-    return _checkpoint(row)
+    return row_as(CheckpointRow, row)
 
 
 async def set_metadata(conn: Connection, uuid: str, metadata: JsonObject) -> CheckpointRow:
     """Replace what its owner wrote about it. Raises NotFound."""
     await _locked(conn, uuid)
-    return _checkpoint(await conn.fetchrow(Q.set_metadata, uuid, metadata))
+    return row_as(CheckpointRow, await conn.fetchrow(Q.set_metadata, uuid, metadata))
 
 
 async def trials_using(conn: Connection, uuid: str, kind: str | None) -> list[int]:
@@ -135,28 +132,7 @@ async def storage_backend(conn: Connection, config: JsonObject) -> int:
 
 
 async def _locked(conn: Connection, uuid: str) -> Record:
-    row = await conn.fetchrow(Q.lock, uuid)
-    if row is None:
-        raise NotFound(f"there is no checkpoint {uuid}")
-    return row
-
-
-def _checkpoint(row: Record) -> CheckpointRow:
-    return CheckpointRow(
-        uuid=row["uuid"],
-        task_id=row["task_id"],
-        allocation_id=row["allocation_id"],
-        trial_id=row["trial_id"],
-        run_id=row["run_id"],
-        storage_id=row["storage_id"],
-        state=row["state"],
-        superseded=row["superseded"],
-        steps_completed=row["steps_completed"],
-        metadata=row["metadata"],
-        resources=row["resources"],
-        size_bytes=row["size_bytes"],
-        reported_at=row["reported_at"],
-    )
+    return await existing(conn, f"checkpoint {uuid}", Q.lock, uuid)
 
 
 async def registered(conn: Connection, uuids: Collection[str]) -> dict[str, str]:

@@ -134,6 +134,7 @@ STATES = (
 _AT_WORK = "('ACTIVE', 'QUEUED', 'PULLING', 'STARTING', 'RUNNING')"
 _METRICS = (Location.VALIDATIONS, Location.TRAINING, Location.CUSTOM_METRIC)
 _OWN = (Location.EXPERIMENT, Location.RUN)
+_HELD = {ValueKind.NUMBER: Holds.NUMBER, ValueKind.DATE: Holds.TIME}
 
 
 class Builder:
@@ -231,36 +232,28 @@ class Builder:
 
     def _of_hyperparameter(self, node: Condition) -> str:
         key = self._parameter(node.column.removeprefix("hp."), "text")
-        inside = f"select 1 from run_hparams h where h.trial_id = {self._table.trial} and {key} in (h.key, h.alias)"
-        if node.operator in EMPTINESS:
-            return _negated(f"not exists ({inside})", node.operator is Operator.NOT_EMPTY)
-        kind = _kind(node)
-        if node.operator not in COMPARISONS:
-            _check_text(node, kind)
-            return f"exists ({inside} and {self._contains('h.text_value', node)})"
-        if isinstance(node.value, bool):
-            return f"exists ({inside} and {self._compared('h.boolean_value', Holds.BOOLEAN, node)})"
-        if kind is ValueKind.NUMBER:
-            return f"exists ({inside} and {self._compared('h.number_value', Holds.NUMBER, node)})"
-        return f"exists ({inside} and {self._compared('h.text_value', Holds.TEXT, node)})"
+        rows = f"select 1 from run_hparams h where h.trial_id = {self._table.trial} and {key} in (h.key, h.alias)"
+        columns = {Holds.TEXT: "h.text_value", Holds.BOOLEAN: "h.boolean_value", Holds.NUMBER: "h.number_value"}
+        return self._exists(rows, columns, node)
 
     def _of_metadata(self, node: Condition) -> str:
         key = self._parameter(node.column.removeprefix("metadata."), "text")
-        inside = f"select 1 from run_metadata_index x where x.trial_id = {self._table.trial} and x.flat_key = {key}"
+        rows = f"select 1 from run_metadata_index x where x.trial_id = {self._table.trial} and x.flat_key = {key}"
+        number = "coalesce(x.integer_value::float8, x.float_value)"
+        columns = {Holds.TEXT: "x.string_value", Holds.BOOLEAN: "x.boolean_value", Holds.NUMBER: number}
+        return self._exists(rows, {**columns, Holds.TIME: "x.timestamp_value"}, node)
+
+    def _exists(self, rows: str, columns: Mapping[Holds, str], node: Condition) -> str:
+        """``columns``: where a row has what it holds; what they do not name is compared as text."""
         if node.operator in EMPTINESS:
-            return _negated(f"not exists ({inside})", node.operator is Operator.NOT_EMPTY)
+            return _negated(f"not exists ({rows})", node.operator is Operator.NOT_EMPTY)
         kind = _kind(node)
         if node.operator not in COMPARISONS:
             _check_text(node, kind)
-            return f"exists ({inside} and {self._contains('x.string_value', node)})"
-        if isinstance(node.value, bool):
-            return f"exists ({inside} and {self._compared('x.boolean_value', Holds.BOOLEAN, node)})"
-        if kind is ValueKind.NUMBER:
-            number = "coalesce(x.integer_value::float8, x.float_value)"
-            return f"exists ({inside} and {self._compared(number, Holds.NUMBER, node)})"
-        if kind is ValueKind.DATE:
-            return f"exists ({inside} and {self._compared('x.timestamp_value', Holds.TIME, node)})"
-        return f"exists ({inside} and {self._compared('x.string_value', Holds.TEXT, node)})"
+            return f"exists ({rows} and {self._contains(columns[Holds.TEXT], node)})"
+        holds = Holds.BOOLEAN if isinstance(node.value, bool) else _HELD.get(kind, Holds.TEXT)
+        holds = holds if holds in columns else Holds.TEXT
+        return f"exists ({rows} and {self._compared(columns[holds], holds, node)})"
 
     def _of_configured(self, node: Condition) -> str:
         path = self._parameter(node.column.removeprefix("hp.").split("."), "text[]")

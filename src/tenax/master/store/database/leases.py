@@ -66,5 +66,4 @@ async def renew(conn: Connection, lease: Lease, seconds: float) -> None:
 async def _is_dead(conn: Connection, holder: str) -> bool:
     if not holder.startswith(SESSION_PREFIX):
         return False
-    free: bool = await conn.fetchval(Q.try_name, holder)
-    return free
+    return bool(await conn.fetchval(Q.try_name, holder))

@@ -4,6 +4,7 @@ The statements of ``store/experiments/*.py`` are in ``store/experiments/queries.
 
     Q = load("experiments")
     await conn.fetchrow(Q.get, experiment_id)
+    await existing(conn, f"experiment {experiment_id}", Q.get, experiment_id)  # or NotFound
 
 What several statements share is a block of its own: ``{{name}}`` (of the same file) or ``{{noun.name}}`` stands for it.
 """
@@ -11,10 +12,17 @@ What several statements share is a block of its own: ``{{name}}`` (of the same f
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import cache
 from importlib import resources
+from typing import TypeVar
 
-from tenax.errors import Impossible
+from asyncpg import Connection, Record
+
+from tenax.errors import Impossible, NotFound
+
+Row = TypeVar("Row")
 
 _FRAGMENT = re.compile(r"\{\{(?:([a-z]+)\.)?([a-z][a-z0-9_]*)\}\}")
 _HEADER = re.compile(r"^-- name: ([a-z][a-z0-9_]*)[ \t]*$", re.MULTILINE)
@@ -56,3 +64,17 @@ def load(noun: str) -> Queries:
             raise Impossible(f"{noun}/queries.sql has two statements {name!r}")
         statements[name] = body.strip().removesuffix(";")
     return Queries(noun, statements)
+
+
+async def existing(conn: Connection, what: str, query: str, *parameters: object) -> Record:
+    """The row of what a caller names. Raises NotFound: there is no ``what``."""
+    row = await conn.fetchrow(query, *parameters)
+    if row is None:
+        raise NotFound(f"there is no {what}")
+    return row
+
+
+def row_as(kind: type[Row], row: Mapping[str, object], /, **types: Callable[..., object]) -> Row:
+    """A dataclass made of the columns that its fields name; ``types``: of those that are more than the driver gives."""
+    values = {field.name: row[field.name] for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    return kind(**values | {name: make(values[name]) for name, make in types.items()})

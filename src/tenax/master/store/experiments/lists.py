@@ -5,7 +5,7 @@ Rules:
 - An ACTIVE experiment is shown by what the most advanced of its attempts does.
 - A configuration stays text until somebody reads it: most only pass through.
 - Counts by project, owner, state and archived come from rows that triggers add for each change, without locking one
-  another; from time to time they are folded into one row of each kind. Their sum is right in every snapshot.
+  another; from time to time they are added up to one row of each kind. Their sum is right in every snapshot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.connection import decoded
 from tenax.master.store.database.paging import Page, like
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.experiments.columns import EXPERIMENTS
 
 Q = load("experiments")
@@ -174,17 +174,13 @@ async def trial_ids(conn: Connection, experiment_id: int) -> list[int]:
 
 async def job_standing(conn: Connection, experiment_id: int) -> tuple[int, bool]:
     """How many waiting jobs come earlier, and whether its own holds slots. Raises NotFound."""
-    row = await conn.fetchrow(Q.job_standing, experiment_id)
-    if row is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+    row = await existing(conn, f"experiment {experiment_id}", Q.job_standing, experiment_id)
     return row["ahead"], row["placed"]
 
 
 async def owner(conn: Connection, experiment_id: int) -> int:
     """The user that it belongs to. Raises NotFound."""
-    owner_id: int | None = await conn.fetchval(Q.owner, experiment_id)
-    if owner_id is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+    owner_id: int = (await existing(conn, f"experiment {experiment_id}", Q.owner, experiment_id))[0]
     return owner_id
 
 
@@ -210,28 +206,23 @@ def _counted(filters: ExperimentFilter) -> bool:
 def _where(filters: ExperimentFilter) -> tuple[str, list[object]]:
     """The condition of a filter and its parameters. Only filters that are set stand in it: then indexes can be used."""
     users = None if filters.users is None else [user.lower() for user in filters.users]
-    states = None if filters.states is None else list(filters.states)
     clauses = (
         ("e.archived = {}::boolean", filters.archived),
         (_IN_DOCUMENT.format("x.name ilike {}::text"), like(filters.name)),
         (_IN_DOCUMENT.format("x.description ilike {}::text"), like(filters.description)),
-        (_IN_DOCUMENT.format("x.labels @> {}::text[]"), _list(filters.labels)),
+        (_IN_DOCUMENT.format("x.labels @> {}::text[]"), filters.labels),
         ("e.owner_id in (select u.id from users u where lower(u.username) = any({}::text[]))", users),
-        ("e.owner_id = any({}::bigint[])", _list(filters.user_ids)),
-        (_STORED if _OF_ATTEMPTS.isdisjoint(states or ()) else f"({_STORED} or {_ATTEMPTED})", states),
+        ("e.owner_id = any({}::bigint[])", filters.user_ids),
+        (_STORED if _OF_ATTEMPTS.isdisjoint(filters.states or ()) else f"({_STORED} or {_ATTEMPTED})", filters.states),
         ("e.project_id = {}::bigint", filters.project_id),
         ("e.id > {}::bigint", filters.after_id),
         ("e.id < {}::bigint", filters.before_id),
-        ("e.id = any({}::bigint[])", _list(filters.ids)),
-        ("not e.id = any({}::bigint[])", _list(filters.not_ids)),
+        ("e.id = any({}::bigint[])", filters.ids),
+        ("not e.id = any({}::bigint[])", filters.not_ids),
     )
     given = [(condition, value) for condition, value in clauses if value is not None]
     conditions = [condition.format(f"${place}") for place, (condition, _) in enumerate(given, 1)]
     return " and ".join(conditions) or "true", [value for _, value in given]
-
-
-def _list(values: tuple[object, ...] | None) -> list[object] | None:
-    return None if values is None else list(values)
 
 
 #: So many rows are read in less than a millisecond.
@@ -247,10 +238,10 @@ async def total_count(conn: Connection, condition: str, parameters: Sequence[obj
 
 
 async def are_many(conn: Connection) -> bool:
-    """Whether folding is worth it."""
+    """Whether adding them up is worth it."""
     return bool(await conn.fetchval(Q.more_than, _MANY))
 
 
-async def fold_counts(conn: Connection) -> None:
+async def add_up_counts(conn: Connection) -> None:
     """One row of each kind. In a transaction of one who does it alone."""
-    await conn.execute(Q.fold)
+    await conn.execute(Q.add_up)

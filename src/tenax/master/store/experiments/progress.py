@@ -4,7 +4,7 @@ Rules:
 - Who knows what a search has done writes where it stands, in the transaction that changes it: the searching loop, with
   its journal; the scripts of unmanaged experiments. What trials report of themselves is added by the loop of `KIND`.
 - An experiment that was asked to end keeps the progress that it had; one that has completed is at 1.
-- The row of an experiment is locked last of all that a transaction locks.
+- The row of an experiment is locked after all else (the order of locks: `docs/internals.md`).
 """
 
 from __future__ import annotations

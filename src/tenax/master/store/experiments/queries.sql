@@ -111,7 +111,7 @@ select seq, at, entry from search_journal where experiment_id = $1 order by seq 
 -- name: more_than
 select exists (select 1 from experiment_counts offset $1);
 
--- name: fold
+-- name: add_up
 with taken as (
     delete from experiment_counts returning *)
 insert into experiment_counts (project_id, owner_id, state, archived, change)

@@ -1,6 +1,6 @@
 """Rows of experiments: locked, changed by guarded writes, announced.
 
-Rules: the experiment's lock comes first (experiment, trial, allocation, container); a row changes only by a transition
+Rules: the experiment's lock comes before its trials' (order: `docs/internals.md`); a row changes only by a transition
 that ``tenax.lifecycle.experiment`` allows; each change is announced as ``experiment``.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from asyncpg import Connection, Record
+from asyncpg import Connection
 
 from tenax.errors import NotFound, NotNow, Stale
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ENDED, RUNNING, ExperimentEvent, ExperimentState, step
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.checkpoints import rows as checkpoints
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import searches
 from tenax.master.store.webhooks import events as webhook_events
@@ -59,7 +59,7 @@ async def get(conn: Connection, experiment_id: int) -> ExperimentRow:
     row = await conn.fetchrow(Q.get, experiment_id)
     if row is None:
         raise ExperimentGone(f"there is no experiment {experiment_id}")
-    return _experiment(row)
+    return row_as(ExperimentRow, row, state=ExperimentState)
 
 
 async def lock(conn: Connection, experiment_id: int) -> ExperimentRow:
@@ -72,15 +72,8 @@ async def lock(conn: Connection, experiment_id: int) -> ExperimentRow:
 
 async def lock_many(conn: Connection, experiment_ids: Collection[int]) -> dict[int, ExperimentRow]:
     """Those of these experiments that there are, locked until the transaction ends."""
-    if not experiment_ids:
-        return {}
-    return {row["id"]: _experiment(row) for row in await conn.fetch(Q.lock, list(experiment_ids))}
-
-
-def _experiment(row: Record) -> ExperimentRow:
-    return ExperimentRow(
-        row["id"], ExperimentState(row["state"]), row["version"], row["job_id"], row["owner_id"], row["unmanaged"]
-    )
+    rows = await conn.fetch(Q.lock, list(experiment_ids)) if experiment_ids else []
+    return {row["id"]: row_as(ExperimentRow, row, state=ExperimentState) for row in rows}
 
 
 async def happen(
@@ -149,15 +142,9 @@ async def live_ids(conn: Connection) -> list[int]:
 
 async def plan(conn: Connection, experiment_id: int) -> Plan:
     """The documents of an experiment. Raises NotFound."""
-    known = await plans(conn, [experiment_id])
-    if not known:
-        raise NotFound(f"there is no experiment {experiment_id}")
-    return known[experiment_id]
+    return row_as(Plan, await existing(conn, f"experiment {experiment_id}", Q.plan, [experiment_id]))
 
 
 async def plans(conn: Connection, experiment_ids: Collection[int]) -> dict[int, Plan]:
     """The documents of those of these experiments that there are."""
-    return {
-        row["experiment_id"]: Plan(row["config"], row["seed"], row["context_hash"], row["pool"], row["priority"])
-        for row in await conn.fetch(Q.plan, list(experiment_ids))
-    }
+    return {row["experiment_id"]: row_as(Plan, row) for row in await conn.fetch(Q.plan, list(experiment_ids))}

@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from asyncpg import Connection, Record
+from asyncpg import Connection
 
 from tenax.errors import InvalidInput, NotFound, NotNow
 from tenax.ids import ExperimentId, RequestId, trial_task_id
@@ -19,7 +19,7 @@ from tenax.lifecycle import unmanaged
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialState, Wish
 from tenax.lifecycle.unmanaged import TrialReport
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import creation, progress
 from tenax.master.store.experiments import rows as experiments
@@ -69,9 +69,8 @@ async def find_experiment(conn: Connection, external_id: str) -> int | None:
 async def find_trial(conn: Connection, experiment: str, trial: str) -> int:
     """The trial of that name in the experiment of that name. Raises NotFound."""
     experiment_id = await conn.fetchval(Q.experiment_named, experiment)
-    trial_id: int | None = await conn.fetchval(Q.trial_named, experiment_id, trial)
-    if trial_id is None:
-        raise NotFound(f"there is no trial {trial!r} of an experiment {experiment!r}")
+    what = f"trial {trial!r} of an experiment {experiment!r}"
+    trial_id: int = (await existing(conn, what, Q.trial_named, experiment_id, trial))[0]
     return trial_id
 
 
@@ -111,14 +110,17 @@ async def create_trial(
 
 async def trial(conn: Connection, trial_id: int) -> UnmanagedTrialRow:
     """The trial as it is. Raises NotFound."""
-    return _trial(await conn.fetchrow(Q.trial, trial_id), trial_id)
+    return await _fetch(conn, Q.trial, trial_id)
+
+
+async def _fetch(conn: Connection, query: str, trial_id: int) -> UnmanagedTrialRow:
+    row = await existing(conn, f"trial {trial_id}", query, trial_id)
+    return row_as(UnmanagedTrialRow, row, state=TrialState)
 
 
 async def trial_of_task(conn: Connection, task_id: str) -> int:
     """Raises NotFound."""
-    trial_id: int | None = await conn.fetchval(Q.trial_of_task, task_id)
-    if trial_id is None:
-        raise NotFound(f"there is no trial with the task {task_id}")
+    trial_id: int = (await existing(conn, f"trial with the task {task_id}", Q.trial_of_task, task_id))[0]
     return trial_id
 
 
@@ -135,7 +137,7 @@ async def say(
     """Apply what a script reports of a trial, or its silence since ``at``. Raises NotFound, NotNow."""
     experiment_id = (await trial(conn, trial_id)).experiment_id
     await _lock(conn, experiment_id)
-    now = _trial(await conn.fetchrow(Q.lock_trial, trial_id), trial_id)
+    now = await _fetch(conn, Q.lock_trial, trial_id)
     after = unmanaged.step(now.state, now.lost, report)
     await conn.execute(Q.note_report, trial_id, report is TrialReport.SILENT)
     if after is not now.state:
@@ -207,21 +209,6 @@ async def _settle(conn: Connection, experiment_id: int, reason: str) -> None:
         await webhook_events.experiment_changed(conn, experiment_id, after)
     await experiments.announce(conn, experiment_id)
     await progress.stand_unmanaged(conn, experiment_id)
-
-
-def _trial(row: Record | None, trial_id: int) -> UnmanagedTrialRow:
-    if row is None:
-        raise NotFound(f"there is no trial {trial_id}")
-    return UnmanagedTrialRow(
-        row["id"],
-        row["experiment_id"],
-        row["task_id"],
-        TrialState(row["state"]),
-        row["run_id"],
-        row["owner_id"],
-        row["unmanaged"],
-        row["lost"],
-    )
 
 
 _CREATE = load("trials").create

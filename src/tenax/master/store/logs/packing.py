@@ -12,6 +12,10 @@ import numpy.typing as npt
 from tenax.jsonvalue import JsonObject
 from tenax.master.telemetry.log_lines import Origin, OutputLine, Texts
 
+#: A joined chunk has so many lines, and bytes as stored, at most.
+JOINED_LINES = 8192
+JOINED_BYTES = 256 * 1024
+
 _LEVEL = 1
 _COLUMNS = (("at_us", "<i8"), ("rank", "<i4"), ("level", "u1"), ("origin", "<u2"))
 

@@ -13,8 +13,7 @@ from datetime import datetime
 
 from asyncpg import Connection
 
-from tenax.errors import NotFound
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.tasks import contexts
 
@@ -65,16 +64,12 @@ async def _forget_tasks(conn: Connection, default_days: int) -> set[str]:
 
 async def set_trial(conn: Connection, trial_id: int, days: int) -> None:
     """Keep the output of a trial that long. Raises NotFound."""
-    if await conn.fetchval(Q.set_trial, trial_id, days) is None:
-        raise NotFound(f"there is no trial {trial_id}")
+    await existing(conn, f"trial {trial_id}", Q.set_trial, trial_id, days)
 
 
 async def of_trial(conn: Connection, trial_id: int, default_days: int) -> Kept:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.of_trial, trial_id, default_days)
-    if row is None:
-        raise NotFound(f"there is no trial {trial_id}")
-    return Kept(**row)
+    return Kept(**await existing(conn, f"trial {trial_id}", Q.of_trial, trial_id, default_days))
 
 
 async def last_done(conn: Connection, chore: str) -> tuple[datetime | None, datetime]:

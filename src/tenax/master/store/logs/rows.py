@@ -17,9 +17,9 @@ from datetime import datetime, timedelta, timezone
 
 from asyncpg import Connection, Record
 
-from tenax.errors import NotFound, Stale
+from tenax.errors import Stale
 from tenax.jsonvalue import Json, JsonObject
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs.packing import Chunk, columns_of, origins_from_json, origins_to_json
@@ -227,9 +227,7 @@ async def delete_tasks(conn: Connection, task_ids: list[str]) -> None:
 
 async def _place_now(conn: Connection, task_id: str) -> tuple[Place, int]:
     """Where a task's lines are, and the time in microseconds since 1970. Raises NotFound."""
-    row = await conn.fetchrow(Q.month_of_task, task_id)
-    if row is None:
-        raise NotFound(f"there is no task {task_id}")
+    row = await existing(conn, f"task {task_id}", Q.month_of_task, task_id)
     return Place(task_id, row["month"]), _microseconds(row["now"])
 
 

@@ -34,15 +34,15 @@ from tenax.master.telemetry.values import (
     Outcome,
     ReportedStep,
     ReportedValidation,
-    Segment,
     SpooledReport,
     StepKey,
     StreamKey,
+    TailRow,
     Target,
     TrialNow,
 )
 from tenax.search.methods.registry import names_of
-from tenax.search.report import Objective
+from tenax.search.validation import Objective
 
 Q = load("metrics")
 
@@ -84,7 +84,7 @@ class MetricTables:
 
     async def apply(self, conn: Connection, outcome: Outcome, now_us: int) -> None:
         """Write it, all but what has to be summed up anew (``outcome.recount``)."""
-        await self._append(conn, outcome.segments, now_us)
+        await self._append(conn, outcome.tail_rows, now_us)
         if outcome.heads or outcome.acked:
             await _save(conn, outcome)
         await _save_cuts(conn, outcome.cuts)
@@ -103,7 +103,7 @@ class MetricTables:
 
     def committed(self, outcome: Outcome) -> None:
         """What `apply` wrote is durable."""
-        self._months.update(segment.month for segment in outcome.segments)
+        self._months.update(row.month for row in outcome.tail_rows)
 
     async def targets(self, conn: Connection, trial_ids: Iterable[int]) -> dict[int, Target]:
         """By trial, of those that exist."""
@@ -121,10 +121,10 @@ class MetricTables:
             for table in _TABLES:
                 await conn.execute(Q.add_month, table, month)
 
-    async def _append(self, conn: Connection, segments: list[Segment], now_us: int) -> None:
-        for month in {segment.month for segment in segments}:
+    async def _append(self, conn: Connection, tail_rows: list[TailRow], now_us: int) -> None:
+        for month in {row.month for row in tail_rows}:
             await self.add_month(conn, month)
-        records = [_tail_row(segment, now_us) for segment in segments]
+        records = [_tail_row(row, now_us) for row in tail_rows]
         if len(records) == 1:
             # One round trip; COPY takes two.
             await conn.execute(Q.append, *records[0])
@@ -254,17 +254,17 @@ async def _notify_searches(conn: Connection, outcome: Outcome) -> None:
         await notify(conn, "experiment", experiment_id)
 
 
-def _tail_row(segment: Segment, now_us: int) -> tuple[object, ...]:
-    reports = segment.reports
+def _tail_row(row: TailRow, now_us: int) -> tuple[object, ...]:
+    reports = row.reports
     batches = None
     if any(report.batch is not None for report in reports):
         batches = b"\n".join(report.batch or b"null" for report in reports)
     return (
-        segment.month,
-        segment.trial_id,
-        segment.group,
-        segment.first_ord,
-        segment.run_id,
+        row.month,
+        row.trial_id,
+        row.group,
+        row.first_ord,
+        row.run_id,
         [report.step for report in reports],
         [now_us if report.at_us is None else report.at_us for report in reports],
         b"\n".join(report.text for report in reports),

@@ -14,7 +14,7 @@ from asyncpg import Connection, UniqueViolationError
 from tenax.errors import AlreadyExists, InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page, like
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("models")
 
@@ -160,10 +160,7 @@ async def id_of(conn: Connection, name_or_number: str) -> int:
 
 async def lock(conn: Connection, model_id: int) -> HeldModel:
     """It, for whoever changes it; locked until the transaction ends. Raises NotFound."""
-    row = await conn.fetchrow(Q.lock, model_id)
-    if row is None:
-        raise NotFound(f"there is no model {model_id}")
-    return HeldModel(**row)
+    return HeldModel(**await existing(conn, f"model {model_id}", Q.lock, model_id))
 
 
 async def create(conn: Connection, values: ModelEdit, workspace_id: int, owner_id: int) -> int:
@@ -238,14 +235,10 @@ def _parameters(filters: ModelFilter) -> tuple[object, ...]:
         filters.exact_name,
         like(filters.name),
         like(filters.description),
-        _list(filters.labels),
+        filters.labels,
         filters.archived,
         None if filters.users is None else [user.lower() for user in filters.users],
-        _list(filters.user_ids),
-        _list(filters.workspace_ids),
+        filters.user_ids,
+        filters.workspace_ids,
         None if filters.workspace_names is None else [name.lower() for name in filters.workspace_names],
     )
-
-
-def _list(values: tuple[object, ...] | None) -> list[object] | None:
-    return None if values is None else list(values)

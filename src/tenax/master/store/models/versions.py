@@ -16,7 +16,7 @@ from tenax.errors import NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.paging import Page
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("models")
 
@@ -84,9 +84,7 @@ async def register(
 ) -> int:
     """The number of a new version of a model that is locked. Raises NotFound, NotNow."""
     await conn.execute(Q.lock_experiment, checkpoint_uuid)
-    checkpoint = await conn.fetchrow(Q.checkpoint, checkpoint_uuid)
-    if checkpoint is None:
-        raise NotFound(f"there is no checkpoint {checkpoint_uuid}")
+    checkpoint = await existing(conn, f"checkpoint {checkpoint_uuid}", Q.checkpoint, checkpoint_uuid)
     if checkpoint["state"] != "COMPLETED":
         raise NotNow(
             f"checkpoint {checkpoint_uuid} is {checkpoint['state'].lower().replace('_', ' ')}: only one that is "

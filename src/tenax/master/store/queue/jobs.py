@@ -1,7 +1,7 @@
 """Rows of jobs, the entries of the queue: listed with what they run, changed and moved.
 
-Rules: the experiment of a job is locked before the job; one change of a pool's order at a time; a job that has ended
-stays as it is. What is changed is noted in the experiment's configuration, too.
+Rules: the experiment or task of a job is locked before the job; one change of a pool's order at a time; a job that has
+ended stays as it is. What is changed is noted in the experiment's configuration, too.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from datetime import datetime
 
 from asyncpg import Connection
 
-from tenax.errors import NotFound
 from tenax.ids import JobId
 from tenax.jsonvalue import Json
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.tasks import rows as tasks
 
 Q = load("queue")
 
@@ -58,6 +58,8 @@ class JobRow:
     workspace_id: int
     #: Of its task; None for an experiment's.
     kind: str | None
+    #: Of a launched task.
+    task_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +83,14 @@ async def hidden(conn: Connection) -> set[str]:
 
 async def find(conn: Connection, job_id: str) -> JobRow:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.find, job_id)
-    if row is None:
-        raise NotFound(f"there is no job {job_id!r}")
-    return JobRow(**row)
+    return JobRow(**await existing(conn, f"job {job_id!r}", Q.find, job_id))
 
 
-async def lock_experiments(conn: Connection, jobs: Sequence[JobRow]) -> None:
-    """Lock the experiments of jobs, in order: what is decided for one of them waits until the change is written."""
+async def lock_owners(conn: Connection, jobs: Sequence[JobRow]) -> None:
+    """Lock the launched tasks and experiments of jobs, in order: what is decided for one of them waits until the change
+    is written."""
+    for task_id in sorted({job.task_id for job in jobs if job.task_id is not None}):
+        await tasks.lock(conn, task_id)
     for number in sorted({job.experiment_id for job in jobs if job.experiment_id is not None}):
         await experiments.lock(conn, number)
 

@@ -95,8 +95,7 @@ async def place(
 
 async def any_waits(conn: Connection) -> bool:
     """Whether a request waits, or a reason is written of one."""
-    exists: bool = await conn.fetchval(Q.any_waits)
-    return exists
+    return bool(await conn.fetchval(Q.any_waits))
 
 
 async def waits(conn: Connection) -> dict[AllocationId, str]:

@@ -13,7 +13,7 @@ from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
 from tenax.errors import AlreadyExists, NotFound, NotNow
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.scheduler.snapshot import PoolRules
 
 Q = load("queue")
@@ -66,8 +66,7 @@ async def bound_workspaces(conn: Connection, pool: str) -> list[int]:
 
 async def usable(conn: Connection, workspace_id: int, pools: Sequence[str]) -> list[str]:
     """Those of ``pools`` that a workspace may use. Raises NotFound."""
-    if await conn.fetchval(Q.workspace, workspace_id) is None:
-        raise NotFound(f"there is no workspace {workspace_id}")
+    await existing(conn, f"workspace {workspace_id}", Q.workspace, workspace_id)
     bound = await bindings(conn)
     return [pool for pool in pools if pool not in bound or workspace_id in bound[pool]]
 
@@ -87,13 +86,13 @@ async def workspace_ids(conn: Connection, ids: Iterable[int], names: Iterable[st
     """Workspaces by number and by name, each once. Raises NotFound, naming those that are not there."""
     requested, named = dict.fromkeys(ids), {name.lower(): name for name in names}
     rows = await conn.fetch(Q.known_workspaces, list(requested), list(named))
-    existing = {row["id"] for row in rows}
-    missing = [str(number) for number in requested if number not in existing]
+    numbers = {row["id"] for row in rows}
+    missing = [str(number) for number in requested if number not in numbers]
     known_names = {row["name"].lower() for row in rows}
     missing += [repr(name) for key, name in named.items() if key not in known_names]
     if missing:
         raise NotFound(f"there is no workspace {', '.join(missing)}")
-    return sorted(existing)
+    return sorted(numbers)
 
 
 async def bind(conn: Connection, pool: str, workspaces: Sequence[int]) -> None:

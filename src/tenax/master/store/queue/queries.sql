@@ -28,7 +28,7 @@ select distinct job_id from tasks where kind = 'CHECKPOINT_GC' and ended_at is n
 
 -- name: find
 select j.job_id, j.owner_id, j.pool, j.priority, j.ended_at is not null as ended, e.id as experiment_id,
-       coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id, t.kind
+       coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id, t.kind, l.task_id
 from jobs j
 left join experiments e on e.job_id = j.job_id
 left join projects p on p.id = e.project_id
@@ -172,20 +172,24 @@ group by u.started_at, u.allocation_id, u.kind, u.task_id, u.experiment_id, u.us
          u.labels
 order by u.started_at, u.allocation_id;
 
+-- name: by_period
+-- The part of each use from $1 to $2 in periods that begin at $3 and end at $4.
+cross join lateral (select greatest(u.started_at, $1::timestamptz) as begins,
+                           least(coalesce(u.ended_at, now()), $2::timestamptz, now()) as ends) part
+cross join lateral generate_series(width_bucket(part.begins, $3::timestamptz[]), width_bucket(part.ends, $3::timestamptz[]))
+    as p (number)
+cross join lateral (select extract(epoch from
+    least(part.ends, ($4::timestamptz[])[p.number]) - greatest(part.begins, ($3::timestamptz[])[p.number])) as seconds) s
+where u.slots > 0 and u.started_at < least($2::timestamptz, now()) and (u.ended_at is null or u.ended_at > $1::timestamptz)
+  and s.seconds > 0
+
 -- name: aggregated
 -- Slot seconds from $1 to $2, in periods without gaps that begin at $3: in all, and by user, pool, agent and experiment.
 -- Each use is looked at once, and finds the periods that it lies in.
 with shares as (
     select p.number, u.username, u.pool, u.agent_id, u.experiment_id, u.slots * s.seconds as seconds
     from usage u
-    cross join lateral (select greatest(u.started_at, $1::timestamptz) as begins,
-                               least(coalesce(u.ended_at, now()), $2::timestamptz, now()) as ends) part
-    cross join lateral generate_series(width_bucket(part.begins, $3::timestamptz[]), width_bucket(part.ends, $3::timestamptz[]))
-        as p (number)
-    cross join lateral (select extract(epoch from
-        least(part.ends, ($4::timestamptz[])[p.number]) - greatest(part.begins, ($3::timestamptz[])[p.number])) as seconds) s
-    where u.slots > 0 and u.started_at < least($2::timestamptz, now()) and (u.ended_at is null or u.ended_at > $1::timestamptz)
-      and s.seconds > 0)
+    {{by_period}})
 select ($3::timestamptz[])[number] as begins,
        case when grouping(username) = 0 then 'username' when grouping(pool) = 0 then 'resource_pool'
             when grouping(agent_id) = 0 then 'agent' when grouping(experiment_id) = 0 then 'experiment' else 'total' end as by,
@@ -200,14 +204,7 @@ select ($3::timestamptz[])[p.number] as begins, x.label, sum(u.slots * s.seconds
 from usage u
 left join experiment_documents d on d.experiment_id = u.experiment_id
 cross join lateral unnest(coalesce(d.labels, u.labels)) as x (label)
-cross join lateral (select greatest(u.started_at, $1::timestamptz) as begins,
-                           least(coalesce(u.ended_at, now()), $2::timestamptz, now()) as ends) part
-cross join lateral generate_series(width_bucket(part.begins, $3::timestamptz[]), width_bucket(part.ends, $3::timestamptz[]))
-    as p (number)
-cross join lateral (select extract(epoch from
-    least(part.ends, ($4::timestamptz[])[p.number]) - greatest(part.begins, ($3::timestamptz[])[p.number])) as seconds) s
-where u.slots > 0 and u.started_at < least($2::timestamptz, now()) and (u.ended_at is null or u.ended_at > $1::timestamptz)
-  and s.seconds > 0
+{{by_period}}
 group by 1, 2;
 
 -- name: waited

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from asyncpg import Connection
 
-from tenax.errors import NotFound
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("tasks")
 
@@ -18,17 +17,13 @@ async def put(conn: Connection, hash: str, archive: bytes, size_bytes: int) -> N
 
 async def get(conn: Connection, hash: str) -> bytes:
     """A whole archive. Raises NotFound."""
-    archive: bytes | None = await conn.fetchval(Q.context_get, hash)
-    if archive is None:
-        raise NotFound(f"there is no code with the hash {hash}")
+    archive: bytes = (await existing(conn, f"code with the hash {hash}", Q.context_get, hash))[0]
     return archive
 
 
 async def size(conn: Connection, hash: str) -> int:
     """Bytes of an archive. Raises NotFound."""
-    size_bytes: int | None = await conn.fetchval(Q.context_size, hash)
-    if size_bytes is None:
-        raise NotFound(f"there is no code with the hash {hash}")
+    size_bytes: int = (await existing(conn, f"code with the hash {hash}", Q.context_size, hash))[0]
     return size_bytes
 
 
@@ -40,26 +35,21 @@ async def part(conn: Connection, hash: str, offset: int, length: int) -> bytes:
 
 async def of_experiment(conn: Connection, experiment_id: int) -> str | None:
     """Hash of an experiment's code; None for none. Raises NotFound."""
-    row = await conn.fetchrow(Q.of_experiment, experiment_id)
-    if row is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+    row = await existing(conn, f"experiment {experiment_id}", Q.of_experiment, experiment_id)
     context_hash: str | None = row["context_hash"]
     return context_hash
 
 
 async def of_task(conn: Connection, task_id: str) -> str | None:
     """Hash of a task's code; None for none. Raises NotFound."""
-    row = await conn.fetchrow(Q.of_task, task_id)
-    if row is None:
-        raise NotFound(f"there is no task {task_id}")
+    row = await existing(conn, f"task {task_id}", Q.of_task, task_id)
     context_hash: str | None = row["context_hash"]
     return context_hash
 
 
 async def needed_by_agent(conn: Connection, agent_id: str, hash: str) -> bool:
     """Whether a container on that agent needs this code."""
-    needed: bool = await conn.fetchval(Q.needed_by_agent, agent_id, hash)
-    return needed
+    return bool(await conn.fetchval(Q.needed_by_agent, agent_id, hash))
 
 
 async def delete_unused(conn: Connection, hash: str) -> None:

@@ -11,7 +11,7 @@ from asyncpg import Connection
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("tasks")
 
@@ -81,18 +81,13 @@ class OpenAllocationView:
 
 async def get(conn: Connection, task_id: str) -> tuple[TaskView, list[AllocationView]]:
     """A task and its attempts, the newest first. Raises NotFound."""
-    row = await conn.fetchrow(Q.get, task_id)
-    if row is None:
-        raise NotFound(f"there is no task {task_id}")
+    row = await existing(conn, f"task {task_id}", Q.get, task_id)
     return TaskView(**row), [AllocationView(**attempt) for attempt in await conn.fetch(Q.allocations, task_id)]
 
 
 async def allocation(conn: Connection, allocation_id: str) -> AllocationView:
     """One attempt. Raises NotFound."""
-    row = await conn.fetchrow(Q.allocation, allocation_id)
-    if row is None:
-        raise NotFound(f"there is no allocation {allocation_id}")
-    return AllocationView(**row)
+    return AllocationView(**await existing(conn, f"allocation {allocation_id}", Q.allocation, allocation_id))
 
 
 async def accelerators(conn: Connection, task_id: str) -> list[AcceleratorsView]:
@@ -211,5 +206,4 @@ async def get_launched(conn: Connection, task_id: str, kind: str | None = None) 
 
 def _parameters(filters: LaunchedFilter) -> tuple[object, ...]:
     names = None if filters.usernames is None else [name.lower() for name in filters.usernames]
-    ids = None if filters.user_ids is None else list(filters.user_ids)
-    return filters.kind, names, ids, filters.workspace_id
+    return filters.kind, names, filters.user_ids, filters.workspace_id

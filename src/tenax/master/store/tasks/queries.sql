@@ -79,26 +79,20 @@ order by l.task_id;
 -- name: get
 select task_id, kind, created_at, ended_at from tasks where task_id = $1;
 
--- name: allocations
+-- name: attempts
 select a.allocation_id, a.task_id, a.slots,
        case when a.waiting_since is not null and a.state = 'RUNNING' then 'WAITING' else a.state end as state,
        a.ready_at is not null and a.waiting_since is null as ready, a.requested_at, a.assigned_at, a.ended_at,
        a.exit_reason, q.reason as wait_reason, (select (c.exit ->> 'code')::int from containers c
         where c.allocation_id = a.allocation_id and c.exit is not null
         order by (c.exit ->> 'code')::int is null, (c.exit ->> 'code')::int = 0, c.rank limit 1) as exit_code
-from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
-where a.task_id = $1
-order by a.run_id desc;
+from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING';
+
+-- name: allocations
+{{attempts}} where a.task_id = $1 order by a.run_id desc;
 
 -- name: allocation
-select a.allocation_id, a.task_id, a.slots,
-       case when a.waiting_since is not null and a.state = 'RUNNING' then 'WAITING' else a.state end as state,
-       a.ready_at is not null and a.waiting_since is null as ready, a.requested_at, a.assigned_at, a.ended_at,
-       a.exit_reason, q.reason as wait_reason, (select (c.exit ->> 'code')::int from containers c
-        where c.allocation_id = a.allocation_id and c.exit is not null
-        order by (c.exit ->> 'code')::int is null, (c.exit ->> 'code')::int = 0, c.rank limit 1) as exit_code
-from allocations a left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
-where a.allocation_id = $1;
+{{attempts}} where a.allocation_id = $1;
 
 -- name: accelerators
 -- What a member told itself, else what its agent says of the slots that it was given.

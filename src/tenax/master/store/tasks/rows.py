@@ -20,7 +20,7 @@ from tenax.lifecycle.reconcile import OpenAllocation
 from tenax.lifecycle.task import ENDED, LiveTask, TaskEvent, TaskKind, TaskState, TaskVerdict, step
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import AttemptRequest
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.tasks import contexts
 
@@ -102,10 +102,7 @@ async def create(conn: Connection, new: NewTask) -> str:
 
 async def lock(conn: Connection, task_id: str) -> LaunchedTask:
     """The task, locked until the transaction ends. Raises NotFound, also for the task of a trial."""
-    locked = await lock_many(conn, [task_id])
-    if not locked:
-        raise NotFound(f"there is no task {task_id} of this kind")
-    return locked[task_id]
+    return _task(await existing(conn, f"task {task_id} of this kind", Q.lock, [task_id]))
 
 
 async def lock_many(conn: Connection, task_ids: Collection[str]) -> dict[str, LaunchedTask]:
@@ -207,16 +204,7 @@ async def unsettled(conn: Connection, task_ids: Sequence[str] | None = None) -> 
 
 
 def _task(row: Record) -> LaunchedTask:
-    return LaunchedTask(
-        row["task_id"],
-        TaskKind(row["kind"]),
-        row["job_id"],
-        TaskState(row["state"]),
-        row["reason"],
-        row["version"],
-        row["run_id"],
-        row["pausable"],
-    )
+    return row_as(LaunchedTask, row, kind=TaskKind, state=TaskState)
 
 
 def _live(row: Record) -> LiveTask:

@@ -8,10 +8,10 @@ from datetime import datetime
 from asyncpg import Connection
 from asyncpg.exceptions import UniqueViolationError
 
-from tenax.errors import AlreadyExists, NotFound, Stale
+from tenax.errors import AlreadyExists, Stale
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page, like
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("tasks")
 
@@ -54,10 +54,8 @@ _COLUMNS = (
 
 async def get(conn: Connection, name: str) -> TemplateRow:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.template_views, name)
-    if row is None:
-        raise NotFound(f"there is no template {name!r}: see which there are with `tenax template list`")
-    return TemplateRow(**row)
+    what = f"template {name!r}: see which there are with `tenax template list`"
+    return TemplateRow(**await existing(conn, what, Q.template_views, name))
 
 
 async def lock(conn: Connection, name: str) -> TemplateRow:
@@ -112,9 +110,8 @@ async def rename(conn: Connection, template: TemplateRow, name: str) -> None:
 
 async def delete(conn: Connection, name: str) -> None:
     """Raises NotFound."""
-    if await conn.fetchval(Q.delete, name) is None:
-        raise NotFound(f"there is no template {name!r}")
+    await existing(conn, f"template {name!r}", Q.delete, name)
 
 
 def _parameters(filters: TemplateFilter) -> tuple[object, ...]:
-    return like(filters.name), None if filters.workspace_ids is None else list(filters.workspace_ids)
+    return like(filters.name), filters.workspace_ids

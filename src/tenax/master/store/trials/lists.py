@@ -11,7 +11,7 @@ from asyncpg import Connection
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("trials")
 
@@ -137,9 +137,7 @@ async def get(conn: Connection, trial_id: int) -> TrialView:
 
 async def owner(conn: Connection, trial_id: int) -> tuple[int, int]:
     """The user that it belongs to, and its experiment. Raises NotFound."""
-    row = await conn.fetchrow(Q.owner, trial_id)
-    if row is None:
-        raise NotFound(f"there is no trial {trial_id}")
+    row = await existing(conn, f"trial {trial_id}", Q.owner, trial_id)
     return row["owner_id"], row["experiment_id"]
 
 

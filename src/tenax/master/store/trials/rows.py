@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from asyncpg import Connection, Record
 
-from tenax.errors import NotFound, Stale
+from tenax.errors import Stale
 from tenax.ids import ExperimentId, RequestId, allocation_id, trial_task_id
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.allocation import AllocationState, Preemption
@@ -25,7 +25,7 @@ from tenax.lifecycle.trial import TrialState, TrialVerdict, Wish
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import AttemptRequest
 from tenax.master.store.checkpoints import gc
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments.searches import KIND as SEARCH
 from tenax.search.journal import Create, Exited, ExitReason, encode
@@ -70,10 +70,7 @@ class Size:
 
 async def lock(conn: Connection, trial_id: int) -> TrialRow:
     """The trial, locked until the transaction ends; the caller holds its experiment's lock. Raises NotFound."""
-    locked = await lock_many(conn, [trial_id])
-    if not locked:
-        raise NotFound(f"there is no trial {trial_id}")
-    return locked[trial_id]
+    return _trial(await existing(conn, f"trial {trial_id}", Q.lock, [trial_id]))
 
 
 async def lock_many(conn: Connection, trial_ids: Collection[int]) -> dict[int, TrialRow]:
@@ -82,21 +79,7 @@ async def lock_many(conn: Connection, trial_ids: Collection[int]) -> dict[int, T
 
 
 def _trial(row: Record) -> TrialRow:
-    return TrialRow(
-        row["id"],
-        row["experiment_id"],
-        RequestId(row["request_id"]),
-        row["task_id"],
-        TrialState(row["state"]),
-        Wish(row["wish"]),
-        row["wish_reason"],
-        row["version"],
-        row["run_id"],
-        row["restarts"],
-        row["setbacks"],
-        row["invalid_hp"],
-        row["fatal"],
-    )
+    return row_as(TrialRow, row, state=TrialState, wish=Wish)
 
 
 async def create(

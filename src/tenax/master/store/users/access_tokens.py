@@ -6,14 +6,13 @@ Rules: only the sha256 of a token is stored; one that is revoked stays, as a rec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 
-from asyncpg import Connection, Record
+from asyncpg import Connection
 
-from tenax.errors import NotFound
 from tenax.master.store.database.paging import Page
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.users.rows import UserRow, user_from
 
 Q = load("users")
@@ -43,7 +42,7 @@ class AccessTokenRow:
 
 @dataclass(frozen=True, slots=True)
 class TokenFilter:
-    """Which tokens to list; None: any."""
+    """Which tokens to list; None: any. The parameters of `access_token_matching`, in its order."""
 
     user_id: int | None = None
     username: str | None = None
@@ -62,10 +61,7 @@ async def create(
 
 async def lock(conn: Connection, token_id: int) -> AccessTokenRow:
     """One token, unchanged by others until the transaction ends. Raises NotFound."""
-    row = await conn.fetchrow(Q.access_token_lock, token_id)
-    if row is None:
-        raise NotFound(f"there is no token {token_id}")
-    return _token(row)
+    return AccessTokenRow(**await existing(conn, f"token {token_id}", Q.access_token_lock, token_id))
 
 
 async def describe(conn: Connection, token_id: int, description: str) -> None:
@@ -80,7 +76,7 @@ async def revoke(conn: Connection, token_id: int) -> None:
 
 async def count(conn: Connection, filters: TokenFilter) -> int:
     """How many match."""
-    total: int = await conn.fetchval(f"select count(*) {Q.access_token_matching}", *_parameters(filters))
+    total: int = await conn.fetchval(f"select count(*) {Q.access_token_matching}", *astuple(filters))
     return total
 
 
@@ -91,18 +87,10 @@ async def page(
     direction = "desc" if descending else "asc"
     selected, order_by = f"{Q.access_token_columns} {Q.access_token_matching}", ORDERS[order]
     text = f"{selected} order by {order_by} {direction}, t.id {direction} limit $5 offset $6"
-    return [_token(row) for row in await conn.fetch(text, *_parameters(filters), window.limit, window.offset)]
+    return [AccessTokenRow(**row) for row in await conn.fetch(text, *astuple(filters), window.limit, window.offset)]
 
 
 async def user_of(conn: Connection, token_hash: bytes) -> tuple[UserRow, float] | None:
     """The user of a token that is good, and for how many seconds it is; None for any other."""
     row = await conn.fetchrow(Q.access_token_user_of, token_hash)
     return None if row is None else (user_from(row), row["seconds_left"])
-
-
-def _parameters(filters: TokenFilter) -> tuple[object, ...]:
-    return filters.user_id, filters.username, None if filters.ids is None else list(filters.ids), filters.inactive
-
-
-def _token(row: Record) -> AccessTokenRow:
-    return AccessTokenRow(**dict(row))

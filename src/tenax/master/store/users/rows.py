@@ -10,7 +10,7 @@ from asyncpg import Connection
 
 from tenax.errors import AlreadyExists, NotFound
 from tenax.master.store.database.paging import Page, like
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load, row_as
 
 Q = load("users")
 
@@ -69,15 +69,12 @@ ORDERS: Mapping[str, str] = {
 
 def user_from(row: Mapping[str, object]) -> UserRow:
     """The user in a row that holds these columns."""
-    return UserRow(**{name: row[name] for name in UserRow.__dataclass_fields__})  # type: ignore[arg-type]
+    return row_as(UserRow, row)
 
 
 async def get(conn: Connection, user_id: int) -> UserRow:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.by_id, user_id)
-    if row is None:
-        raise NotFound(f"there is no user {user_id}")
-    return user_from(row)
+    return user_from(await existing(conn, f"user {user_id}", Q.by_id, user_id))
 
 
 async def find(conn: Connection, username: str) -> UserRow | None:
@@ -99,8 +96,7 @@ async def update(conn: Connection, user: UserRow) -> None:
     other = await find(conn, user.username)
     if other is not None and other.id != user.id:
         raise AlreadyExists(f"there is a user {user.username!r} already: choose another name")
-    if await conn.fetchval(Q.update, *_columns(user)) is None:
-        raise NotFound(f"there is no user {user.id}")
+    await existing(conn, f"user {user.id}", Q.update, *_columns(user))
 
 
 async def lock(conn: Connection, user_id: int) -> tuple[UserRow, bool]:

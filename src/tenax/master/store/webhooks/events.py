@@ -16,7 +16,7 @@ from asyncpg import Connection, Record
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentState
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 
 Q = load("webhooks")
@@ -98,10 +98,7 @@ async def owner_of(conn: Connection, experiment_id: int) -> int:
 
 
 async def _experiment(conn: Connection, experiment_id: int) -> Record:
-    row = await conn.fetchrow(Q.experiment, experiment_id)
-    if row is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
-    return row
+    return await existing(conn, f"experiment {experiment_id}", Q.experiment, experiment_id)
 
 
 def _shown(row: Record) -> JsonObject:

@@ -58,6 +58,14 @@ select count(*) from webhook_deliveries where webhook_id = $1;
 select id, event_id::text, event, state, attempts, outcome, created_at, ended_at
 from webhook_deliveries where webhook_id = $1 order by id desc limit $2 offset $3;
 
+-- name: is_for
+-- Whether a webhook is told of an experiment that wishes this.
+(h.workspace_id is null or h.workspace_id = x.workspace_id)
+  and case h.mode
+      when 'WORKSPACE' then not coalesce((x.wishes ->> 'exclude')::boolean, false)
+      else coalesce(x.wishes -> 'webhook_id' @> to_jsonb(h.id), false)
+        or coalesce(x.wishes -> 'webhook_name' @> to_jsonb(h.name), false) end
+
 -- name: triggers_of_experiment
 -- The webhooks that are sent this kind of event of an experiment, each with the trigger for it.
 select distinct on (h.id) h.id as webhook_id, t.id as trigger_id, t.condition
@@ -72,11 +80,7 @@ cross join (
 where t.kind = $2
   and ($3::text is null or t.condition ->> 'state' = $3)
   and ($4::bigint is null or t.id = $4)
-  and (h.workspace_id is null or h.workspace_id = x.workspace_id)
-  and case h.mode
-      when 'WORKSPACE' then not coalesce((x.wishes ->> 'exclude')::boolean, false)
-      else coalesce(x.wishes -> 'webhook_id' @> to_jsonb(h.id), false)
-        or coalesce(x.wishes -> 'webhook_name' @> to_jsonb(h.name), false) end
+  and {{is_for}}
 order by h.id, t.id;
 
 -- name: enqueue
@@ -119,11 +123,7 @@ cross join (
     join experiment_documents d on d.experiment_id = e.id
     where k.task_id = $1) x
 where t.kind = 'TASK_LOG'
-  and (h.workspace_id is null or h.workspace_id = x.workspace_id)
-  and case h.mode
-      when 'WORKSPACE' then not coalesce((x.wishes ->> 'exclude')::boolean, false)
-      else coalesce(x.wishes -> 'webhook_id' @> to_jsonb(h.id), false)
-        or coalesce(x.wishes -> 'webhook_name' @> to_jsonb(h.name), false) end
+  and {{is_for}}
   and not exists (select 1 from webhook_log_matches m where m.task_id = $1 and m.trigger_id = t.id)
 order by t.id;
 

@@ -103,9 +103,9 @@ async def get(conn: Connection, project_id: int) -> ProjectView:
 def _parameters(filters: ProjectFilter) -> tuple[object, ...]:
     return (
         filters.workspace_id,
-        None if filters.ids is None else list(filters.ids),
+        filters.ids,
         filters.archived,
         filters.name or None,
         None if filters.users is None else [user.lower() for user in filters.users],
-        None if filters.user_ids is None else list(filters.user_ids),
+        filters.user_ids,
     )

@@ -7,14 +7,14 @@ changes but in its notes; an archived one, one whose workspace is, and one that 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asyncpg import Connection, UniqueViolationError
 
 from tenax.errors import AlreadyExists, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("workspaces")
 
@@ -81,27 +81,22 @@ async def create_first(conn: Connection) -> None:
 
 async def get(conn: Connection, project_id: int) -> ProjectRow:
     """Raises NotFound."""
-    row = await conn.fetchrow(Q.by_id, project_id)
-    if row is None:
-        raise NotFound(f"there is no project {project_id}")
-    return _project(row)
+    return ProjectRow(**await existing(conn, f"project {project_id}", Q.by_id, project_id))
 
 
 async def find(conn: Connection, workspace: str, project: str) -> ProjectRow:
     """The project of that name. Raises NotFound, saying which of the two is missing."""
     row = await conn.fetchrow(Q.project_by_name, workspace, project)
     if row is not None:
-        return _project(row)
-    if await conn.fetchval(Q.workspace_by_name, workspace) is None:
-        raise NotFound(f"there is no workspace {workspace!r}: create it, or leave it out for {DEFAULT_NAME}")
+        return ProjectRow(**row)
+    what = f"workspace {workspace!r}: create it, or leave it out for {DEFAULT_NAME}"
+    await existing(conn, what, Q.workspace_by_name, workspace)
     raise NotFound(f"there is no project {project!r} in the workspace {workspace!r}: create it, or leave it out")
 
 
 async def id_of_key(conn: Connection, key: str) -> int:
     """The project of that key, whatever its capitals. Raises NotFound."""
-    project_id: int | None = await conn.fetchval(Q.by_key, key)
-    if project_id is None:
-        raise NotFound(f"there is no project with the key {key!r}")
+    project_id: int = (await existing(conn, f"project with the key {key!r}", Q.by_key, key))[0]
     return project_id
 
 
@@ -191,15 +186,8 @@ async def _free_key(conn: Connection, name: str) -> str | None:
 
 async def _held(conn: Connection, query: str, project_id: int) -> HeldProject:
     await conn.execute(Q.share_workspace, project_id)
-    row = await conn.fetchrow(query, project_id)
-    if row is None:
-        raise NotFound(f"there is no project {project_id}")
-    return HeldProject(**row)
+    return HeldProject(**await existing(conn, f"project {project_id}", query, project_id))
 
 
 def _taken(name: str) -> str:
     return f"there is a project {name!r} in that workspace already: choose another name"
-
-
-def _project(row: Mapping[str, object]) -> ProjectRow:
-    return ProjectRow(**{name: row[name] for name in ProjectRow.__dataclass_fields__})  # type: ignore[arg-type]

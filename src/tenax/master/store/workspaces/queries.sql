@@ -197,10 +197,12 @@ where p.workspace_id = coalesce($1, p.workspace_id) and p.id = coalesce($2, p.id
 order by t.experiment_id, m.id, v.version limit 1;
 
 -- name: delete_experiments
-update experiments e set state = 'DELETING', reason = $4, version = e.version + 1
-from projects p
-where p.id = e.project_id and p.workspace_id = coalesce($1, p.workspace_id) and p.id = coalesce($2, p.id)
-  and e.state = any($3::text[])
+-- Locked in order: an update alone takes its rows as they come.
+with ordered as (
+    select e.id from experiments e join projects p on p.id = e.project_id
+    where p.workspace_id = coalesce($1, p.workspace_id) and p.id = coalesce($2, p.id) and e.state = any($3::text[])
+    order by e.id for no key update of e)
+update experiments e set state = 'DELETING', reason = $4, version = e.version + 1 from ordered where e.id = ordered.id
 returning e.id;
 
 -- name: mark_workspace

@@ -7,7 +7,7 @@ is being deleted, takes nothing new and changes in nothing but that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 
 from asyncpg import Connection, UniqueViolationError
@@ -15,7 +15,7 @@ from asyncpg import Connection, UniqueViolationError
 from tenax.errors import AlreadyExists, NotFound, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page
-from tenax.master.store.database.queries import load
+from tenax.master.store.database.queries import existing, load
 
 Q = load("workspaces")
 
@@ -151,15 +151,14 @@ async def hold(conn: Connection, workspace_id: int) -> WorkspaceRow:
 
 async def id_of(conn: Connection, name: str) -> int:
     """The workspace of that name, whatever its capitals. Raises NotFound."""
-    workspace_id: int | None = await conn.fetchval(Q.by_name, name)
-    if workspace_id is None:
-        raise NotFound(f"there is no workspace {name!r}: create it, or choose another one")
+    what = f"workspace {name!r}: create it, or choose another one"
+    workspace_id: int = (await existing(conn, what, Q.by_name, name))[0]
     return workspace_id
 
 
 async def create(conn: Connection, name: str, owner_id: int, agent_user: AgentUser, defaults: WorkspaceDefaults) -> int:
     """The id of a new workspace, pinned for its owner. Raises AlreadyExists."""
-    new: int | None = await conn.fetchval(Q.create, name, owner_id, *_columns(agent_user), *_defaults(defaults))
+    new: int | None = await conn.fetchval(Q.create, name, owner_id, *astuple(agent_user), *astuple(defaults))
     if new is None:
         raise AlreadyExists(_taken(name))
     await pin(conn, new, owner_id)
@@ -180,7 +179,7 @@ async def rename(conn: Connection, workspace_id: int, name: str) -> None:
 
 async def set_agent_user(conn: Connection, workspace_id: int, agent_user: AgentUser) -> None:
     """Whom its tasks run as from now on."""
-    await conn.execute(Q.set_agent_user, workspace_id, *_columns(agent_user))
+    await conn.execute(Q.set_agent_user, workspace_id, *astuple(agent_user))
 
 
 async def set_storage(conn: Connection, workspace_id: int, storage: JsonObject | None) -> None:
@@ -210,10 +209,7 @@ async def unpin(conn: Connection, workspace_id: int, user_id: int) -> None:
 
 async def defaults_of(conn: Connection, workspace_id: int) -> WorkspaceDefaults:
     """What it sets for the experiments in it, with secrets. Raises NotFound."""
-    row = await conn.fetchrow(Q.defaults, workspace_id)
-    if row is None:
-        raise NotFound(f"there is no workspace {workspace_id}")
-    return WorkspaceDefaults(**row)
+    return WorkspaceDefaults(**await existing(conn, f"workspace {workspace_id}", Q.defaults, workspace_id))
 
 
 async def a_model(conn: Connection, workspace_id: int) -> str | None:
@@ -223,22 +219,11 @@ async def a_model(conn: Connection, workspace_id: int) -> str | None:
 
 
 async def _row(conn: Connection, query: str, workspace_id: int) -> WorkspaceRow:
-    row = await conn.fetchrow(query, workspace_id)
-    if row is None:
-        raise NotFound(f"there is no workspace {workspace_id}")
-    return WorkspaceRow(**row)
+    return WorkspaceRow(**await existing(conn, f"workspace {workspace_id}", query, workspace_id))
 
 
 def _taken(name: str) -> str:
     return f"there is a workspace {name!r} already: choose another name"
-
-
-def _columns(user: AgentUser) -> tuple[object, ...]:
-    return (user.agent_uid, user.agent_gid, user.agent_user, user.agent_group)
-
-
-def _defaults(defaults: WorkspaceDefaults) -> tuple[object, ...]:
-    return (defaults.checkpoint_storage, defaults.default_compute_pool, defaults.default_aux_pool)
 
 
 def _parameters(filters: WorkspaceFilter) -> tuple[object, ...]:
@@ -249,6 +234,6 @@ def _parameters(filters: WorkspaceFilter) -> tuple[object, ...]:
         filters.name or None,
         filters.exact_name or None,
         None if filters.users is None else [user.lower() for user in filters.users],
-        None if filters.user_ids is None else list(filters.user_ids),
+        filters.user_ids,
         filters.pinned,
     )

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tenax.jsonvalue import Json
-from tenax.search.report import Objective, Reading, UnusableReport, read_report
+from tenax.search.validation import Objective, Reading, UnusableReport, read_report
 
 ASHA = Objective("loss", "samples", needs_validations=True)
 

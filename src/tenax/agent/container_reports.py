@@ -17,7 +17,7 @@ from tenax.wire.agents import AgentReport, ContainerReport
 PASSING_S = 0.2
 
 
-class Board:
+class ContainerReports:
     """Filled by keepers, read by the session."""
 
     def __init__(self) -> None:

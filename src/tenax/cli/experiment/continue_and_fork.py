@@ -7,18 +7,12 @@ from typing import Optional, Tuple
 
 import click
 
-from tenax.cli.console import exits, output
 from tenax.cli.console.lazy import StrictCommand
 from tenax.cli.console.options import Access, json_option, pass_access
-from tenax.cli.experiment.choice import EXPERIMENT
+from tenax.cli.console.overrides import FILE, document_of, laid_over, overrides_option
+from tenax.cli.experiment.selection import EXPERIMENT, experiment_of
 
-_OVERRIDES = click.option(
-    "--config",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Set a value of the configuration: --config max_restarts=4. May be given several times.",
-)
+_OVERRIDES = overrides_option("max_restarts=4")
 _FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it ends; the exit code says how it ended.")
 
 
@@ -26,7 +20,7 @@ _FOLLOW = click.option("-f", "--follow", is_flag=True, help="Watch it until it e
 @click.argument("number", metavar="EXPERIMENT", type=EXPERIMENT)
 @click.option(
     "--config-file",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="YAML file that is merged over its configuration.",
 )
@@ -42,19 +36,11 @@ def continue_(
     An experiment of one trial continues even if it completed; in a search, the trials continue that did not complete.
     """
     from tenax.cli.console import yaml12
-    from tenax.cli.console.overrides import document_of
-    from tenax.cli.experiment.commands import follow_to_the_end
-    from tenax.client.experiments import get_experiment
+    from tenax.cli.experiment.commands import report
 
     document = document_of(config_file, overrides)
-    experiment, remarks = get_experiment(access.session(), number).continued(yaml12.dump(document) if document else "")
-    for remark in remarks:
-        output.warn(remark)
-    if as_json:
-        output.document(experiment.raw)
-    else:
-        print(f"Experiment {number} continues")
-    return follow_to_the_end(experiment) if follow else exits.OK
+    experiment, remarks = experiment_of(access, number).continued(yaml12.dump(document) if document else "")
+    return report(experiment, remarks, f"Experiment {number} continues", as_json, follow)
 
 
 @click.command("fork", cls=StrictCommand)
@@ -78,9 +64,8 @@ def fork(
 ) -> int:
     """Create an experiment from another one, with its configuration and its code, or the code in DIRECTORY."""
     from tenax.cli.console import yaml12
-    from tenax.cli.console.overrides import laid_over
-    from tenax.cli.experiment.choice import project_id
-    from tenax.cli.experiment.commands import follow_to_the_end
+    from tenax.cli.experiment.commands import report
+    from tenax.cli.experiment.selection import project_id
     from tenax.client.context import read_context
     from tenax.client.experiments import create_experiment, get_experiment
 
@@ -91,10 +76,5 @@ def fork(
     experiment, remarks = create_experiment(
         session, config, files, activate=not paused, project_id=project_id(session, project), parent_id=number
     )
-    for remark in remarks:
-        output.warn(remark)
-    if as_json:
-        output.document(experiment.raw)
-    else:
-        print(f"Created experiment {experiment.id} from experiment {number}")
-    return follow_to_the_end(experiment) if follow else exits.OK
+    done = f"Created experiment {experiment.id} from experiment {number}"
+    return report(experiment, remarks, done, as_json, follow)

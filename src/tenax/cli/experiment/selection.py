@@ -11,7 +11,7 @@ from tenax.cli.console import exits, output
 if TYPE_CHECKING:
     from tenax.cli.console.options import Access
     from tenax.client.connection.session import Session
-    from tenax.client.experiments import ExperimentQuery
+    from tenax.client.experiments import Experiment, ExperimentQuery
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -50,6 +50,13 @@ class ExperimentNumber(click.ParamType):  # type: ignore[type-arg]
 
 
 EXPERIMENT = ExperimentNumber()
+
+
+def experiment_of(access: Access, number: int) -> Experiment:
+    """Experiment ``number``. Raises NotFound."""
+    from tenax.client.experiments import get_experiment
+
+    return get_experiment(access.session(), number)
 
 
 def filter_options(function: Function) -> Function:

@@ -1,6 +1,6 @@
-"""The scheduler's one question: given a pool, what starts, what leaves, and why does the rest wait.
+"""Which scheduler policies there are: the one place where a new one is added; and what that of a pool makes of it.
 
-The table here is the one place where a policy is added: it is one file, a class that says what it can, and one line.
+A policy is one file, a class that says what it can (`tenax.scheduler.policy`), and one line in the table.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.lifecycle.silence import GAP_S, Listening, observe
+from tenax.lifecycle.listening import GAP_S, Listening, observe
 
 
 def test_who_looks_again_and_again_has_listened_since_the_first() -> None:

@@ -1,1 +1,0 @@
-"""Who places allocations: our own agents, or another cluster's scheduler."""
