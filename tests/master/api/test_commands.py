@@ -82,7 +82,7 @@ async def test_a_command_is_killed_where_it_waits_and_where_it_runs(api: Api) ->
         assert (await api.user.post(f"{COMMANDS}/{task_id}/kill")).status_code == 200
     await tended(api)
     async with api.master.db.connection() as conn:
-        assert await conn.fetchval("select want from containers where container_id = $1", container) == "KILL"
+        assert await conn.fetchval("select want from containers where container_id = $1", container) == "STOP"
     await ended(api, container, Ending(None, 9, "killed by signal 9"))
     await tended(api)
     for task_id in (waiting, running):
