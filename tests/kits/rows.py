@@ -13,7 +13,7 @@ from tenax.lifecycle.container import Container, ContainerState, Desired, Ending
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
-from tenax.master.store.allocations.containers import MemberChange
+from tenax.master.store.allocations.containers import MemberChange, NewMember
 from tenax.master.store.database.queries import load
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.trials.rows import Size
@@ -68,7 +68,7 @@ async def run_attempt(conn: Connection, trial_id: int, agents_of: tuple[str, ...
             row["slot_id"] for row in await conn.fetch("select slot_id from slots_in_use where agent_id = $1", agent_id)
         }
         slot = next(number for number in range(64) if number not in used)
-        await containers.create(conn, name, allocation, rank, agent_id, [slot])
+        await containers.create(conn, allocation, [NewMember(name, rank, agent_id, [slot])])
         names.append(name)
     for member in (await containers.lock_members(conn, [allocation]))[allocation]:
         running = Container(member.container.container_id, ContainerState.RUNNING, Desired.RUN, None, False)

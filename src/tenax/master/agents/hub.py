@@ -64,6 +64,8 @@ HEARTBEAT_S = 5.0
 #: A connection on which nothing came for this long is taken for dead.
 _SILENCE_S = 4 * HEARTBEAT_S
 _TRIES = 5
+#: Transactions of reports at a time: those of one experiment wait for each other, and must not take all connections.
+_REPORTING = 4
 _decode = msgspec.json.Decoder(FromAgent).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -131,6 +133,7 @@ class Hub:
         self._pools = pools
         self._defaults = dict(defaults or {})
         self._kill_timeout_s = kill_timeout_s
+        self._reporting = asyncio.Semaphore(_REPORTING)
 
     async def join(self, request: JoinRequest, join_token: str) -> JoinReply:
         """Trade the join token for a credential bound to the agent's id.
@@ -307,7 +310,7 @@ class Hub:
             lines = await allocation_events.lines_of_failed(conn, reports)
         for _ in range(_TRIES):
             try:
-                async with self._heartbeat(session) as conn:
+                async with self._reporting, self._heartbeat(session) as conn:
                     known = await allocation_events.members_reported(conn, reports, lines, agent_id=session.agent_id)
                     await self._disown(conn, session, [each for each in chunk if each.container_id not in known])
                 return

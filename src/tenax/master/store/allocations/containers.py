@@ -101,12 +101,24 @@ async def save(conn: Connection, changes: Sequence[MemberChange]) -> None:
     )
 
 
-async def create(
-    conn: Connection, container_id: str, allocation_id: str, rank: int, agent_id: str, slots: list[int]
-) -> None:
-    """Place a member: its row, a row for each slot that it holds from now on, and one in the accounts."""
-    await conn.execute(Q.create, container_id, allocation_id, rank, agent_id, slots)
-    await usage.begin(conn, container_id)
+@dataclass(frozen=True, slots=True)
+class NewMember:
+    """A member that is placed."""
+
+    container_id: str
+    rank: int
+    agent_id: str
+    slots: Sequence[int]
+
+
+async def create(conn: Connection, allocation_id: str, members: Sequence[NewMember]) -> None:
+    """Place members: their rows, a row for each slot that they hold from now on, and one each in the accounts."""
+    names = [member.container_id for member in members]
+    ranks, agents = [member.rank for member in members], [member.agent_id for member in members]
+    # As text: an array of arrays has only rows of one length.
+    slots = [f"{{{','.join(map(str, member.slots))}}}" for member in members]
+    await conn.execute(Q.create, allocation_id, names, ranks, agents, slots)
+    await usage.begin(conn, names)
 
 
 async def gone(conn: Connection, container_ids: Sequence[str], agent_id: str) -> None:

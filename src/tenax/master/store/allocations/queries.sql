@@ -207,9 +207,11 @@ group by a.allocation_id, a.task_id
 having bool_or({{failed}}) or bool_or(c.want = 'RUN' and c.container_id = any($2::text[]));
 
 -- name: create
--- With the slots that it holds from now on.
+-- With the slots that they hold from now on.
 with made as (
-    insert into containers (container_id, allocation_id, rank, agent_id, slots) values ($1, $2, $3, $4, $5)
+    insert into containers (container_id, allocation_id, rank, agent_id, slots)
+    select n.container_id, $1, n.rank, n.agent_id, n.slots::integer[]
+    from unnest($2::text[], $3::integer[], $4::text[], $5::text[]) as n (container_id, rank, agent_id, slots)
     returning container_id, agent_id, slots)
 insert into slots_in_use (agent_id, slot_id, container_id) select agent_id, unnest(slots), container_id from made;
 

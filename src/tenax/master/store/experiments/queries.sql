@@ -212,10 +212,11 @@ update search_inbox set at_key = - seq
 where experiment_id = $1 and trial_id = any($2::bigint[]) and kind = 'exit' and at_key >= 0;
 
 -- name: reopen
-update trials
-set state = 'ACTIVE', wish = 'RUN', wish_reason = '', reason = $3, restarts = 0, setbacks = 0, held_until = null,
-    invalid_hp = false, fatal = null, ended_at = null, hparams = $2, version = version + 1
-where id = $1;
+update trials t
+set state = 'ACTIVE', wish = 'RUN', wish_reason = '', reason = n.reason, restarts = 0, setbacks = 0, held_until = null,
+    invalid_hp = false, fatal = null, ended_at = null, hparams = n.hparams, version = t.version + 1
+from unnest($1::bigint[], $2::jsonb[], $3::text[]) as n (id, hparams, reason)
+where t.id = n.id;
 
 -- name: reopen_tasks
 update tasks set ended_at = null where trial_id = any($1::bigint[]);

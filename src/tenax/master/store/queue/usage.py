@@ -67,9 +67,9 @@ class SlotSeconds:
     seconds: Decimal
 
 
-async def begin(conn: Connection, container_id: str) -> None:
-    """A member was placed. In the transaction that places it."""
-    await conn.execute(Q.begin, container_id)
+async def begin(conn: Connection, container_ids: Sequence[str]) -> None:
+    """Members were placed. In the transaction that places them."""
+    await conn.execute(Q.begin, list(container_ids))
 
 
 async def end(conn: Connection, container_ids: Sequence[str]) -> None:
