@@ -245,6 +245,7 @@ CREATE TABLE containers (
     CONSTRAINT exit_when_terminated CHECK ((exit IS NOT NULL) = (state = 'TERMINATED'::text))
 );
 CREATE INDEX containers_agent ON containers (agent_id) WHERE gone_at IS NULL;
+CREATE INDEX containers_live ON containers (agent_id) WHERE state <> 'TERMINATED'::text;
 CREATE TRIGGER containers_tell AFTER UPDATE OF gone_at ON containers
     FOR EACH ROW WHEN (new.gone_at IS NOT NULL AND old.gone_at IS NULL) EXECUTE FUNCTION tell_credential_changed('allocation', 'allocation_id');
 
@@ -288,6 +289,8 @@ CREATE INDEX experiment_documents_context ON experiment_documents (context_hash)
 CREATE INDEX experiment_documents_description ON experiment_documents (description_key, experiment_id);
 CREATE INDEX experiment_documents_labels ON experiment_documents USING gin (labels);
 CREATE INDEX experiment_documents_name ON experiment_documents (name_key, experiment_id);
+CREATE TRIGGER experiment_documents_keep_log AFTER UPDATE OF log_retention_days, config ON experiment_documents
+    FOR EACH ROW WHEN (old.log_retention_days IS DISTINCT FROM new.log_retention_days OR (old.config -> 'retention_policy'::text) IS DISTINCT FROM (new.config -> 'retention_policy'::text)) EXECUTE FUNCTION tenax_keep_log_of_experiment();
 CREATE TRIGGER experiment_documents_tally AFTER INSERT ON experiment_documents
     FOR EACH ROW EXECUTE FUNCTION tenax_tally_begin();
 
@@ -376,6 +379,18 @@ CREATE TABLE garbage_due (
     CONSTRAINT garbage_due_pkey PRIMARY KEY (experiment_id),
     CONSTRAINT garbage_due_experiment_id_fkey FOREIGN KEY (experiment_id) REFERENCES experiments(id) ON DELETE CASCADE
 );
+
+CREATE TABLE idempotency_keys (
+    user_id bigint NOT NULL,
+    key text NOT NULL,
+    digest bytea NOT NULL,
+    answer bytea NOT NULL DEFAULT '\x'::bytea,
+    created_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (user_id, key),
+    CONSTRAINT idempotency_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE,
+    CONSTRAINT idempotency_keys_key_check CHECK (length(key) >= 1 AND length(key) <= 255)
+);
+CREATE INDEX idempotency_keys_created_at ON idempotency_keys (created_at);
 
 CREATE TABLE jobs (
     job_id text NOT NULL,
@@ -482,9 +497,14 @@ CREATE TABLE log_tasks (
     next_line bigint NOT NULL DEFAULT 0,
     joined_line bigint NOT NULL DEFAULT 0,
     loose_chunks integer NOT NULL DEFAULT 0,
+    ended_at timestamp with time zone,
+    keep_days smallint,
     CONSTRAINT log_tasks_pkey PRIMARY KEY (task_id),
     CONSTRAINT log_tasks_task_id_fkey FOREIGN KEY (task_id) REFERENCES tasks(task_id) ON DELETE CASCADE
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
+CREATE INDEX log_tasks_ended ON log_tasks (keep_days, ended_at) WHERE ended_at IS NOT NULL;
+CREATE TRIGGER log_tasks_fill BEFORE INSERT ON log_tasks
+    FOR EACH ROW EXECUTE FUNCTION tenax_fill_log_task();
 
 CREATE TABLE metric_blocks (
     month integer NOT NULL,
@@ -538,6 +558,14 @@ CREATE TABLE metric_groups (
     CONSTRAINT metric_groups_grp_check CHECK (grp <> ''::text)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
 CREATE INDEX metric_groups_unsealed ON metric_groups (trial_id, grp) WHERE sealed_ord < next_ord;
+
+CREATE TABLE metric_retention (
+    only_row boolean NOT NULL DEFAULT true,
+    ended_at timestamp with time zone NOT NULL,
+    trial_id bigint NOT NULL,
+    CONSTRAINT metric_retention_pkey PRIMARY KEY (only_row),
+    CONSTRAINT metric_retention_only_row_check CHECK (only_row)
+);
 
 CREATE TABLE metric_tail (
     month integer NOT NULL,
@@ -820,6 +848,8 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_job ON tasks (job_id);
 CREATE INDEX tasks_kind ON tasks (kind, created_at) WHERE kind <> 'TRIAL'::text;
 CREATE INDEX tasks_trial ON tasks (trial_id);
+CREATE TRIGGER tasks_end_log AFTER UPDATE OF ended_at ON tasks
+    FOR EACH ROW WHEN (old.ended_at IS DISTINCT FROM new.ended_at) EXECUTE FUNCTION tenax_end_log_task();
 
 CREATE TABLE templates (
     name text NOT NULL,
@@ -907,12 +937,15 @@ CREATE TABLE trials (
     CONSTRAINT trials_state_check CHECK (state = ANY (ARRAY['ACTIVE'::text, 'COMPLETED'::text, 'CANCELED'::text, 'ERROR'::text])),
     CONSTRAINT trials_wish_check CHECK (wish = ANY (ARRAY['RUN'::text, 'STOP'::text, 'CANCEL'::text, 'KILL'::text]))
 );
+CREATE INDEX trials_ended ON trials (ended_at, id) WHERE ended_at IS NOT NULL;
 CREATE UNIQUE INDEX trials_external ON trials (experiment_id, external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX trials_held ON trials (held_until) WHERE held_until IS NOT NULL;
 CREATE INDEX trials_live ON trials (experiment_id) WHERE state = 'ACTIVE'::text;
 CREATE INDEX trials_warm_start ON trials (warm_start_checkpoint) WHERE warm_start_checkpoint IS NOT NULL;
 CREATE TRIGGER trials_hparams AFTER INSERT OR UPDATE OF hparams ON trials
     FOR EACH ROW EXECUTE FUNCTION tenax_index_hparams();
+CREATE TRIGGER trials_keep_log AFTER UPDATE OF log_retention_days ON trials
+    FOR EACH ROW WHEN (old.log_retention_days IS DISTINCT FROM new.log_retention_days) EXECUTE FUNCTION tenax_keep_log_of_trial();
 CREATE CONSTRAINT TRIGGER trials_number AFTER INSERT ON trials DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION tenax_run_made();
 CREATE CONSTRAINT TRIGGER trials_tally AFTER INSERT OR DELETE ON trials DEFERRABLE INITIALLY DEFERRED
@@ -1196,6 +1229,63 @@ begin
     return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION tenax_drop_months(parents text[], before integer, heads text)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+    candidate integer;
+    parent text;
+    dropped integer := 0;
+begin
+    if not pg_try_advisory_xact_lock(hashtextextended('tenax_add_month', 0)) then
+        return 0;
+    end if;
+    perform set_config('lock_timeout', '100ms', true);
+    for candidate in
+        select substr(c.relname, length(parents[1]) + 2)::integer as month
+        from pg_catalog.pg_inherits i join pg_catalog.pg_class c on c.oid = i.inhrelid
+        where i.inhparent = parents[1]::regclass order by month
+    loop
+        exit when candidate >= before;
+        begin
+            continue when tenax_month_is_used(parents, heads, candidate);
+            foreach parent in array parents loop
+                execute format('lock table only %I in access exclusive mode', parent);
+            end loop;
+            -- Asked again: somebody may have written since.
+            continue when tenax_month_is_used(parents, heads, candidate);
+            foreach parent in array parents loop
+                execute format('drop table if exists %I', format('%s_%s', parent, candidate));
+            end loop;
+            dropped := dropped + 1;
+        exception when lock_not_available then
+            null;
+        end;
+    end loop;
+    return dropped;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION tenax_end_log_task()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    update log_tasks set ended_at = new.ended_at where task_id = new.task_id;
+    return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tenax_fill_log_task()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    select t.ended_at, tenax_log_keep_days(t.trial_id) into new.ended_at, new.keep_days
+    from tasks t where t.task_id = new.task_id for share of t;
+    return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION tenax_has_part(parent text, part text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1229,6 +1319,25 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION tenax_keep_log_of_experiment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    update log_tasks l set keep_days = tenax_log_keep_days(t.id)
+    from trials t where t.experiment_id = new.experiment_id and l.task_id = t.task_id;
+    return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tenax_keep_log_of_trial()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    update log_tasks set keep_days = tenax_log_keep_days(new.id) where task_id = new.task_id;
+    return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION tenax_leaves(doc jsonb)
  RETURNS TABLE(key text, alias text, value jsonb)
  LANGUAGE sql
@@ -1242,6 +1351,17 @@ AS $function$
         from walk w, jsonb_each(case when jsonb_typeof(w.value) = 'object' then w.value else '{}' end) e
     )
     select w.key, w.alias, w.value from walk w where jsonb_typeof(w.value) <> 'object' or w.value = '{}'
+$function$;
+
+CREATE OR REPLACE FUNCTION tenax_log_keep_days(trial bigint)
+ RETURNS smallint
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select coalesce(t.log_retention_days, d.log_retention_days,
+                    (d.config -> 'retention_policy' ->> 'log_retention_days')::smallint)
+    from trials t left join experiment_documents d on d.experiment_id = t.experiment_id
+    where t.id = trial
 $function$;
 
 CREATE OR REPLACE FUNCTION tenax_metric(trial bigint, grp text, metric text, qualifier text)
@@ -1259,6 +1379,29 @@ AS $function$
         when qualifier = 'mean' then m -> 3 end, 'null')
     from metric_groups g, lateral (select convert_from(g.summary, 'UTF8')::jsonb -> metric as m) s
     where g.trial_id = trial and g.grp = tenax_metric.grp
+$function$;
+
+CREATE OR REPLACE FUNCTION tenax_month_is_used(parents text[], heads text, month integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+    parent text;
+    used boolean := false;
+begin
+    foreach parent in array parents loop
+        if tenax_has_part(parent, format('%s_%s', parent, month)) then
+            execute format('select exists (select 1 from %I)', format('%s_%s', parent, month)) into used;
+            if used then
+                return true;
+            end if;
+        end if;
+    end loop;
+    if heads is not null then
+        execute format('select exists (select 1 from %I h where h.month = $1)', heads) into used using month;
+    end if;
+    return used;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION tenax_number(value jsonb)

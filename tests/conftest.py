@@ -12,6 +12,7 @@ pytest.register_assert_rewrite("tests.kits")
 from tests.kits.temporary import keep_in_memory  # noqa: E402
 
 pytest_plugins = [
+    "tests.kits.watchdog",
     "tests.kits.workers",
     "tests.kits.database",
     "tests.kits.docker_engine",

@@ -1,7 +1,7 @@
 """A small real master over a real websocket: it keeps what the agent says, and things go wrong on demand.
 
 It keeps the wire's promises (chunks once by offset, lines up to ``acked``), so that a test can compare what arrived
-with what was written.
+with what was written; of output and spools it passes the kit of the real one (``tests/kits/intake_kit.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from types import TracebackType
 import msgspec
 from aiohttp import WSMsgType, web
 
+from tenax.master.telemetry.output_offsets import admit
 from tenax.wire.agents import (
     AgentReport,
     ContainerReport,
@@ -57,6 +58,8 @@ class MasterDouble:
         self.states: dict[str, list[str]] = {}
         self.gone: set[str] = set()
         self.output: dict[tuple[str, str], bytearray] = {}
+        #: Bytes that the agent said are gone; they stand as question marks in the output.
+        self.missing: dict[tuple[str, str], int] = {}
         self.finals: set[tuple[str, str]] = set()
         self.spool: dict[tuple[str, str], list[dict[str, object]]] = {}
         self.contexts: dict[str, bytes] = {}
@@ -68,6 +71,7 @@ class MasterDouble:
         self.fail_context = 0
         self.refuse: SessionRefused | None = None
         self.spool_refusals = 0
+        self.spool_requests = 0
         self.held: set[str] = set()
         self._sockets: list[web.WebSocketResponse] = []
         self._changed = asyncio.Condition()
@@ -225,18 +229,25 @@ class MasterDouble:
 
     async def _offsets(self, request: web.Request) -> web.Response:
         name = request.query["container_id"]
+        if name not in self.wants and name not in self.reports:
+            return web.json_response({"message": f"there is no container {name}"}, status=404)
         return web.json_response({stream: len(self.output.get((name, stream), b"")) for stream in ("stdout", "stderr")})
 
     async def _logs(self, request: web.Request) -> web.Response:
         data = zlib.decompress(await request.read())
-        if self.fail_logs:
+        if self.fail_logs and (data or self.fail_logs != 507):
             return web.json_response({"message": "no room"}, status=self.fail_logs)
         key = request.query["container_id"], request.query["stream"]
+        if key[0] not in self.wants and key[0] not in self.reports:
+            return web.json_response({"message": f"there is no container {key[0]}"}, status=404)
         kept = self.output.setdefault(key, bytearray())
-        offset = int(request.query["offset"])
-        if offset > len(kept):
-            kept += b"?" * (offset - len(kept))
-        kept += data[len(kept) - offset :]
+        offset, gone_from = int(request.query["offset"]), int(request.query.get("gone_from", 0))
+        admitted = admit(len(kept), gone_from, offset, len(data))
+        if admitted is None:
+            return web.json_response({"next": len(kept)})
+        if admitted.missing:
+            self.missing[key] = self.missing.get(key, 0) + admitted.missing
+        kept += b"?" * admitted.missing + data[admitted.known :]
         if request.query.get("final") == "true":
             self.finals.add(key)
         await self._note()
@@ -255,10 +266,13 @@ class MasterDouble:
             self.spool_refusals += 1
             await self._note()
             return web.json_response({"message": "not now"}, status=self.fail_spool or 401)
-        lines = [msgspec.json.decode(line) for line in (await request.read()).splitlines()]
+        lines = [msgspec.json.decode(line) for line in (await request.read()).split(b"\n")[:-1]]
+        self.spool_requests += 1
         kept = self.spool.setdefault((request.query["container_id"], request.query["stream"]), [])
-        for line in lines:
-            if line["n"] == len(kept) + 1:
-                kept.append(line)
+        fresh = [line for line in lines if line["n"] > len(kept)]
+        for line in fresh:
+            if line["n"] != len(kept) + 1:
+                break
+            kept.append(line)
         await self._note()
         return web.json_response({"acked": len(kept), "refused": []})

@@ -203,3 +203,56 @@ async def test_what_was_given_up_delivers_before_it_is_removed(master: MasterDou
     await master.remove(name)
     await master.until(lambda: name in master.gone)
     assert [record["n"] for record in master.spool[name, "boot-1-2"]] == [1, 2]
+
+
+async def test_a_database_restored_while_the_container_ran_gets_all_again(
+    master: MasterDouble, host: Host, tmp_path: Path
+) -> None:
+    """Output and reports that were acknowledged and are not there any more; the exit waits until they are."""
+    end = tmp_path / "end"
+    task_spec = spec(SPOOLING + COUNT.format(path=str(end)))
+    host.start()
+    await master.until(lambda: master.hellos)
+    await master.run(task_spec)
+    name = task_spec.container_id
+    await master.until(lambda: "\n3\n" in master.text(name))
+    spools = host.directory / "containers" / name / "run" / "spool"
+    # As the task itself notes what the master took.
+    acked = len(_whole_lines(spools / "boot-1-2.jsonl"))
+    (spools / "boot-1-2.ack").write_text(f'{{"n": 2, "offset": {acked}}}')
+    pid = master.reports[name].pid
+    assert pid is not None
+    waiting = os.pidfd_open(pid)
+    await master.away()
+    end.touch()
+    await _ended(waiting)
+    master.output.clear()
+    await master.back()
+    await master.until(lambda: master.exited(name))
+    assert numbers(master.text(name))
+    assert [record["n"] for record in master.spool[name, "boot-1-2"]] == [1, 2]
+    assert master.reports[name].exit == Exit(code=4, reason="exited with code 4")
+
+
+async def test_a_database_restored_after_the_end_gets_all_again(master: MasterDouble, host: Host) -> None:
+    """An exit that was reported is reported anew, once output and reports are there anew."""
+    host.start()
+    task_spec = spec(SPOOLING + "print('all of it')")
+    await master.until(lambda: master.hellos)
+    await master.run(task_spec)
+    name = task_spec.container_id
+    await master.until(lambda: master.exited(name))
+    await master.away()
+    master.output.clear()
+    master.spool.clear()
+    del master.reports[name]
+    await master.back()
+    await master.until(lambda: master.exited(name))
+    assert master.states[name][-2:] == ["running", "exited"]
+    assert master.text(name) == "all of it\n"
+    assert [record["n"] for record in master.spool[name, "boot-1-2"]] == [1, 2]
+
+
+def _whole_lines(path: Path) -> bytes:
+    content = path.read_bytes()
+    return content[: content.rfind(b"\n") + 1]

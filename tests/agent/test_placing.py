@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tenax.agent import placing
 from tenax.agent.placing import PORT_BASES, PORT_PLACES, PORT_STEP, Self, choose_ports, environment, ports_of
 from tenax.wire.agents import ContainerSpec, SlotInfo
+from tests.kits.cases import load
 
 
 def spec(*, members: int = 1, env: dict[str, str] | None = None, slots: list[int] | None = None) -> ContainerSpec:
@@ -35,6 +36,24 @@ def test_containers_on_one_machine_have_ports_of_their_own() -> None:
     with socket.socket() as other:
         other.bind(("0.0.0.0", second["C10D_PORT"]))
         assert second["C10D_PORT"] not in choose_ports(spec(), set(first.values())).values()
+
+
+def test_ports_begin_where_those_of_the_cases_do() -> None:
+    """Each family at its base; what was given back is given again, and nothing twice at once.
+
+    Departure (architecture 7): the agent gives a container one place of all families, so the next one has ports a step
+    further and not one further ("port_registry/steps"); what is taken elsewhere is left out ("port_registry/reserved").
+    """
+    document = load("port_registry")
+    bases = document["bases"] if document is not None else {"c10d": 29400}
+    assert isinstance(bases, dict)
+    assert set(bases.values()) <= set(PORT_BASES.values())
+    first = choose_ports(spec(), set())
+    second = choose_ports(spec(), set(first.values()))
+    assert second == {name: number + PORT_STEP for name, number in first.items()}
+    assert choose_ports(spec(), set(second.values())) == first
+    reserved = {first["DTRAIN_SSH_PORT"]}
+    assert choose_ports(spec(), reserved) == second
 
 
 def test_members_of_a_gang_name_the_same_ports() -> None:

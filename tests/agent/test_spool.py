@@ -12,9 +12,14 @@ import pytest
 from tenax.agent import spool
 from tenax.agent.link import Link
 from tenax.config.agent import AgentSettings
+from tenax.config.master import MasterSettings
+from tenax.local.postgres import EmbeddedPostgres
+from tenax.master.access.task_tokens import allocation_token
 from tenax.wire.agents import ContainerSpec
 from tests.agent.master_double import MasterDouble
+from tests.kits.master.served import ServedMaster
 
+REAL_LINE = '{"n":%d,"kind":"metrics","at":1.0,"body":{"group":"training","stepsCompleted":%d,"metrics":{"x":1}}}\n'
 SPEC = ContainerSpec("c", "7.x.1", "7.x", 0, 1, [], ["true"], {"DET_SESSION_TOKEN": "task-token"})
 
 
@@ -89,3 +94,61 @@ async def test_only_plain_files_are_read(master: MasterDouble, link: Link, tmp_p
 async def test_no_spool_at_all(link: Link, tmp_path: Path) -> None:
     """A container that never said anything has nothing to lose."""
     assert await spool.ship(link, tmp_path / "absent", SPEC, lambda: 10.0) == ""
+
+
+async def test_a_master_that_has_less_than_it_acknowledged_gets_it_again(
+    master: MasterDouble, link: Link, tmp_path: Path
+) -> None:
+    """Its database was restored: from where it is now on, whatever stands beside the file, and at once."""
+    text = lines(1, 70)
+    (tmp_path / "a.jsonl").write_text(text)
+    (tmp_path / "a.ack").write_text(json.dumps({"n": 70, "offset": len(text)}))
+    (tmp_path / "b.jsonl").write_text(lines(1, 70))
+    (tmp_path / "b.ack").write_text(json.dumps({"n": 60, "offset": len(lines(1, 60))}))
+    master.spool["c", "b"] = [{"n": n} for n in range(1, 6)]
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 0.0) == ""
+    assert stored(master, "a") == stored(master, "b") == list(range(1, 71))
+
+
+async def test_acknowledgements_that_hold_are_not_asked_about(master: MasterDouble, link: Link, tmp_path: Path) -> None:
+    """The usual end of a task costs no request for its spool."""
+    (tmp_path / "a.jsonl").write_text(lines(1, 3))
+    (tmp_path / "a.ack").write_text(json.dumps({"n": 3, "offset": len(lines(1, 3))}))
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 10.0, acks_hold=True) == ""
+    assert master.spool_requests == 0
+
+
+async def test_a_task_that_is_not_known_has_nothing_to_go_back_to(
+    master: MasterDouble, link: Link, tmp_path: Path
+) -> None:
+    """Where all was acknowledged, a master that knows nothing of the task is not waited for."""
+    (tmp_path / "a.jsonl").write_text(lines(1, 3))
+    (tmp_path / "a.ack").write_text(json.dumps({"n": 3, "offset": len(lines(1, 3))}))
+    master.fail_spool = 404
+    assert await spool.ship(link, tmp_path, SPEC, lambda: 3600.0) == ""
+    assert master.spool_refusals == 1
+
+
+async def test_a_restored_database_gets_the_reports_of_the_file(
+    tmp_path: Path, postgres: EmbeddedPostgres, database_url: str, master_settings: MasterSettings
+) -> None:
+    """The real master: it took 75 reports, the copy in its database's place has five, and all are there at the end."""
+    text = "".join(REAL_LINE % (n, n) for n in range(1, 76))
+    async with ServedMaster(postgres.dsn, database_url, master_settings) as served:
+        trial, task = await served.running_trial()
+        token = allocation_token(served.api.master.cluster.secret, task.allocation_id)
+        name, env = task.allocation_id, {"DET_SESSION_TOKEN": token}
+        task_spec = ContainerSpec(name, name, task.task_id, 0, 1, [], ["true"], env)
+        link = Link(AgentSettings(agent_id="a1", master_url=served.url))
+        await link.open()
+        (tmp_path / "s-1-2.jsonl").write_text("".join(text.splitlines(keepends=True)[:5]))
+        assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
+        await served.copy()
+        (tmp_path / "s-1-2.jsonl").write_text(text)
+        assert await spool.ship(link, tmp_path, task_spec, lambda: 10.0) == ""
+        assert len(await served.book.reports(trial)) == 75
+        await served.restore()
+        assert len(await served.book.reports(trial)) == 5
+        assert await spool.ship(link, tmp_path, task_spec, lambda: 0.0) == ""
+        assert [report.step for report in await served.book.reports(trial)] == list(range(1, 76))
+        await link.close()

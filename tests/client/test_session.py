@@ -157,6 +157,26 @@ def test_once(master: PretendMaster) -> None:
     assert len(master.asked) == 1
 
 
+def test_a_creation_is_sent_again_under_its_key(master: PretendMaster) -> None:
+    """Whether it was refused or nobody knows: the master knows a repeat by the key."""
+    master.on("POST", "/x", Reply(broken=True), refused(503, "starting"), {"done": True})
+    asking = session(master, token="t", retry_for_s=10.0)
+    assert asking.create("/x", {"a": 1}) == {"done": True}
+    assert asking.create("/x", {"a": 1}) == {"done": True}
+    keys = [asked.headers["Idempotency-Key"] for asked in master.sent("POST", "/x")]
+    assert len(keys) == 4
+    assert len(set(keys[:3])) == 1
+    assert keys[3] != keys[0]
+
+
+def test_what_has_no_key_is_not_sent_again_without_an_answer(master: PretendMaster) -> None:
+    """It may have been done."""
+    master.on("POST", "/x", Reply(broken=True), {"done": True})
+    with pytest.raises(Unreachable):
+        session(master, token="t", retry_for_s=10.0).post("/x")
+    assert len(master.asked) == 1
+
+
 def test_unreachable(home: Path) -> None:
     """When nothing answers, the message names the address and what to do."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9 .*tenax up"):

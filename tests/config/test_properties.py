@@ -26,6 +26,7 @@ from tenax.search.searcher import start
 NAMES = st.sampled_from(["a", "b", "c"])
 COUNTS = st.integers(1, 9)
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
+CALLED = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), min_size=1, max_size=6)
 SCALARS: st.SearchStrategy[Json] = st.none() | st.booleans() | COUNTS | TEXTS | st.floats(-9, 9)
 ANYTHING = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2))
 
@@ -60,7 +61,7 @@ ASHA = {"time_metric": TEXTS, "max_time": COUNTS, "divisor": st.floats(1.5, 5), 
 SEARCHERS = maps(metric=TEXTS, max_trials=COUNTS, mode=st.sampled_from(["standard", "aggressive"]), **ASHA)
 STORAGES = maps(host_path=st.just("/h"), storage_path=NAMES, save_trial_best=COUNTS)
 PARTS = maps(
-    name=TEXTS,
+    name=CALLED,
     labels=st.lists(NAMES, max_size=3),
     description=TEXTS,
     entrypoint=TEXTS | st.lists(TEXTS, min_size=1, max_size=2),

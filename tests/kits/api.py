@@ -30,6 +30,7 @@ from tenax.master.context import Master
 from tenax.master.observability.log import set_up
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
+from tests.kits.watchdog import watched
 
 set_up(LogSettings(level="warning", color=False))
 
@@ -48,7 +49,11 @@ class Client:
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         # A command line keeps no cookies.
         self._http.cookies.clear()
-        return await self._http.request(method, path, content=content, **options)  # type: ignore[arg-type]
+        request = self._http.request(method, path, content=content, **options)  # type: ignore[arg-type]
+        with watched(f"{method} {path}"):
+            # In a task of its own: what the test itself does before and after is not the master's.
+            answering = asyncio.create_task(request)
+        return await answering
 
     async def get(self, path: str, **query: object) -> httpx2.Response:
         return await self.ask("GET", path, params=query)
@@ -144,7 +149,8 @@ async def answering(database: Database, settings: MasterSettings) -> AsyncIterat
     passwords = Passwords(CHEAP)
     cluster = await bootstrap(database, settings, passwords)
     listener = Listener(database)
-    listening = asyncio.create_task(listener.run())
+    with watched("the listener"):
+        listening = asyncio.create_task(listener.run())
     master = Master(settings, database, listener, cluster, "master-1", passwords=passwords)
     app = _served(master)
     nobody = Client(app)

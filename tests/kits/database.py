@@ -71,7 +71,7 @@ async def database_url(postgres: EmbeddedPostgres, template: str) -> AsyncIterat
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """A pool on a fresh database."""
-    opened = await Database.open(database_url, max_connections=8)
+    opened = await Database.open(database_url, max_connections=16)
     try:
         yield opened
     finally:

@@ -19,6 +19,7 @@ from tenax.wire.agents import (
     Exit,
     FromMaster,
     Hello,
+    Ping,
     ReportedState,
     SlotInfo,
     Welcome,
@@ -69,6 +70,10 @@ class PretendAgent:
             elif isinstance(message, DesiredStates):
                 self._obey(message)
 
+    def beat(self) -> None:
+        """A sign of life."""
+        self._say(Ping())
+
     def _obey(self, wants: DesiredStates) -> None:
         for want in wants.containers:
             name = want.container_id
@@ -104,7 +109,7 @@ class PretendAgent:
         self._states[name] = report
         self._say(AgentReport(containers=[report]))
 
-    def _say(self, message: Hello | AgentReport) -> None:
+    def _say(self, message: Hello | Ping | AgentReport) -> None:
         if not self._connected:
             # The next hello says it all.
             return

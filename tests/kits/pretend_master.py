@@ -30,7 +30,7 @@ class Reply:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     lines: list[object] | None = None
-    #: The connection is closed in the middle of the stream.
+    #: The connection is closed in the middle of the stream; without one, before anything is said.
     broken: bool = False
 
 
@@ -95,6 +95,9 @@ class PretendMaster:
             do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = handle_one
 
             def reply(self, reply: Reply) -> None:
+                if reply.broken and reply.lines is None:
+                    self.close_connection = True
+                    return
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)

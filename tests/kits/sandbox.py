@@ -18,7 +18,9 @@ from typing import cast
 from asyncpg import Connection
 
 from tenax.master.context import Master
-from tenax.master.store.database.connection import Database, translated
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.faults import translated
+from tenax.master.store.database.lanes import Lane
 
 
 class Sandbox:
@@ -28,6 +30,10 @@ class Sandbox:
         self._conn = conn
         self._free = asyncio.Lock()
         self._holder: asyncio.Task[object] | None = None
+
+    def on(self, lane: Lane) -> Sandbox:
+        """There is one connection for all."""
+        return self
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +18,7 @@ import asyncpg
 from asyncpg import Connection
 
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import REQUESTS, Lane
 
 
 @asynccontextmanager
@@ -83,9 +84,15 @@ class Transaction:
 class CountingDatabase(Database):
     """Notes its transactions."""
 
-    def __init__(self, pool: asyncpg.Pool, dsn: str, name: str) -> None:
-        super().__init__(pool, dsn, name)
+    def __init__(self, pools: Mapping[Lane, asyncpg.Pool], dsn: str, name: str, lane: Lane = REQUESTS) -> None:
+        super().__init__(pools, dsn, name, lane)
         self.transactions: list[Transaction] = []
+
+    def on(self, lane: Lane) -> CountingDatabase:
+        """Its transactions are noted with the others."""
+        other = CountingDatabase(self._pools, self._dsn, self._name, lane)
+        other.transactions = self.transactions
+        return other
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:

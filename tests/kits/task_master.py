@@ -1,6 +1,7 @@
 """A master for tests of the task side: a real HTTP server in a thread, with faults on demand.
 
-It keeps what a task may ask of a master (spool, preemption, rendezvous, a few questions) and nothing else.
+It keeps what a task may ask of a master (spool, preemption, rendezvous, a few questions) and nothing else; of spools it
+passes the kit of the real one (``tests/kits/intake_kit.py``).
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
             fault = master.faults.pop(0) if master.faults else None
             reply: dict[str, object] = {}
             if fault in (None, STORE_THEN_RESET):
-                reply = master.take(stream, body.splitlines())
+                reply = master.take(stream, body.split(b"\n")[:-1])
             master.changed.notify_all()
         if fault in (STORE_THEN_RESET, RESET_THEN_STORE):
             _reset(self.connection)
@@ -221,6 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

@@ -16,6 +16,7 @@ from tenax.master.checkpoints.files import CheckpointPlace, delete_checkpoint
 from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.deletion import Deletion
 from tenax.master.loops.loop import PassContext
+from tenax.master.store.agents import rows as agents
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
@@ -24,6 +25,7 @@ from tests.kits.master.attempts import Running, running
 from tests.kits.master.checkpoints import report, stored_files
 from tests.kits.master.experiments import create
 from tests.kits.master.metrics import validated
+from tests.kits.master.tasks import placed
 from tests.kits.rows import add_trial
 
 EVERYTHING = Woken(frozenset(), full=True)
@@ -97,7 +99,11 @@ async def shown(api: Api, number: int) -> dict[str, object]:
 
 
 async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, context: PassContext) -> None:
-    """By default the best and the latest of each trial stay; the record of the others stays, too."""
+    """By default the best and the latest of each trial stay; the record of the others stays, too.
+
+    Nothing is started where nothing is to go, nor where the master reaches the files ("misc/checkpoint_gc"); a task for
+    them has no slots, is seen by nobody, and goes to the pool for such: `test_what_is_out_of_reach_is_left_to_a_task`.
+    """
     run = await running(api)
     await saved(api, run, 0.5, 0.9, 0.7, 0.8)
     assert await collect(api, context) is None
@@ -267,6 +273,25 @@ async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, context: PassCon
     states = [(await shown(api, number))["state"] for number in (1, 2, 3, 4)]
     assert states == ["STATE_COMPLETED", "STATE_DELETED", "STATE_DELETED", "STATE_COMPLETED"]
     assert (await run.task.post("/api/v1/checkpoints/removals", {"removals": gone})).status_code in (200, 401)
+
+
+async def test_a_task_that_deletes_runs_as_whom_the_files_are(api: Api, context: PassContext) -> None:
+    """As its workspace's user, where it has one: others would follow what that user left in their way."""
+    run = await running(api)
+    await saved(api, run, 0.9, 0.5, 0.7, 0.6, 0.8)
+    await end(api)
+    base(api).rename(base(api).with_name("unmounted"))
+    await change(
+        api,
+        "insert into workspaces (name, owner_id, agent_uid, agent_gid) values ('vision', 1, 4711, 4712)",
+        "update projects set workspace_id = (select id from workspaces where name = 'vision') where id = 1",
+    )
+    await collect(api, context)
+    ((task, _),) = await gc_tasks(api)
+    container = await placed(api, task)
+    async with api.master.db.connection() as conn:
+        (row,) = [row for row in await agents.desired_containers(conn, "a1") if row["container_id"] == container]
+    assert (row["agent_uid"], row["agent_gid"]) == (4711, 4712)
 
 
 async def test_what_a_task_could_not_delete_is_told_and_tried_again(api: Api, context: PassContext) -> None:

@@ -30,6 +30,7 @@ def row(**changes: object) -> JsonObject:
         "agent_uid": None,
         "agent_gid": None,
         "agent_user": "worker",
+        "agent_group": "workers",
         "spec": {"v": 1, "config": {"entrypoint": ["echo", "a b"]}, "files": [], "env": {}},
         **changes,
     }

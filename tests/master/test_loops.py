@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -10,8 +11,12 @@ import pytest
 
 from tenax.backoff import Backoff
 from tenax.errors import Stale
+from tenax.master.concurrency import supervision
+from tenax.master.loops import lease_keeper
 from tenax.master.loops import loop as loops
+from tenax.master.loops.lease_keeper import LeaseKeeper
 from tenax.master.loops.loop import PassContext, each, run
+from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, Woken, notify
 
@@ -34,11 +39,14 @@ class Counting:
 
 
 @asynccontextmanager
-async def living(database: Database, act: Pass) -> AsyncIterator[asyncio.Task[None]]:
+async def living(database: Database, act: Pass, kind: type[Counting] = Counting) -> AsyncIterator[asyncio.Task[None]]:
     listener = Listener(database)
-    tasks = [asyncio.create_task(listener.run()), asyncio.create_task(run(Counting(act), database, listener))]
+    keeper = LeaseKeeper(database, listener)
+    tasks = [
+        asyncio.create_task(work) for work in (run(kind(act), database, listener, keeper), listener.run(), keeper.run())
+    ]
     try:
-        yield tasks[1]
+        yield tasks[0]
     finally:
         alive = set(tasks)
         while alive:
@@ -98,3 +106,88 @@ async def test_one_object_costs_only_itself() -> None:
 
     await each(["broken", "stale", "good"], handle, loop="test")
     assert sorted(handled) == ["broken", "good", "stale", "stale", "stale"]
+
+
+async def test_a_loop_that_hangs_gives_its_lease_up(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass that gets nowhere is cancelled, and another process has the lease at once."""
+    monkeypatch.setattr(loops, "STEP_S", 0.2)
+    monkeypatch.setattr(loops, "_BROKEN", Backoff(first=60.0, ceiling=60.0))
+    cancelled = asyncio.Event()
+
+    async def hang(number: int, woken: Woken) -> float | None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return None
+
+    async with living(database, hang):
+        await cancelled.wait()
+        await until_taken(database)
+
+
+async def test_a_loop_that_does_not_let_itself_be_cancelled_loses_its_lease(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is renewed no more, whatever the pass does."""
+    monkeypatch.setattr(loops, "STEP_S", 0.1)
+    monkeypatch.setattr(lease_keeper, "LEASE_S", 1.0)
+    monkeypatch.setattr(lease_keeper, "_RENEW_S", 0.1)
+    released = asyncio.Event()
+
+    async def hang(number: int, woken: Woken) -> float | None:
+        while not released.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await released.wait()
+        return None
+
+    async with living(database, hang):
+        await until_taken(database)
+        released.set()
+
+
+async def test_a_pass_that_gets_on_may_take_its_time(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its limit is that of a step: each transaction begins a new one."""
+    monkeypatch.setattr(loops, "STEP_S", 0.3)
+    done = asyncio.Event()
+
+    class Steps(Counting):
+        async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
+            for _ in range(10):
+                async with context.transaction() as conn:
+                    await conn.execute("select pg_sleep(0.1)")
+            done.set()
+            return None
+
+    async def nothing(number: int, woken: Woken) -> float | None:
+        return None
+
+    async with living(database, nothing, Steps):
+        await done.wait()
+
+
+async def until_taken(database: Database) -> None:
+    """Until another process has the lease of the loop."""
+    while True:
+        async with database.transaction() as conn:
+            if await leases.acquire(conn, "counting", "another", 60.0) is not None:
+                return
+        await asyncio.sleep(0.01)
+
+
+async def test_what_ends_in_the_background_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an error or without one; only who cancels it ends it."""
+    monkeypatch.setattr(supervision, "PAUSES", Backoff(first=0.001, ceiling=0.001))
+    begun = asyncio.Queue[int]()
+
+    async def work() -> None:
+        begun.put_nowait(1)
+        if begun.qsize() == 1:
+            raise KeyError("nobody thought of this")
+
+    task = asyncio.create_task(supervision.keep_running("work", work))
+    while begun.qsize() < 3:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -3,76 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
-import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-
-class Process:
-    """``python -m tenax.master`` and what it says."""
-
-    def __init__(self, directory: Path, url: str | None, *arguments: str) -> None:
-        environment = {**os.environ, "TENAX_MASTER_DIR": str(directory / "master")}
-        environment.pop("TENAX_MASTER_DB__URL", None)
-        if url is not None:
-            environment["TENAX_MASTER_DB__URL"] = url
-        command = [sys.executable, "-m", "tenax.master", "--log-json", *arguments]
-        self.popen = subprocess.Popen(
-            command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.said: list[str] = []
-        self._news = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def wait_for(self, event: str) -> dict[str, object]:
-        """The first line that tells of ``event``."""
-        with self._news:
-            while True:
-                for line in self.said:
-                    if line.startswith("{") and json.loads(line).get("event") == event:
-                        return dict(json.loads(line))
-                assert self._reader.is_alive(), self.said
-                self._news.wait(60)
-
-    def end(self) -> int:
-        """Asked to end; its exit status."""
-        self.popen.send_signal(signal.SIGTERM)
-        return self.result()
-
-    def result(self) -> int:
-        status = self.popen.wait(60)
-        self._reader.join(60)
-        return status
-
-    def _read(self) -> None:
-        assert self.popen.stderr is not None
-        for line in self.popen.stderr:
-            with self._news:
-                self.said.append(line)
-                self._news.notify_all()
+from tests.kits.master.process import MasterProcess
 
 
 @pytest.fixture
-def processes() -> Iterator[list[Process]]:
+def processes() -> Iterator[list[MasterProcess]]:
     """Processes that a test started; killed after it if they live."""
-    started: list[Process] = []
+    started: list[MasterProcess] = []
     yield started
     for process in started:
         if process.popen.poll() is None:
             process.popen.kill()
             process.popen.wait()
-        for pipe in (process.popen.stdout, process.popen.stderr):
-            if pipe is not None:
-                pipe.close()
+        process.close()
 
 
 def ask(port: object, path: str, body: bytes | None = None, **headers: str) -> dict[str, object]:
@@ -82,10 +32,10 @@ def ask(port: object, path: str, body: bytes | None = None, **headers: str) -> d
 
 
 async def test_a_master_starts_on_an_empty_database_and_ends_when_asked(
-    processes: list[Process], database_url: str, tmp_path: Path
+    processes: list[MasterProcess], database_url: str, tmp_path: Path
 ) -> None:
     """It migrates, makes users, answers, and ends with status 0; nothing secret is in its log."""
-    process = Process(tmp_path, database_url, "--port", "0")
+    process = MasterProcess(tmp_path, database_url, "--port", "0")
     processes.append(process)
     port = process.wait_for("serving")["port"]
     assert ask(port, "/info")["version"] == "0.38.1"
@@ -100,11 +50,11 @@ async def test_a_master_starts_on_an_empty_database_and_ends_when_asked(
         assert secret not in said
 
 
-async def test_a_port_in_use_is_told_at_once(processes: list[Process], database_url: str, tmp_path: Path) -> None:
+async def test_a_port_in_use_is_told_at_once(processes: list[MasterProcess], database_url: str, tmp_path: Path) -> None:
     """Status 2, the port in the message, and no database touched."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        process = Process(tmp_path, database_url, "--port", str(port))
+        process = MasterProcess(tmp_path, database_url, "--port", str(port))
         processes.append(process)
         assert process.result() == 2
     assert str(port) in process.said[-1]
@@ -112,9 +62,9 @@ async def test_a_port_in_use_is_told_at_once(processes: list[Process], database_
     assert not (tmp_path / "master").exists()
 
 
-async def test_a_database_that_is_away_is_waited_for(processes: list[Process], tmp_path: Path) -> None:
+async def test_a_database_that_is_away_is_waited_for(processes: list[MasterProcess], tmp_path: Path) -> None:
     """It says so and tries again; asked to end meanwhile it does, with status 0."""
-    process = Process(tmp_path, "postgresql:///none?host=/nowhere/at/all", "--port", "0")
+    process = MasterProcess(tmp_path, "postgresql:///none?host=/nowhere/at/all", "--port", "0")
     processes.append(process)
     process.wait_for("the database cannot be reached; trying again")
     assert process.popen.poll() is None
@@ -132,19 +82,21 @@ async def test_a_database_that_is_away_is_waited_for(processes: list[Process], t
     ],
 )
 def test_what_cannot_start_says_why(
-    processes: list[Process], tmp_path: Path, url: str | None, arguments: tuple[str, ...], told: str
+    processes: list[MasterProcess], tmp_path: Path, url: str | None, arguments: tuple[str, ...], told: str
 ) -> None:
     """Status 2 and a message that names what to change."""
-    process = Process(tmp_path, url, *arguments)
+    process = MasterProcess(tmp_path, url, *arguments)
     processes.append(process)
     assert process.result() == 2
     assert told in "".join(process.said)
     assert "s3cret" not in "".join(process.said)
 
 
-async def test_a_wrong_database_password_is_told(processes: list[Process], database_url: str, tmp_path: Path) -> None:
+async def test_a_wrong_database_password_is_told(
+    processes: list[MasterProcess], database_url: str, tmp_path: Path
+) -> None:
     """Status 2: waiting would not help; the password is not repeated."""
-    process = Process(tmp_path, database_url.replace("@", "wrong@", 1), "--port", "0")
+    process = MasterProcess(tmp_path, database_url.replace("@", "wrong@", 1), "--port", "0")
     processes.append(process)
     assert process.result() == 2
     assert "password" in process.said[-1]

@@ -131,17 +131,19 @@ async def test_list_search_detail_queue_and_runs_tell_one_progress(searches: Sea
 
 
 async def test_what_has_ended_keeps_the_progress_that_it_had(searches: Searches) -> None:
-    """A search that completed is at 1, one that was cut off stays where it was."""
+    """A search that completed is at 1, one that was cut off or has failed stays where it was."""
     done = await searches.begin("searcher: {name: single, metric: loss}")
     cut = await searches.begin("searcher: {name: single, metric: loss}")
-    await searches.tell(done, {0: 0.5})
-    await searches.tell(cut, {0: 0.5})
+    failed = await searches.begin("searcher: {name: single, metric: loss}")
+    for one in (done, cut, failed):
+        await searches.tell(one, {0: 0.5})
     await searches.step()
     await searches.api.user.post(f"/api/v1/experiments/{cut}/kill")
     await searches.end(cut, 0, ExitReason.USER_CANCELED)
     await searches.end(done, 0)
+    await searches.end(failed, 0, ExitReason.ERRORED)
     await searches.step()
-    assert (await searches.progress(done), await searches.progress(cut)) == (1.0, 0.5)
+    assert [await searches.progress(one) for one in (done, cut, failed)] == [1.0, 0.5, 0.5]
 
 
 async def test_a_search_that_goes_on_begins_at_what_its_trials_have_done(searches: Searches) -> None:
@@ -180,6 +182,21 @@ async def test_an_unmanaged_experiment_is_as_far_as_its_trials(searches: Searche
     assert await searches.progress(one) == pytest.approx(1 / 4)
     await api.user.patch(f"/api/v1/trials/{numbers[1]}", {"state": "STATE_COMPLETED"})
     assert await searches.progress(one) == 1.0
+
+
+async def test_an_unmanaged_experiment_that_fails_stays_where_it_was(searches: Searches) -> None:
+    """Its trial's end says nothing of how far it was."""
+    api = searches.api
+    config = "name: x\nsearcher: {name: single, metric: loss}"
+    made = await api.user.post("/api/v1/experiments", {"config": config, "unmanaged": True})
+    one = made.json()["experiment"]["id"]
+    trial = (await api.user.post("/api/v1/trials", {"experimentId": one, "unmanaged": True})).json()["trial"]["id"]
+    await api.user.post(f"/api/v1/trials/{trial}/start", {})
+    await api.user.post(f"/api/v1/trials/{trial}/progress", {"progress": 0.5})
+    await searches.step()
+    await api.user.patch(f"/api/v1/trials/{trial}", {"state": "STATE_ERROR"})
+    ended = (await api.admin.get(f"/api/v1/experiments/{one}")).json()["experiment"]
+    assert (ended["state"], ended["progress"]) == ("STATE_ERROR", 0.5)
 
 
 async def test_what_is_told_often_is_looked_at_together(searches: Searches) -> None:

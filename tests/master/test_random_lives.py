@@ -31,7 +31,7 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.workspaces import projects
 from tenax.wire.agents import ContainerSpec
-from tests.kits.master.cluster import ASHA, Stop, report, submit
+from tests.kits.master.cluster import ASHA, report, submit
 from tests.kits.pretend_agent import PretendAgent
 
 STEPS = 20
@@ -57,8 +57,8 @@ class World:
         self.db = database
         self.chance = chance
         self._hub = Hub(database, listener, identity, ("default",))
-        self._start: Callable[[], Stop] = partial(loops.start, database, listener, MasterSettings(), identity.secret)
-        self.stop_loops = self._start()
+        self._start = partial(loops.start, database, listener, MasterSettings(), identity.secret)
+        self.loops = self._start()
         self.agents = {name: PretendAgent(2, self.script) for name in NAMES}
         self._links: dict[str, list[asyncio.Task[None]]] = {}
 
@@ -148,8 +148,8 @@ class World:
                 await allocations.ask_to_leave(conn, [request])
 
     async def _restart(self, experiment_id: int) -> None:
-        await self.stop_loops()
-        self.stop_loops = self._start()
+        await self.loops.stop()
+        self.loops = self._start()
 
     async def _lose(self, experiment_id: int) -> None:
         name = self.chance.choice(NAMES)
@@ -171,7 +171,7 @@ class World:
             await experiments.ask(conn, experiment_id, ExperimentEvent.KILL)
 
     async def close(self) -> None:
-        await self.stop_loops()
+        await self.loops.stop()
         for name in NAMES:
             await self.disconnect(name, with_nothing=True)
 

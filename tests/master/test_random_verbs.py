@@ -300,11 +300,11 @@ async def crowd(database: Database, directory: Path, seed: int) -> AsyncIterator
             machines.append(agent)
             serving = hub.serve(agent.channel, name, "127.0.0.1", asyncio.Event())
             running += [asyncio.create_task(serving), asyncio.create_task(agent.run())]
-        stop = loops.start(database, master.listener, master.settings, master.cluster.secret)
+        running_loops = loops.start(database, master.listener, master.settings, master.cluster.secret)
         try:
             yield made
         finally:
-            await stop()
+            await running_loops.stop()
             for task in running:
                 task.cancel()
             for agent in machines:

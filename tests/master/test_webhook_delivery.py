@@ -17,6 +17,7 @@ from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.errors import InvalidInput
 from tenax.lifecycle.experiment import ExperimentEvent
+from tenax.master.loops.lease_keeper import LeaseKeeper
 from tenax.master.loops.loop import PassContext, run
 from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.store.database import leases
@@ -64,12 +65,15 @@ async def alert(api: Api, experiment: object, title: str, **more: object) -> Non
 async def telling(api: Api, settings: WebhookSettings = HERE) -> AsyncIterator[WebhookDelivery]:
     """The loop as it lives in a master."""
     loop = WebhookDelivery(Sender(settings, api.master.cluster.secret), settings.give_up_after, settings.keep_days)
-    task = asyncio.create_task(run(loop, api.master.db, api.master.listener))
+    keeper = LeaseKeeper(api.master.db, api.master.listener)
+    works = (run(loop, api.master.db, api.master.listener, keeper), keeper.run())
+    tasks = [asyncio.create_task(work) for work in works]
     try:
         yield loop
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         await loop.close()
 
 

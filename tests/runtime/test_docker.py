@@ -13,7 +13,7 @@ from tenax.runtime.docker.config import name_of
 from tenax.runtime.docker.engine import Engine, EngineRefused
 from tenax.runtime.docker.runtime import DockerRuntime, open_docker
 from tenax.runtime.port import Runtime, RuntimeAway, StartFailed
-from tenax.wire.agents import TaskFile
+from tenax.wire.agents import Mount, TaskFile
 from tests.kits.runtime_kit import PROGRAMS, RealRuntimeKit, output, placement, spec, until_exited
 
 pytestmark = pytest.mark.docker
@@ -74,6 +74,26 @@ class TestDocker(RealRuntimeKit):
         await until_exited(runtime, task_spec.container_id)
         assert await output(runtime, task_spec.container_id) == b"65534 65534\n"
         assert (bench.run_directory(task_spec.container_id) / "workdir/mine").stat().st_uid == 65534
+
+    async def test_the_user_has_a_name(self, bench: DockerBench) -> None:
+        """As the administrator wrote it, in an image that has never heard of them."""
+        runtime = await bench.runtime()
+        code = "import os, pwd, grp; print(pwd.getpwuid(os.getuid())[:1], grp.getgrgid(os.getgid())[:1], os.getpid())"
+        named = spec(bench, "hello", argv=["{python}", "-c", code], uid=4711, gid=4712, user="mallory", group="readers")
+        await runtime.start(named, placement())
+        await until_exited(runtime, named.container_id)
+        printed = await output(runtime, named.container_id)
+        assert printed.startswith(b"('mallory',) ('readers',)"), await output(runtime, named.container_id, "stderr")
+
+    async def test_what_the_operator_does_not_allow_is_not_made(self, bench: DockerBench) -> None:
+        """Nothing of it is left, and it is not tried for ever."""
+        runtime = await bench.runtime()
+        for asked in ({"mounts": [Mount("/etc", "/host")]}, {"add_capabilities": ["SYS_ADMIN"]}, {"uid": 0, "gid": 0}):
+            task_spec = spec(bench, "hello", **{"uid": 4711, "gid": 4711, **asked})
+            with pytest.raises(StartFailed, match="operator of this machine does not allow") as failed:
+                await runtime.start(task_spec, placement())
+            assert not failed.value.platform
+            assert await runtime.inspect(task_spec.container_id) is None
 
     async def test_our_library_is_there_in_any_image(self, bench: DockerBench) -> None:
         """An image that knows nothing of tenax imports it, from a mount that it cannot change."""

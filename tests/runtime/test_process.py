@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import pwd
 import signal
 import tarfile
 import tempfile
@@ -111,6 +112,17 @@ class TestProcess(RealRuntimeKit):
         assert status is not None
         assert status.state == "exited"
 
+    async def test_an_end_that_the_disk_did_not_take_is_known(self, bench: ProcessBench) -> None:
+        """Reading ends where the output ended, not where the segments do: what lies between can be counted."""
+        runtime = await bench.runtime()
+        task_spec = spec(bench, "hello")
+        await runtime.start(task_spec, placement())
+        await until_exited(runtime, task_spec.container_id)
+        for segment in (bench.directory / "containers" / task_spec.container_id / "out").iterdir():
+            segment.unlink()
+        assert await runtime.read_output(task_spec.container_id, "stdout", 0, 100) == (6, b"")
+        assert await runtime.read_output(task_spec.container_id, "stderr", 2, 100) == (5, b"")
+
     async def test_a_machine_that_was_restarted(self, bench: ProcessBench, monkeypatch: pytest.MonkeyPatch) -> None:
         """What ran before the restart is lost by the platform's fault."""
         first = await bench.runtime()
@@ -160,6 +172,24 @@ class TestProcess(RealRuntimeKit):
             printed = (await output(runtime, task_spec.container_id)).decode().splitlines()
             assert printed[:3] == ["65534", "65534", "no"]
             assert (bench.run_directory(task_spec.container_id) / "workdir/mine").stat().st_uid == 65534
+            await bench.clean()
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run tasks as others")
+    @pytest.mark.parametrize(("user", "group"), [("mallory", "readers"), ("root", "x:0:mallory"), ("", "")])
+    async def test_a_user_without_a_name_on_this_machine(self, user: str, group: str) -> None:
+        """Has the one that the administrator wrote, or one made of its number; never one that is another's."""
+        with reachable_directory() as folder:
+            bench = ProcessBench(folder)
+            runtime = await bench.runtime()
+            script = "id -un; id -gn; echo $USER; ls -ld . | cut -d' ' -f3-4; getent passwd root | cut -d: -f3"
+            task_spec = spec(bench, "hello", argv=["/bin/sh", "-c", script], uid=4711, gid=4712, user=user, group=group)
+            await runtime.start(task_spec, placement())
+            await until_exited(runtime, task_spec.container_id)
+            name, its_group = ("mallory", "readers") if user == "mallory" else ("uid-4711", "gid-4712")
+            printed = (await output(runtime, task_spec.container_id)).decode().splitlines()
+            assert printed == [name, its_group, name, f"{name} {its_group}", "0"]
+            with pytest.raises(KeyError):
+                pwd.getpwuid(4711)
             await bench.clean()
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run tasks as others")

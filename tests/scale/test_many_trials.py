@@ -15,6 +15,7 @@ from tenax.master.store.agents import rows as agents
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener, Woken
 from tenax.master.store.experiments import rows as experiments
 from tenax.wire.agents import AgentReport
@@ -59,7 +60,7 @@ async def test_a_mass_kill(database: Database, database_url: str, round_trip_ms:
     async with slow_link(database_url, round_trip_ms / 1e3) as url:
         far = await CountingDatabase.open(url)
         assert isinstance(far, CountingDatabase)
-        listening = asyncio.create_task(_heartbeats(far, "bystander"))
+        listening = asyncio.create_task(_heartbeats(far.on(AGENTS), "bystander"))
         began = time.perf_counter()
         await ReconcileExperiments(60.0).make_pass(PassContext(far, lease), EVERYTHING)
         _report("a kill", round_trip_ms, trials, far, began)
@@ -105,7 +106,7 @@ async def _heartbeats(database: Database, agent_id: str) -> float:
 async def _exits(far: Database, near: Database, held: dict[str, list[str]], identity: cluster.ClusterRow) -> None:
     """Every agent says at once that all it had was killed."""
     listener = Listener(far)
-    hub = Hub(far, listener, identity, ("default",))
+    hub = Hub(far.on(AGENTS), listener, identity, ("default",))
     serving = [asyncio.create_task(listener.run())]
     try:
         for agent, names in held.items():

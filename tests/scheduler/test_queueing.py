@@ -39,6 +39,14 @@ def test_what_runs_before_more_urgent_ones_was_backfilled() -> None:
     assert (lines["fixed"].standing, lines["aux"].standing) == (JobStanding.SCHEDULED, JobStanding.SCHEDULED)
 
 
+def test_what_cannot_leave_was_not_backfilled() -> None:
+    """Where nothing is preempted, or more urgent ones wait for their own cap alone, a job that runs is scheduled."""
+    for pool_rules, cap in ((rules(preemption=False), None), (rules(preemption=True), 3)):
+        pool = Pool([agent("a", 8)], pool_rules).job("urgent", 1, max_slots=cap).job("small", 90)
+        pool.run("small.1", 1, "a", "small").ask("urgent.1", 16 if cap is None else 4, "urgent")
+        assert by_job(pool)["small"].standing is JobStanding.SCHEDULED
+
+
 #: Cases of the policies that there are.
 CASES = [case for case in collect("job_queue", "queue") if case.values[0]["scheduler"] in POLICIES]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from tenax.search.journal import ExitReason
 from tenax.search.methods.adaptive_asha import AdaptiveAsha
 from tenax.search.methods.random import Random
 from tenax.search.methods.single import Single
+from tenax.search.state import State
 from tenax.search.view import preview, progress, rungs, standing, summary
 from tests.kits.builders.search import Run, X, asha, live
 
@@ -22,22 +24,52 @@ def test_progress_without_rungs_is_the_mean_over_all_trials() -> None:
     """Closed trials count whole, running ones as they tell, those not made yet not at all."""
     run = Run(SearchConfig(X, Random(4, 2), "loss"))
     run.exit(0)
-    assert progress(standing(run.state), [0.5, math.nan]) == pytest.approx(1.5 / 4)
+    assert told(run.state, [0.5, math.nan]) == pytest.approx(1.5 / 4)
+
+
+def told(state: State, reported: Iterable[float] = ()) -> float:
+    """The progress of a search that goes on or has a result."""
+    at = standing(state)
+    assert at is not None
+    return progress(at, reported)
+
+
+@pytest.mark.parametrize("reason", [ExitReason.ERRORED, ExitReason.USER_CANCELED])
+@pytest.mark.parametrize("config", [SearchConfig(X, Random(2), "loss"), asha(max_trials=2, concurrent=2)])
+def test_a_search_without_a_result_stays_where_it_was(config: SearchConfig, reason: ExitReason) -> None:
+    """Its end says nothing of how far it was."""
+    run = Run(config)
+    run.exit(0, reason)
+    before = told(run.state)
+    assert 0 < before < 1
+    run.exit(1, reason)
+    assert run.state.shutdown is not None
+    assert standing(run.state) is None
+
+
+def test_trials_that_end_below_the_bottom_rung_have_arrived() -> None:
+    """So a search of those alone comes near its end before it is over."""
+    run = Run(asha(max_trials=4, concurrent=4))
+    for number in range(3):
+        run.exit(number)
+    assert told(run.state) == pytest.approx(3 / 4.8)
+    run.report(3, 1, 0.5)
+    assert told(run.state) == pytest.approx(4 / 4.8)
 
 
 def test_progress_with_rungs_counts_arrivals() -> None:
     """Arrivals at the bottom rung over 1.2 times the trials; all arrived: those that are over, when that is more."""
     run = Run(asha(max_trials=4, concurrent=4))
     run.report(0, 1, 0.5)
-    assert progress(standing(run.state), []) == pytest.approx(1 / 4.8)
+    assert told(run.state) == pytest.approx(1 / 4.8)
     for number in range(1, 4):
         run.report(number, 1, 1.0)
-    assert progress(standing(run.state), []) == pytest.approx(4 / 4.8)
+    assert told(run.state) == pytest.approx(4 / 4.8)
     for number in range(1, 4):
         run.exit(number)
-    assert progress(standing(run.state), []) == pytest.approx(4 / 4.8)
+    assert told(run.state) == pytest.approx(4 / 4.8)
     run.exit(0)
-    assert progress(standing(run.state), []) == 1.0
+    assert told(run.state) == 1.0
 
 
 @given(st.integers(0, 10**6), st.integers(0, 150), st.booleans())
@@ -47,7 +79,10 @@ def test_progress_lies_between_nothing_and_all(seed: int, facts: int, adaptive: 
     method = AdaptiveAsha("batches", 64, 20) if adaptive else Random(20)
     run = Run(SearchConfig(X, method, "loss"), seed)
     live(run, random.Random(seed), facts)
-    value = progress(standing(run.state), [0.5] * sum(trial.open for trial in run.state.trials.values()))
+    if standing(run.state) is None:
+        assert run.state.exits[ExitReason.FINISHED] == 0
+        return
+    value = told(run.state, [0.5] * sum(trial.open for trial in run.state.trials.values()))
     assert 0 <= value <= 1
     assert value == 1 or run.state.shutdown is None
 

@@ -102,6 +102,7 @@ async def _serve(
         spool_patience_s=settings.spool_patience_s,
         master_certificate=_certificate(settings),
         generation=None,
+        connections=0,
         address=settings.address or address_towards(settings.master_url, ""),
         starts=asyncio.Semaphore(_STARTS),
         uploads=asyncio.Semaphore(_UPLOADS),
@@ -136,11 +137,26 @@ def _certificate(settings: AgentSettings) -> str:
         raise UserError(f"cannot read the master's certificate from {path}: {error}") from None
 
 
+def _refuse_if_others_may_write(directory: Path) -> None:
+    """Programs of tasks lie there, and whom a folder belongs to is believed."""
+    status = directory.stat()
+    if status.st_uid != os.geteuid():
+        raise UserError(
+            f"{directory} belongs to user number {status.st_uid} and not to the agent's: choose another with --dir"
+        )
+    if status.st_mode & 0o022:
+        raise UserError(f"others may write to {directory}: close it (chmod go-w {directory}), or choose another")
+
+
 @contextmanager
 def directory_lock(directory: Path) -> Iterator[None]:
-    """Two agents in one directory would start everything twice. Raises UserError."""
+    """Two agents in one directory would start everything twice, and in one of others theirs. Raises UserError."""
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _refuse_if_others_may_write(directory)
+        if os.geteuid() == 0:
+            # Tasks of other users come down to their own; what is secret in it has a mode of its own.
+            directory.chmod(0o711)
         fd = os.open(directory / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise UserError(

@@ -42,6 +42,12 @@ class ContainerReports:
         else:
             self.news.set()
 
+    def withdraw_exit(self, container_id: str) -> None:
+        """Its end is not to be reported yet, or again."""
+        known = self._reports.get(container_id)
+        if known is not None and known.state == "exited":
+            self.put(msgspec.structs.replace(known, state="running", exit=None))
+
     def _waited(self) -> None:
         if self._changed:
             self.news.set()

@@ -34,6 +34,12 @@ class Fleet:
         for container in desired.containers:
             self._keeper(container.container_id).set_desired(container)
 
+    def connecting(self) -> None:
+        """A connection is open, and nothing said over it: what was delivered over an earlier one may be gone."""
+        self._tools.connections += 1
+        for keeper in self._keepers.values():
+            keeper.deliver_again()
+
     def generation(self, generation: int) -> None:
         """The cluster's generation, as the master just sent it."""
         if self._tools.generation != generation:

@@ -71,6 +71,8 @@ class Tools:
     master_certificate: str
     #: Generation of the cluster, as of the last message of the master; None before the first.
     generation: int | None
+    #: Connections so far. What was delivered over an earlier one may be gone: another may lead to a restored database.
+    connections: int
     #: Where the other members of an allocation reach this machine.
     address: str
     #: Bounds of what goes on at once on this machine.
@@ -95,6 +97,10 @@ class Keeper:
         self._killed_at: float | None = None
         #: There was nothing of it when it was inspected: it begins under this keeper.
         self._fresh = False
+        #: The connection under which it was started here; -1: it was not.
+        self._started_under = -1
+        #: What was shipped of its end is to be looked at once more.
+        self._again = False
         self._shipper: OutputShipper | None = None
         self._shipping: asyncio.Task[None] | None = None
         self._gone = False
@@ -119,6 +125,16 @@ class Keeper:
         if self._shipper is not None:
             self._shipper.poke()
 
+    def deliver_again(self) -> None:
+        """There is another connection: agree with the master upon what it has, also of what has ended."""
+        if self._shipper is None:
+            return
+        self._shipper.ask_again()
+        if self._settled is not None:
+            self._again = True
+            self._tools.reports.withdraw_exit(self.container_id)
+            self._wake.set()
+
     async def run(self) -> None:
         """Until nothing of it is left, or the task is cancelled (the container runs on)."""
         attempts = retry()
@@ -142,6 +158,10 @@ class Keeper:
         container = await self._tools.runtime.inspect(self.container_id)
         ours = container is not None and self._is_ours(container)
         self._fresh = self._fresh or container is None
+        if self._again and container is not None:
+            # Shipped anew from where the master is, and settled by what comes of that.
+            self._again = self._fresh = False
+            self._settled = self._shipper = self._shipping = None
         if container is not None:
             self.note(container)
         elif self._settled is not None:
@@ -216,6 +236,7 @@ class Keeper:
     async def _start(self, spec: ContainerSpec) -> None:
         tools = self._tools
         self._report("pulling")
+        self._started_under = tools.connections
         try:
             kind, uuids = placing.devices(tools.own, spec)
         except ValueError as error:
@@ -284,17 +305,25 @@ class Keeper:
 
     async def _settle(self, exit: Exit, container: ContainerStatus | None) -> None:
         """Ship what is left, then let the exit be reported."""
+        connection = self._tools.connections
         if self._shipper is not None:
             self._shipper.end()
-        self._settled = msgspec.structs.replace(exit, spool_lost=await self._ship_rest(container))
+        lost = await self._ship_rest(container)
+        self._again = self._tools.connections != connection
+        if not self._again:
+            self._settled = msgspec.structs.replace(exit, spool_lost=lost)
 
     async def _ship_rest(self, container: ContainerStatus | None) -> str:
+        """A sentence about what is lost; "" for nothing."""
         if self._shipping is not None:
             await asyncio.gather(self._shipping, return_exceptions=True)
-        if container is None or container.spec is None:
-            return ""
-        directory = Path(container.spool_directory)
-        return await spool.ship(self._tools.link, directory, container.spec, self._retry_for_s)
+        lost = [self._shipper.lost] if self._shipper is not None and self._shipper.lost else []
+        if container is not None and container.spec is not None:
+            tools = self._tools
+            directory = Path(container.spool_directory)
+            acks_hold = self._started_under == tools.connections
+            lost.append(await spool.ship(tools.link, directory, container.spec, self._retry_for_s, acks_hold=acks_hold))
+        return "; ".join(sentence for sentence in lost if sentence)
 
     def _retry_for_s(self) -> float:
         """How long the master may refuse what is left: not for long once the container is to be gone."""

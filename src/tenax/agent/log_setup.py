@@ -8,6 +8,8 @@ import sys
 
 import structlog
 
+from tenax.visible import visible
+
 
 def set_up(level_name: str, *, json_lines: bool = False) -> None:
     """Configure structlog for this process."""
@@ -23,9 +25,15 @@ def set_up(level_name: str, *, json_lines: bool = False) -> None:
     else:
         plain = structlog.dev.plain_traceback
         processors.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain))
+        processors.append(_shown)
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def _shown(_logger: object, _method: str, line: object) -> str:
+    """A line as a terminal may show it: what an image or a program says of itself is in it."""
+    return visible(str(line), colors=sys.stderr.isatty())

@@ -2,9 +2,12 @@
 
 Rules it keeps:
 
-- Where to go on is the master's word, asked at the start (but of a container that begins here) and after each failure;
-  nothing is remembered here.
-- What the master does not take (its log budget is full) is dropped and counted; training is never held up by logs.
+- Where to go on is the master's word: asked at the start (but of a container that begins here), after each failure and
+  with each new connection, and obeyed when a chunk's answer says something else. Nothing is remembered here.
+- What there is no room for stays with the runtime, which drops the oldest at its cap: training is never held up by
+  logs. Once a container has ended, nothing waits for room.
+- What is gone for good is said to the master, which writes one line for it; where not even that is taken, ``lost`` says
+  so, and the exit brings it along.
 - One chunk per container is in memory at a time.
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -23,20 +27,40 @@ from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
 log = structlog.get_logger("tenax.agent")
 
+_STREAMS = cast("tuple[OutputStream, ...]", STREAMS)
 #: Between two chunks of a chatty container: enough for tens of lines to travel together, too short to be noticed.
 _INTERVAL_S = 0.02
 _BACKSTOP_S = 1.0
 #: Above this, compression would hold up the event loop.
 _COMPRESS_IN_THREAD = 64 * 1024
 _UNKNOWN = frozenset({404, 410})
-_NOT_NOW = frozenset({401, 403, 408, 425, 429})
 _FULL = 507
+#: What may be taken when it is sent again; any other refusal is of these bytes, and for good.
+_PASSING = _UNKNOWN | {401, 403, 408, 425, 429, *range(500, 507), _FULL}
 #: How long a master that is there may refuse the output of an ended container, whose exit waits for it.
 _REFUSED_S = 60.0
+#: Offered while the master has no room, to learn when it has.
+_PROBE_BYTES = 16 * 1024
 
 
 class _Next(msgspec.Struct):
     next: int
+
+
+@dataclass(slots=True)
+class _Position:
+    """How far one stream is shipped."""
+
+    #: The first byte that the master does not have, as it said.
+    next: int
+    #: Where reading goes on: beyond ``next`` where what lies between is gone.
+    read: int
+    #: Whether what the master has ends within a line; None where that is not known: it may.
+    within_line: bool | None = None
+    finished: bool = False
+
+    def move(self, following: int) -> None:
+        self.next = self.read = following
 
 
 class OutputShipper:
@@ -53,122 +77,176 @@ class OutputShipper:
         self._slots = slots
         self._wake = asyncio.Event()
         self._end = asyncio.Event()
-        self._offsets: dict[OutputStream, int] | None = _at_start() if fresh else None
-        #: Whether what was shipped ends within a line; where that is not known, it may.
-        self._within_line: dict[OutputStream, bool] = {}
+        self._positions = {stream: _Position(0, 0, within_line=False) for stream in _STREAMS}
+        #: Whether they are the master's word; else it is to be asked.
+        self._agreed = fresh
         self._trimmed: dict[OutputStream, int] = {}
-        self._finished: set[OutputStream] = set()
-        #: Bytes that the master did not take.
-        self.dropped = 0
+        self._no_room = False
+        self._attempts = retry()
+        #: For how long the master has refused, in seconds, since it last took something.
+        self._refused_s = 0.0
+        #: A sentence about what is lost and could not be said to the master; "" for nothing.
+        self.lost = ""
 
     def poke(self) -> None:
         """There may be more."""
         self._wake.set()
 
+    def ask_again(self) -> None:
+        """What the master has may be less than it was: another connection, perhaps another copy of the database."""
+        self._agreed = False
+        self._wake.set()
+
     def end(self) -> None:
         """The container has ended: what is there now is all."""
+        if not self._end.is_set():
+            # Before the rest is given up it is offered once.
+            self._no_room = False
         self._end.set()
         self._wake.set()
 
     async def run(self) -> None:
         """Until all output of an ended container is shipped, or it is clear that the master will not have it."""
-        attempts = retry()
-        refused_s = 0.0
-        while len(self._finished) < len(STREAMS):
+        while not self._finished:
             try:
                 more = await self._pass()
-                attempts.reset()
-                refused_s = 0.0
             except MasterUnreachable as away:
-                self._forget()
-                await pause(attempts.pause(away.retry_after))
+                # What was sent may have been stored, or not.
+                self._agreed = False
+                await pause(self._attempts.pause(away.retry_after))
                 continue
             except RuntimeAway as away:
                 log.warning("output cannot be read now", container=self._container_id, reason=away.message)
-                await pause(attempts.pause())
+                await pause(self._attempts.pause())
                 continue
             except MasterRefused as refused:
-                if refused.status in _UNKNOWN:
-                    log.warning("output is not wanted", container=self._container_id, reason=refused.message)
+                self._agreed = False
+                if await self._is_over(refused):
                     return
-                self._forget()
-                waited = attempts.pause()
-                refused_s += waited
-                if self._end.is_set() and refused_s > _REFUSED_S:
-                    log.error("output given up", container=self._container_id, reason=refused.message)
-                    return
-                await pause(waited)
                 continue
+            if not self._no_room:
+                self._attempts.reset()
             if more:
                 await pause(_INTERVAL_S, self._end)
-            elif len(self._finished) < len(STREAMS):
+            elif not self._finished:
                 await pause(_BACKSTOP_S, self._wake)
                 self._wake.clear()
 
+    @property
+    def _finished(self) -> bool:
+        return self._agreed and all(position.finished for position in self._positions.values())
+
+    async def _is_over(self, refused: MasterRefused) -> bool:
+        """After a refusal: wait before the next try; True: there is none."""
+        if refused.status in _UNKNOWN:
+            log.warning("output is not wanted", container=self._container_id, reason=refused.message)
+            return True
+        if refused.status == _FULL and not self._no_room:
+            self._no_room = True
+            log.warning("output waits: there is no room for it", container=self._container_id, reason=refused.message)
+            if self._end.is_set():
+                # Said to be gone without a further wait.
+                return False
+        pausing = self._attempts.pause()
+        if self._end.is_set():
+            self._refused_s += pausing
+            if self._refused_s > _REFUSED_S:
+                self.lost = f"{await self._rest()} bytes of output were not stored: {refused.message}"
+                log.error("output given up", container=self._container_id, reason=self.lost)
+                return True
+        await pause(pausing, None if self._end.is_set() else self._end)
+        return False
+
     async def _pass(self) -> bool:
         """One chunk of each stream; whether there was any."""
-        if self._offsets is None:
-            self._offsets = await self._ask_offsets()
+        if not self._agreed:
+            # Before the question: a call of `ask_again` meanwhile makes it another one.
+            self._agreed = True
+            self._positions = await self._ask_positions()
         more = False
-        for stream in cast("tuple[OutputStream, ...]", STREAMS):
-            if stream in self._finished:
+        for stream, position in self._positions.items():
+            if position.finished:
                 continue
             # Before the read: what comes between a read and the end is met by another pass.
             ended = self._end.is_set()
-            offset = self._offsets[stream]
-            first, data = await self._runtime.read_output(self._container_id, stream, offset, CHUNK_BYTES)
-            if data:
+            limit = _PROBE_BYTES if self._no_room and not ended else CHUNK_BYTES
+            first, data = await self._runtime.read_output(self._container_id, stream, position.read, limit)
+            if data and ended and self._no_room:
+                position.read = first + len(data)
                 more = True
-                self._offsets[stream] = await self._ship(stream, offset, first, data)
-                self._within_line[stream] = not data.endswith(b"\n")
-                await self._trim(stream, self._offsets[stream])
+            elif data:
+                more = True
+                await self._ship(stream, position, first, data)
             elif ended:
-                if self._within_line.get(stream, offset > 0):
-                    await self._ship(stream, offset, offset, b"", final=True)
-                self._finished.add(stream)
+                await self._finish(stream, position, first)
+                more = more or not position.finished
         return more
 
-    def _forget(self) -> None:
-        """After a failure: what was sent may have been stored, or not."""
-        self._offsets = None
-        self._within_line.clear()
+    async def _ask_positions(self) -> dict[OutputStream, _Position]:
+        async with self._slots:
+            body = await self._link.get("/agents/logs/offsets", {"container_id": self._container_id})
+        offsets = decoded(body, dict[str, int])
+        return {stream: _Position(offsets.get(stream, 0), offsets.get(stream, 0)) for stream in _STREAMS}
 
-    async def _ask_offsets(self) -> dict[OutputStream, int]:
-        body = await self._link.get("/agents/logs/offsets", {"container_id": self._container_id})
-        return {**_at_start(), **decoded(body, dict[OutputStream, int])}
-
-    async def _ship(self, stream: OutputStream, requested: int, first: int, data: bytes, *, final: bool = False) -> int:
-        """Where to go on."""
+    async def _ship(self, stream: OutputStream, position: _Position, first: int, data: bytes) -> None:
         end = first + len(data)
         try:
-            async with self._slots:
-                following = await self._post(stream, first, data, final=final)
+            following = await self._post(stream, position.next, first, data)
         except MasterRefused as refused:
-            if refused.status in _UNKNOWN | _NOT_NOW or refused.status < 400 or refused.status in range(500, 507):
+            if refused.status in _PASSING or refused.status < 400:
                 raise
-            if self.dropped == 0 or refused.status != _FULL:
-                log.warning("output dropped", container=self._container_id, bytes=len(data), reason=refused.message)
-            self.dropped += len(data)
-            return end
-        # The master may ask for what it lost; what is not here any more cannot be asked for again.
-        return following if following >= end or following > requested else end
+            log.warning("output refused", container=self._container_id, bytes=len(data), reason=refused.message)
+            position.read = end
+            return
+        self._no_room = False
+        if following == position.next:
+            # Not of a master that keeps the promises of `tenax.wire.logs`.
+            raise MasterRefused(200, "the master takes nothing of the output")
+        position.move(following)
+        position.within_line = not data.endswith(b"\n") if following == end else None
+        await self._trim(stream, following)
 
-    async def _post(self, stream: OutputStream, offset: int, data: bytes, *, final: bool) -> int:
-        if len(data) > _COMPRESS_IN_THREAD:
-            body = await asyncio.to_thread(zlib.compress, data, 1)
-        else:
-            body = zlib.compress(data, 1)
-        query = {"container_id": self._container_id, "stream": stream, "offset": str(offset)}
-        if final:
-            query["final"] = "true"
-        reply = await self._link.post("/agents/logs", body, query=query)
+    async def _finish(self, stream: OutputStream, position: _Position, end: int) -> None:
+        """Tell the end of a stream, where it ends within a line or its last bytes are gone."""
+        within_line = position.next > 0 if position.within_line is None else position.within_line
+        if within_line or end > position.next:
+            following = await self._post(stream, position.next, end, b"", final=True)
+            if following != end:
+                position.move(following)
+                position.within_line = None
+                return
+        position.finished = True
+
+    async def _post(
+        self, stream: OutputStream, gone_from: int, offset: int, data: bytes, *, final: bool = False
+    ) -> int:
+        """The first byte that the master does not have."""
+        async with self._slots:
+            if len(data) > _COMPRESS_IN_THREAD:
+                body = await asyncio.to_thread(zlib.compress, data, 1)
+            else:
+                body = zlib.compress(data, 1)
+            query = {"container_id": self._container_id, "stream": stream, "offset": str(offset)}
+            query["gone_from"] = str(gone_from)
+            if final:
+                query["final"] = "true"
+            reply = await self._link.post("/agents/logs", body, query=query)
+        self._attempts.reset()
+        self._refused_s = 0.0
         return decoded(reply, _Next).next
+
+    async def _rest(self) -> int:
+        """Bytes that the master is not known to have."""
+        rest = 0
+        for stream, position in self._positions.items():
+            end, data = position.next, b"?"
+            while data:
+                first, data = await self._runtime.read_output(self._container_id, stream, end, CHUNK_BYTES)
+                end = first + len(data)
+            rest += end - position.next
+        return rest
 
     async def _trim(self, stream: OutputStream, offset: int) -> None:
         if offset - self._trimmed.get(stream, 0) >= CHUNK_BYTES:
             await self._runtime.trim_output(self._container_id, stream, offset)
             self._trimmed[stream] = offset
-
-
-def _at_start() -> dict[OutputStream, int]:
-    return dict.fromkeys(cast("tuple[OutputStream, ...]", STREAMS), 0)

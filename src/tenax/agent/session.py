@@ -5,6 +5,7 @@ Rules it keeps:
 - Desired states are obeyed if they are of the credential's cluster and of the generation that this connection was
   welcomed with, and if their revision is not below the last one obeyed.
 - The first frame of a connection is the full state; a frame lost with its connection is made good by the next hello.
+- With each connection agent and master agree anew upon what of output and spools is stored; an exit waits for that.
 - At least two frames are sent in each heartbeat.
 """
 
@@ -91,6 +92,7 @@ class AgentSession:
         socket = await self._link.websocket("/agents/session", _PING_S)
         try:
             connected(_own_address(socket))
+            self._fleet.connecting()
             await self._say(socket, self._hello())
             welcome = await self._welcome(socket)
             attempts.reset()

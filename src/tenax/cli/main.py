@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import List, NoReturn, Optional
+from typing import List, NoReturn, Optional, TextIO, cast
 
 import click
 
 from tenax import __version__
 from tenax.cli.console.lazy import LazyCommand, LazyGroup
 from tenax.cli.console.options import Access
+from tenax.visible import VisibleStream
 
 #: Groups that Determined's users know keep the short names they have there.
 ENTRIES = {
@@ -74,10 +75,24 @@ def main(arguments: Optional[List[str]] = None) -> NoReturn:
 
 
 def run(arguments: Optional[List[str]] = None) -> int:
-    """Run a command; its exit code (`tenax.cli.console.exits`)."""
+    """Run a command; its exit code (`tenax.cli.console.exits`). What it prints is made visible (`tenax.visible`)."""
+    _make_printable()
+    streams = sys.stdout, sys.stderr
+    sys.stdout = cast(TextIO, VisibleStream(sys.stdout))
+    sys.stderr = cast(TextIO, VisibleStream(sys.stderr))
+    try:
+        return _run(arguments)
+    finally:
+        # Whoever runs this in a process of their own has their streams back; click puts its own there at times.
+        if isinstance(sys.stdout, VisibleStream):
+            sys.stdout = streams[0]
+        if isinstance(sys.stderr, VisibleStream):
+            sys.stderr = streams[1]
+
+
+def _run(arguments: Optional[List[str]]) -> int:
     from tenax.cli.console import exits
 
-    _make_printable()
     argv = [_readable(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
     try:
@@ -103,6 +118,8 @@ def _make_printable() -> None:
     """Let no name end a command because a terminal or a file cannot show one of its characters, or is closed."""
     if sys.stdout is None:
         sys.stdout = io.StringIO()
+    if sys.stderr is None:
+        sys.stderr = io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

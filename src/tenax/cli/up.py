@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, List, Optional, TypeVar
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, TypeVar
 
 import click
 
@@ -18,6 +18,7 @@ from tenax.runtimes import CHOICES, RUNTIMES
 if TYPE_CHECKING:
     from tenax.client.agents import Agent
     from tenax.client.connection.session import Session
+    from tenax.client.users import User
     from tenax.local.state_dir import StateDir
     from tenax.local.supervise.cluster import LocalCluster
 
@@ -26,6 +27,8 @@ Function = TypeVar("Function", bound=Callable[..., object])
 #: How long ``up`` waits for the agent to be seen by the master.
 _AGENT_S = 20.0
 _POLL_S = 0.1
+#: Of users, in one sentence.
+_NAMES = 5
 
 
 def directory_option(function: Function) -> Function:
@@ -118,14 +121,52 @@ def _shares_account(runtime: str) -> bool:
     return runtime in RUNTIMES and RUNTIMES[runtime].shares_account
 
 
-def _show_next_steps(cluster: LocalCluster) -> None:
+def _say_who_shares_a_uid(cluster: LocalCluster) -> None:
+    """Once, where somebody looks who can change it: they can do to one another's tasks what they like."""
+    from tenax.client.users import list_users
+    from tenax.errors import TenaxError
+
+    users: List[User] = []
+    if os.geteuid() == 0:
+        # Nobody else's agent runs tasks as others.
+        with contextlib.suppress(TenaxError), session_of(cluster.state, cluster.url) as session:
+            users = [user for user in list_users(session) if user.active]
+    for line in who_shares_a_uid(users, of_agent=_shares_account(cluster.options.runtime)):
+        output.say(f"  {line}")
+
+
+def who_shares_a_uid(users: Sequence[User], *, of_agent: bool) -> List[str]:
+    """Sentences about users whose tasks are not kept apart.
+
+    ``of_agent``: tasks of users without a uid are processes of this account.
+    """
     import getpass
 
+    by_uid: Dict[int, List[str]] = {}
+    for user in users:
+        if user.agent_identity is not None:
+            by_uid.setdefault(user.agent_identity.uid, []).append(user.username)
+    unmapped = [user.username for user in users if user.agent_identity is None]
+    lines = []
+    if of_agent and (unmapped or not by_uid):
+        account = getpass.getuser()
+        whose = f"tasks of {_and(unmapped)}" if by_uid else "tasks"
+        lines.append(f"{whose} are processes of {account}: whoever may submit can do what {account} can")
+    for uid, names in sorted(by_uid.items()):
+        if len(names) > 1:
+            lines.append(f"tasks of {_and(names)} all run as uid {uid}: each of them can read and end the others'")
+    return lines
+
+
+def _and(names: Sequence[str]) -> str:
+    shown = [*names[:_NAMES], f"{len(names) - _NAMES} more"] if len(names) > _NAMES else list(names)
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _show_next_steps(cluster: LocalCluster) -> None:
     state = cluster.state
-    if cluster.options.agent and _shares_account(cluster.options.runtime):
-        output.say(
-            f"  tasks are processes of {getpass.getuser()}: whoever may submit can do what {getpass.getuser()} can"
-        )
+    if cluster.options.agent:
+        _say_who_shares_a_uid(cluster)
     output.say(f"  user and password are in {state.credentials}; commands on this machine find them there")
     if state.root != state_of(None).root:
         output.say(f"  commands find this cluster with: export TENAX_DIR={state.root}")

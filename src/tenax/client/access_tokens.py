@@ -48,7 +48,7 @@ def create_token(
     """
     user = whoami(session) if username is None else get_user(session, username)
     body: JsonObject = {"userId": user.id, "lifespan": lifespan, "description": description}
-    answer = session.post("/api/v1/tokens", body)
+    answer = session.create("/api/v1/tokens", body)
     return reading.integer(answer, "tokenId"), reading.text(answer, "token")
 
 

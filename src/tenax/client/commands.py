@@ -111,7 +111,7 @@ def run_command(
     body: JsonObject = {"config": document, "workspaceId": workspace_id, "templateName": template}
     if context is not None or files:
         body["files"] = list(read_context(context, files))
-    answer = session.call("POST", "/api/v1/commands", body=body, once=True)
+    answer = session.create("/api/v1/commands", body)
     command = Command.read(reading.record(answer, "command"), session, reading.record(answer, "config"))
     return command, reading.texts(answer, "notices")
 

@@ -202,7 +202,7 @@ class Experiment(LiveAnswer):
         Raises NotNow where it has not ended, or where its search cannot go on.
         """
         body: JsonObject = {"id": self.id, "overrideConfig": override}
-        answer = self.session.call("POST", "/api/v1/experiments/continue", body=body, once=True)
+        answer = self.session.create("/api/v1/experiments/continue", body)
         return Experiment.read(_whole(answer), self.session), _remarks(answer)
 
     def delete_tensorboard_files(self) -> None:
@@ -283,7 +283,7 @@ def create_experiment(
         "template": template,
         "parentId": parent_id,
     }
-    answer = session.call("POST", "/api/v1/experiments", body=body, once=True)
+    answer = session.create("/api/v1/experiments", body)
     return Experiment.read(_whole(answer), session), _remarks(answer)
 
 

@@ -108,7 +108,7 @@ def create_task(
         "inheritContext": inherit_context,
         "noPause": not pausable,
     }
-    answer = session.call("POST", "/api/v1/generic-tasks", body=body, once=True)
+    answer = session.create("/api/v1/generic-tasks", body)
     return get_task(session, reading.text(answer, "taskId")), reading.texts(answer, "notices")
 
 

@@ -74,7 +74,7 @@ def get_group(session: Session, which: Union[int, str]) -> Group:
 def create_group(session: Session, name: str, usernames: Sequence[str] = ()) -> Group:
     """Make a group with these users. Raises AlreadyExists, NotFound, Forbidden."""
     body: JsonObject = {"name": name, "addUsers": [*user_ids(session, usernames)]}
-    return Group.read(reading.record(session.post("/api/v1/groups", body), "group"), session)
+    return Group.read(reading.record(session.create("/api/v1/groups", body), "group"), session)
 
 
 def user_ids(session: Session, usernames: Sequence[str]) -> List[int]:

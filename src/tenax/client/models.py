@@ -75,7 +75,7 @@ class Model(LiveAnswer):
             "labels": list(labels),
             "metadata": metadata or {},
         }
-        answer = self.session.call("POST", f"{self._path}/versions", body=body, once=True)
+        answer = self.session.create(f"{self._path}/versions", body)
         return ModelVersion.read(reading.record(answer, "modelVersion"), self.session)
 
     def edit(
@@ -213,7 +213,7 @@ def create_model(
         "metadata": metadata or {},
         "workspaceId": None if workspace is None else get_workspace(session, workspace).id,
     }
-    answer = session.call("POST", "/api/v1/models", body=body, once=True)
+    answer = session.create("/api/v1/models", body)
     return Model.read(reading.record(answer, "model"), session)
 
 

@@ -96,7 +96,7 @@ class Project(LiveAnswer):
 
     def add_note(self, name: str, contents: str) -> Tuple[Note, ...]:
         """Put a note behind the others; all of them."""
-        return _notes(self.session.post(f"{self._path}/notes", {"name": name, "contents": contents}))
+        return _notes(self.session.create(f"{self._path}/notes", {"name": name, "contents": contents}))
 
     def set_notes(self, notes: Sequence[Note]) -> Tuple[Note, ...]:
         """Replace all notes."""
@@ -168,7 +168,7 @@ def create_project(
     """Make a project; without ``key`` one is made from its name. Raises AlreadyExists, NotFound."""
     place = get_workspace(session, workspace)
     body: JsonObject = {"name": name, "description": description, "workspaceId": place.id, "key": key}
-    answer = session.call("POST", at("/api/v1/workspaces/{}/projects", place.id), body=body, once=True)
+    answer = session.create(at("/api/v1/workspaces/{}/projects", place.id), body)
     return Project.read(reading.record(answer, "project"), session)
 
 

@@ -5,8 +5,9 @@
 - :class:`MasterAway` (try again): no connection, a broken one, 408, 425, 429 or any 5xx; carries how long to wait.
 - a :class:`tenax.errors.UserError` with the master's message: 401, 403, 404, 409 and other 4xx.
 
-Every request of a task is harmless when sent twice, so all of them are retried. One client serves one thread at a time
-(a lock sees to it); threads that wait long (the preemption watcher, the shipper) have a :meth:`TaskClient.twin`.
+Every request of a task is harmless when sent twice, by its own identity or by a key, so all of them are retried. One
+client serves one thread at a time (a lock sees to it); threads that wait long (the preemption watcher, the shipper)
+have a :meth:`TaskClient.twin`.
 """
 
 from __future__ import annotations
@@ -74,10 +75,13 @@ class TaskClient:
         body: Optional[Mapping[str, object]] = None,
         raw: Optional[bytes] = None,
         timeout: float = 30.0,
+        key: str = "",
     ) -> Json:
-        """One request; the parsed answer. Raises MasterAway or a UserError."""
+        """One request; the parsed answer. ``key``: by which a repeat is known. Raises MasterAway or a UserError."""
         content = raw if raw is not None else (fast_json.dumps(body).encode() if body else b"")
         headers = {"Grpc-Metadata-x-allocation-token": f"Bearer {self._token}"}
+        if key:
+            headers["Idempotency-Key"] = key
         with self._lock:
             try:
                 response = self._connection.request(method, path + query_string(query), content, headers, timeout)
@@ -94,13 +98,18 @@ class TaskClient:
         body: Optional[Mapping[str, object]] = None,
         timeout: float = 30.0,
         retry_for_s: float = RETRY_FOR_S,
+        creates: bool = False,
     ) -> Json:
-        """As ``attempt``, again and again while the master is away. Raises MasterAway after ``retry_for_s`` seconds."""
+        """As ``attempt``, again and again while the master is away. Raises MasterAway after ``retry_for_s`` seconds.
+
+        ``creates``: something new is made of it, once.
+        """
+        key = os.urandom(16).hex() if creates else ""
         deadline = time.monotonic() + retry_for_s
         attempts = retry()
         while True:
             try:
-                return self.attempt(method, path, query=query, body=body, timeout=timeout)
+                return self.attempt(method, path, query=query, body=body, timeout=timeout, key=key)
             except MasterAway as away:
                 pause = attempts.pause(away.retry_after)
                 if time.monotonic() + pause > deadline:

@@ -56,7 +56,7 @@ def get_template(session: Session, name: str) -> Template:
 def create_template(session: Session, name: str, config: JsonObject, *, workspace_id: int = 0) -> Template:
     """Raises AlreadyExists, InvalidInput with every problem of ``config``."""
     body: JsonObject = {"name": name, "config": config, "workspaceId": workspace_id}
-    return _template(session.call("POST", _at(name), body=body, once=True))
+    return _template(session.create(_at(name), body))
 
 
 def set_template_config(session: Session, name: str, config: JsonObject) -> Template:

@@ -129,7 +129,7 @@ def create_user(
     body: JsonObject = {"user": user, "isHashed": True}
     if not remote:
         body["password"] = hashed_password(password or "")
-    return User.read(reading.record(session.post("/api/v1/users", body), "user"), session)
+    return User.read(reading.record(session.create("/api/v1/users", body), "user"), session)
 
 
 def check_password(password: str) -> None:

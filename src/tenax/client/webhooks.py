@@ -122,7 +122,7 @@ def create_webhook(
             {"triggerType": f"TRIGGER_TYPE_{trigger.kind}", "condition": trigger.condition} for trigger in triggers
         ],
     }
-    return Webhook.read(reading.record(session.post("/api/v1/webhooks", body), "webhook"), session)
+    return Webhook.read(reading.record(session.create("/api/v1/webhooks", body), "webhook"), session)
 
 
 def signing_key(session: Session) -> str:

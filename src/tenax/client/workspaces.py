@@ -148,7 +148,7 @@ def create_workspace(
 ) -> Workspace:
     """Make a workspace. Raises AlreadyExists."""
     body = _settings(name, checkpoint_storage, default_compute_pool, default_aux_pool, agent_user)
-    answer = session.call("POST", "/api/v1/workspaces", body=body, once=True)
+    answer = session.create("/api/v1/workspaces", body)
     return Workspace.read(reading.record(answer, "workspace"), session)
 
 

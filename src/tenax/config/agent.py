@@ -34,6 +34,31 @@ class AgentTlsSettings(Settings):
     master_cert_name: str | None = None
 
 
+class AllowedSettings(Settings):
+    """What tasks may have of this machine beyond their own files, where their owners are mapped to uids."""
+
+    #: Paths that containers may mount, with what lies below; ``/data:ro`` for reading alone.
+    bind_mounts: tuple[str, ...] = ()
+    #: ``IPC_LOCK``, ``SYS_PTRACE``, ...
+    capabilities: tuple[str, ...] = ()
+    #: Device files: ``/dev/infiniband/uverbs0``.
+    devices: tuple[str, ...] = ()
+    #: The machine's network for containers of tasks with several members, where others have one of their own.
+    host_network: bool = False
+    #: Uid 0, for users or workspaces that are linked with it.
+    root: bool = False
+    #: Tasks of users without a uid, as the agent's own user.
+    unmapped: bool = True
+
+    @field_validator("bind_mounts", "devices")
+    @classmethod
+    def _are_absolute(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for path in given:
+            if not path.startswith("/"):
+                raise ValueError(f"{path!r} is not an absolute path of this machine")
+        return given
+
+
 class AgentSettings(Settings):
     """All settings of an agent process."""
 
@@ -58,6 +83,7 @@ class AgentSettings(Settings):
     #: Network of docker containers: ``bridge``, ``host``; ``auto``: ``bridge`` unless the master is on this machine's
     #: loopback. Members of a distributed task always use the host's.
     docker_network: Literal["auto", "bridge", "host"] = "auto"
+    allowed: AllowedSettings = AllowedSettings()
     #: Interpreter of tasks in the process runtime; None: the agent's own.
     python: Path | None = None
     join_token_file: Path | None = None

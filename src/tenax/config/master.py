@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from tenax.config.container_defaults import CONTAINER_DEFAULTS
+from tenax.config.container_defaults import CONTAINER_DEFAULTS, merged
 from tenax.config.problems import Path, ProblemReport
 from tenax.config.schedule import Schedule, parse_schedule
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
@@ -40,8 +40,8 @@ class DatabaseSettings(Settings):
 
     #: ``postgresql://...`` of a session-mode connection; None: the embedded server under ``dir``.
     url: SecretStr | None = None
-    #: Connections that one master process holds at most.
-    max_connections: int = Field(default=16, ge=4)
+    #: Connections that one master process holds at most; requests, loops and agents have their shares of them.
+    max_connections: int = Field(default=24, ge=6)
 
 
 class SchedulerSettings(Settings):
@@ -86,6 +86,15 @@ class TlsSettings(Settings):
     key: FilePath
 
 
+class ConnectionSettings(Settings):
+    """How many connections a master holds at a time; what comes beyond them is closed at once."""
+
+    #: In all: two for each agent, some for each running task, and those of people.
+    most: int = Field(default=8000, ge=16)
+    #: Of one address. Behind a proxy everyone has the proxy's.
+    most_per_address: int = Field(default=2000, ge=8)
+
+
 class BudgetSettings(Settings):
     """How much disk telemetry may take, and when it is refused so that state can still be written."""
 
@@ -93,6 +102,9 @@ class BudgetSettings(Settings):
     metric_bytes: int = Field(default=20 * GIB, ge=MIB)
     #: Below this much free disk logs are refused, below half of it metrics.
     min_free_bytes: int = Field(default=2 * GIB, ge=0)
+    #: What the database may take on the machine of ``db.url``, where that is another one: what is free there cannot be
+    #: seen from here, and is taken to be the rest. Without it such a disk is not watched.
+    disk_bytes: int | None = Field(default=None, ge=MIB)
 
 
 class TokenSettings(Settings):
@@ -182,6 +194,7 @@ class MasterSettings(Settings):
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
     tls: TlsSettings | None = None
+    connections: ConnectionSettings = ConnectionSettings()
     #: Embedded database, spooled uploads, generated secrets.
     dir: FilePath = Field(default_factory=lambda: state_directory("master"))
     db: DatabaseSettings = DatabaseSettings()
@@ -210,8 +223,10 @@ class MasterSettings(Settings):
     rendezvous_timeout: float = Field(default=600.0, gt=0)
     #: Days that output is kept after the end of its task, unless its experiment or trial says otherwise; -1: for ever.
     log_retention_days: int = Field(default=-1, ge=-1, le=32767)
-    #: When output that is kept no longer is removed: every so often (``1h``, ``7d``), or at the times of a cron line in
-    #: UTC (``0 3 * * *``). Empty: only when an administrator asks for it.
+    #: Days that the reports of a trial are kept after its end; -1: for ever. What they came to is kept with the trial.
+    metric_retention_days: int = Field(default=-1, ge=-1, le=32767)
+    #: When output and metrics that are kept no longer are removed: every so often (``1h``, ``7d``), or at the times of
+    #: a cron line in UTC (``0 3 * * *``). Empty: only when an administrator asks for it.
     log_retention_schedule: str = "1h"
     log: LogSettings = LogSettings()
 
@@ -264,6 +279,11 @@ def task_variables(settings: MasterSettings, pool: PoolSettings) -> dict[str, st
     """The variables that every task of a pool has because of its defaults, the pool's own, else the master's."""
     values = {name: _container_default(settings, pool, setting) for name, setting in _VARIABLES.items()}
     return {name: value for name, value in values.items() if value}
+
+
+def container_defaults(settings: MasterSettings, pool: PoolSettings) -> JsonObject:
+    """``task_container_defaults`` of a pool, laid over the master's."""
+    return merged(settings.task_container_defaults, pool.task_container_defaults, ProblemReport())
 
 
 def _container_default(settings: MasterSettings, pool: PoolSettings, name: str) -> str:

@@ -20,6 +20,7 @@ from enum import Enum
 from tenax.config.problems import Path, ProblemReport, unknown_choice
 from tenax.config.text import kind
 from tenax.jsonvalue import Json
+from tenax.visible import is_name, visible_line
 
 #: ``(higher list, lower list) -> merged list``.
 ListMerge = Callable[[list[Json], list[Json]], list[Json]]
@@ -140,10 +141,11 @@ class IntShape(Shape):
 
 
 class TextShape(Shape):
-    """A string; never empty when ``filled`` is asked for."""
+    """A string; never empty when ``filled`` is asked for, and one line that can be shown when it is a ``name``."""
 
-    def __init__(self, *, filled: bool = False, rule: ShapeRule | None = None) -> None:
+    def __init__(self, *, filled: bool = False, name: bool = False, rule: ShapeRule | None = None) -> None:
         self._filled = filled
+        self._name = name
         self._rule = rule
 
     def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
@@ -154,6 +156,9 @@ class TextShape(Shape):
             return None
         if self._filled and not value:
             report.add(at, "must not be empty")
+            return None
+        if self._name and not is_name(value):
+            report.add(at, f"{visible_line(value[:80])!r} is no name: write one line without control characters")
             return None
         if self._rule is not None:
             self._rule(value, at, report)

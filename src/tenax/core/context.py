@@ -185,7 +185,7 @@ class Context:
         data = {"title": title or "", "description": description or "", "level": f"LOG_LEVEL_{known}"}
         body = {"experimentId": trial.experiment_id, "trialId": trial.trial_id, "data": data}
         try:
-            self._client.call("POST", "/api/v1/webhooks/custom", body=body, timeout=5.0, retry_for_s=5.0)
+            self._client.call("POST", "/api/v1/webhooks/custom", body=body, timeout=5.0, retry_for_s=5.0, creates=True)
         except TenaxError as error:
             say(f"the alert {title!r} was not sent: {error}")
 

@@ -7,18 +7,27 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from tenax.config.master import MasterSettings, PoolSettings, container_network, startup_hook, task_variables
+from tenax.config.master import (
+    MasterSettings,
+    PoolSettings,
+    container_defaults,
+    container_network,
+    startup_hook,
+    task_variables,
+)
 from tenax.master.access.credential_cache import CredentialCache
 from tenax.master.access.login_throttle import Throttle
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
-from tenax.master.agents.specs import PoolDefaults
+from tenax.master.agents.specs import PoolDefaults, granted
 from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.intake import Intake
+from tenax.master.loops import RunningLoops
 from tenax.master.reading.log_stream import LogReads
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener
 
 
@@ -38,6 +47,8 @@ class Master:
     throttle: Throttle = field(default_factory=Throttle)
     #: Shares what many ask for at once.
     single_flight: SingleFlight = field(default_factory=SingleFlight)
+    #: Runs here; None where other processes have that role.
+    loops: RunningLoops | None = None
     #: Knows whose a credential is.
     credentials: CredentialCache = field(init=False)
     #: Serves the agents.
@@ -55,7 +66,8 @@ class Master:
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
         self.log_reads = LogReads(self.db)
-        self.hub = Hub(self.db, self.listener, self.cluster, pools, defaults, kill_timeout_s=self.settings.kill_timeout)
+        timeout_s = self.settings.kill_timeout
+        self.hub = Hub(self.db.on(AGENTS), self.listener, self.cluster, pools, defaults, kill_timeout_s=timeout_s)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Master]:
@@ -71,4 +83,5 @@ class Master:
             hook=startup_hook(self.settings, pool),
             env=task_variables(self.settings, pool),
             network=container_network(self.settings, pool),
+            granted=granted(container_defaults(self.settings, pool), self.settings.checkpoint_storage),
         )

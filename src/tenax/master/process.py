@@ -29,9 +29,14 @@ from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
 from tenax.master.access.bootstrap import bootstrap
 from tenax.master.access.passwords import Passwords
+from tenax.master.api.http.protocol import BoundedHttp, BoundedWebSocket
+from tenax.master.api.http.server import Server, gate_for
 from tenax.master.app import create_app
+from tenax.master.checkpoints import shared_folders
+from tenax.master.concurrency.supervision import keep_running
 from tenax.master.context import Master
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import MIGRATION
 from tenax.master.store.database.migrate import migrate
 from tenax.master.store.database.wakeups import Listener
 
@@ -41,6 +46,8 @@ T = TypeVar("T")
 #: Requests get this long to end, loops the same; both together stay under three seconds.
 GRACE_S = 1.5
 _RETRY_S = (0.1, 0.3, 1.0, 2.0)
+#: Answers of a database that stay the same however often it is asked, as long as the master was never let in.
+_REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 
 
 class MasterPortTaken(UserError):
@@ -66,7 +73,7 @@ async def serve(settings: MasterSettings) -> None:
             db = await _until_reachable(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
             try:
                 async with running(settings, db, shutdown) as master:
-                    await _serve_until_shutdown(master, listening, cut_off)
+                    await serve_until_shutdown(master, listening, cut_off)
             finally:
                 await db.close()
     finally:
@@ -79,10 +86,12 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     passwords = Passwords()
     await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
+    await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
     listener = Listener(db)
-    listening = asyncio.create_task(listener.run(), name="listener")
+    listening = asyncio.create_task(keep_running("listener", listener.run), name="listener")
     try:
         master = Master(settings, db, listener, cluster, uuid.uuid4().hex, shutdown=shutdown, passwords=passwords)
+        await _listening(listener, shutdown)
         async with master.running():
             yield master
     finally:
@@ -116,14 +125,16 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_off: asyncio.Event) -> None:
+async def serve_until_shutdown(master: Master, listening: socket.socket, cut_off: asyncio.Event) -> None:
+    """Answer on a socket until ``master.shutdown`` is set; ``cut_off`` ends it at once."""
     settings = master.settings
     tls = settings.tls
     config = uvicorn.Config(
         create_app(master),
         log_config=None,
         access_log=False,
-        ws="websockets-sansio",
+        http=BoundedHttp,
+        ws=BoundedWebSocket,
         # A client's address is what the socket says: addresses decide what a blank password may do.
         proxy_headers=False,
         server_header=False,
@@ -133,10 +144,9 @@ async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_of
         ssl_certfile=None if tls is None else str(tls.cert),
         ssl_keyfile=None if tls is None else str(tls.key),
     )
-    server = _Server(config)
-    stop_loops: Callable[[], Awaitable[None]] | None = None
+    server = Server(config, gate_for(settings.connections))
     if Role.LOOPS in settings.roles:
-        stop_loops = loops.start(master.db, master.listener, settings, master.cluster.secret)
+        master.loops = loops.start(master.db, master.listener, settings, master.cluster.secret)
     watching = asyncio.create_task(_relay(master.shutdown, cut_off, server))
     host, port = listening.getsockname()[:2]
     log.info("serving", host=host, port=port, cluster=master.cluster.cluster_id, tls=tls is not None)
@@ -145,18 +155,10 @@ async def _serve_until_shutdown(master: Master, listening: socket.socket, cut_of
     finally:
         watching.cancel()
         master.shutdown.set()
-        if stop_loops is not None:
+        if master.loops is not None:
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(stop_loops(), GRACE_S)
+                await asyncio.wait_for(master.loops.stop(), GRACE_S)
     log.info("ended")
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: they would send the signal on after the end, and spoil the exit status."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 async def _relay(shutdown: asyncio.Event, cut_off: asyncio.Event, server: uvicorn.Server) -> None:
@@ -192,20 +194,35 @@ async def _open(url: str, max_connections: int) -> Database:
     """Connect. Raises TryAgain while nobody answers, InvalidInput for an answer that will stay the same."""
     try:
         return await Database.open(url, max_connections=max_connections)
-    except asyncpg.PostgresError as error:
-        raise InvalidInput(f"the database of db.url lets nobody in: {error}; check user, password and name") from None
+    except TryAgain as error:
+        if not isinstance(error.__cause__, _REFUSED):
+            raise
+        reason = error.__cause__
+        raise InvalidInput(f"the database of db.url lets nobody in: {reason}; check user, password and name") from None
     except (ValueError, asyncpg.InterfaceError):
         # Not repeated: the address holds the password.
         raise InvalidInput("db.url is not the address of a PostgreSQL: write postgresql://USER@HOST/NAME") from None
 
 
 async def _migrate(db: Database) -> None:
-    conn = await db.dedicated()
+    conn = await db.dedicated(MIGRATION)
     try:
         for name in await migrate(conn):
             log.info("migrated the database", step=name)
     finally:
         await conn.close()
+
+
+async def _listening(listener: Listener, shutdown: asyncio.Event) -> None:
+    """Wait until it hears of changes: before that this master is not well. Raises ShutdownRequested."""
+    ways = [asyncio.ensure_future(listener.connected()), asyncio.ensure_future(shutdown.wait())]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+    if not listener.is_connected:
+        raise ShutdownRequested
 
 
 async def _until_reachable(attempt: Callable[[], Awaitable[T]], shutdown: asyncio.Event) -> T:

@@ -1,40 +1,103 @@
 """Fills a container's run directory before the start: folders, model code, files, and whose they are.
 
-Blocking: call it in a thread. Archives come from users: an entry that would land outside the work directory is refused.
+Blocking: call it in a thread. Archives come from users: an entry that would land outside the work directory is refused,
+and all is unpacked and written with the rights of the task's user, so that what slips through opens nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import grp
+import gzip
 import os
 import platform
+import pwd
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
 from tenax.runtime.directory import Home, write_private
 from tenax.runtime.port import StartFailed
-from tenax.wire.agents import TaskFile
+from tenax.runtime.users import TaskUser, acting_as, group_with, passwd_with
+from tenax.wire.agents import ContainerSpec, TaskFile
 from tenax.wire.task_names import RUN_DIRECTORY
 
+#: Loaded here: as the task's user this Python may be out of reach.
+_NEEDED = (gzip,)
 _FOLDERS = ("spool", "workdir", "tmp", "info", "pythonuserbase")
 
 
-def fill(home: Home, archive: str | None, files: list[TaskFile]) -> None:
-    """Raises StartFailed for what the request got wrong, OSError for what the machine could not do."""
+def fill(
+    home: Home,
+    archive: str | None,
+    files: Sequence[TaskFile],
+    *,
+    who: TaskUser | None = None,
+    links: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Make ``run`` and all that is in it with the rights of ``who``, whose it is; None: of the agent's own user.
+
+    ``links``: below the work directory, to what. Raises StartFailed for what the request got wrong, OSError for what
+    the machine could not do.
+    """
     home.run.mkdir(mode=0o700)
+    if who is None:
+        with contextlib.ExitStack() as stack:
+            _fill(home.run, stack.enter_context(open(archive, "rb")) if archive else None, files, links)
+        return
+    with contextlib.ExitStack() as stack:
+        run = os.open(home.run, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        stack.callback(os.close, run)
+        os.chown(run, who.uid, who.gid)
+        # The user need not be able to come down to either of them.
+        source = stack.enter_context(open(archive, "rb")) if archive else None
+        acting_as(who, lambda: _fill(Path(f"/proc/self/fd/{run}"), source, files, links))
+
+
+def _fill(run: Path, archive: IO[bytes] | None, files: Sequence[TaskFile], links: Sequence[tuple[str, str]]) -> None:
     for name in _FOLDERS:
-        (home.run / name).mkdir(mode=0o700)
+        (run / name).mkdir(mode=0o700)
     if archive is not None:
-        unpack(archive, home.workdir)
+        unpack(archive, run / "workdir")
     for file in files:
-        place = inside(home.run, file.path)
+        place = inside(run, file.path)
         place.parent.mkdir(parents=True, exist_ok=True)
         write_private(place, file.content.encode(), file.mode)
+    for path, target in links:
+        place = inside(run, f"workdir/{path}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.is_symlink() and not place.exists():
+            place.symlink_to(target)
 
 
-def unpack(archive: str, target: Path) -> None:
+def write_names(home: Home, who: TaskUser, spec: ContainerSpec, workdir: Path) -> str | None:
+    """``passwd`` and ``group`` as the task is to see them, beside ``run``; None where the machine has both names."""
+    machine = {name: Path("/etc", name).read_text(errors="surrogateescape") for name in ("passwd", "group")}
+    known = {"passwd": _known(pwd.getpwuid, who.uid), "group": _known(grp.getgrgid, who.gid)}
+    if all(known.values()):
+        return None
+    made = {
+        "passwd": passwd_with(machine["passwd"], who.uid, who.gid, spec.user, str(workdir)),
+        "group": group_with(machine["group"], who.gid, spec.group),
+    }
+    for name, text in machine.items():
+        if not known[name]:
+            machine[name] = made[name] or text
+        write_private(home.path / name, machine[name].encode(errors="surrogateescape"), 0o644)
+    return machine["passwd"]
+
+
+def _known(look_up: Callable[[int], object], number: int) -> bool:
+    try:
+        look_up(number)
+    except KeyError:
+        return False
+    return True
+
+
+def unpack(archive: IO[bytes], target: Path) -> None:
     """A gzip-compressed tar into ``target``; links and names that lead out of it are refused."""
     if not hasattr(tarfile, "data_filter"):
         # Python 3.11.3 and older have no such check, and what comes from users is not unpacked without it.
@@ -43,7 +106,7 @@ def unpack(archive: str, target: Path) -> None:
             platform=True,
         )
     try:
-        with tarfile.open(archive, "r:gz") as tar:
+        with tarfile.open(fileobj=archive, mode="r:gz") as tar:
             tar.extractall(target, filter="data")
     except (tarfile.TarError, EOFError, zlib.error) as error:
         if isinstance(error, tarfile.FilterError):
@@ -68,37 +131,32 @@ def inside(run: Path, path: str) -> Path:
     return run / relative
 
 
-def give(path: Path, uid: int, gid: int) -> None:
-    """Make all below ``path`` the user's own, links themselves and not what they point to."""
-    for place in _walk(path):
-        os.chown(place, uid, gid, follow_symlinks=False)
+def open_to(path: Path) -> None:
+    """Let any user write all below ``path``, whose parent is closed to everybody else."""
+    for folder, _folders, files in os.walk(path):
+        for place in (Path(folder), *(Path(folder, name) for name in files)):
+            if not place.is_symlink():
+                place.chmod(0o777 if place.is_dir() else place.stat().st_mode | 0o666)
 
 
-def open_to(path: Path, uid: int, gid: int) -> None:
-    """Let a user write all below ``path``, whose parent is closed to everybody else."""
-    if os.geteuid() == 0:
-        give(path, uid, gid)
-        return
-    for place in _walk(path):
-        if not place.is_symlink():
-            place.chmod(0o777 if place.is_dir() else place.stat().st_mode | 0o666)
+def check_reachable(path: Path, who: TaskUser) -> None:
+    """Raises StartFailed, naming the folder, where that user could not come down to ``path``."""
+    closed = acting_as(who, lambda: _closed(path))
+    if closed is not None:
+        # Another try on this machine will meet the same folder: it counts, so that it ends.
+        raise StartFailed(
+            f"uid {who.uid} cannot reach the agent's directory {path.parent}: {closed} is closed to others; open it "
+            f"(chmod o+x {closed}), or start the agent with --dir below folders that everybody may enter",
+            platform=False,
+        )
 
 
-def _walk(path: Path) -> Iterator[Path]:
-    yield path
-    for folder, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            yield Path(folder, name)
-
-
-def check_reachable(path: Path, uid: int) -> None:
-    """Raises StartFailed, naming the folder, where another user could not come down to ``path``."""
+def _closed(path: Path) -> Path | None:
     for parent in reversed(path.parents):
-        with contextlib.suppress(FileNotFoundError):
-            status = parent.stat()
-            if not status.st_mode & 0o001 and status.st_uid != uid:
-                raise StartFailed(
-                    f"uid {uid} cannot reach the agent's directory: {parent} is closed to others; start the agent with "
-                    "--dir in a place such as /var/lib/tenax",
-                    platform=True,
-                )
+        try:
+            os.stat(parent / ".")
+        except PermissionError:
+            return parent
+        except FileNotFoundError:
+            return None
+    return None

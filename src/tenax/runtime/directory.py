@@ -13,8 +13,9 @@ leaves no half of one. Mode 0700, or 0711 when the task runs as another user, wh
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -22,12 +23,15 @@ from typing import TypeVar
 import msgspec
 
 from tenax.runtime.processes import boot_id
+from tenax.runtime.removal import delete_home
 from tenax.wire.agents import ContainerSpec
 
 VERSION = 1
 Record = TypeVar("Record")
 _STAGED = ".new-"
 _DELETED = ".gone-"
+#: What a task left that is not its user's to delete: for the operator to look at.
+_LEFT = ".left-"
 
 
 class Card(msgspec.Struct, frozen=True):
@@ -69,6 +73,9 @@ class ExitRecord(msgspec.Struct, frozen=True):
     start_errno: int | None = None
     #: In words: what happened to it, where no exit status is known.
     lost: str = ""
+    #: Raw bytes of each stream, with those that the disk did not take.
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
 
 
 class Stopping(msgspec.Struct, frozen=True):
@@ -147,7 +154,7 @@ class Homes:
         """Finish what a killed agent began: half-made and half-deleted directories."""
         for path in self.root.glob(".*-*"):
             if path.name.startswith((_STAGED, _DELETED)):
-                shutil.rmtree(path, ignore_errors=True)
+                self._delete(path)
 
     def home(self, container_id: str) -> Home:
         if not container_id or "/" in container_id or container_id.startswith("."):
@@ -162,7 +169,7 @@ class Homes:
     def stage(self, container_id: str, *, mode: int) -> Home:
         """An empty directory to prepare; `publish` makes it the container's."""
         staged = Home(self.root / f"{_STAGED}{self.home(container_id).container_id}")
-        shutil.rmtree(staged.path, ignore_errors=True)
+        self._delete(staged.path)
         staged.path.mkdir(mode=mode)
         staged.path.chmod(mode)
         return staged
@@ -173,7 +180,7 @@ class Homes:
         return home
 
     def discard(self, staged: Home) -> None:
-        shutil.rmtree(staged.path, ignore_errors=True)
+        self._delete(staged.path)
 
     def retire(self, container_id: str) -> Path | None:
         """Take a directory out of sight at once; the path to delete, None if there was none."""
@@ -183,6 +190,17 @@ class Homes:
         except FileNotFoundError:
             return gone if gone.exists() else None
         return gone
+
+    def delete(self, gone: Path) -> bool:
+        """Delete a retired directory; False where some of it is not its user's to delete, and is set aside."""
+        if delete_home(gone):
+            return True
+        gone.rename(self.root / f"{_LEFT}{gone.name.removeprefix(_DELETED)}-{secrets.token_hex(4)}")
+        return False
+
+    def _delete(self, path: Path) -> None:
+        with contextlib.suppress(OSError):
+            delete_home(path)
 
 
 def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:

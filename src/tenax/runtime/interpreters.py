@@ -1,23 +1,39 @@
-"""Which Python a task runs in, and whether that Python has ``tenax`` itself. Asked once per interpreter and version."""
+"""Which Python a task runs in, and whether that Python has ``tenax`` itself.
+
+The program is the user's to name, so it is asked as the task itself would run it: as the task's user, under a
+supervisor that leaves nothing of it behind, with none of the agent's own variables. Neither is its path looked at by
+anyone else. What the agent's own user may run anyway is asked once per interpreter and version.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
+import signal
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tenax.runtime import segments
+from tenax.runtime.directory import Home, write_private
+from tenax.runtime.environment import kept
+from tenax.runtime.launching import Forkserver, is_locked, launch
+from tenax.runtime.planning import encoded
 from tenax.runtime.port import StartFailed
+from tenax.runtime.processes import Identity, boot_id, send
+from tenax.runtime.removal import delete_home
+from tenax.runtime.users import TaskUser
 
 OLDEST = (3, 9)
 _ASK = (
     "import importlib.util as u, sys; "
-    "print(sys.version_info[0], sys.version_info[1], int(u.find_spec('tenax') is not None))"
+    "print(sys.version_info[0], sys.version_info[1], int(u.find_spec('tenax') is not None), sys.executable)"
 )
-_ANSWER_WITHIN_S = 60.0
+_ANSWER_WITHIN_S = 30.0
+_ANSWER_BYTES = 16 * 1024
+_POLL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,49 +47,105 @@ class Interpreter:
 
 
 class Interpreters:
-    """Remembers each answer until the interpreter's file changes."""
+    """Remembers answers that the agent's own user got, until the interpreter's file changes.
 
-    def __init__(self) -> None:
+    ``directory``: the agent's own, for the questions that are being asked.
+    """
+
+    def __init__(self, directory: Path, server: Forkserver) -> None:
+        self._questions = directory / "questions"
+        self._server = server
         self._known: dict[tuple[str, int], Interpreter] = {}
 
-    async def find(self, name: str, search: Mapping[str, str]) -> Interpreter:
-        """The interpreter ``name``: a path, or looked up in ``search["PATH"]``. Raises StartFailed."""
+    async def find(self, name: str, search: Mapping[str, str], who: TaskUser | None) -> Interpreter:
+        """The interpreter ``name``, a path or looked up in ``search["PATH"]``, as ``who`` has it; StartFailed."""
+        if who is not None:
+            return await self._ask(name, search, who)
         path = name if os.path.isabs(name) else shutil.which(name, path=search.get("PATH"))
         if path is None or not os.access(path, os.X_OK):
-            raise StartFailed(
-                f"there is no Python interpreter {name!r} on this machine: give the path of one in the variable "
-                "DET_PYTHON_EXECUTABLE of the experiment, or leave it out to use the agent's own",
-                platform=False,
-            )
+            raise _missing(name, "")
         key = (path, os.stat(path).st_mtime_ns)
         if key not in self._known:
-            self._known[key] = await _ask(path)
+            self._known[key] = await self._ask(path, search, None)
         return self._known[key]
 
+    async def clear(self) -> None:
+        """End what an agent that was killed was still asking."""
+        for path in self._questions.glob("*"):
+            await _end(Home(path))
 
-async def _ask(path: str) -> Interpreter:
-    """Isolated (``-I``), so that the answer does not depend on the agent's own variables."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            path, "-I", "-c", _ASK, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-        )
-    except OSError as error:
-        raise StartFailed(f"cannot run {path}: {error.strerror}", platform=False) from None
-    try:
-        async with asyncio.timeout(_ANSWER_WITHIN_S):
-            output, errors = await process.communicate()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise StartFailed(f"{path} did not answer within {_ANSWER_WITHIN_S:.0f} s", platform=True) from None
-    fields = output.decode(errors="replace").split()
-    if process.returncode != 0 or len(fields) != 3:
+    async def _ask(self, name: str, search: Mapping[str, str], who: TaskUser | None) -> Interpreter:
+        home = Home(self._questions / str(uuid.uuid4()))
+        try:
+            home.path.mkdir(parents=True, mode=0o700)
+            home.output.mkdir(mode=0o700)
+            write_private(home.path / "plan", _plan(name, search, who))
+            await self._launch(home, name)
+            await self._until_answered(home, name)
+            return _understood(home, name)
+        except OSError as error:
+            raise StartFailed(f"cannot ask {name} for its version: {error.strerror}", platform=True) from error
+        finally:
+            await _end(home)
+
+    async def _launch(self, home: Home, name: str) -> None:
+        try:
+            await launch(home, self._server)
+        except StartFailed as failed:
+            raise failed if failed.platform else _missing(name, failed.message) from None
+
+    async def _until_answered(self, home: Home, name: str) -> None:
+        try:
+            async with asyncio.timeout(_ANSWER_WITHIN_S):
+                while is_locked(home):  # noqa: ASYNC110 - nobody tells of the end of a lock
+                    await asyncio.sleep(_POLL_S)
+        except TimeoutError:
+            text = f"{name} did not tell its version within {_ANSWER_WITHIN_S:.0f} s"
+            raise StartFailed(text, platform=False) from None
+
+
+def _plan(name: str, search: Mapping[str, str], who: TaskUser | None) -> bytes:
+    """Isolated (``-I``), so that the answer depends on the interpreter alone."""
+    items = [("argv", word) for word in (name, "-I", "-c", _ASK)]
+    items += [("env", f"{variable}={value}") for variable, value in kept(search).items()]
+    items += [("cwd", "/"), ("cap", str(_ANSWER_BYTES)), ("boot", boot_id())]
+    if who is not None:
+        items += who.plan()
+    return encoded(items)
+
+
+def _understood(home: Home, name: str) -> Interpreter:
+    """Raises StartFailed."""
+    _, output = segments.read(home.output, "stdout", 0, _ANSWER_BYTES)
+    fields = output.decode(errors="surrogateescape").rstrip("\n").split(" ", 3)
+    record = home.exit()
+    if record is None or record.code != 0 or len(fields) != 4 or not all(field.isdecimal() for field in fields[:3]):
+        _, errors = segments.read(home.output, "stderr", 0, _ANSWER_BYTES)
         last_line = errors.decode(errors="replace").strip().rpartition("\n")[2]
-        raise StartFailed(f"{path} is not a Python that runs: {last_line or 'it gave no answer'}", platform=False)
+        raise StartFailed(f"{name} is not a Python that runs: {last_line or 'it gave no answer'}", platform=False)
     version = (int(fields[0]), int(fields[1]))
-    if version < OLDEST:
+    path = name if os.path.isabs(name) else fields[3]
+    if version < OLDEST or not os.path.isabs(path):
         raise StartFailed(
             f"{path} is Python {version[0]}.{version[1]}: tasks need {OLDEST[0]}.{OLDEST[1]} or newer", platform=False
         )
     return Interpreter(Path(path), version, fields[2] == "1")
+
+
+def _missing(name: str, why: str) -> StartFailed:
+    return StartFailed(
+        f"there is no Python interpreter {name!r} on this machine that this task may run: give the path of one in "
+        "the variable DET_PYTHON_EXECUTABLE of the experiment, or leave it out to use the agent's own"
+        + (f" ({why})" if why else ""),
+        platform=False,
+    )
+
+
+async def _end(home: Home) -> None:
+    """Kill all that is left of a question, and forget it."""
+    while is_locked(home):
+        supervision = home.supervision()
+        if supervision is not None:
+            send(Identity(supervision.pid, supervision.start), signal.SIGUSR1)
+        await asyncio.sleep(_POLL_S)
+    await asyncio.to_thread(delete_home, home.path)

@@ -11,7 +11,7 @@ import errno
 import os
 import sys
 
-from tenax.runtime.procfs import call, descendants, prctl, put, quietly
+from tenax.runtime.procfs import call, descendants, is_below, prctl, put, quietly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 PR_SET_PDEATHSIG = 1
 CLONE3 = 435
 CLONE_INTO_CGROUP = 0x2_0000_0000
+CLONE_NEWNS = 0x0002_0000
+MS_BIND, MS_REC, MS_SLAVE = 4096, 16384, 1 << 19
 
 
 class ExecPlan:
     """``argv``, ``env``, ``group`` (repeated), ``cwd``, ``boot``, ``cap``; and where they apply ``uid``, ``gid``,
-    ``cgroup``, ``loaded`` (see `tenax.runtime.forkserver`)."""
+    ``names`` (files of these names stand in the directory), ``cgroup``, ``loaded`` (see `tenax.runtime.forkserver`)."""
 
     def __init__(self, content: bytes) -> None:
         self.argv: list[bytes] = []
@@ -106,7 +108,20 @@ class Main:
             quietly(os.killpg, self.pid, _signal.SIGKILL)
             return
         for pid in descendants(os.getpid()):
-            quietly(os.kill, pid, _signal.SIGKILL)
+            quietly(kill_if_below, pid, os.getpid())
+
+
+def kill_if_below(pid: int, root: int) -> None:
+    """SIGKILL to a descendant; the number may be a stranger's by now, which is looked at once it cannot change."""
+    if not hasattr(os, "pidfd_open"):
+        os.kill(pid, _signal.SIGKILL)
+        return
+    pidfd = os.pidfd_open(pid)
+    try:
+        if is_below(pid, root):
+            _signal.pidfd_send_signal(pidfd, _signal.SIGKILL)
+    finally:
+        os.close(pidfd)
 
 
 def fork(cgroup: str) -> tuple[int, bool]:
@@ -143,6 +158,8 @@ def become(
         os.dup2(outputs[1], 2)
         doing = "cannot run as that user"
         if "uid" in plan.single:
+            if "names" in plan.single:
+                _give_names()
             os.setgroups([int(group) for group in plan.groups])
             os.setgid(plan.number("gid", -1))
             os.setuid(plan.number("uid", -1))
@@ -161,6 +178,13 @@ def become(
         number = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
         os.write(error_write, f"{number} {doing}: {os.strerror(number)}".encode(errors="replace"))
     os._exit(127)
+
+
+def _give_names() -> None:
+    """Show this process, and what it starts, the ``passwd`` and ``group`` of its container, where the system allows."""
+    if call("unshare", CLONE_NEWNS) == 0 and call("mount", b"none", b"/", 0, MS_REC | MS_SLAVE, 0) == 0:
+        for name in (b"passwd", b"group"):
+            call("mount", name, b"/etc/" + name, 0, MS_BIND, 0)
 
 
 def execute(plan: ExecPlan, report_fd: int) -> None:

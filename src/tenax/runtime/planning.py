@@ -9,15 +9,15 @@ import pwd
 import secrets
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tenax.runtime import contents
 from tenax.runtime.directory import Card, Home
 from tenax.runtime.environment import in_run_directory, task_environment
-from tenax.runtime.interpreters import Interpreter
 from tenax.runtime.port import Placement, StartFailed
 from tenax.runtime.processes import boot_id
+from tenax.runtime.users import TaskUser, name_of
 from tenax.wire.agents import ContainerSpec
 from tenax.wire.task_names import HOST_PATHS, PYTHON, READ_ONLY_PATHS
 
@@ -35,35 +35,6 @@ class Machine:
     environ: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TaskUser:
-    """Whom a task runs as, where that is not the agent's own user."""
-
-    uid: int
-    gid: int
-    groups: tuple[int, ...]
-
-
-def user(spec: ContainerSpec) -> TaskUser | None:
-    """None for the agent's own; 0 too means that, where the agent is not root. Raises StartFailed."""
-    if spec.uid is None or spec.uid == os.geteuid() or (spec.uid == 0 and os.geteuid() != 0):
-        return None
-    if os.geteuid() != 0:
-        raise StartFailed(
-            f"the task is to run as uid {spec.uid}, and the agent is not root: start the agent as root, "
-            "or remove the link between the user and that uid",
-            platform=False,
-        )
-    try:
-        entry = pwd.getpwuid(spec.uid)
-    except KeyError:
-        gid = spec.gid if spec.gid is not None else spec.uid
-        return TaskUser(spec.uid, gid, (gid,))
-    gid = spec.gid if spec.gid is not None else entry.pw_gid
-    # Its other groups too: devices are often open to ``video`` or ``render`` only.
-    return TaskUser(spec.uid, gid, tuple(os.getgrouplist(entry.pw_name, gid)))
-
-
 def plan(
     spec: ContainerSpec,
     placement: Placement,
@@ -71,11 +42,17 @@ def plan(
     machine: Machine,
     home: Home,
     card: Card,
-    interpreter: Interpreter,
-    library: Path,
+    python: Path,
+    library: Path | None,
     who: TaskUser | None,
+    passwd: str | None = None,
 ) -> bytes:
-    """The content of the supervisor's ``plan``; ``home`` is the directory's final place."""
+    """The content of the supervisor's ``plan``.
+
+    ``home``: the directory's final place; ``python``: the task's interpreter; ``library``: what to put on its
+    PYTHONPATH, None where it has tenax itself; ``passwd``: such a file as the task is to see it, None for the
+    machine's own.
+    """
     environment = task_environment(
         spec,
         placement,
@@ -83,8 +60,8 @@ def plan(
         run=home.run,
         workdir=home.workdir,
         temporary=Path(card.temporary) if card.temporary else home.run / "tmp",
-        python=interpreter.path,
-        library=None if interpreter.has_tenax else library,
+        python=python,
+        library=library,
     )
     outside = {mount.container_path: mount.host_path for mount in spec.mounts if _is_elsewhere(mount.container_path)}
     if outside:
@@ -94,31 +71,33 @@ def plan(
             # Kept where the task has a view of its own, in which these are mounts.
             environment.setdefault(READ_ONLY_PATHS, json.dumps(guarded))
     if who is not None:
-        environment.update(_account(who.uid, home.workdir))
-    argv = [str(interpreter.path) if word == PYTHON and not n else word for n, word in enumerate(spec.argv)]
+        environment.update(_account(who.uid, home.workdir, passwd or ""))
+    argv = [str(python) if word == PYTHON and not n else word for n, word in enumerate(spec.argv)]
     items = [("argv", in_run_directory(word, home.run)) for word in argv]
     items += [("env", f"{name}={value}") for name, value in environment.items()]
     items += [("cwd", str(_directory(spec, home))), ("cap", str(spec.output_cap_bytes)), ("boot", boot_id())]
     if card.cgroup:
         items.append(("cgroup", card.cgroup))
-    if not interpreter.has_tenax or str(interpreter.path) == sys.executable:
+    if library is not None or str(python) == sys.executable:
         # The library that it would import is the one that the forkserver has loaded.
         items.append(("loaded", "1"))
     if who is not None:
-        items += [("uid", str(who.uid)), ("gid", str(who.gid)), *(("group", str(group)) for group in who.groups)]
+        items += who.plan()
+        if passwd is not None:
+            items.append(("names", "1"))
+    return encoded(items)
+
+
+def encoded(items: Sequence[tuple[str, str]]) -> bytes:
+    """The content of a ``plan``. Raises StartFailed."""
     if any("\0" in value for _, value in items):
         raise StartFailed("an argument or variable of the task holds a NUL byte, which no system takes", platform=False)
     return b"".join(f"{name}={value}\0".encode("utf-8", "surrogateescape") for name, value in items)
 
 
-def link_mounts(home: Home, spec: ContainerSpec) -> None:
-    """Mounts at relative paths become links below the work directory; the others are listed in DET_HOST_PATHS."""
-    for mount in spec.mounts:
-        if not _is_elsewhere(mount.container_path):
-            place = contents.inside(home.run, f"workdir/{mount.container_path}")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if not place.is_symlink() and not place.exists():
-                place.symlink_to(mount.host_path)
+def links(spec: ContainerSpec) -> list[tuple[str, str]]:
+    """Mounts at relative paths, which are links below the work directory; the others are listed in DET_HOST_PATHS."""
+    return [(mount.container_path, mount.host_path) for mount in spec.mounts if not _is_elsewhere(mount.container_path)]
 
 
 def temporary_link(home: Home) -> str:
@@ -146,7 +125,7 @@ def leftovers(spec: ContainerSpec | None) -> list[Path]:
     if spec is None:
         return []
     names = [f"tensorboard-{spec.allocation_id}-{rank}" for rank in range(max(1, len(spec.slots)))]
-    return [path for path in (Path("/tmp") / name for name in names) if path.is_dir() and not path.is_symlink()]
+    return [Path("/tmp", name) for name in names]
 
 
 def _is_elsewhere(container_path: str) -> bool:
@@ -160,9 +139,10 @@ def _directory(spec: ContainerSpec, home: Home) -> Path:
     return home.workdir if own or spec.context_hash else Path(named)
 
 
-def _account(uid: int, workdir: Path) -> dict[str, str]:
+def _account(uid: int, workdir: Path, passwd: str) -> dict[str, str]:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
-        return {"HOME": str(workdir), "USER": str(uid), "LOGNAME": str(uid)}
+        name = name_of(passwd, uid) or str(uid)
+        return {"HOME": str(workdir), "USER": name, "LOGNAME": name}
     return {"HOME": entry.pw_dir, "USER": entry.pw_name, "LOGNAME": entry.pw_name}

@@ -102,7 +102,8 @@ class Runtime(Protocol):
     async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
         """Up to ``limit`` raw bytes from ``offset``; returns (offset of the first byte returned, bytes).
 
-        The first may lie beyond ``offset`` where older output was dropped at the cap. Empty: nothing more yet.
+        The first may lie beyond ``offset`` where output was dropped: the oldest at the cap, or what the disk did not
+        take. Empty: nothing more yet.
         """
 
     async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:

@@ -11,26 +11,31 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import structlog
+
 from tenax.backoff import Backoff, Retry
-from tenax.config.agent import AgentSettings
-from tenax.runtime import contents, library, planning, segments
+from tenax.config.agent import AgentSettings, AllowedSettings
+from tenax.runtime import contents, library, limits, planning, segments
 from tenax.runtime.directory import VERSION, Card, ExitRecord, Home, Homes, Stopping, write_private
 from tenax.runtime.endings import exit_of
 from tenax.runtime.environment import kept
 from tenax.runtime.interpreters import Interpreter, Interpreters
 from tenax.runtime.launching import Forkserver, is_locked, launch
-from tenax.runtime.planning import Machine, TaskUser
+from tenax.runtime.planning import Machine
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, StartFailed
 from tenax.runtime.processes import Identity, boot_id, cgroup_parent, kill_belonging, send
+from tenax.runtime.removal import delete_tree
+from tenax.runtime.users import TaskUser, user_of
 from tenax.runtime.wakes import Wakes
 from tenax.runtimes import PROCESS
 from tenax.wire.agents import ContainerSpec, Exit
+
+log = structlog.get_logger("tenax.runtime")
 
 #: Between two looks whether its supervisor, or all that belonged to it, is gone.
 _UNTIL_GONE = Backoff(first=0.001, ceiling=0.5)
@@ -47,7 +52,7 @@ FIRST_PROGRAMS = (
 async def open_runtime(settings: AgentSettings) -> ProcessRuntime:
     """Every machine has it."""
     python = str(settings.python) if settings.python is not None else Machine().python
-    return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())))
+    return ProcessRuntime(settings.dir, Machine(python, tuple(os.environ.items())), settings.allowed)
 
 
 class ProcessRuntime:
@@ -55,14 +60,15 @@ class ProcessRuntime:
 
     name = PROCESS.name
 
-    def __init__(self, directory: Path, machine: Machine | None = None) -> None:
+    def __init__(self, directory: Path, machine: Machine | None = None, allowed: AllowedSettings | None = None) -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        self._allowed = allowed or AllowedSettings()
         self._machine = machine or Machine(environ=tuple(os.environ.items()))
         self._homes = Homes(directory / PROCESS.folder)
         self._library = library.install(directory / "lib")
         library.prune(directory, self._library)
         self._forkserver = Forkserver(self._library, FIRST_PROGRAMS)
-        self._interpreters = Interpreters()
+        self._interpreters = Interpreters(directory, self._forkserver)
         self._wakes = Wakes(directory / "wake")
         #: What is written once, so that a look costs little.
         self._written: dict[str, tuple[Card, ContainerSpec | None]] = {}
@@ -91,6 +97,7 @@ class ProcessRuntime:
             self._watch(home)
 
     async def find(self) -> list[ContainerStatus]:
+        await self._interpreters.clear()
         homes = await asyncio.to_thread(self._homes.all)
         statuses = [await self.inspect(home.container_id) for home in homes]
         return [status for status in statuses if status is not None]
@@ -143,7 +150,13 @@ class ProcessRuntime:
             await asyncio.sleep(0.01)
 
     async def read_output(self, container_id: str, stream: OutputStream, offset: int, limit: int) -> tuple[int, bytes]:
-        return segments.read(self._homes.home(container_id).output, stream, offset, limit)
+        home = self._homes.home(container_id)
+        first, data = segments.read(home.output, stream, offset, limit)
+        if not data and (exit := home.exit()) is not None:
+            # What came before the exit was written is there now; where it is not, the disk did not take it.
+            first, data = segments.read(home.output, stream, offset, limit)
+            first = first if data else max(first, exit.stdout_bytes if stream == "stdout" else exit.stderr_bytes)
+        return first, data
 
     async def trim_output(self, container_id: str, stream: OutputStream, offset: int) -> None:
         segments.trim(self._homes.home(container_id).output, stream, offset)
@@ -159,26 +172,30 @@ class ProcessRuntime:
             await self._sweep(container_id, card.cgroup if card is not None else "")
         if card is not None:
             planning.remove_temporary_link(card, home)
-        leftovers = planning.leftovers(home.spec())
+        spec = home.spec()
         gone = self._homes.retire(container_id)
         self._ended.pop(container_id, None)
         self._written.pop(container_id, None)
-        if gone is not None:
-            await asyncio.to_thread(shutil.rmtree, gone)
-        for path in leftovers:
-            await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+        if gone is not None and not await asyncio.to_thread(self._homes.delete, gone):
+            log.warning("files that are not its user's to delete were set aside", container=container_id)
+        for path in planning.leftovers(spec):
+            await asyncio.to_thread(delete_tree, path, None if spec is None else user_of(spec))
 
     async def close(self) -> None:
         self._wakes.close()
         self._forkserver.close()
 
     async def _prepare(self, spec: ContainerSpec, placement: Placement) -> None:
-        search = {**kept(dict(self._machine.environ)), **spec.env}
-        python = spec.env.get("DET_PYTHON_EXECUTABLE") or self._machine.python
-        interpreter = await self._interpreters.find(python, search)
-        who = planning.user(spec)
+        if spec.uid != 0 or os.geteuid() == 0:
+            limits.check_user(spec, self._allowed)
+        who = user_of(spec)
         if who is not None:
-            contents.check_reachable(self._homes.home(spec.container_id).path, who.uid)
+            await asyncio.to_thread(contents.check_reachable, self._homes.home(spec.container_id).path, who)
+        machines, named = kept(dict(self._machine.environ)), spec.env.get("DET_PYTHON_EXECUTABLE")
+        if named:
+            interpreter = await self._interpreters.find(named, {**machines, **spec.env}, who)
+        else:
+            interpreter = await self._interpreters.find(self._machine.python, machines, None)
         try:
             await asyncio.to_thread(self._stage, spec, placement, interpreter, who)
         except OSError as error:
@@ -191,23 +208,22 @@ class ProcessRuntime:
         card = self._card(spec, placement, home)
         try:
             staged.output.mkdir(mode=0o700)
-            contents.fill(staged, placement.context_archive, spec.files)
-            planning.link_mounts(staged, spec)
+            contents.fill(staged, placement.context_archive, spec.files, who=who, links=planning.links(spec))
+            passwd = None if who is None else contents.write_names(staged, who, spec, home.workdir)
             plan = planning.plan(
                 spec,
                 placement,
                 machine=self._machine,
                 home=home,
                 card=card,
-                interpreter=interpreter,
-                library=self._library,
+                python=interpreter.path,
+                library=None if interpreter.has_tenax else self._library,
                 who=who,
+                passwd=passwd,
             )
             write_private(staged.path / "plan", plan)
             staged.write("spec.json", spec)
             staged.write("container.json", card)
-            if who is not None:
-                contents.give(staged.run, who.uid, who.gid)
             self._homes.publish(staged)
         except BaseException:
             planning.remove_temporary_link(card, home)

@@ -87,17 +87,33 @@ def send(identity: Identity, number: int) -> bool:
 
 def belonging_to(container_id: str) -> list[int]:
     """Pids of processes whose environment names the container, as far as this user may read it."""
-    mark = b"DET_CONTAINER_ID=" + container_id.encode()
     if not LINUX:
         return _belonging_by_psutil(container_id)
-    pids = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError):
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    if mark in file.read().split(b"\0"):
-                        pids.append(int(name))
-    return pids
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in pids if pid != os.getpid() and _names(pid, container_id)]
+
+
+def _kill_if_belonging(pid: int, container_id: str) -> None:
+    """SIGKILL; the number may be another process's by now, and whose it is is looked at again once it cannot change."""
+    if not LINUX:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+        return
+    with contextlib.suppress(OSError):
+        pidfd = os.pidfd_open(pid)
+        try:
+            if _names(pid, container_id):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        finally:
+            os.close(pidfd)
+
+
+def _names(pid: int, container_id: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return b"DET_CONTAINER_ID=" + container_id.encode() in file.read().split(b"\0")
+    except OSError:
+        return False
 
 
 def _belonging_by_psutil(container_id: str) -> list[int]:
@@ -118,8 +134,7 @@ def kill_belonging(container_id: str, cgroup: str) -> bool:
         left = _kill_cgroup(Path(cgroup))
     for pid in belonging_to(container_id):
         left = True
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+        _kill_if_belonging(pid, container_id)
     if not left and cgroup:
         with contextlib.suppress(OSError):
             Path(cgroup).rmdir()

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+#: Of processes that come from one another; more take another round.
+_DEEPEST = 10_000
+
+
 def call(name: str, *arguments: int | bytes) -> int:
     """A function of the C library; its result. Without `ctypes` itself, whose import is a third of a start."""
     this_program = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
@@ -40,6 +44,18 @@ def descendants(root: int) -> list[int]:
         pids += below
         ahead += below
     return pids
+
+
+def is_below(pid: int, root: int) -> bool:
+    """Whether ``pid`` comes from ``root`` at this moment."""
+    for _ in range(_DEEPEST):
+        fields = stat_fields(str(pid))
+        if not fields or pid <= 1:
+            return False
+        pid = int(fields[1])
+        if pid == root:
+            return True
+    return False
 
 
 def start_ticks(pid: int) -> int:

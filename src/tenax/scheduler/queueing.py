@@ -2,7 +2,8 @@
 
 Rules:
 - A job stands where the first of its requests does; it is scheduled as soon as one of them has its place.
-- A job that runs although more urgent requests of its kind wait was backfilled: they did not fit, and it can leave.
+- A job that runs although more urgent requests of its kind wait for room was backfilled: they did not fit, and it can
+  leave, as nothing can in a pool without preemption. What its job's cap holds back waits for no room.
 - A move changes as few places as it can: one, unless the numbers left no room between two neighbours.
 """
 
@@ -48,7 +49,7 @@ def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
     of_job: dict[JobId, list[SlotRequest]] = {}
     for request in ordered:
         of_job.setdefault(request.job_id, []).append(request)
-    urgent = _most_urgent_waiting(snapshot)
+    urgent = _most_urgent_waiting(snapshot) if snapshot.rules.preemption else {}
     return tuple(
         QueueLine(
             job,
@@ -63,10 +64,16 @@ def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
 
 
 def _most_urgent_waiting(snapshot: PoolSnapshot) -> dict[bool, int]:
-    """The priority of the most urgent request that waits, of those with slots and of those without."""
+    """The priority of the most urgent request that waits for room, of those with slots and of those without."""
+    held: dict[JobId, int] = {}
+    for request in snapshot.requests:
+        if request.phase is not Phase.PENDING:
+            held[request.job_id] = held.get(request.job_id, 0) + request.slots
     urgent: dict[bool, int] = {}
     for request in snapshot.requests:
-        if request.phase is Phase.PENDING:
+        cap = snapshot.jobs[request.job_id].max_slots
+        capped = cap is not None and held.get(request.job_id, 0) + request.slots > cap
+        if request.phase is Phase.PENDING and not capped:
             priority = snapshot.jobs[request.job_id].priority
             kind = request.slots > 0
             urgent[kind] = min(priority, urgent.get(kind, priority))

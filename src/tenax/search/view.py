@@ -1,7 +1,10 @@
 """What a person sees of a running search: how far it is, what stands on its rungs, what a search would do.
 
 Rules:
-- Progress lies in [0, 1], never counts a replaced trial, and is 1 when the search has ended. It is computed here alone.
+- Progress lies in [0, 1], never counts a replaced trial, and is 1 when the search has ended with a result; one that has
+  failed or was canceled stays where it was. It is computed here alone.
+- Trials that end by themselves below the bottom rung have arrived, or a search that they end would never come near 1:
+  Determined counts them nowhere (architecture 6.2).
 - Everything here is computed from the state or the configuration alone; nothing is changed.
 """
 
@@ -68,15 +71,15 @@ class PreviewRow:
     units: int | None
 
 
-def standing(state: State) -> Standing:
-    """How far the search is, by itself.
+def standing(state: State) -> Standing | None:
+    """How far the search is, by itself; None: it has ended without a result, and stays where it was.
 
     Without rungs: the mean over all ``max_trials``, to which those that run add their own progress. With rungs: the
     mean over the brackets of the share of trials that arrived at the bottom rung, and once all have, of the share that
     is over.
     """
     if state.shutdown is not None:
-        return Standing(1.0, 0.0)
+        return None if state.shutdown.cancel or state.shutdown.failure else Standing(1.0, 0.0)
     if any(bracket.rungs for bracket in state.brackets):
         over = _over_by_bracket(state)
         parts = [_bracket_progress(bracket, over[number]) for number, bracket in enumerate(state.brackets)]

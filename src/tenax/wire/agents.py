@@ -110,6 +110,19 @@ class Mount(msgspec.Struct, frozen=True):
     propagation: str = "rprivate"
 
 
+#: At the end of a granted path that may only be read.
+READ_ONLY = ":ro"
+
+
+class Grants(msgspec.Struct, frozen=True):
+    """What the master's own configuration gives to tasks: no user asked for it."""
+
+    #: Paths of the machine, those that may only be read with READ_ONLY at their end.
+    bind_mounts: list[str] = []
+    capabilities: list[str] = []
+    devices: list[str] = []
+
+
 class TaskFile(msgspec.Struct, frozen=True):
     """A small file placed before the start; relative paths are under the run directory (``DET_RUN_DIR``)."""
 
@@ -143,9 +156,13 @@ class ContainerSpec(msgspec.Struct, frozen=True):
     #: uid:gid, None for the agent's own.
     uid: int | None = None
     gid: int | None = None
+    #: What the two are called where they have no names there; empty for none.
+    user: str = ""
+    group: str = ""
     add_capabilities: list[str] = []
     drop_capabilities: list[str] = []
     devices: list[str] = []
+    granted: Grants = Grants()
     #: Ports on which it serves (notebooks, shells): published at the same numbers where it has a network of its own.
     ports: list[int] = []
     #: Network of the engine for a container that is alone; empty for the agent's choice.

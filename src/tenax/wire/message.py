@@ -16,15 +16,27 @@ from datetime import datetime
 from enum import Enum
 from typing import Annotated, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, PlainSerializer, model_validator
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, PlainSerializer, model_validator
 from pydantic.alias_generators import to_camel
 
 from tenax.jsonvalue import Document as Document
+from tenax.visible import is_name, visible_line
 
 #: Sent as a string, for readers whose numbers are doubles.
 Int64 = Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]
 #: Times always carry their zone.
 Timestamp = AwareDatetime
+
+
+def checked_name(text: str) -> str:
+    """``text``, if it can name something. Raises ValueError."""
+    if not is_name(text):
+        raise ValueError(f"a name is one line without control characters, and this is {visible_line(text[:80])!r}")
+    return text
+
+
+#: What somebody calls something; of requests alone: what is stored already is shown as it is.
+Name = Annotated[str, AfterValidator(checked_name)]
 
 
 class Message(BaseModel):

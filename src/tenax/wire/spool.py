@@ -15,6 +15,8 @@ Shipping: ``POST /api/v1/allocations/{allocation_id}/spool?container_id=..&strea
 body is whole lines as they stand in the file, in order. Answer (200):
 ``{"acked": n, "refused": [{"n", "message", "fatal"}]}``: all lines up to ``acked`` are stored, already stored, or
 refused for good; a refused one is never sent again.
+No lines at all is a question: how far it is. An answer below what was acknowledged before tells of a database that was
+restored from a copy: the sender goes back to it.
 503 with ``Retry-After``: ours, send again. The run is that of the token, never of the body.
 
 Kinds and bodies (numbers: NaN and infinities as the strings "NaN", "Infinity", "-Infinity"):

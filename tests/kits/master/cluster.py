@@ -42,25 +42,25 @@ ASHA: JsonObject = {
     "max_trials": 8,
     "max_concurrent_trials": 4,
 }
-Stop = Callable[[], Awaitable[None]]
 
 
 class Cluster:
     """A master's loops and one pretended agent."""
 
-    def __init__(self, database: Database, agent: PretendAgent, start: Callable[[], Stop]) -> None:
+    def __init__(self, database: Database, agent: PretendAgent, start: Callable[[], loops.RunningLoops] | None) -> None:
         self.db = database
         self.agent = agent
         self._start = start
-        self._stop = start()
+        self._loops = None if start is None else start()
 
     async def restart_loops(self) -> None:
         """End every loop wherever it is, and start them again."""
-        await self._stop()
-        self._stop = self._start()
+        await self.close()
+        self._loops = None if self._start is None else self._start()
 
     async def close(self) -> None:
-        await self._stop()
+        if self._loops is not None:
+            await self._loops.stop()
 
     async def value(self, sql: str, *arguments: object) -> object:
         async with self.db.connection() as conn:
@@ -83,8 +83,10 @@ class Cluster:
 
 
 @asynccontextmanager
-async def running(database: Database, script: Callable[[Cluster], Script], slots: int = 2) -> AsyncIterator[Cluster]:
-    """A cluster whose containers are played by ``script``."""
+async def running(
+    database: Database, script: Callable[[Cluster], Script], slots: int = 2, *, with_loops: bool = True
+) -> AsyncIterator[Cluster]:
+    """A cluster whose containers are played by ``script``; without loops, others run them."""
     async with database.transaction() as conn:
         identity = await cluster.ensure(conn, "")
         await projects.create_first(conn)
@@ -94,7 +96,7 @@ async def running(database: Database, script: Callable[[Cluster], Script], slots
     holder: list[Cluster] = []
     agent = PretendAgent(slots, lambda spec: script(holder[0])(spec))
     start = partial(loops.start, database, listener, MasterSettings(), identity.secret)
-    holder.append(Cluster(database, agent, start))
+    holder.append(Cluster(database, agent, start if with_loops else None))
     hub = Hub(database, listener, identity, ("default",))
     tasks = [
         asyncio.create_task(listener.run()),

@@ -16,7 +16,7 @@ from tests.kits.rows import end_member
 
 
 async def test_a_task_is_told_to_leave_as_soon_as_it_is_asked(api: Api) -> None:
-    """The poll is held while the answer is no, and answered at once when it becomes yes."""
+    """The poll is held while the answer is no, and answered at once when it is yes ("task_services/preemption")."""
     run = await running(api)
     path = f"{run.path}/signals/preemption"
     assert (await run.task.get(path)).json() == {"preempt": False}

@@ -217,7 +217,7 @@ async def test_a_body_over_the_limit_is_refused(api: Api) -> None:
     streamed = await client._http.post("/api/v1/auth/login", content=pieces())
     await client.close()
     assert declared.status_code == streamed.status_code == 413
-    assert "MiB" in declared.json()["error"]["error"]
+    assert "KiB" in declared.json()["error"]["error"]
 
 
 async def test_the_contract_is_published(api: Api) -> None:

@@ -164,7 +164,10 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 async def test_many_are_told_what_to_do(api: Api, verb: str) -> None:
-    """Each by itself: those of others and those that are not there are told as such, the rest is done."""
+    """Each by itself: those of others and those that are not there are told as such, the rest is done.
+
+    Departure ("misc/bulk_actions", architecture 9): in words of our own, which say what to do.
+    """
     mine = await made(api, 2)
     (others,) = await made(api, client=api.admin)
     body = {"experimentIds": [*mine, others, 99], "projectId": 1}

@@ -44,7 +44,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_settings_are_shown_without_secrets() -> None:
-    """Wherever they stand; what is not secret is there."""
+    """Wherever they stand; what is not secret is there ("master_config/printable")."""
     registry = {"username": "ada", "password": "geheim-1", "auth": "geheim-2"}
     settings = MasterSettings(
         cluster_name="lab",

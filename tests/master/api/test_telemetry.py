@@ -231,7 +231,7 @@ async def test_lines_of_determineds_shipper(api: Api, desk: Book) -> None:
 async def test_no_room_for_output_is_507_for_agents_and_no_harm_to_tasks(
     api: Api, desk: Book, database: Database
 ) -> None:
-    """The agent counts what it drops; a shipper that would end its task is answered, and its lines are dropped."""
+    """The agent keeps what it has; a shipper that would end its task is answered, and its lines are dropped."""
     trial = await desk.trial()
     name = (await desk.run(trial, 1)).allocation_id
     budget = api.master.intake.logs._budget
@@ -246,7 +246,7 @@ async def test_no_room_for_output_is_507_for_agents_and_no_harm_to_tasks(
     assert (await task.post("/api/v1/task/logs", {"logs": [line]})).status_code == 200
     assert (await agent.ask("POST", path, zlib.compress(b"x\n"))).status_code == 507
     (entry,) = lines(await api.user.get(f"/api/v1/trials/{trial}/logs"))
-    assert "output from here on is not kept: logs take" in str(entry["result"]["message"])
+    assert "output waits where it was made: logs take" in str(entry["result"]["message"])
 
 
 async def test_a_log_that_is_followed_has_no_limit(api: Api, desk: Book) -> None:

@@ -99,9 +99,17 @@ def test_packed_lines_come_back_also_joined(parts: list[list[OutputLine]]) -> No
 
 
 async def ship(
-    book: Book, container: str, offset: int, raw: bytes, *, final: bool = False, stream: str = "stdout"
+    book: Book,
+    container: str,
+    offset: int,
+    raw: bytes,
+    *,
+    gone_from: int = 0,
+    final: bool = False,
+    stream: str = "stdout",
 ) -> int:
-    return await book.intake.logs.output("a1", container, stream, offset, zlib.compress(raw), final=final)
+    body = zlib.compress(raw)
+    return await book.intake.logs.output("a1", container, stream, offset, body, gone_from=gone_from, final=final)
 
 
 async def shown(book: Book, trial: int, query: LogQuery | None = None) -> list[str]:
@@ -121,12 +129,12 @@ async def test_output_sent_again_is_stored_once(book: Book) -> None:
 
 
 async def test_after_a_gap_the_agent_goes_back_or_the_loss_is_told(book: Book) -> None:
-    """First it is asked to go back; when it comes again with the same gap, a line says how much is missing."""
+    """It is asked to go back as long as it does not say that the bytes are gone; then a line says how many."""
     trial = await book.trial()
     container = (await book.run(trial, 1)).allocation_id
     assert await ship(book, container, 0, b"one\nhal") == 7
-    assert await ship(book, container, 20, b"later\n") == 7
-    assert await ship(book, container, 20, b"later\n") == 26
+    assert await ship(book, container, 20, b"later\n", gone_from=20) == 7
+    assert await ship(book, container, 20, b"later\n", gone_from=7) == 26
     assert await shown(book, trial) == [
         "one",
         "hal",
@@ -143,6 +151,8 @@ async def test_what_cannot_be_output_is_refused(book: Book) -> None:
         await book.intake.logs.output("a2", container, "stdout", 0, b"", final=False)
     with pytest.raises(InvalidInput, match="stdlog"):
         await ship(book, container, 0, b"", stream="stdlog")
+    with pytest.raises(InvalidInput, match="gone"):
+        await ship(book, container, 3, b"x\n", gone_from=4)
     for body in (b"plain", zlib.compress(b"x" * 100)[:-4], zlib.compress(b"x" * 2**24)):
         with pytest.raises(InvalidInput):
             await book.intake.logs.output("a1", container, "stdout", 0, body, final=False)
@@ -260,7 +270,10 @@ def test_a_pattern_finds_the_lines_that_it_matches(lines: list[str], pattern: st
 
 
 async def test_following_ends_with_the_task(book: Book) -> None:
-    """What is written meanwhile arrives; after the task's end the rest comes, and then the end."""
+    """What is written meanwhile arrives; after the task's end the rest comes, and then the end.
+
+    A trial that goes on keeps its task, so there is one log, not one for each task ("task_services/log_follow").
+    """
     trial = await book.trial()
     task = await book.run(trial, 1)
     listener = Listener(book.database)

@@ -237,7 +237,10 @@ async def test_no_room_refuses_logs_first_then_metrics(book: Book) -> None:
         async def measure(usage: Usage = usage) -> Usage:
             return usage
 
-        budget = Budget(limits, measure)
+        async def largest(what: str) -> list[str]:
+            return [f"experiment of {what}"]
+
+        budget = Budget(limits, measure, largest)
         assert (await _refuses(budget.check_logs), await _refuses(budget.check_metrics)) == (no_logs, no_metrics)
 
 
@@ -257,7 +260,7 @@ async def test_the_database_says_what_telemetry_takes(book: Book) -> None:
         small = replace(book, intake=intake)
         await small.report(trial, "training", 1, {"blob": "x" * 2**21})
         intake.metrics._budget._measured_at = -100.0
-        with pytest.raises(NoRoom, match=r"raise budgets.metric_bytes"):
+        with pytest.raises(NoRoom, match=r"metric_retention_days.*; the most is of experiment \d+$"):
             await small.report(trial, "training", 2, {"loss": 1.0})
 
 

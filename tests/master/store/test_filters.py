@@ -325,6 +325,47 @@ async def test_golden_filters(database: Database) -> None:
     assert await matching(database, None, "metadata.who.name=asc") == [first, second]
 
 
+async def test_what_a_configured_hyperparameter_contains(database: Database) -> None:
+    """A range lacks what it does not reach to, each kind by its rule; text counts as it is written, in runs, too."""
+    async with database.transaction() as conn:
+        of = {
+            name: await rows.add_experiment(conn, config={"hyperparameters": {"x": x}})
+            for name, x in {
+                "range": {"type": "int", "minval": 1, "maxval": 5},
+                "numbers": {"type": "categorical", "vals": [8, 9]},
+                "texts": {"type": "categorical", "vals": ["Adam", "sgd"]},
+                "number": {"type": "const", "val": 3},
+                "text": {"type": "const", "val": "Adam"},
+                "nothing": {"type": "const", "val": None},
+            }.items()
+        }
+        run = await rows.add_trial(conn, of["text"], 1, {"x": "Adam"})
+    number = {"location": "HYPERPARAMETERS", "kind": "NUMBER"}
+    as_text = {"location": "HYPERPARAMETERS"}
+    for condition, expected in (
+        (field("hp.x", "notContains", 8, **number), {"range", "texts"}),
+        (field("hp.x", "notContains", 3, **number), {"numbers", "texts"}),
+        (field("hp.x", "notContains", 5, **number), {"range", "numbers", "texts"}),
+        (field("hp.x", "contains", 8, **number), {"range", "numbers"}),
+        (field("hp.x", "contains", "Ada", **as_text), {"text"}),
+        (field("hp.x", "contains", "ada", **as_text), set()),
+        (field("hp.x", "contains", "Adam", **as_text), {"text", "texts"}),
+        (field("hp.x", "notContains", "ada", **as_text), {"number", "numbers", "text", "texts"}),
+    ):
+        built = Builder(EXPERIMENTS)
+        clause = built.condition(parse(text(group(condition))).root)
+        async with database.connection() as conn:
+            found = {row["id"] for row in await conn.fetch(f"select e.id {SOURCES} and {clause}", *built.parameters)}
+        assert found == {of[name] for name in expected}, condition
+    for operator, value, expected_runs in (
+        ("contains", "Ada", [run]),
+        ("contains", "ada", []),
+        ("notContains", "ada", [run]),
+    ):
+        condition = field("hp.x", operator, value, "RUN_HYPERPARAMETERS")
+        assert await matching(database, text(group(condition))) == expected_runs
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -17,6 +17,7 @@ from tenax.cli.experiment.view import best_first, best_line, counts, trial_cells
 from tenax.client.experiments import Experiment
 from tenax.client.trials import Trial, pages
 from tenax.errors import TenaxError
+from tenax.visible import VisibleStream, visible_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -90,7 +91,9 @@ class Follower:
         from rich.console import Console
         from rich.live import Live
 
-        terminal = Console(stderr=True, highlight=False, emoji=False, markup=False)
+        # It moves the cursor itself; all that it shows is made visible below.
+        stream = sys.stderr.below if isinstance(sys.stderr, VisibleStream) else sys.stderr
+        terminal = Console(file=stream, highlight=False, emoji=False, markup=False)
         with Live(console=terminal, auto_refresh=False, transient=True, vertical_overflow="crop") as live:
 
             def show(current: Experiment) -> None:
@@ -104,17 +107,17 @@ class Follower:
         from rich.text import Text
 
         head = Text.assemble(
-            (f"Experiment {experiment.id} {experiment.name}  ", "bold"),
+            (f"Experiment {experiment.id} {visible_line(experiment.name)}  ", "bold"),
             (experiment.state, "cyan" if not experiment.has_ended else ""),
             f"  {output.percent(experiment.progress)}  {output.between(experiment.started, experiment.ended)}",
         )
-        summary = Text(self._summary(experiment), style="bright_black")
+        summary = Text(visible_line(self._summary(experiment)), style="bright_black")
         width = min(_BAR, live.console.width - 2)
         filled = round(width * min(1.0, experiment.progress or 0.0))
         bar = Text.assemble(("━" * filled, "cyan"), ("━" * (width - filled), "bright_black"))
         parts: List[RenderableType] = [head, bar, summary]
         if experiment.reason:
-            parts.append(Text(experiment.reason, style="yellow"))
+            parts.append(Text(visible_line(experiment.reason), style="yellow"))
         room = max(3, live.console.height - 7)
         trials = self._to_show(experiment)[:room]
         if trials:

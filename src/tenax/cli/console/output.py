@@ -14,6 +14,7 @@ import click
 from tenax.cli.console import layout
 from tenax.cli.console.layout import TableColumn as TableColumn
 from tenax.jsonvalue import Json, JsonObject
+from tenax.visible import visible_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -58,7 +59,7 @@ _COLORS = {
 
 def table(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]]) -> None:
     """Print a table: with colour and fitted to its width on a terminal, as plain aligned text elsewhere."""
-    listed = [list(row) for row in rows]
+    listed = [[visible_line(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for line in plain(columns, listed):
             print(line)
@@ -111,7 +112,7 @@ def grid(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> Rende
             min_width=_LEAST_WIDTH if column.wraps else None,
         )
     for row in rows:
-        cells = [Text(cell, style=_style(cell) if column.state else "", no_wrap=True)
+        cells = [Text(visible_line(cell), style=_style(cell) if column.state else "", no_wrap=True)
                  for column, cell in zip(columns, row)]  # fmt: skip
         shown.add_row(*cells)
     return shown

@@ -102,10 +102,10 @@ class CommandConfig:
 class GenericTaskConfig:
     """A task that may have children, and may be paused."""
 
-    name: Annotated[str | None, TextShape()] = None
+    name: Annotated[str | None, TextShape(name=True)] = None
     description: Annotated[str | None, TextShape()] = None
-    workspace: Annotated[str, TextShape()] = ""
-    project: Annotated[str, TextShape()] = ""
+    workspace: Annotated[str, TextShape(name=True)] = ""
+    project: Annotated[str, TextShape(name=True)] = ""
     bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
     environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
     resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)

@@ -62,7 +62,7 @@ def _command(value: Json, at: Path, report: ProblemReport) -> None:
         report.add(at, "the command is empty: give a program and its arguments, or a line for the shell")
 
 
-_LABELS = Respelled(ListOf(TextShape(filled=True)), _each_once)
+_LABELS = Respelled(ListOf(TextShape(filled=True, name=True)), _each_once)
 _ENTRYPOINT = AnyOf(string=TextShape(filled=True), list=ListOf(TextShape(), rule=_command))
 
 
@@ -71,11 +71,11 @@ class ExperimentConfig:
     """An experiment as its owner wants it, with defaults filled in."""
 
     #: None only before a configuration is resolved: three random words then.
-    name: Annotated[str | None, TextShape(filled=True)] = None
+    name: Annotated[str | None, TextShape(filled=True, name=True)] = None
     description: Annotated[str | None, TextShape()] = None
     labels: Annotated[tuple[str, ...], _LABELS] = ()
-    workspace: Annotated[str, TextShape()] = ""
-    project: Annotated[str, TextShape()] = ""
+    workspace: Annotated[str, TextShape(name=True)] = ""
+    project: Annotated[str, TextShape(name=True)] = ""
     #: A line for the shell, or a program and its arguments.
     entrypoint: Annotated[str | tuple[str, ...] | None, _ENTRYPOINT] = None
     hyperparameters: Annotated[Map, HYPERPARAMETERS] = field(default_factory=Map)

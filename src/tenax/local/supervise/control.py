@@ -211,8 +211,11 @@ def _check(state: StateDir, given: dict[str, object]) -> LocalCluster:
         options = options.given(port=free_port(cluster.settings.host))
         cluster = plan(state, options)
     refuse_taken_port(cluster.settings.host, cluster.settings.port)
-    for directory in (state.agent, state.checkpoints):
+    # Under root tasks may run as others, who come down to their own below the first and write into the second.
+    for directory, roots_mode in ((state.agent, 0o711), (state.checkpoints, 0o1777)):
         directory.mkdir(mode=0o700, exist_ok=True)
+        if os.geteuid() == 0:
+            directory.chmod(roots_mode)
     save_options(state, options)
     write_json(state.supervisor, {"v": 1, **cluster.about(), "pid": os.getpid(), "state": "starting", "message": ""})
     return cluster

@@ -20,6 +20,7 @@ from tenax.errors import NotAuthenticated
 from tenax.master.access.authorization import ALLOCATION_PREFIX, Allow, Caller, Identified, RequestCredential, identify
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener
 
 KEEP_S = 5.0
@@ -62,7 +63,9 @@ class CredentialCache:
             self._drop(key)
         generation = self._generation
         began = time.monotonic()
-        async with self._database.connection() as conn:
+        # An agent that comes back does not wait behind what people ask for.
+        database = self._database.on(AGENTS) if allow is Allow.AGENT else self._database
+        async with database.connection() as conn:
             identified = await identify(conn, credential, allow)
         if generation == self._generation:
             self._remember(key, identified, began)

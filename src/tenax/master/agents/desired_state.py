@@ -64,6 +64,7 @@ def _member(row: JsonObject, config: JsonObject) -> specs.MemberSource:
         uid=None if row["agent_uid"] is None else _int(row["agent_uid"]),
         gid=None if row["agent_gid"] is None else _int(row["agent_gid"]),
         agent_user=str(row["agent_user"] or ""),
+        agent_group=str(row["agent_group"] or ""),
     )
 
 

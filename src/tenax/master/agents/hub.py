@@ -42,6 +42,7 @@ from tenax.master.store.cluster import rows as cluster_rows
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener, notify
+from tenax.visible import is_name
 from tenax.wire.agents import (
     PROTOCOL,
     AgentReport,
@@ -65,7 +66,7 @@ HEARTBEAT_S = 5.0
 _SILENCE_S = 4 * HEARTBEAT_S
 _TRIES = 5
 #: Transactions of reports at a time: those of one experiment wait for each other, and must not take all connections.
-_REPORTING = 4
+_REPORTING = 2
 _decode = msgspec.json.Decoder(FromAgent).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -142,6 +143,8 @@ class Hub:
         """
         if not secrets.compare_digest(request.token.encode(), join_token.encode()):
             raise Forbidden("the join token is wrong: use the one in the master's state directory (file join-token)")
+        if not request.agent_id.strip() or not is_name(request.agent_id):
+            raise InvalidInput("an agent's id is one line without control characters: choose another agent_id")
         if request.pool not in self._pools:
             raise InvalidInput(f"there is no pool {request.pool!r}; the pools are {', '.join(self._pools)}")
         credential = "tnxg_" + secrets.token_urlsafe(32)

@@ -15,7 +15,7 @@ import msgspec
 from tenax.jsonvalue import Json, JsonObject
 from tenax.storage.port import SHARED_FS_MOUNT
 from tenax.storage.registry import kind_of
-from tenax.wire.agents import ContainerSpec, Mount, TaskFile
+from tenax.wire.agents import READ_ONLY, ContainerSpec, Grants, Mount, TaskFile
 from tenax.wire.task_names import CLUSTER_HOOK, ENTRYPOINT, PYTHON
 
 
@@ -40,6 +40,7 @@ class MemberSource:
     gid: int | None
     #: The account on the agent's machine; empty for the agent's own.
     agent_user: str = ""
+    agent_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +77,29 @@ class PoolDefaults:
     env: Mapping[str, str] = field(default_factory=dict)
     #: Network of its containers; empty for the agent's choice.
     network: str = ""
+    #: What of the machines those settings, and those of checkpoint storage, give to every task.
+    granted: Grants = field(default_factory=Grants)
 
 
 def with_defaults(spec: ContainerSpec, defaults: PoolDefaults) -> ContainerSpec:
     """The specification in a pool of these defaults."""
     files = [*spec.files, TaskFile(CLUSTER_HOOK, defaults.hook, 0o700)] if defaults.hook else spec.files
-    return msgspec.structs.replace(spec, files=files, env={**defaults.env, **spec.env}, network=defaults.network)
+    return msgspec.structs.replace(
+        spec, files=files, env={**defaults.env, **spec.env}, network=defaults.network, granted=defaults.granted
+    )
+
+
+def granted(task_container_defaults: JsonObject, checkpoint_storage: JsonObject | None) -> Grants:
+    """What the master's configuration gives: mounts, capabilities and devices of all tasks, and its own storage."""
+    given = [_object(mount) for mount in _list(task_container_defaults.get("bind_mounts"))]
+    mounts = [f"{mount.get('host_path')}{READ_ONLY if mount.get('read_only') is True else ''}" for mount in given]
+    storage = None if checkpoint_storage is None else kind_of(checkpoint_storage)
+    mounted = None if storage is None or checkpoint_storage is None else storage.mounted(checkpoint_storage)
+    return Grants(
+        bind_mounts=[*mounts, *([mounted] if mounted else [])],
+        capabilities=_strings(task_container_defaults.get("add_capabilities")),
+        devices=[str(_object(device).get("host_path")) for device in _list(task_container_defaults.get("devices"))],
+    )
 
 
 def trial_spec(member: MemberSource, trial: TrialSource, tokens: Callable[[str], Tokens]) -> ContainerSpec:
@@ -129,6 +147,8 @@ def _spec(
         shm_bytes=_integer(resources.get("shm_size")),
         uid=member.uid,
         gid=member.gid,
+        user=member.agent_user,
+        group=member.agent_group,
         add_capabilities=_strings(environment.get("add_capabilities")),
         drop_capabilities=_strings(environment.get("drop_capabilities")),
         devices=_devices(resources),
@@ -212,6 +232,10 @@ def _devices(resources: JsonObject) -> list[str]:
 
 def _object(value: Json | Mapping[str, Json]) -> JsonObject:
     return dict(value) if isinstance(value, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
 
 
 def _strings(value: Json) -> list[str]:

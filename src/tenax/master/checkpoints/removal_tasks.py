@@ -1,8 +1,9 @@
 """Removals where the master does not reach: a zero-slot task on an agent carries them out, as the files' owner.
 
-There is one task for all removals of one owner in one storage. It has the image, the variables and the mounts of the
-tasks that wrote the files, and runs in their pool: it sees what they saw. It reports what it did; what it has not
-reported when it ends is tried again, by the master first. `launch_task` starts a task from inside the master.
+There is one task for all removals of one owner and workspace in one storage. It has the image, the variables and the
+mounts of the tasks that wrote the files, and runs in their pool and as whom they ran: it sees what they saw. It reports
+what it did; what it has not reported when it ends is tried again, by the master first. `launch_task` starts a task from
+inside the master.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ _MOST = 1000
 
 
 async def launch(conn: Connection, settings: MasterSettings) -> list[str]:
-    """Launch a task for each owner and storage with unassigned removals; the ids of the tasks."""
+    """Launch a task for each owner, workspace and storage with unassigned removals; the ids of the tasks."""
     groups: dict[tuple[int, str], list[UnassignedRemoval]] = defaultdict(list)
     for removal in await removal_tasks.unassigned(conn, _MOST):
         setup = removal.setup
-        key = [removal.storage, setup.pool, setup.environment, setup.bind_mounts]
+        key = [removal.storage, setup.pool, setup.workspace_id, setup.environment, setup.bind_mounts]
         groups[removal.owner_id, json.dumps(key, sort_keys=True)].append(removal)
     return [await _launch(conn, settings, owner_id, removals) for (owner_id, _), removals in groups.items()]
 
@@ -79,7 +80,7 @@ async def delete_tensorboard(
     document: JsonObject = {"removals": [], "tensorboards": [f"{cluster_id}/tensorboard/experiment/{experiment.id}"]}
     description = f"deletes the TensorBoard files of experiment {experiment.id}"
     plan = await experiments.plan(conn, experiment.id)
-    setup = TaskSetup(plan.pool, plan.config.get("environment"), plan.config.get("bind_mounts"))
+    setup = TaskSetup(plan.pool, plan.workspace_id, plan.config.get("environment"), plan.config.get("bind_mounts"))
     return await _start(conn, settings, experiment.owner_id, {**document, "storage": storage}, description, setup)
 
 
@@ -122,6 +123,7 @@ async def _start(
         config=config,
         files=[PlacedFile(REMOVALS_FILE, json.dumps(document))],
         description=description,
+        as_in_workspace=setup.workspace_id,
     )
 
 
@@ -154,6 +156,7 @@ async def launch_task(
     env: Mapping[str, str] | None = None,
     context_hash: str | None = None,
     workspace_id: int = 1,
+    as_in_workspace: int | None = None,
     description: str = "",
 ) -> str:
     """Write a task of the cluster's own; it is placed when there is room, and started once. Its id.
@@ -163,7 +166,7 @@ async def launch_task(
     interpreter of the place where it runs; ``resources`` holds slots (0 for a place among the auxiliary containers),
     pool and priority. A ``checkpoint_storage`` section that is put into it is mounted as it is for trials. ``files``
     are there before the start, relative paths under ``$DET_RUN_DIR``; ``env`` is set beside the contract's variables.
-    The task speaks to the master as ``owner_id``.
+    The task speaks to the master as ``owner_id``, and runs on the agent as tasks of ``as_in_workspace`` do.
 
     How it goes: the row of ``launched_tasks`` (state COMPLETED, CANCELED or ERROR, with ``reason``), each change
     announced as ``task`` with its id (`wakeups`). Output is in the task's log. `tasks.happen` with ``TaskEvent.KILL``
@@ -186,6 +189,7 @@ async def launch_task(
             priority=priority if isinstance(priority, int) else 42 if pool is None else pool.scheduler.default_priority,
             weight=float(weight) if isinstance(weight, (int, float)) and weight > 0 else 1.0,
             workspace_id=workspace_id,
+            as_in_workspace=as_in_workspace,
             description=description,
             files=tuple(files),
             env=dict(env or {}),

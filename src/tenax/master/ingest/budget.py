@@ -2,6 +2,9 @@
 
 Rules:
 - Sizes are measured when something comes in, at most every few seconds; nothing ticks while nothing comes.
+- What to delete is said by name: what has the most lines, or reports; looked for while a budget is used up, at most
+  every few minutes.
+- The disk of a database on another machine cannot be seen from here: there the setting says how much it may take.
 - A task whose output or reports are refused gets one line in its log that says so.
 """
 
@@ -23,6 +26,8 @@ from tenax.master.store.database.connection import Database
 from tenax.master.store.logs import rows as logs
 
 _FRESH_S = 5.0
+#: The search for what is largest reads through all tasks.
+_LARGEST_S = 300.0
 
 
 class NoRoom(TryAgain):
@@ -34,19 +39,26 @@ class NoRoom(TryAgain):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """In bytes. ``free`` is of the disk of the database; None where it is on another machine."""
+    """In bytes. ``free`` is of the disk of the database; None where that is not known."""
 
     logs: int
     metrics: int
     free: int | None
 
 
+#: What has the most of ``logs`` or ``metrics``, in words.
+Largest = Callable[[str], Awaitable[list[str]]]
+
+
 class Budget:
     """Refuses in time. For one event loop."""
 
-    def __init__(self, settings: BudgetSettings, measure: Callable[[], Awaitable[Usage]]) -> None:
+    def __init__(self, settings: BudgetSettings, measure: Callable[[], Awaitable[Usage]], largest: Largest) -> None:
         self._settings = settings
         self._measure = measure
+        self._find_largest = largest
+        #: By what is full: when it was looked for, and the names.
+        self._largest: dict[str, tuple[float, list[str]]] = {}
         self._usage = Usage(0, 0, None)
         self._measured_at = -_FRESH_S
         self._measuring = asyncio.Lock()
@@ -57,7 +69,7 @@ class Budget:
         if usage.logs >= self._settings.log_bytes:
             raise NoRoom(
                 f"logs take {_size(usage.logs)}, and may take {_size(self._settings.log_bytes)}: delete experiments or "
-                "shorten log retention, or raise budgets.log_bytes"
+                f"shorten log_retention_days, or raise budgets.log_bytes{await self._most('logs')}"
             )
         self._check_free(usage, self._settings.min_free_bytes, "logs")
 
@@ -67,9 +79,20 @@ class Budget:
         if usage.metrics >= self._settings.metric_bytes:
             raise NoRoom(
                 f"metrics take {_size(usage.metrics)}, and may take {_size(self._settings.metric_bytes)}: delete "
-                "experiments, or raise budgets.metric_bytes"
+                "experiments or shorten metric_retention_days, or raise budgets.metric_bytes"
+                f"{await self._most('metrics')}"
             )
         self._check_free(usage, self._settings.min_free_bytes // 2, "metrics")
+
+    async def _most(self, what: str) -> str:
+        """The end of a sentence: what has the most of it."""
+        looked_at, names = self._largest.get(what, (-_LARGEST_S, []))
+        if time.monotonic() - looked_at >= _LARGEST_S:
+            # Noted before it is looked for: one search at a time.
+            self._largest[what] = (time.monotonic(), names)
+            names = await self._find_largest(what)
+            self._largest[what] = (time.monotonic(), names)
+        return f"; the most is of {', '.join(names)}" if names else ""
 
     def _check_free(self, usage: Usage, needed: int, what: str) -> None:
         if usage.free is not None and usage.free < needed:
@@ -87,16 +110,31 @@ class Budget:
         return self._usage
 
 
-def usage_of(database: Database) -> Callable[[], Awaitable[Usage]]:
-    """Measures tables of the database, and its disk where that is on this machine."""
+def usage_of(database: Database, disk_bytes: int | None) -> Callable[[], Awaitable[Usage]]:
+    """Measures tables of the database, and its disk; ``disk_bytes``: what it may take where that is not seen."""
 
     async def measure() -> Usage:
         async with database.connection() as conn:
             sizes = await gauges.telemetry_sizes(conn)
             directory = await gauges.local_directory(conn)
-        return Usage(sizes.logs, sizes.metrics, None if directory is None else _free(Path(directory)))
+            taken = 0 if disk_bytes is None else await gauges.database_size(conn)
+        free = None if directory is None else _free(Path(directory))
+        if disk_bytes is not None:
+            left = max(0, disk_bytes - taken)
+            free = left if free is None else min(free, left)
+        return Usage(sizes.logs, sizes.metrics, free)
 
     return measure
+
+
+def largest_of(database: Database) -> Largest:
+    """Looks for what has the most lines, or reports."""
+
+    async def largest(what: str) -> list[str]:
+        async with database.connection() as conn:
+            return await (gauges.largest_logs(conn) if what == "logs" else gauges.largest_metrics(conn))
+
+    return largest
 
 
 def _free(directory: Path) -> int | None:

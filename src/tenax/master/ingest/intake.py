@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tenax.config.master import BudgetSettings
+from tenax.master.concurrency.supervision import keep_running
 from tenax.master.concurrency.threads import Threads
-from tenax.master.ingest.budget import Budget, Notices, usage_of
+from tenax.master.ingest.budget import Budget, Notices, largest_of, usage_of
 from tenax.master.ingest.logs import LogIngest
 from tenax.master.ingest.metrics import MetricIngest, Sealing
 from tenax.master.ingest.spool import SpoolIngest
@@ -19,7 +20,7 @@ class Intake:
     """Spools, metrics, output, and the threads that all work in. For one event loop."""
 
     def __init__(self, database: Database, settings: BudgetSettings) -> None:
-        budget = Budget(settings, usage_of(database))
+        budget = Budget(settings, usage_of(database, settings.disk_bytes), largest_of(database))
         self.threads = Threads()
         self.sealing = Sealing(database, self.threads)
         self.metrics = MetricIngest(database, budget, self.threads, self.sealing)
@@ -31,9 +32,12 @@ class Intake:
     async def running(self) -> AsyncIterator[Intake]:
         """With its background tasks; what still waits at the end is refused with "try again"."""
         tasks = [
-            asyncio.create_task(self.metrics.run(), name="metrics"),
-            asyncio.create_task(self.sealing.run(), name="sealing"),
-            asyncio.create_task(self.logs.run(), name="joining"),
+            asyncio.create_task(keep_running(name, work), name=name)
+            for name, work in (
+                ("metrics", self.metrics.run),
+                ("sealing", self.sealing.run),
+                ("joining", self.logs.run),
+            )
         ]
         try:
             yield self

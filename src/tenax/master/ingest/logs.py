@@ -2,7 +2,8 @@
 
 Rules:
 - What an agent sends is known by (container, stream, offset). Sent twice it is stored once. After a gap the agent is
-  asked to go back; when it cannot (its copy was dropped at a cap), a line says how much is missing.
+  asked to go back, unless it says that what is missing is gone: then one line says how much. Nothing of this is kept in
+  memory: any master may be asked, also one that was just started.
 - Decompressing, splitting and compressing happen in a thread, before the transaction; it moves the stream on only from
   where it was when that began, and begins anew otherwise.
 - What waits is bounded in bytes.
@@ -29,6 +30,7 @@ from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.packing import JOINED_BYTES, JOINED_LINES, Chunk
 from tenax.master.store.logs.rows import LogSpan, Member, Place, Stream
 from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, Texts, level_number, lines_of
+from tenax.master.telemetry.output_offsets import admit
 from tenax.wire.logs import CHUNK_BYTES, STREAMS
 
 log = structlog.get_logger("tenax.logs")
@@ -53,27 +55,36 @@ class LogIngest:
         self._threads = threads
         self._waiting = 0
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        #: Offsets after a gap that an agent was asked to go back from, by (container, stream).
-        self._asked_back: dict[tuple[str, str], int] = {}
         self._to_join: asyncio.Queue[Place] = asyncio.Queue()
 
     async def output(
-        self, agent_id: str, container_id: str, stream: str, offset: int, body: bytes, *, final: bool
+        self,
+        agent_id: str,
+        container_id: str,
+        stream: str,
+        offset: int,
+        body: bytes,
+        *,
+        gone_from: int = 0,
+        final: bool = False,
     ) -> int:
-        """Raw output, zlib-compressed, from byte ``offset`` on; returns the first byte that is not here yet.
+        """Raw output, zlib-compressed, from byte ``offset`` on, of which the agent has nothing from ``gone_from`` up to
+        there; returns the first byte that is not here yet.
 
         Raises InvalidInput, NotFound (no such container of this agent), TryAgain (NoRoom among them).
         """
         if stream not in STREAMS:
             raise InvalidInput(f"there is no stream {stream!r}: {' and '.join(STREAMS)} are all")
-        if offset < 0:
-            raise InvalidInput("an offset is 0 or more")
-        await self._check_room(agent_id, container_id)
+        if not 0 <= gone_from <= offset:
+            raise InvalidInput("an offset is 0 or more, and what is gone lies before it")
         async with self._room(len(body)):
             raw = await self._threads.run(_decompress, body)
+            # What says only that something is missing needs no room.
+            if raw:
+                await self._check_room(agent_id, container_id)
             for _ in range(_TRIES):
                 try:
-                    following = await self._take(agent_id, container_id, stream, offset, raw, final)
+                    following = await self._take(agent_id, container_id, stream, (gone_from, offset), raw, final)
                     counters.INGESTED.labels("output_bytes").inc(len(raw))
                     return following
                 except Stale:
@@ -131,23 +142,25 @@ class LogIngest:
         except NoRoom as full:
             async with self._database.connection() as conn:
                 member = await self._member(conn, agent_id, container_id)
-            await self._notices.once(member.place.task_id, "output from here on is not kept", full.message)
+            await self._notices.once(member.place.task_id, "output waits where it was made", full.message)
             raise
 
-    async def _take(self, agent_id: str, container_id: str, stream: str, offset: int, raw: bytes, final: bool) -> int:
+    async def _take(
+        self, agent_id: str, container_id: str, stream: str, gap: tuple[int, int], raw: bytes, final: bool
+    ) -> int:
+        """``gap``: from where to where the agent has nothing; ``raw`` begins at its end."""
         async with self._database.connection() as conn:
             member = await self._member(conn, agent_id, container_id)
         before = member.streams.get(stream, Stream())
-        missing = max(0, offset - before.next_offset)
-        if missing and self._asked_back.get((container_id, stream)) != offset:
-            self._asked_back[container_id, stream] = offset
+        admitted = admit(before.next_offset, *gap, len(raw))
+        if admitted is None:
             return before.next_offset
-        end = max(before.next_offset, offset + len(raw))
-        fresh = raw[max(0, before.next_offset - offset) :]
+        end = admitted.following
+        fresh = raw[admitted.known :]
         watch = await self._policies.watch(member.place.task_id)
         rules = [] if watch is None else watch.open_rules(agent_id)
         packed = await self._threads.run(
-            _pack, fresh, before.carry, member.now_us, final, missing, member, stream, rules
+            _pack, fresh, before.carry, member.now_us, final, admitted.missing, member, stream, rules
         )
         carry, chunk = packed.carry, packed.chunk
         if Stream(end, carry) == before:
@@ -159,7 +172,6 @@ class LogIngest:
                 await self._policies.record(conn, watch, packed.matches, agent_id)
         if watch is not None and packed.matches:
             self._policies.recorded(watch, packed.matches, agent_id)
-        self._asked_back.pop((container_id, stream), None)
         self._grown(member.place, loose)
         return end
 

@@ -105,6 +105,8 @@ class MetricIngest:
             for arrival in self._waiting:
                 _fail(arrival, TryAgain("the master is shutting down"))
             self._waiting.clear()
+            self._bytes = 0
+            self._arrived.clear()
 
     def _next_group(self) -> list[_Arrival]:
         group = [self._waiting.popleft()]

@@ -93,8 +93,8 @@ class SpoolIngest:
         key = (container_id, stream)
         acked = await self._known(key, task.allocation_id)
         lines = await self._read(task, key, body, acked)
-        if lines and lines[0].n != acked + 1:
-            # Sent again, or taken in by another master: what is remembered here may be old.
+        if not lines or lines[0].n != acked + 1:
+            # A question, lines sent again, or taken in by another master: what is remembered here may be old.
             acked = await self._look_up(key)
         fresh = [line for line in lines if line.n > acked]
         progress = _Progress(acked)

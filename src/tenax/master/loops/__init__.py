@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from functools import partial
 
 from tenax.config.master import MasterSettings
+from tenax.master.concurrency.supervision import keep_running
 from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.deletion import Deletion
+from tenax.master.loops.lease_keeper import LeaseKeeper
 from tenax.master.loops.loop import Loop, run
 from tenax.master.loops.progress import Progress
 from tenax.master.loops.reconcile_experiments import ReconcileExperiments
@@ -22,10 +24,40 @@ from tenax.master.store.database.wakeups import Listener
 from tenax.master.webhooks.sender import Sender
 
 
-def start(
-    database: Database, listener: Listener, settings: MasterSettings, secret: bytes
-) -> Callable[[], Awaitable[None]]:
-    """Start every loop as a task of the running event loop; the returned coroutine function ends them."""
+class RunningLoops:
+    """The loops of this process."""
+
+    def __init__(
+        self, loops: tuple[Loop, ...], delivery: WebhookDelivery, database: Database, listener: Listener
+    ) -> None:
+        self._keeper = LeaseKeeper(database, listener)
+        self._delivery = delivery
+        self._tasks = [
+            asyncio.create_task(
+                keep_running(f"loop {loop.name}", partial(run, loop, database, listener, self._keeper)),
+                name=f"loop {loop.name}",
+            )
+            for loop in loops
+        ]
+        self._tasks.append(asyncio.create_task(keep_running("leases", self._keeper.run), name="leases"))
+
+    def trouble(self) -> dict[str, str]:
+        """What is wrong, by loop, in words; nothing: all is well, be it that other masters have their leases."""
+        return self._keeper.trouble()
+
+    async def stop(self) -> None:
+        """End them."""
+        alive = set(self._tasks)
+        while alive:
+            # Again and again: libraries below can swallow a cancellation.
+            for task in alive:
+                task.cancel()
+            _, alive = await asyncio.wait(alive, timeout=0.5)
+        await self._delivery.close()
+
+
+def start(database: Database, listener: Listener, settings: MasterSettings, secret: bytes) -> RunningLoops:
+    """Start every loop as a task of the running event loop."""
     preemption_timeout_s = float(settings.preemption_timeout)
     sender = Sender(settings.webhooks, secret)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
@@ -39,18 +71,7 @@ def start(
         Timeouts(settings.pools),
         Deletion(storage),
         CheckpointGc(settings),
-        Retention(settings.log_retention_days, settings.retention_schedule()),
+        Retention(settings.log_retention_days, settings.retention_schedule(), settings.metric_retention_days),
         webhook_delivery,
     )
-    tasks = [asyncio.create_task(run(loop, database, listener), name=f"loop {loop.name}") for loop in loops]
-
-    async def stop() -> None:
-        alive = set(tasks)
-        while alive:
-            # Again and again: libraries below can swallow a cancellation.
-            for task in alive:
-                task.cancel()
-            _, alive = await asyncio.wait(alive, timeout=0.5)
-        await webhook_delivery.close()
-
-    return stop
+    return RunningLoops(loops, webhook_delivery, database, listener)

@@ -16,7 +16,7 @@ import structlog
 from tenax.config.master import MasterSettings
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
 from tenax.master.checkpoints.removal import carry_out
-from tenax.master.loops.loop import PassContext, each
+from tenax.master.loops.loop import LONG_STEP_S, PassContext, each
 from tenax.master.store.checkpoints import gc, removal_tasks
 from tenax.master.store.checkpoints.gc import KIND
 from tenax.master.store.database.wakeups import Woken
@@ -37,6 +37,7 @@ class CheckpointGc:
 
     name = "checkpoint_gc"
     kind = KIND
+    step_s = LONG_STEP_S
 
     def __init__(self, settings: MasterSettings) -> None:
         self._settings = settings

@@ -16,7 +16,7 @@ from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.checkpoints.files import delete_checkpoint, delete_tensorboard, place_of
 from tenax.master.checkpoints.removal import configured_place
-from tenax.master.loops.loop import PassContext, each
+from tenax.master.loops.loop import LONG_STEP_S, PassContext, each
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import deletion
@@ -37,6 +37,7 @@ class Deletion:
 
     name = "deletion"
     kind = "deletion"
+    step_s = LONG_STEP_S
 
     def __init__(self, clusters_storage: JsonObject | None = None) -> None:
         self._clusters = clusters_storage

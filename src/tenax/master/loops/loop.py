@@ -6,13 +6,13 @@ Rules:
   and however often it is woken, it goes through everything every 30 s.
 - Every write transaction checks the lease first; a lost lease ends the pass, and the loop applies for it again.
 - One object that cannot be handled costs itself: it is tried again later, its error is in the log, the others go on.
-- A pass that fails costs itself: the loop lives, and goes through everything again after a while.
+- A pass that fails costs itself: the loop lives, and goes through everything again after a while. One that gets nowhere
+  has hung: it is cancelled, and its lease is for whoever takes it first.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,21 +23,21 @@ import structlog
 from asyncpg import Connection
 
 from tenax.backoff import Backoff
-from tenax.errors import Stale, TryAgain
+from tenax.errors import Stale, TenaxError, TryAgain
+from tenax.master.loops.lease_keeper import LeaseKeeper, Tenure
 from tenax.master.observability import counters
-from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
+from tenax.master.store.database.lanes import LOOPS
 from tenax.master.store.database.leases import Lease, LeaseLost
-from tenax.master.store.database.wakeups import MAX_WAIT_S, Listener, Woken
+from tenax.master.store.database.wakeups import MAX_WAIT_S, Listener, Subscription, Woken
 from tenax.master.store.experiments.rows import ExperimentGone
 
 log = structlog.get_logger("tenax.loops")
 
-LEASE_S = 15.0
-#: A lease is renewed when this much of it has passed.
-_RENEW_S = 5.0
-#: How often another holder's lease is checked.
-_APPLY_S = 1.0
+#: A step of a pass that takes longer has hung, unless its loop allows more: a transaction, or what is between two.
+STEP_S = 120.0
+#: For loops whose steps delete files, or very many rows.
+LONG_STEP_S = 3600.0
 #: Tries of one object before it is left alone until something changes.
 TRIES = 3
 #: Between a pass that failed and the next.
@@ -47,9 +47,11 @@ _BROKEN = Backoff(first=1.0, ceiling=30.0)
 class PassContext:
     """What a pass works with: reads, and transactions that hold the loop's lease."""
 
-    def __init__(self, database: Database, lease: Lease) -> None:
-        self._database = database
+    def __init__(self, database: Database, lease: Lease, get_on: Callable[[], None] = lambda: None) -> None:
+        """``get_on`` is called at the beginning and end of whatever is done through this."""
+        self._database = database.on(LOOPS)
         self._lease = lease
+        self._get_on = get_on
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:
@@ -59,20 +61,26 @@ class PassContext:
         may read, and is stopped on the first write.
         """
         async with self._database.connection() as conn:
+            self._get_on()
             yield conn
+        self._get_on()
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
         """As `reading`, but all reads see one state. Raises TryAgain."""
         async with self._database.snapshot() as conn:
+            self._get_on()
             yield conn
+        self._get_on()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """A transaction that is rolled back if the lease is lost. Raises LeaseLost, TryAgain."""
         async with self._database.transaction() as conn:
             await self._lease.check(conn)
+            self._get_on()
             yield conn
+        self._get_on()
 
 
 class Loop(Protocol):
@@ -85,24 +93,37 @@ class Loop(Protocol):
         """Load, decide, apply; returns the seconds until the next pass is due, None for no deadline of its own."""
 
 
-async def run(loop: Loop, database: Database, listener: Listener) -> None:
+class PassHung(TenaxError):
+    """A pass got nowhere for too long."""
+
+
+async def run(loop: Loop, database: Database, listener: Listener, keeper: LeaseKeeper) -> None:
     """Run a loop until cancelled."""
     failures, began = 0, 0.0
     while True:
-        try:
-            lease = await _apply(loop, database, listener)
-            began = time.monotonic()
-            await _hold(loop, database, listener, lease)
-        except LeaseLost:
-            log.warning("another master has taken over this loop", loop=loop.name)
-        except TryAgain as error:
-            log.warning("the database is away", loop=loop.name, reason=str(error.__cause__ or error))
-            await asyncio.sleep(0.2)
-        except Exception:
-            failures = 1 if time.monotonic() - began > _BROKEN.ceiling else failures + 1
-            pause = _BROKEN.after(failures)
-            log.exception("a pass failed; the next one goes through everything again", loop=loop.name, after_s=pause)
-            await asyncio.sleep(pause)
+        with listener.subscribe(loop.kind) as subscription:
+            tenure = await keeper.wait_for(loop.name, _step_s(loop), subscription.wake_all)
+            try:
+                began = time.monotonic()
+                await _make_passes(loop, PassContext(database, tenure.lease, tenure.get_on), subscription, tenure)
+                continue
+            except LeaseLost:
+                log.warning("another master has taken over this loop", loop=loop.name)
+                continue
+            except TryAgain as error:
+                log.warning("the database is away", loop=loop.name, reason=str(error.__cause__ or error))
+                pause = 0.2
+            except PassHung:
+                log.exception("a pass has hung; its lease is given up", loop=loop.name, limit_s=tenure.step_s)
+                await keeper.give_up(tenure)
+                pause = _BROKEN.first
+            except Exception:
+                failures = 1 if time.monotonic() - began > _BROKEN.ceiling else failures + 1
+                pause = _BROKEN.after(failures)
+                log.exception("a pass failed; the next goes through everything again", loop=loop.name, after_s=pause)
+            finally:
+                keeper.let_go(tenure)
+        await asyncio.sleep(pause)
 
 
 async def each(
@@ -144,43 +165,36 @@ async def each(
                 await quarantine(name, f"{type(error).__name__}: {error}")
 
 
-async def _apply(loop: Loop, database: Database, listener: Listener) -> Lease:
-    while True:
-        await listener.connected()
-        async with database.transaction() as conn:
-            lease = await leases.acquire(conn, loop.name, listener.holder, LEASE_S)
-        if lease is not None:
-            return lease
-        await asyncio.sleep(_APPLY_S)
-
-
-async def _hold(loop: Loop, database: Database, listener: Listener, lease: Lease) -> None:
-    context = PassContext(database, lease)
-    renewing = asyncio.create_task(_renew(database, lease))
-    try:
-        with listener.subscribe(loop.kind) as subscription:
-            woken = Woken(frozenset(), full=True)
+async def _make_passes(loop: Loop, context: PassContext, subscription: Subscription, tenure: Tenure) -> None:
+    """One pass after the other, until the lease is lost."""
+    woken = Woken(frozenset(), full=True)
+    last_full_pass = time.monotonic()
+    while not tenure.has_ended:
+        with counters.LOOP_SECONDS.labels(loop.name).time():
+            deadline = await _make_pass(loop, context, woken, tenure)
+        counters.LOOP_PASSES.labels(loop.name).inc()
+        woken = await subscription.wait(MAX_WAIT_S if deadline is None else deadline)
+        if time.monotonic() - last_full_pass >= MAX_WAIT_S:
+            woken = Woken(frozenset(), woken.full)
+        if woken.full or not woken.ids:
             last_full_pass = time.monotonic()
-            while not renewing.done():
-                with counters.LOOP_SECONDS.labels(loop.name).time():
-                    deadline = await loop.make_pass(context, woken)
-                counters.LOOP_PASSES.labels(loop.name).inc()
-                woken = await subscription.wait(MAX_WAIT_S if deadline is None else deadline)
-                if time.monotonic() - last_full_pass >= MAX_WAIT_S:
-                    woken = Woken(frozenset(), woken.full)
-                if woken.full or not woken.ids:
-                    last_full_pass = time.monotonic()
-        renewing.result()
-    finally:
-        renewing.cancel()
-        with contextlib.suppress(asyncio.CancelledError, TryAgain, LeaseLost):
-            await renewing
 
 
-async def _renew(database: Database, lease: Lease) -> None:
-    """Keeps the lease while the process lives; ends with LeaseLost."""
-    while True:
-        await asyncio.sleep(_RENEW_S)
-        with contextlib.suppress(TryAgain):
-            async with database.transaction() as conn:
-                await leases.renew(conn, lease, LEASE_S)
+async def _make_pass(loop: Loop, context: PassContext, woken: Woken, tenure: Tenure) -> float | None:
+    """One pass. Raises PassHung."""
+    limit = asyncio.timeout(tenure.step_s)
+    try:
+        async with limit:
+            tenure.begin_pass(limit)
+            try:
+                return await loop.make_pass(context, woken)
+            finally:
+                tenure.end_pass()
+    except asyncio.TimeoutError as error:
+        if limit.expired():
+            raise PassHung from error
+        raise
+
+
+def _step_s(loop: Loop) -> float:
+    return float(getattr(loop, "step_s", STEP_S))

@@ -72,10 +72,12 @@ async def _learn(context: PassContext, experiment_id: int, unmanaged: bool) -> N
         if unmanaged:
             await progress.stand_unmanaged(conn, experiment_id)
         else:
-            await progress.stand(conn, experiment_id, await _standing(conn, experiment_id))
+            standing = await _standing(conn, experiment_id)
+            if standing is not None:
+                await progress.stand(conn, experiment_id, standing)
 
 
-async def _standing(conn: Connection, experiment_id: int) -> Standing:
+async def _standing(conn: Connection, experiment_id: int) -> Standing | None:
     search = stored_experiment((await experiments.plan(conn, experiment_id)).config).search
     _, entries = await searches.journal(conn, experiment_id, 0)
     # A search that has not begun yet is one that holds nothing; any seed will do.

@@ -18,6 +18,9 @@ REQUEST_SECONDS = Histogram(
     buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 60),
     registry=REGISTRY,
 )
+CONNECTIONS_REFUSED = Counter(
+    "tenax_connections_refused", "Connections closed because there were too many.", registry=REGISTRY
+)
 LOGINS = Counter("tenax_logins", "Attempts to log in, by outcome.", ["outcome"], registry=REGISTRY)
 LOOP_PASSES = Counter("tenax_loop_passes", "Passes of the master's loops.", ["loop"], registry=REGISTRY)
 LOOP_SECONDS = Histogram(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import structlog
 
 from tenax.config.master import LogSettings
+from tenax.visible import visible
 
 _NOISY = ("uvicorn.access", "asyncio", "websockets")
 #: What a line of `OWN_LOG` says beside its text.
@@ -77,7 +78,7 @@ def change(level: str, color: bool, json_lines: bool) -> None:
         after = [structlog.processors.ExceptionRenderer(frames), structlog.processors.JSONRenderer()]
     else:
         plain = structlog.dev.plain_traceback
-        after = [structlog.dev.ConsoleRenderer(colors=color, exception_formatter=plain)]
+        after = [structlog.dev.ConsoleRenderer(colors=color, exception_formatter=plain), _shown]
     for handler in root.handlers:
         if handler is not OWN_LOG:
             handler.setFormatter(_formatter(*after))
@@ -98,6 +99,11 @@ def _formatter(*after: structlog.typing.Processor) -> structlog.stdlib.Processor
         foreign_pre_chain=_before(),
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *after],
     )
+
+
+def _shown(_logger: object, _method: str, line: object) -> str:
+    """A line of the log as the operator's terminal may show it: names and addresses in it are others'."""
+    return visible(str(line), colors=CURRENT.color)
 
 
 def _plain_line(_logger: object, _method: str, event: structlog.typing.EventDict) -> str:

@@ -5,6 +5,10 @@ They stand here, below the routes, because checking them is what this folder is 
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
 from tenax.wire.message import Document, Int64, Message
 
 
@@ -21,12 +25,29 @@ class File(Message):
     gid: int = 0
 
 
+#: Files and directories of a code directory: each costs more than its bytes.
+MOST_FILES = 20_000
+
+
+def _check_count(files: object) -> object:
+    """Before any of them is read. Raises ValueError."""
+    if isinstance(files, list) and len(files) > MOST_FILES:
+        raise ValueError(
+            f"the code directory has {len(files)} files and directories, and at most {MOST_FILES} are taken: leave "
+            "out what the code does not need with a .detignore file, and keep data in shared storage"
+        )
+    return files
+
+
+Files = Annotated[list[File], BeforeValidator(_check_count)]
+
+
 class CreateExperimentRequest(Message):
     """An experiment to make."""
 
     #: YAML text, as typed.
     config: str = ""
-    model_definition: list[File] = []
+    model_definition: Files = []
     activate: bool = False
     validate_only: bool = False
     project_id: int | None = None
@@ -40,7 +61,7 @@ class LaunchCommandRequest(Message):
 
     config: Document = {}
     template_name: str = ""
-    files: list[File] = []
+    files: Files = []
     #: Base64; kept beside the command's files as ``data`` in its run directory.
     data: str = ""
     workspace_id: int = 0
@@ -53,7 +74,7 @@ class CreateGenericTaskRequest(Message):
 
     #: YAML text, as typed; empty: that of the task that is forked.
     config: str = ""
-    context_directory: list[File] = []
+    context_directory: Files = []
     project_id: int | None = None
     forked_from: str = ""
     parent_id: str = ""

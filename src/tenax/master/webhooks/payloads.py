@@ -8,6 +8,8 @@ from tenax.jsonvalue import Json, JsonObject
 
 #: Slack refuses longer texts.
 _LONGEST = 2900
+#: What is shown of a line of output, so that what stands behind it has room.
+_LONGEST_LINE = 1500
 _SIGNS = {"COMPLETED": ":white_check_mark:", "ERROR": ":x:", "CANCELED": ":no_entry_sign:"}
 _LEVELS = {"WARNING": ":warning:", "ERROR": ":x:", "CRITICAL": ":x:"}
 
@@ -43,11 +45,7 @@ def _slack(event: JsonObject, base_url: str) -> JsonObject:
         head = f"{_LEVELS.get(_text(custom, 'level'), ':information_source:')} *{_safe(_text(custom, 'title'))}*"
         lines = [head, _safe(_text(custom, "description"))]
     elif line:
-        lines = [
-            f":mag: A line of task `{_safe(_text(line, 'task_id'))}` on {_safe(_text(line, 'node_name'))} matches "
-            f"`{_safe(_text(_object(event, 'condition'), 'regex'))}`",
-            f"```{_safe(_text(line, 'triggering_log'))}```",
-        ]
+        lines = [_matched(line, _text(_object(event, "condition"), "regex"), base_url)]
     else:
         state = _text(experiment, "state")
         lines = [f"{_SIGNS.get(state, ':information_source:')} *{_experiment(experiment, base_url)} is {state}*"]
@@ -55,6 +53,23 @@ def _slack(event: JsonObject, base_url: str) -> JsonObject:
     if experiment:
         blocks.append(_section("\n".join(_facts(experiment, base_url, titled=not custom))))
     return {"text": lines[0][:_LONGEST], "blocks": blocks}
+
+
+def _matched(line: JsonObject, regex: str, base_url: str) -> str:
+    """In the words that Determined has for it."""
+    experiment, trial = line.get("experiment_id"), line.get("trial_id")
+    logs = f"{base_url}/det/experiments/{experiment}/trials/{trial}/logs"
+    known = experiment is not None
+    what = f"Experiment ID `{experiment}`, Trial ID `{trial}`" if known else f"Task ID `{_text(line, 'task_id')}`"
+    link = f"<{logs} | View full logs here>" if base_url else f"View full logs at {logs}"
+    lines = [
+        f"{what}, running on node `{_safe(_text(line, 'node_name'))}`, reported a log",
+        f"```{_safe(_text(line, 'triggering_log')[:_LONGEST_LINE])}```",
+        "This log matched the regex",
+        f"```{_safe(regex)}```",
+        link if known else "",
+    ]
+    return "\n".join(lines)
 
 
 def _facts(experiment: JsonObject, base_url: str, *, titled: bool) -> list[str]:

@@ -3,8 +3,9 @@
 Rules it keeps:
 
 - a master sends where people tell it to, so it checks where that is: it never sends to itself, to its own link (where
-  clouds hand out credentials) or to addresses that are no single machine, unless the settings name the network; a name
-  is resolved once, and the address that was checked is the one that is connected to;
+  clouds hand out credentials) or to addresses that are no single machine, unless the settings name the network; what is
+  checked is the address of each socket, just before it is connected: however it was written, and whatever a name means
+  by then;
 - no redirection is followed, no proxy of the environment is used, certificates are checked, and of the answer only the
   status is read: what is behind an address cannot be read through here;
 - addresses of webhooks are secrets: neither outcomes nor logs hold more of one than its host;
@@ -22,6 +23,7 @@ import socket
 from urllib.parse import urlsplit
 
 import aiohttp
+from aiohttp import AddrInfoType
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from tenax import __version__
@@ -37,6 +39,12 @@ LONGEST_URL = 2000
 _CONNECT_S = 5.0
 #: Where clouds keep the credentials of their machines, beside the link-local ones.
 _METADATA = tuple(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
+#: Linux takes all of it for this machine, or for nothing.
+_THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
+#: Translators: the address of IPv4 stands in the last 32 bits.
+_NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+#: ``::a.b.c.d``, an old way to write one of IPv4.
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -90,7 +98,6 @@ class Sender:
             SIGNATURE: signature(self._key, seconds, body),
         }
         try:
-            self._check_literal(url)
             status = await self._post(url, body, headers)
         except AddressRefused as error:
             return DeliveryOutcome(None, str(error), final=True)
@@ -106,7 +113,9 @@ class Sender:
 
     async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> int:
         timeout = aiohttp.ClientTimeout(total=self._settings.timeout, connect=_CONNECT_S)
-        connector = aiohttp.TCPConnector(resolver=_Careful(self), force_close=True, use_dns_cache=False)
+        connector = aiohttp.TCPConnector(
+            resolver=_Careful(self), socket_factory=self._socket, force_close=True, use_dns_cache=False
+        )
         async with aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=False) as session:
             async with session.post(url, data=body, headers=headers, allow_redirects=False) as response:
                 return response.status
@@ -114,25 +123,49 @@ class Sender:
     def check_address(self, address: str) -> None:
         """Raises AddressRefused for one that this master does not send to."""
         outer: _Address = ipaddress.ip_address(address.partition("%")[0])
-        inner = outer.ipv4_mapped or outer.sixtofour if isinstance(outer, ipaddress.IPv6Address) else None
-        for ip in (outer, inner):
-            if ip is None or any(ip.version == network.version and ip in network for network in self._allowed):
-                continue
-            refused = ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _METADATA
-            if refused or (ip.is_reserved and inner is None):
+        for ip in (outer, *_inside(outer)):
+            if not self._is_named(ip) and _is_near(ip):
                 raise AddressRefused(
                     "the address is one of this machine or of its own link, where nothing is sent unless the master's "
                     "setting webhooks.allowed_networks names it"
                 )
 
-    def _check_literal(self, url: str) -> None:
-        """A host that is an address is not looked up."""
-        host = urlsplit(url).hostname or ""
-        try:
-            ipaddress.ip_address(host.partition("%")[0])
-        except ValueError:
-            return
-        self.check_address(host)
+    def _is_named(self, ip: _Address) -> bool:
+        return any(ip.version == network.version and ip in network for network in self._allowed)
+
+    def _socket(self, address: AddrInfoType) -> socket.socket:
+        """The socket for one address, which it is connected to next."""
+        family, kind, protocol, _, place = address
+        self.check_address(str(place[0]))
+        return socket.socket(family, kind, protocol)
+
+
+def _is_near(ip: _Address) -> bool:
+    """This machine, its own link, no single machine, or where a cloud keeps credentials."""
+    if isinstance(ip, ipaddress.IPv4Address) and ip in _THIS_NETWORK:
+        return True
+    if isinstance(ip, ipaddress.IPv6Address) and any(ip in network for network in (*_NAT64, _COMPATIBLE)):
+        # What counts is the address inside of it; of these two there is none.
+        return ip.is_loopback or ip.is_unspecified
+    return (
+        ip.is_loopback
+        or ip.is_link_local
+        or ip.is_multicast
+        or ip.is_unspecified
+        or (ip.is_reserved and getattr(ip, "ipv4_mapped", None) is None)
+        or ip in _METADATA
+    )
+
+
+def _inside(ip: _Address) -> tuple[_Address, ...]:
+    """The addresses of IPv4 that one of IPv6 leads to through this machine or a translator."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return ()
+    inside = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
+    last = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+    if any(ip in network for network in _NAT64) or (ip in _COMPATIBLE and int(ip) > 1):
+        inside.append(last)
+    return tuple(address for address in inside if address is not None)
 
 
 class _Careful(AbstractResolver):

@@ -54,6 +54,11 @@ def image_in(container: JsonObject | None) -> str:
     return str(container["Image"]) if container is not None else ""
 
 
+def user_in(container: JsonObject) -> str:
+    """As whom it runs."""
+    return str(as_object(container["Config"]).get("User") or "")
+
+
 def card_of(container: JsonObject) -> Card:
     """For one whose directory was lost: from its labels."""
     labels = as_object(as_object(container["Config"])["Labels"])

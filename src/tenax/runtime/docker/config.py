@@ -9,9 +9,10 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from tenax.config.agent import AllowedSettings
 from tenax.jsonvalue import JsonObject
 from tenax.runtime.directory import Home
 from tenax.runtime.gpus import registry as gpus
@@ -45,6 +46,8 @@ class Surroundings:
     log_driver: JsonObject
     #: uid:gid of tasks that name none.
     user: str
+    #: Of what the machine has, for tasks that are mapped to a uid.
+    allowed: AllowedSettings = field(default_factory=AllowedSettings)
 
 
 def name_of(container_id: str) -> str:
@@ -54,6 +57,11 @@ def name_of(container_id: str) -> str:
 def network_of(spec: ContainerSpec, around: Surroundings) -> str:
     """Members of a gang reach one another at any port only on their hosts' network."""
     return "host" if spec.members > 1 else spec.network or around.network
+
+
+def leaves_network(spec: ContainerSpec, around: Surroundings) -> bool:
+    """Whether it is on its host's network for its members' sake alone."""
+    return spec.members > 1 and (spec.network or around.network) != "host"
 
 
 def image_of(spec: ContainerSpec, device_kind: str) -> str:
@@ -131,7 +139,16 @@ def host_config(spec: ContainerSpec, placement: Placement, around: Surroundings,
     if network_of(spec, around) == "bridge":
         config["PortBindings"] = {f"{port}/tcp": [{"HostPort": str(port)}] for port in spec.ports}
     request = gpus.engine_request(placement.device_kind, placement.device_uuids)
-    return {**config, "Devices": [_device(text) for text in (*spec.devices, *request.devices)], **request.host_config}
+    whole: JsonObject = {
+        **config,
+        "Devices": [_device(text) for text in (*spec.devices, *request.devices)],
+        **request.host_config,
+    }
+    if spec.uid and not around.allowed.root:
+        # Else a program of the image that is setuid would make root of whoever runs it.
+        options = whole.get("SecurityOpt")
+        whole["SecurityOpt"] = [*(options if isinstance(options, list) else []), "no-new-privileges"]
+    return whole
 
 
 def _mount(mount: Mount, workdir: str) -> JsonObject:
@@ -161,6 +178,28 @@ def outside_archive(spec: ContainerSpec) -> bytes | None:
             info = tarfile.TarInfo(file.path.lstrip("/"))
             info.size, info.mode = len(file.content.encode()), file.mode
             tar.addfile(info, io.BytesIO(file.content.encode()))
+    return buffer.getvalue()
+
+
+def text_in(archive: bytes, name: str) -> str | None:
+    """The one plain file of an archive from the engine, as text; None where it is something else, or too large."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            file = tar.extractfile(name) if tar.getmember(name).isreg() else None
+            return None if file is None else file.read().decode(errors="surrogateescape")
+    except (tarfile.TarError, KeyError, EOFError):
+        return None
+
+
+def archive_of(files: Mapping[str, str]) -> bytes:
+    """A tar of text files that everybody may read."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, text in files.items():
+            content = text.encode(errors="surrogateescape")
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(content), 0o644
+            tar.addfile(info, io.BytesIO(content))
     return buffer.getvalue()
 
 

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -22,20 +21,23 @@ from urllib.parse import quote
 
 import structlog
 
-from tenax.config.agent import AgentSettings, is_loopback
+from tenax.config.agent import AgentSettings, AllowedSettings, is_loopback
 from tenax.jsonvalue import JsonObject
-from tenax.runtime import contents, library
+from tenax.runtime import contents, library, limits
 from tenax.runtime.directory import VERSION, Card, Home, Homes, Stopping
-from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of
+from tenax.runtime.docker.answers import as_object, card_of, ended, image_in, is_machines, pid_of, status_of, user_in
 from tenax.runtime.docker.config import (
     LABEL,
     LABEL_AGENT,
     Surroundings,
+    archive_of,
     create_request,
     image_of,
     is_in_run,
+    leaves_network,
     name_of,
     outside_archive,
+    text_in,
     workdir_of,
 )
 from tenax.runtime.docker.credentials import auth_header
@@ -44,6 +46,8 @@ from tenax.runtime.docker.output import Tails
 from tenax.runtime.endings import SWITCHED_OFF
 from tenax.runtime.port import ContainerStatus, OutputStream, Placement, RuntimeAway, StartFailed
 from tenax.runtime.processes import boot_id
+from tenax.runtime.removal import delete_home
+from tenax.runtime.users import group_with, passwd_with, user_of
 from tenax.runtime.wakes import News
 from tenax.runtimes import DOCKER
 from tenax.wire.agents import ContainerSpec, Exit
@@ -91,6 +95,9 @@ class DockerRuntime:
     async def start(self, spec: ContainerSpec, placement: Placement) -> None:
         name = name_of(spec.container_id)
         home = self._homes.home(spec.container_id)
+        allowed = self._around.allowed
+        limits.check_container(spec, allowed, host_network=leaves_network(spec, self._around))
+        await asyncio.to_thread(limits.check_unchangeable, spec, allowed)
         try:
             if not home.path.exists():
                 await asyncio.to_thread(self._stage, spec, placement)
@@ -194,7 +201,7 @@ class DockerRuntime:
 
     async def remove(self, container_id: str) -> None:
         name = name_of(container_id)
-        image = image_in(await self._inspect(name))
+        container = await self._inspect(name)
         await self._tails.forget(container_id)
         while await self._inspect(name) is not None:
             # 409: somebody else is removing it.
@@ -204,12 +211,11 @@ class DockerRuntime:
         gone = self._homes.retire(container_id)
         if gone is None:
             return
-        try:
-            await asyncio.to_thread(shutil.rmtree, gone)
-        except PermissionError:
-            # The container's root wrote files that an agent of another user cannot remove: its like can.
-            await self._remove_as_root(gone, image)
-            await asyncio.to_thread(shutil.rmtree, gone)
+        # An agent that is not root cannot remove what a container of another user wrote: its like can.
+        if container is not None and os.geteuid() != 0 and not await asyncio.to_thread(delete_home, gone):
+            await self._remove_as_its_user(gone, image_in(container), user_in(container))
+        if not await asyncio.to_thread(self._homes.delete, gone):
+            log.warning("files that are not its user's to delete were set aside", container=container_id)
 
     async def close(self) -> None:
         if self._listening is not None:
@@ -223,7 +229,7 @@ class DockerRuntime:
         try:
             here = [file for file in spec.files if is_in_run(file.path)]
             archive = placement.context_archive if is_in_run(workdir_of(spec)) else None
-            contents.fill(staged, archive, here)
+            contents.fill(staged, archive, here, who=None if os.geteuid() else user_of(spec))
             staged.write("spec.json", spec)
             staged.write(
                 "container.json",
@@ -237,8 +243,8 @@ class DockerRuntime:
                     library=self._around.library.name,
                 ),
             )
-            if spec.uid is not None and spec.uid != os.geteuid():
-                contents.open_to(staged.run, spec.uid, spec.gid if spec.gid is not None else spec.uid)
+            if spec.uid is not None and os.geteuid() not in (0, spec.uid):
+                contents.open_to(staged.run)
             self._homes.publish(staged)
         except BaseException:
             self._homes.discard(staged)
@@ -254,12 +260,38 @@ class DockerRuntime:
         image_env = dict(str(line).partition("=")[::2] for line in lines)
         request = create_request(spec, placement, self._around, home, image_env)
         await self._engine.post("/containers/create", request, name=name)
+        await self._give_names(name, spec)
         archive = await asyncio.to_thread(outside_archive, spec)
         if archive is not None:
             await self._engine.put_archive(name, "/", archive)
         if placement.context_archive is not None and not is_in_run(workdir_of(spec)):
             context = await asyncio.to_thread(Path(placement.context_archive).read_bytes)
             await self._engine.put_archive(name, workdir_of(spec), context)
+
+    async def _give_names(self, container: str, spec: ContainerSpec) -> None:
+        """Let the uid and gid that it runs as have names in it, where its image has none for them."""
+        if spec.uid is None:
+            return
+        gid = spec.uid if spec.gid is None else spec.gid
+        there = {name: await self._text(container, name) for name in ("passwd", "group")}
+        passwd, group = there["passwd"], there["group"]
+        made = {
+            "passwd": None if passwd is None else passwd_with(passwd, spec.uid, gid, spec.user, workdir_of(spec)),
+            "group": None if group is None else group_with(group, gid, spec.group),
+        }
+        files = {name: text for name, text in made.items() if text is not None}
+        if files:
+            with _passing(404):
+                await self._engine.put_archive(container, "/etc", archive_of(files))
+
+    async def _text(self, container: str, name: str) -> str | None:
+        """A file in ``/etc`` of a container that was made; "" where there is none, None where it is not plain."""
+        try:
+            return text_in(await self._engine.get_archive(container, f"/etc/{name}"), name)
+        except EngineRefused as refused:
+            if refused.status == 404:
+                return ""
+            raise
 
     async def _image(self, image: str) -> JsonObject | None:
         try:
@@ -292,15 +324,17 @@ class DockerRuntime:
                 log.warning("no events from the container engine", reason=str(error))
             await asyncio.sleep(1)
 
-    async def _remove_as_root(self, folder: Path, image: str) -> None:
+    async def _remove_as_its_user(self, folder: Path, image: str, user: str) -> None:
+        """In the container's own image, so with no more rights than it had."""
         request: JsonObject = {
             "Image": image,
-            "User": "0:0",
+            "User": user,
             "Entrypoint": ["/bin/sh", "-c"],
-            "Cmd": ["rm -rf /gone/run"],
+            "Cmd": ["chmod -R u+rwx /gone; rm -rf /gone/* /gone/.[!.]* /gone/..?*"],
             "HostConfig": {
-                "Mounts": [{"Type": "bind", "Source": str(folder), "Target": "/gone"}],
+                "Mounts": [{"Type": "bind", "Source": str(folder / "run"), "Target": "/gone"}],
                 "NetworkMode": "none",
+                "SecurityOpt": ["no-new-privileges"],
             },
         }
         made = as_object(await self._engine.post("/containers/create", request))
@@ -316,7 +350,7 @@ async def open_runtime(settings: AgentSettings) -> DockerRuntime:
     hosts = [settings.docker_host] if settings.docker_host else usual_sockets()
     for host in hosts:
         try:
-            runtime = await open_docker(settings.dir, host, _network(settings))
+            runtime = await open_docker(settings.dir, host, _network(settings), settings.allowed)
         except RuntimeAway as away:
             log.info("no container engine", host=host, reason=away.message)
             continue
@@ -332,7 +366,9 @@ def _network(settings: AgentSettings) -> str:
     return "host" if is_loopback(settings.task_master_url or settings.master_url) else "bridge"
 
 
-async def open_docker(directory: Path, host: str, network: str) -> DockerRuntime:
+async def open_docker(
+    directory: Path, host: str, network: str, allowed: AllowedSettings | None = None
+) -> DockerRuntime:
     """Connect to an engine; ``network``: ``bridge`` or ``host``. Raises RuntimeAway."""
     resolved = await asyncio.to_thread(_make_directory, directory)
     engine = Engine(host)
@@ -354,6 +390,7 @@ async def open_docker(directory: Path, host: str, network: str) -> DockerRuntime
         log_driver={"Type": "k8s-file", "Config": {}} if engine.is_podman else keep_all,
         # Without privileges an engine's uid 0 is its own user.
         user="0:0" if rootless else f"{os.geteuid()}:{os.getegid()}",
+        allowed=allowed or AllowedSettings(),
     )
     return DockerRuntime(directory, engine, around)
 

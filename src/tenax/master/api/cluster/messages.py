@@ -164,10 +164,15 @@ class ManagerHealth(Plain):
 
 
 class Health(Plain):
-    """``GET /health``: each part is ``up`` or ``down``."""
+    """``GET /health``: each part is ``up`` or ``down``; ``loops`` is ``elsewhere`` in a process that runs none."""
 
     status: str
     database: str
+    #: Whether this master hears of changes.
+    listener: str
+    loops: str
+    #: What is wrong, by loop.
+    trouble: dict[str, str]
     resource_managers: list[ManagerHealth]
 
 

@@ -20,7 +20,7 @@ from tenax.errors import InvalidInput, TryAgain
 from tenax.master.access.authorization import Allow
 from tenax.master.api.cluster import messages
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.openapi import document
+from tenax.master.api.http.openapi import encoded
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.api.logs.messages import LogLevel
@@ -30,6 +30,7 @@ from tenax.master.observability.log import OWN_LOG, OwnLogEntry
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.cluster.rows import ClusterMessage
 from tenax.master.store.database.connection import now
+from tenax.master.store.database.lanes import LEASES
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Cluster")
@@ -51,15 +52,22 @@ async def info(master: MasterDep) -> messages.Info:
 async def health(master: MasterDep) -> Response:
     """Whether this master can do its work: 200, or 503 with what is down."""
     try:
-        async with master.db.connection() as conn:
+        # Not behind requests: many that are slow do not make the database one that is away.
+        async with master.db.on(LEASES).connection() as conn:
             await now(conn)
         database = "up"
     except TryAgain:
         database = "down"
-    down = database == "down" or master.shutdown.is_set()
+    listener = "up" if master.listener.is_connected else "down"
+    trouble = {} if master.loops is None else master.loops.trouble()
+    loops = "elsewhere" if master.loops is None else "down" if trouble else "up"
+    down = master.shutdown.is_set() or "down" in (database, listener, loops)
     body = messages.Health(
         status="down" if down else "up",
         database=database,
+        listener=listener,
+        loops=loops,
+        trouble=trouble,
         resource_managers=[messages.ManagerHealth(cluster_name=master.cluster.name, status="up")],
     )
     return JSONResponse(body.model_dump(), status_code=503 if down else 200)
@@ -72,9 +80,10 @@ async def metrics() -> Response:
 
 
 @routes.get("/api/v1/openapi.json", "OpenApi", allow=Allow.PUBLIC, response_model=Document)
-async def openapi(request: Request) -> JSONResponse:
+async def openapi(master: MasterDep, request: Request) -> Response:
     """This contract."""
-    return JSONResponse(document(request.app))
+    made = await master.single_flight.share("openapi", lambda: master.readers.run(encoded, request.app))
+    return Response(made, media_type="application/json")
 
 
 @routes.get("/api/v1/master", "GetMaster", allow=Allow.PUBLIC)

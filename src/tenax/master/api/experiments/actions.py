@@ -33,6 +33,7 @@ from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.lists import ExperimentFilter
 from tenax.master.store.workspaces import projects
+from tenax.visible import is_name
 from tenax.wire.message import Empty
 
 routes = Routes("Experiments")
@@ -175,8 +176,10 @@ async def retain_logs_of_many(
 
 def check_label(label: str) -> None:
     """Raises InvalidInput."""
-    if not label.strip() or len(label) > _LONGEST_LABEL:
-        raise InvalidInput(f"labels: give each 1 to {_LONGEST_LABEL} characters, not all of them blank")
+    if not label.strip() or len(label) > _LONGEST_LABEL or not is_name(label):
+        raise InvalidInput(
+            f"labels: give each 1 to {_LONGEST_LABEL} characters of one line, not all blank, no control characters"
+        )
 
 
 async def check_owner(conn: Connection, caller: Caller, experiment_id: int) -> None:

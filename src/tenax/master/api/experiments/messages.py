@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from tenax.master.store.experiments.columns import EXPERIMENTS
-from tenax.wire.message import Document, Int64, Message, Pagination, Timestamp
+from tenax.wire.message import Document, Int64, Message, Name, Pagination, Timestamp
 
 
 class State(str, Enum):
@@ -169,10 +169,10 @@ class PatchCheckpointStorage(Message):
 class PatchExperiment(Message):
     """What may be edited later; what is absent stays."""
 
-    name: str | None = None
+    name: Name | None = None
     description: str | None = None
     notes: str | None = None
-    labels: list[str] | None = None
+    labels: list[Name] | None = None
     resources: PatchResources | None = None
     checkpoint_storage: PatchCheckpointStorage | None = None
 

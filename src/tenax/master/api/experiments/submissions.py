@@ -32,7 +32,7 @@ from tenax.search import view
 routes = Routes("Experiments")
 
 
-@routes.post("/api/v1/experiments", "CreateExperiment", allow=Allow.USER)
+@routes.post("/api/v1/experiments", "CreateExperiment", allow=Allow.USER, creates=True)
 async def create_experiment(
     master: MasterDep, caller: CallerDep, body: CreateExperimentRequest
 ) -> messages.CreateExperimentResponse:
@@ -115,7 +115,7 @@ def _resolve_preview(config: JsonObject, master: Master, seed: int) -> ResolvedE
     return parse_experiment(config, rng=random.Random(seed), layers=layers(settings, pool), managed=False)
 
 
-@routes.post("/api/v1/experiments/continue", "ContinueExperiment", allow=Allow.USER)
+@routes.post("/api/v1/experiments/continue", "ContinueExperiment", allow=Allow.USER, creates=True)
 async def continue_experiment(
     master: MasterDep, caller: CallerDep, body: messages.ContinueExperimentRequest
 ) -> messages.ContinueExperimentResponse:

@@ -78,7 +78,7 @@ async def put_experiment(
     return PutExperimentResponse(experiment=message, config=message.config)
 
 
-@routes.post("/api/v1/trials", "CreateTrial", allow=Allow.USER)
+@routes.post("/api/v1/trials", "CreateTrial", allow=Allow.USER, creates=True)
 async def create_trial(
     master: MasterDep, caller: CallerDep, body: messages.CreateTrialRequest
 ) -> messages.CreateTrialResponse:

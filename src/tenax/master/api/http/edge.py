@@ -4,31 +4,48 @@ Pure ASGI, so that streams pass untouched. Rules it keeps:
 
 - under ``/api/v1``, and on the routes of old scripts, query parameters are renamed to snake case and every body counts
   as JSON: clients send either spelling, and bodies without Content-Type or with a wrong one;
-- a body over the limit is refused with 413 before it is held in memory;
+- a body over the limit is refused with 413 before it is held in memory; whoever has not said who they are may send
+  `UNKNOWN_BODY_BYTES`;
+- a body arrives within `BODY_S`, and at `BODY_BYTES_PER_S` after that, or it is refused with 408: only the time for
+  which the master waits counts;
+- cookies are taken out of the headers: the framework would parse all of them, for each request, in quadratic time;
+- a query has at most `MOST_PARAMETERS`;
 - a NUL in path or query is refused: it could not be stored;
-- an error that nobody foresaw is logged once, here, and told to the caller as ours;
+- an error that nobody foresaw is logged once, here, and told to the caller as ours; one of the database, on a route of
+  tasks or agents, as one to try again: they know no better, and what they have to say is not lost meanwhile;
 - the log line names method, route, status and duration; never the query, a header or a body.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from urllib.parse import parse_qsl, urlencode
 
+import asyncpg
 import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tenax.errors import InvalidInput, TenaxError, TooLarge
+from tenax.errors import InvalidInput, TenaxError, TooLarge, TryAgain
+from tenax.master.access.authorization import COOKIES, NOBODY, Allow
 from tenax.master.api.http.errors import error_response
+from tenax.master.api.http.routing import allowed
 from tenax.master.observability import counters
 
 log = structlog.get_logger("tenax.http")
 
 #: What the oldest scripts call, with bodies as they are sent to ``/api/v1``.
 _LEGACY = ("/login", "/logout", "/users")
+#: The largest body without a credential: to log in, to join.
+UNKNOWN_BODY_BYTES = 64 * 1024
+BODY_S = 30.0
+BODY_BYTES_PER_S = 8 * 1024
+MOST_PARAMETERS = 2000
+#: Who sends again what was answered with 503, and gives up at 500.
+_TASKS = (Allow.TASK, Allow.REPORTER, Allow.AGENT)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -48,11 +65,13 @@ class Edge:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        _rename(scope)
+        refusal = self._refusal(scope)
+        if refusal is None:
+            _rename(scope)
+        _put_cookies_away(scope)
         if scope["type"] == "websocket":
             await self.app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
         exchange = _Exchange(scope, receive, send, self.body_limit)
         try:
             if refusal is not None:
@@ -66,13 +85,15 @@ class Edge:
             log.exception("request failed", method=scope["method"], path=scope["path"])
             if exchange.started:
                 raise
-            await error_response(scope["path"], error)(scope, receive, exchange.send)
+            await error_response(scope["path"], _for_tasks(scope, error))(scope, receive, exchange.send)
         finally:
             exchange.finish()
 
     def _refusal(self, scope: Scope) -> TenaxError | None:
         if b"%00" in scope["query_string"] or "\x00" in scope["path"]:
             return InvalidInput("the address holds a NUL character: remove it")
+        if scope["query_string"].count(b"&") >= MOST_PARAMETERS:
+            return InvalidInput(f"a query has at most {MOST_PARAMETERS} parameters: ask for less at once")
         for name, value in scope["headers"]:
             if name == b"content-length" and value.isdigit() and int(value) > self.body_limit:
                 return _too_large(self.body_limit)
@@ -84,7 +105,10 @@ class _Exchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
         self._scope, self._receive, self._send = scope, receive, send
-        self._limit = self._left = body_limit
+        self._limit = body_limit
+        self._taken = 0
+        self._waited_s = 0.0
+        self._complete = False
         self._status = 0
         self._began = time.perf_counter()
 
@@ -93,13 +117,31 @@ class _Exchange:
         return self._status != 0
 
     async def receive(self) -> Message:
-        message = await self._receive()
+        if self._complete:
+            return await self._receive()
+        allowed_s = BODY_S + self._taken / BODY_BYTES_PER_S - self._waited_s
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, allowed_s)):
+                message = await self._receive()
+        except TimeoutError:
+            reason = (
+                f"the body did not arrive: after {BODY_S:g} seconds at least {BODY_BYTES_PER_S} bytes a second must"
+            )
+            raise HTTPException(408, reason, {"Connection": "close"}) from None
+        self._waited_s += time.monotonic() - began
         if message["type"] == "http.request":
-            self._left -= len(message.get("body", b""))
-            if self._left < 0:
+            self._taken += len(message.get("body", b""))
+            self._complete = not message.get("more_body", False)
+            limit = self._limit if self._is_known() else min(self._limit, UNKNOWN_BODY_BYTES)
+            if self._taken > limit:
                 # Of the framework's kind: it turns any other into a 400 while it reads a body.
-                raise HTTPException(413, _too_large(self._limit).message)
+                raise HTTPException(413, _too_large(limit).message)
         return message
+
+    def _is_known(self) -> bool:
+        """Whether the caller was let in by a credential."""
+        return self._scope.get("state", {}).get("caller", NOBODY) is not NOBODY
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -115,6 +157,13 @@ class _Exchange:
         log.debug("request", method=method, route=route, status=self._status, ms=round(seconds * 1000, 1))
 
 
+def _for_tasks(scope: Scope, error: Exception) -> Exception:
+    """An error of the database that nobody listed, as tasks and agents are told of it."""
+    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError) and allowed(scope.get("endpoint")) in _TASKS:
+        return TryAgain("the master met an error of its database: try again in a moment; its log has the details")
+    return error
+
+
 def _rename(scope: Scope) -> None:
     if not scope["path"].startswith(("/api/v1/", *_LEGACY)):
         return
@@ -126,5 +175,13 @@ def _rename(scope: Scope) -> None:
     scope["headers"] = [*headers, (b"content-type", b"application/json")]
 
 
+def _put_cookies_away(scope: Scope) -> None:
+    cookies = [value for name, value in scope["headers"] if name == b"cookie"]
+    if cookies:
+        scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"cookie"]
+        scope[COOKIES] = b"; ".join(cookies).decode("latin-1")
+
+
 def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"the request is larger than {limit / 2**20:g} MiB, which is the most that this master takes")
+    size = f"{limit / 2**20:g} MiB" if limit >= 2**20 else f"{limit / 2**10:.3g} KiB"
+    return TooLarge(f"the request is larger than {size}, which is the most that this master takes here")

@@ -2,7 +2,8 @@
 
 ``/api/v1``: ``{"error": {"code", "reason", "error", "message"}}`` with gRPC's number and name, as Determined's clients
 read it (``message`` is what its stream parser looks at). Other routes: ``{"message"}``.
-What is ours and passing is 503 with ``Retry-After``: the only answer that an unmodified client tries again.
+What is ours and passing is 503 with ``Retry-After``: the only answer that an unmodified client tries again. Where
+something may have been created that would be created twice, it is 500 and says so.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tenax.errors import (
     UserError,
 )
 from tenax.jsonvalue import JsonObject
+from tenax.master.api.http.creations import AnswerLost
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ KINDS: tuple[tuple[type[BaseException], ErrorKind], ...] = (
     (TooOften, TOO_OFTEN),
     (Unsupported, UNIMPLEMENTED),
     (UserError, INVALID),
+    (AnswerLost, ErrorKind(500, 2, "Unknown")),
     (TryAgain, UNAVAILABLE),
     # Someone else changed the row first: the same request again may well succeed.
     (Stale, UNAVAILABLE),

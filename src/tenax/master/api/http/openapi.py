@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import cast
 
+import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -41,6 +42,14 @@ def document(app: FastAPI) -> JsonObject:
     if app.openapi_schema is None:
         app.openapi_schema = cast("dict[str, object]", _write(app))
     return cast(JsonObject, app.openapi_schema)
+
+
+def encoded(app: FastAPI) -> bytes:
+    """The contract as JSON, made once; that takes most of a second: call it in a thread."""
+    made = getattr(app.state, "openapi_json", None)
+    if made is None:
+        made = app.state.openapi_json = msgspec.json.encode(document(app))
+    return cast(bytes, made)
 
 
 def _write(app: FastAPI) -> JsonObject:

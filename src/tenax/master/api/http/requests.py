@@ -4,7 +4,8 @@ Rules it keeps:
 
 - whoever may not call a route is refused before the body is read;
 - a body is JSON whatever its Content-Type says, and none at all is the empty message;
-- a large body is decoded in a thread.
+- a large body is decoded in a thread;
+- a body that becomes a message has at most `MOST_VALUES`: each is checked in the event loop.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
 from tenax.master.api.http.callers import authorize
+from tenax.master.api.http.creations import create_once
+from tenax.master.api.http.routing import answers_secret, creates
 
 #: Characters of a name: of a user, a group, a webhook, a template.
 LONGEST_NAME = 255
 
 #: Bodies above this are decoded in a thread.
 LARGE_BODY_BYTES = 256 * 1024
+
+#: Values of a body that becomes a message: about twenty for each file of the largest code directory.
+MOST_VALUES = 400_000
 
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -34,10 +40,13 @@ class WireRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
         handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()
         has_body = self.body_field is not None
+        creating, secret = creates(self.endpoint), answers_secret(self.endpoint)
 
         async def lenient(request: Request) -> Response:
             await authorize(request, request.app.state.master)
-            return await handle(_WireRequest(request.scope, request.receive) if has_body else request)
+            if has_body:
+                request = _WireRequest(request.scope, request.receive)
+            return await (create_once(request, handle, secret=secret) if creating else handle(request))
 
         return lenient
 
@@ -52,7 +61,18 @@ class _WireRequest(Request):
         body = await self.body()
         if len(body) <= LARGE_BODY_BYTES:
             return decode_body(body)
-        return await anyio.to_thread.run_sync(decode_body, body)
+        return await anyio.to_thread.run_sync(_decode_large, body)
+
+
+def _decode_large(body: bytes) -> object:
+    """As `decode_body`. Raises `HTTPException` 413 for more values than are checked at once."""
+    if body.count(b",") >= MOST_VALUES:
+        raise HTTPException(
+            413,
+            f"the body holds more than {MOST_VALUES} values: send fewer at once; what a code directory does not need "
+            "is left out with a .detignore file",
+        )
+    return decode_body(body)
 
 
 def decode_body(body: bytes) -> object:

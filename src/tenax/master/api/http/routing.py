@@ -11,6 +11,7 @@ written from them. Rules it keeps:
 - every route says who may call it (`allow`); one that does not is refused to everyone, at run time and by a test;
 - every route has an operation id that never changes, and a return annotation (or ``response_model``);
 - a body is JSON whatever its Content-Type says, and none at all is the empty message;
+- a POST that makes something new says so (``creates=True``): sent twice, it would make two;
 - parameters are named in snake case here; on the wire either spelling is accepted and camel case is documented.
 """
 
@@ -47,6 +48,21 @@ class Declared:
 _allowed: dict[object, Allow] = {}
 
 
+#: Handlers that make something new each time they are called, with whether their answers hold a secret. Written by
+#: declarations only, at import.
+_creating: dict[object, bool] = {}
+
+
+def creates(handler: object) -> bool:
+    """Whether ``handler`` makes something new each time it is called."""
+    return handler in _creating
+
+
+def answers_secret(handler: object) -> bool:
+    """Whether what ``handler`` answers is for the caller alone, and kept nowhere."""
+    return _creating.get(handler, False)
+
+
 def allowed(handler: object) -> Allow | None:
     """Who may call ``handler``; None for one that was never declared."""
     return _allowed.get(handler)
@@ -68,7 +84,7 @@ class Routes:
         return self._declare("GET", path, operation, allow, {"response_class": StreamingResponse, **options})
 
     def post(self, path: str, operation: str, *, allow: Allow, **options: object) -> Callable[[Handler], Handler]:
-        """Declare a POST."""
+        """Declare a POST; ``creates``: it makes something new; ``secret``: and answers with a secret."""
         return self._declare("POST", path, operation, allow, options)
 
     def put(self, path: str, operation: str, *, allow: Allow, **options: object) -> Callable[[Handler], Handler]:
@@ -91,9 +107,12 @@ class Routes:
         self, method: str, path: str, operation: str, allow: Allow, options: dict[str, object]
     ) -> Callable[[Handler], Handler]:
         often = bool(options.pop("often", False))
+        creating, secret = bool(options.pop("creates", False)), bool(options.pop("secret", False))
 
         def declare(handler: Handler) -> Handler:
             _allowed[handler] = allow
+            if creating:
+                _creating[handler] = secret
             self.declared.append(Declared(method, path, operation, allow, handler, self.tag, often, options))
             return handler
 

@@ -1,8 +1,8 @@
 """Output of tasks: taken in from agents and from Determined's shipper, read back, and kept for a time.
 
 Rules it keeps: a trial's owner says how long its output is kept; what is older is removed on a schedule, or at once
-when an administrator asks; lines for which there is no room are refused to agents, which send them again, and dropped
-with a warning where the shipper would end the task.
+when an administrator asks; lines for which there is no room are refused to agents, which keep them while they can, and
+dropped with a warning where the shipper would end the task.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tenax.master.context import Master
 from tenax.master.ingest.budget import NoRoom
 from tenax.master.reading.log_search import FoundLine, LogFilters, rendered, timestamp
 from tenax.master.reading.log_stream import LogQuery, read, until_end
-from tenax.master.store.database.connection import DatabaseFull
+from tenax.master.store.database.faults import DatabaseFull
 from tenax.master.store.logs import retention
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.trials import lists as trial_lists
@@ -55,12 +55,15 @@ async def ship_output(
     container_id: str,
     stream: str,
     offset: int,
+    gone_from: int = 0,
     final: bool = False,
 ) -> Response:
     """Store output of a container (`tenax.wire.logs`); 507 when there is no room for it."""
     try:
         body = await request.body()
-        following = await master.intake.logs.output(agent_id, container_id, stream, offset, body, final=final)
+        following = await master.intake.logs.output(
+            agent_id, container_id, stream, offset, body, gone_from=gone_from, final=final
+        )
     except (NoRoom, DatabaseFull) as error:
         return JSONResponse({"message": str(error)}, status_code=507)
     return JSONResponse({"next": following})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tenax.master.api.checkpoints.messages import Checkpoint
-from tenax.wire.message import Document, Message, Pagination, Timestamp
+from tenax.wire.message import Document, Message, Name, Pagination, Timestamp
 
 
 class ModelSortBy(str, Enum):
@@ -67,10 +67,10 @@ class ModelVersion(Message):
 class PostModelRequest(Message):
     """A model to make; in the workspace of that id or name, by default Uncategorized."""
 
-    name: str = ""
+    name: Name = ""
     description: str = ""
     notes: str = ""
-    labels: list[str] = []
+    labels: list[Name] = []
     metadata: Document = {}
     workspace_id: int | None = None
     workspace_name: str | None = None
@@ -79,10 +79,10 @@ class PostModelRequest(Message):
 class PatchModel(Message):
     """What to change; what is absent stays, what is there is replaced as a whole."""
 
-    name: str | None = None
+    name: Name | None = None
     description: str | None = None
     notes: str | None = None
-    labels: list[str] | None = None
+    labels: list[Name] | None = None
     metadata: Document | None = None
     workspace_id: int | None = None
     workspace_name: str | None = None
@@ -117,20 +117,20 @@ class PostModelVersionRequest(Message):
     """A checkpoint to register; it must be COMPLETED."""
 
     checkpoint_uuid: str = ""
-    name: str = ""
+    name: Name = ""
     comment: str = ""
     notes: str = ""
-    labels: list[str] = []
+    labels: list[Name] = []
     metadata: Document = {}
 
 
 class PatchModelVersion(Message):
     """What to change; what is absent stays."""
 
-    name: str | None = None
+    name: Name | None = None
     comment: str | None = None
     notes: str | None = None
-    labels: list[str] | None = None
+    labels: list[Name] | None = None
     metadata: Document | None = None
 
 

@@ -87,7 +87,7 @@ async def get_model(master: MasterDep, model_name: str) -> messages.ModelRespons
     return messages.ModelResponse(model=model_message(view))
 
 
-@routes.post("/api/v1/models", "PostModel", allow=Allow.USER)
+@routes.post("/api/v1/models", "PostModel", allow=Allow.USER, creates=True)
 async def post_model(master: MasterDep, caller: CallerDep, body: messages.PostModelRequest) -> messages.ModelResponse:
     """Make a model."""
     edit = ModelEdit(body.name, body.description, body.notes, checked_labels(body.labels), body.metadata)

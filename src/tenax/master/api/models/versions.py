@@ -67,7 +67,7 @@ async def get_version(
         return await _response(master, conn, caller, await models.id_of(conn, model_name), version)
 
 
-@routes.post("/api/v1/models/{model_name}/versions", "PostModelVersion", allow=Allow.USER)
+@routes.post("/api/v1/models/{model_name}/versions", "PostModelVersion", allow=Allow.USER, creates=True)
 async def post_version(
     master: MasterDep, caller: CallerDep, model_name: str, body: messages.PostModelVersionRequest
 ) -> messages.ModelVersionResponse:

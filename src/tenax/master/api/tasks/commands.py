@@ -40,7 +40,7 @@ ORDERS = {
 _KIND = TaskKind.COMMAND.value
 
 
-@routes.post("/api/v1/commands", "LaunchCommand", allow=Allow.USER)
+@routes.post("/api/v1/commands", "LaunchCommand", allow=Allow.USER, creates=True)
 async def launch_command(
     master: MasterDep, caller: CallerDep, body: LaunchCommandRequest
 ) -> messages.LaunchCommandResponse:

@@ -38,7 +38,7 @@ from tenax.wire.message import Empty
 routes = Routes("Tasks")
 
 
-@routes.post("/api/v1/generic-tasks", "CreateGenericTask", allow=Allow.USER)
+@routes.post("/api/v1/generic-tasks", "CreateGenericTask", allow=Allow.USER, creates=True)
 async def create_generic_task(
     master: MasterDep, caller: CallerDep, body: CreateGenericTaskRequest
 ) -> CreateGenericTaskResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tenax.master.api.agents.messages import Container, Device
-from tenax.wire.message import Document, Message, Pagination, Timestamp
+from tenax.wire.message import Document, Message, Name, Pagination, Timestamp
 
 
 class TaskState(str, Enum):
@@ -344,7 +344,7 @@ class PatchTemplateNameRequest(Message):
     """Another name for a template."""
 
     old_name: str
-    new_name: str
+    new_name: Name
 
 
 class TemplateResponse(Message):

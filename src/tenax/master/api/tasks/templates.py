@@ -31,6 +31,7 @@ from tenax.master.api.tasks.messages import (
 from tenax.master.store.tasks import templates
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import DEFAULT_WORKSPACE_ID
+from tenax.visible import is_name
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Templates")
@@ -61,7 +62,7 @@ async def get_template(master: MasterDep, caller: CallerDep, template_name: str)
     return TemplateResponse(template=_message(template, caller))
 
 
-@routes.post("/api/v1/templates/{template_name:path}", "PostTemplate", allow=Allow.USER)
+@routes.post("/api/v1/templates/{template_name:path}", "PostTemplate", allow=Allow.USER, creates=True)
 async def post_template(
     master: MasterDep, caller: CallerDep, template_name: str, body: PostTemplateRequest
 ) -> TemplateResponse:
@@ -141,6 +142,8 @@ async def _create(conn: Connection, caller: Caller, name: str, body: PostTemplat
 def _check_name(name: str) -> None:
     if not name.strip() or name != name.strip():
         raise InvalidInput("the name of a template cannot be blank, nor begin or end with a space")
+    if not is_name(name):
+        raise InvalidInput("the name of a template is one line without control characters")
     if len(name) > LONGEST_NAME:
         raise InvalidInput(f"the name of a template has at most {LONGEST_NAME} characters, and this has {len(name)}")
 

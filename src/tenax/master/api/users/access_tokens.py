@@ -48,7 +48,7 @@ _ORDERS = {
 }
 
 
-@routes.post("/api/v1/tokens", "PostAccessToken", allow=Allow.USER)
+@routes.post("/api/v1/tokens", "PostAccessToken", allow=Allow.USER, creates=True, secret=True)
 async def post_access_token(
     master: MasterDep, caller: CallerDep, body: messages.PostAccessTokenRequest
 ) -> messages.PostAccessTokenResponse:

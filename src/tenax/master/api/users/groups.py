@@ -40,7 +40,7 @@ async def get_group(master: MasterDep, group_id: int) -> messages.GroupResponse:
         return await _response(conn, group_id)
 
 
-@routes.post("/api/v1/groups", "CreateGroup", allow=Allow.ADMIN)
+@routes.post("/api/v1/groups", "CreateGroup", allow=Allow.ADMIN, creates=True)
 async def create_group(master: MasterDep, body: messages.CreateGroupRequest) -> messages.GroupResponse:
     """Make a group."""
     name = _checked(body.name)

@@ -50,7 +50,7 @@ async def me(caller: CallerDep) -> Document:
     return _document(caller.person)
 
 
-@routes.post("/users", "LegacyPostUser", allow=Allow.ADMIN)
+@routes.post("/users", "LegacyPostUser", allow=Allow.ADMIN, creates=True)
 async def post_user(master: MasterDep, body: LegacyUser) -> Document:
     """Make a user."""
     user = UserMessage(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tenax.master.store.users import rows as user_rows
-from tenax.wire.message import Message, Pagination, Timestamp
+from tenax.wire.message import Message, Name, Pagination, Timestamp
 
 
 class AgentUserGroup(Message):
@@ -83,7 +83,7 @@ class PatchUser(Message):
     """What to change of a user; what is absent stays."""
 
     username: str | None = None
-    display_name: str | None = None
+    display_name: Name | None = None
     admin: bool | None = None
     active: bool | None = None
     remote: bool | None = None
@@ -235,14 +235,14 @@ class GroupResponse(Message):
 class CreateGroupRequest(Message):
     """A group to make, with these users in it."""
 
-    name: str = ""
+    name: Name = ""
     add_users: list[int] = []
 
 
 class UpdateGroupRequest(Message):
     """What to change of a group."""
 
-    name: str | None = None
+    name: Name | None = None
     add_users: list[int] = []
     remove_users: list[int] = []
 

@@ -25,6 +25,7 @@ from tenax.master.store.database.paging import Page
 from tenax.master.store.users import rows as users
 from tenax.master.store.users import sessions
 from tenax.master.store.users.rows import NO_LOGIN, UserFilter, UserRow
+from tenax.visible import is_name
 
 routes = Routes("Users")
 
@@ -79,13 +80,15 @@ async def get_user_by_username(master: MasterDep, username: str) -> messages.Get
     return messages.GetUserResponse(user=messages.user_message(user))
 
 
-@routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN)
+@routes.post("/api/v1/users", "PostUser", allow=Allow.ADMIN, creates=True)
 async def post_user(master: MasterDep, body: messages.PostUserRequest) -> messages.PostUserResponse:
     """Make a user."""
     message = body.user
     if message is None or not message.username:
         raise InvalidInput("no user name was given: a user needs one")
     _check_name(message.username)
+    if not is_name(message.display_name):
+        raise InvalidInput("displayName is one line without control characters")
     group = message.agent_user_group
     user = UserRow(
         0,

@@ -29,6 +29,7 @@ from tenax.master.store.webhooks.events import STATES
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.webhooks.payloads import sample_event
 from tenax.master.webhooks.sender import Sender, check_url, signing_key
+from tenax.visible import is_name
 from tenax.wire.message import Empty
 
 routes = Routes("Webhooks")
@@ -45,7 +46,7 @@ async def get_webhooks(master: MasterDep, caller: CallerDep) -> messages.GetWebh
     return messages.GetWebhooksResponse(webhooks=[_message(webhook, caller) for webhook in rows])
 
 
-@routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER)
+@routes.post("/api/v1/webhooks", "PostWebhook", allow=Allow.USER, creates=True)
 async def post_webhook(master: MasterDep, caller: CallerDep, body: messages.Webhook) -> messages.WebhookResponse:
     """Make a webhook."""
     made = _checked(body)
@@ -56,7 +57,7 @@ async def post_webhook(master: MasterDep, caller: CallerDep, body: messages.Webh
         return messages.WebhookResponse(webhook=_message(await webhooks.get(conn, new), caller))
 
 
-@routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER)
+@routes.post("/api/v1/webhooks/custom", "PostWebhookEventData", allow=Allow.USER, creates=True)
 async def post_webhook_event_data(
     master: MasterDep, caller: CallerDep, body: messages.PostWebhookEventDataRequest
 ) -> Empty:
@@ -162,8 +163,8 @@ def _whose(workspace_id: int | None) -> str:
 def _checked(body: messages.Webhook) -> webhooks.WebhookRow:
     """What was asked for, as it is stored. Raises InvalidInput, Unsupported."""
     check_url(body.url)
-    if not body.name.strip() or len(body.name) > LONGEST_NAME:
-        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters")
+    if not body.name.strip() or len(body.name) > LONGEST_NAME or not is_name(body.name):
+        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters that can be shown in a line")
     if body.webhook_type is messages.WebhookType.UNSPECIFIED:
         raise InvalidInput("webhookType must be WEBHOOK_TYPE_DEFAULT or WEBHOOK_TYPE_SLACK")
     if not body.triggers:

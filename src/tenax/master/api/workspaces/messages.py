@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tenax.master.api.users.messages import AgentUserGroup, GroupDetails, User
-from tenax.wire.message import Document, Message, Pagination, Timestamp
+from tenax.wire.message import Document, Message, Name, Pagination, Timestamp
 
 
 class WorkspaceState(str, Enum):
@@ -52,7 +52,7 @@ class Workspace(Message):
 class WorkspaceSettings(Message):
     """What may be given when one is made, and changed later; absent: as it is."""
 
-    name: str | None = None
+    name: Name | None = None
     #: All of it: a name or number that is absent is not set any more.
     agent_user_group: AgentUserGroup | None = None
     #: ``{}``: none.
@@ -148,17 +148,17 @@ class Project(Message):
 class PostProjectRequest(Message):
     """A project to make; without a key one is made from the name."""
 
-    name: str = ""
+    name: Name = ""
     description: str = ""
-    key: str | None = None
+    key: Name | None = None
 
 
 class PatchProject(Message):
     """What to change; what is absent stays."""
 
-    name: str | None = None
+    name: Name | None = None
     description: str | None = None
-    key: str | None = None
+    key: Name | None = None
 
 
 class ProjectResponse(Message):

@@ -26,6 +26,7 @@ from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import HeldProject
 from tenax.master.store.workspaces.removal import Folder
+from tenax.visible import is_name
 from tenax.wire.message import Empty
 
 routes = Routes("Projects")
@@ -65,7 +66,7 @@ async def get_project(master: MasterDep, project_id: int) -> messages.ProjectRes
     return messages.ProjectResponse(project=project_message(view))
 
 
-@routes.post("/api/v1/workspaces/{workspace_id}/projects", "PostProject", allow=Allow.USER)
+@routes.post("/api/v1/workspaces/{workspace_id}/projects", "PostProject", allow=Allow.USER, creates=True)
 async def post_project(
     master: MasterDep, caller: CallerDep, workspace_id: int, body: messages.PostProjectRequest
 ) -> messages.ProjectResponse:
@@ -138,7 +139,7 @@ async def move(master: MasterDep, caller: CallerDep, project_id: int, body: mess
     return Empty()
 
 
-@routes.post("/api/v1/projects/{project_id}/notes", "AddProjectNote", allow=Allow.USER)
+@routes.post("/api/v1/projects/{project_id}/notes", "AddProjectNote", allow=Allow.USER, creates=True)
 async def add_note(
     master: MasterDep, caller: CallerDep, project_id: int, body: messages.Note
 ) -> messages.ProjectNotesResponse:
@@ -192,6 +193,8 @@ def _key(key: str) -> str:
 
 
 def _note(note: messages.Note) -> JsonObject:
+    if not is_name(note.name):
+        raise InvalidInput("the name of a note is one line without control characters")
     return {"name": note.name, "contents": note.contents}
 
 

@@ -116,7 +116,7 @@ async def get_projects(
     return messages.GetProjectsResponse(projects=[project_message(view) for view in views], pagination=pagination)
 
 
-@routes.post("/api/v1/workspaces", "PostWorkspace", allow=Allow.USER)
+@routes.post("/api/v1/workspaces", "PostWorkspace", allow=Allow.USER, creates=True)
 async def post_workspace(
     master: MasterDep, caller: CallerDep, body: messages.WorkspaceSettings
 ) -> messages.ChangedWorkspaceResponse:

@@ -61,10 +61,10 @@ order by a.agent_id;
 
 -- name: silent
 -- Agents that hold containers and were silent for $1 seconds, or longer.
-select distinct a.agent_id, a.pool, extract(epoch from now() - p.last_seen_at)::float8 as seconds
+select a.agent_id, a.pool, extract(epoch from now() - p.last_seen_at)::float8 as seconds
 from agents a join agent_presence p on p.agent_id = a.agent_id
-join containers c on c.agent_id = a.agent_id and c.state <> 'TERMINATED'
-where p.last_seen_at < now() - make_interval(secs => $1);
+where p.last_seen_at < now() - make_interval(secs => $1)
+  and exists (select 1 from containers c where c.agent_id = a.agent_id and c.state <> 'TERMINATED');
 
 -- name: silent_since
 -- The row is held: a sign of life is noted before this is asked, or after what follows from it. An agent that never came

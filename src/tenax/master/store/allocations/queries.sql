@@ -243,7 +243,7 @@ select c.container_id, c.allocation_id, c.rank, c.slots, c.want, c.state,
        d.config, coalesce(d.context_hash, l.context_hash) as context_hash,
        u.id as owner_id, u.username,
        coalesce(w.agent_uid, u.agent_uid) as agent_uid, coalesce(w.agent_gid, u.agent_gid) as agent_gid,
-       coalesce(w.agent_user, u.agent_user) as agent_user,
+       coalesce(w.agent_user, u.agent_user) as agent_user, coalesce(w.agent_group, u.agent_group) as agent_group,
        coalesce((select s.kind from agent_slots s where s.agent_id = c.agent_id and s.slot_id = c.slots[1]), 'cpu') as device_kind,
        ck.uuid as latest_checkpoint, coalesce(ck.steps_completed, 0) as steps_completed
 from containers c
@@ -255,7 +255,7 @@ left join trials tr on tr.id = t.trial_id
 left join experiment_documents d on d.experiment_id = tr.experiment_id
 left join experiments e on e.id = tr.experiment_id
 left join projects p on p.id = e.project_id
-left join workspaces w on w.id = coalesce(p.workspace_id, l.workspace_id)
+left join workspaces w on w.id = coalesce(p.workspace_id, (t.spec ->> 'as_in_workspace')::bigint, l.workspace_id)
 left join users u on u.id = j.owner_id
 left join lateral (
     select uuid, steps_completed from checkpoints k

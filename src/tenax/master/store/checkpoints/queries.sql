@@ -268,13 +268,17 @@ where uuid = $1 and task_id is null;
 -- name: unassigned
 -- Removals for a task on an agent that no task has yet; and what the task that wrote the files ran with.
 select r.uuid, r.globs, j.owner_id, coalesce(s.config, d.config -> 'checkpoint_storage') as storage, t.experiment_id, j.pool,
-       x.config -> 'environment' as environment, x.config -> 'bind_mounts' as bind_mounts
+       x.config -> 'environment' as environment, x.config -> 'bind_mounts' as bind_mounts,
+       coalesce(p.workspace_id, l.workspace_id) as workspace_id
 from removals r
 left join checkpoints c on c.uuid = r.checkpoint
 left join checkpoint_uploads u on u.uuid = r.upload
 join tasks k on k.task_id = coalesce(c.task_id, u.task_id)
 join jobs j on j.job_id = k.job_id
 left join trials t on t.id = k.trial_id
+left join experiments e on e.id = t.experiment_id
+left join projects p on p.id = e.project_id
+left join launched_tasks l on l.task_id = k.task_id
 left join experiment_documents d on d.experiment_id = t.experiment_id
 left join storage_backends s on s.id = coalesce(c.storage_id, u.storage_id)
 cross join lateral (select coalesce(d.config, k.spec -> 'config') as config) x

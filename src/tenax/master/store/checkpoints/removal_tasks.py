@@ -20,6 +20,8 @@ class TaskSetup:
     """What the task that wrote the files ran with: a task with the same finds them in the same place."""
 
     pool: str
+    #: Whose mapping to a user of the machines holds, before the owner's; None: the owner's does.
+    workspace_id: int | None
     #: Sections of its configuration; None: it had none.
     environment: Json = None
     bind_mounts: Json = None
@@ -84,7 +86,7 @@ async def unassigned(conn: Connection, limit: int) -> list[UnassignedRemoval]:
             row["owner_id"],
             row["storage"],
             row["experiment_id"],
-            TaskSetup(row["pool"], row["environment"], row["bind_mounts"]),
+            TaskSetup(row["pool"], row["workspace_id"], row["environment"], row["bind_mounts"]),
         )
         for row in rows
     ]

@@ -79,6 +79,22 @@ async def telemetry_sizes(conn: Connection) -> TelemetrySizes:
     return TelemetrySizes(row["logs"], row["metrics"])
 
 
+async def database_size(conn: Connection) -> int:
+    """Bytes of the whole database."""
+    size: int = await conn.fetchval(Q.database_size)
+    return size
+
+
+async def largest_logs(conn: Connection) -> list[str]:
+    """Of what the most lines are, in words: the largest first. Reads through all tasks with output."""
+    return [row["what"] for row in await conn.fetch(Q.largest_logs)]
+
+
+async def largest_metrics(conn: Connection) -> list[str]:
+    """Of what the most reports are, in words: the largest first. Reads through all groups of metrics."""
+    return [row["what"] for row in await conn.fetch(Q.largest_metrics)]
+
+
 async def local_directory(conn: Connection) -> str | None:
     """The server's data directory, when the server is on this machine and says where."""
     path: str | None = await conn.fetchval(Q.local_directory)

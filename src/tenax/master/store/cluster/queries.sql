@@ -69,5 +69,23 @@ select coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tre
            + pg_total_relation_size('metric_groups') as metrics;
 
 -- name: local_directory
--- A connection by a socket has no address. Who may not read settings sees none.
-select setting from pg_settings where name = 'data_directory' and inet_server_addr() is null;
+-- A connection by a socket has no address; one within a machine has the same at both ends, or a loopback's. Who may not
+-- read settings sees none.
+select setting from pg_settings
+where name = 'data_directory'
+  and (inet_server_addr() is null or inet_server_addr() = inet_client_addr() or inet_server_addr() <<= '127.0.0.0/8');
+
+-- name: database_size
+select pg_database_size(current_database());
+
+-- name: largest_logs
+-- What the most lines are of: experiments, and tasks that are of none.
+select coalesce('experiment ' || r.experiment_id, 'task ' || l.task_id) as what
+from log_tasks l join tasks t on t.task_id = l.task_id left join trials r on r.id = t.trial_id
+group by 1 order by sum(l.next_line) desc, 1 limit 3;
+
+-- name: largest_metrics
+-- What the most reports are of.
+select 'experiment ' || r.experiment_id as what
+from metric_groups g join trials r on r.id = g.trial_id
+group by 1 order by sum(g.next_ord) desc, 1 limit 3;

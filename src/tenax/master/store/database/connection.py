@@ -1,9 +1,10 @@
-"""The way to PostgreSQL: a pool of connections, transactions, and which of its errors mean "try again".
+"""The way to PostgreSQL: pools of connections, one for each kind of work, and transactions.
 
 Rules:
-- Whatever is PostgreSQL's state and not the statement's fault (away, starting, shutting down, out of connections, a
-  deadlock, a full disk) is TryAgain, here and nowhere else. The statement may have been done: writes can be repeated.
-- Connections of the pool carry no state from one use to the next: no session locks, no LISTEN, no settings.
+- Whatever is PostgreSQL's state and not the statement's fault is TryAgain (`tenax.master.store.database.faults`).
+- Each kind of work has its connections and limits (`tenax.master.store.database.lanes`). A connection on which nothing
+  arrives any more is noticed: by keepalive where the other end is gone, by the limits where it only stands still.
+- Connections of a pool carry no state from one use to the next: no session locks, no LISTEN, no settings.
 - ``json`` and ``jsonb`` are Python values on both sides. A number that JSON does not have is refused, never dropped.
 """
 
@@ -11,56 +12,44 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import datetime
 
 import asyncpg
 import msgspec
 from asyncpg import Connection
 
-from tenax.errors import Impossible, TryAgain
+from tenax.errors import Impossible
 from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.database.faults import committing, translated
+from tenax.master.store.database.lanes import REQUESTS, Lane, connections
 from tenax.master.store.database.queries import load
 
 Q = load("database")
 
 #: Wake-ups go over it.
 CHANNEL = "tenax"
-#: A master that hangs inside a transaction loses it, and its locks, after this.
-_IDLE_IN_TRANSACTION_MS = 60_000
-#: How long one waits for a connection of the pool.
-_ACQUIRE_S = 30.0
+#: A connection is made in this time or not at all.
+_CONNECT_S = 10.0
+#: A statement that was called off has this long to end; then its connection is cut.
+_CANCEL_S = 3.0
+#: Seconds until a silent peer is probed, between probes, and until unacknowledged data ends a connection.
+_KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES, _UNACKNOWLEDGED_S = 10, 5, 3, 20
 #: Statements that a connection keeps prepared: all that the busiest paths use, with room for the others.
 _PREPARED = 1000
 #: What `NOTIFY` takes without quoting.
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
 
-_PASSING = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.TransactionRollbackError,
-    asyncpg.InsufficientResourcesError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.LockNotAvailableError,
-    asyncpg.IdleInTransactionSessionTimeoutError,
-)
-
-
-class DatabaseAway(TryAgain):
-    """The database cannot be reached at the moment: try again shortly."""
-
-
-class DatabaseFull(TryAgain):
-    """The database's disk is full: make room, nothing can be stored meanwhile."""
-
 
 class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection that sends what everybody waits for in the round trip of the commit: wake-ups, agents' revisions.
+    """A connection that sends what everybody waits for in the round trip of the commit, and never waits for ever.
 
-    They are statements before the COMMIT, so they are done if it succeeds, and only then; and rows of agents are locked
-    for that round trip alone, however far away the database is.
+    That is wake-ups, and the revisions of agents: statements before the COMMIT, so they are done if it succeeds, and
+    only then; and rows of agents are locked for that round trip alone, however far away the database is.
     """
 
     __slots__ = ("_raised", "_wakeups")
@@ -106,51 +95,111 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
         return True
 
     async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:  # noqa: ASYNC109
-        if query == "COMMIT;" and self.has_wakeups:
+        status: str
+        if query == "COMMIT;" and self._wakeups is not None:
             raised = Q.raise_revisions.replace("$1", f"'{{{','.join(sorted(self._raised))}}}'") if self._raised else ""
-            query = "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._wakeups or ()) + f"{raised};{query}"
+            query = (
+                "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._wakeups)
+                + (f"{raised};" if raised else "")
+                + query
+            )
             self._wakeups, self._raised = None, set()
-        status: str = await super().execute(query, *args, timeout=timeout)
+            with committing():
+                status = await super().execute(query, *args, timeout=timeout)
+            return status
+        status = await super().execute(query, *args, timeout=timeout)
         return status
+
+    def _cancel_current_command(self, *waiters: object) -> None:
+        # The driver asks the server over another connection, and waits for the answer on this one.
+        super()._cancel_current_command(*waiters)
+        self._loop.call_later(_CANCEL_S, self._cut_if_still_busy, self._protocol.queries_count)
+
+    def _cut_if_still_busy(self, queries: int) -> None:
+        protocol = self._protocol
+        if protocol is not None and protocol.queries_count == queries and protocol._is_cancelling():
+            self.terminate()
 
 
 class Database:
-    """A pool of connections to one database. For one event loop."""
+    """The connections to one database, as one kind of work uses them. For one event loop."""
 
-    def __init__(self, pool: asyncpg.Pool, dsn: str, name: str) -> None:
-        self._pool = pool
+    def __init__(self, pools: Mapping[Lane, asyncpg.Pool], dsn: str, name: str, lane: Lane = REQUESTS) -> None:
+        self._pools = pools
+        #: Of tasks whose transactions are all one.
+        self._whole: dict[asyncio.Task[object] | None, _WholeTransaction] = {}
+        self._pool = pools[lane]
+        self._lane = lane
         self._dsn = dsn
         self._name = name
 
     @classmethod
-    async def open(cls, dsn: str, *, max_connections: int = 16, name: str = "tenax-master") -> Database:
+    async def open(cls, dsn: str, *, max_connections: int = 24, name: str = "tenax-master") -> Database:
         """Connect. ``name`` is shown in pg_stat_activity. Raises TryAgain while the server cannot be reached."""
-        with translated():
-            pool = await asyncpg.create_pool(
-                dsn,
-                min_size=1,
-                max_size=max_connections,
-                max_inactive_connection_lifetime=300.0,
-                init=prepare,
-                connection_class=NotifyingConnection,
-                statement_cache_size=_PREPARED,
-                reset=_nothing_to_reset,
-                server_settings=_server_settings(name),
-            )
-        return cls(pool, dsn, name)
+        pools: dict[Lane, asyncpg.Pool] = {}
+        try:
+            with translated():
+                for lane, count in connections(max_connections).items():
+                    # One of them finds out whether anybody is there; the others connect when they are needed.
+                    pools[lane] = await _open_pool(dsn, lane, 1 if lane is REQUESTS else 0, count, name)
+        except BaseException:
+            for pool in pools.values():
+                pool.terminate()
+            raise
+        return cls(pools, dsn, name)
+
+    def on(self, lane: Lane) -> Database:
+        """The same database, with the connections of another kind of work."""
+        return Database(self._pools, self._dsn, self._name, lane)
 
     async def close(self) -> None:
         """Wait for the transactions under way, then disconnect; cut off what takes longer than ten seconds."""
         try:
-            await asyncio.wait_for(self._pool.close(), 10.0)
-        except asyncio.TimeoutError:
-            self._pool.terminate()
+            async with asyncio.timeout(10.0):
+                await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+        except (asyncio.TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            for pool in self._pools.values():
+                pool.terminate()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """One transaction: committed when the block ends, rolled back when it raises. Raises TryAgain."""
+        whole = self._whole.get(asyncio.current_task())
+        async with self._transaction() if whole is None else whole.part() as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def as_one(self, begin: Callable[[Connection], Awaitable[None]]) -> AsyncIterator[_WholeTransaction]:
+        """Make one transaction of all that this task makes inside, committed when the block ends.
+
+        It begins with the first of them, and with ``begin``. What waits outside of a transaction holds no connection.
+        """
+        task = asyncio.current_task()
+        async with AsyncExitStack() as stack:
+            self._whole[task] = _WholeTransaction(self._transaction, begin, stack)
+            try:
+                yield self._whole[task]
+            finally:
+                del self._whole[task]
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Connection]:
+        """A read-only transaction of which every statement sees the same state. Raises TryAgain."""
+        whole = self._whole.get(asyncio.current_task())
+        async with self._snapshot() if whole is None or whole.conn is None else whole.part() as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection without a transaction around it: for reads of one statement. Raises TryAgain."""
+        whole = self._whole.get(asyncio.current_task())
+        async with self._connection() if whole is None or whole.conn is None else whole.part() as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
+            async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
                 notifying: NotifyingConnection = conn.collect_wakeups()
                 try:
                     async with conn.transaction():
@@ -161,18 +210,16 @@ class Database:
                     notifying.drop_wakeups()
 
     @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Connection]:
-        """A read-only transaction of which every statement sees the same state. Raises TryAgain."""
+    async def _snapshot(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
+            async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
                 async with conn.transaction(isolation="repeatable_read", readonly=True):
                     yield conn
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
-        """A connection without a transaction around it: for reads of one statement. Raises TryAgain."""
+    async def _connection(self) -> AsyncIterator[Connection]:
         with translated():
-            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
+            async with self._pool.acquire(timeout=self._lane.acquire_s) as conn:
                 try:
                     yield conn
                 except asyncpg.DataError:
@@ -181,12 +228,59 @@ class Database:
                     await conn.execute("rollback")
                     raise
 
-    async def dedicated(self) -> Connection:
-        """A connection outside the pool, for LISTEN and session locks; the caller closes it. Raises TryAgain."""
+    async def dedicated(self, lane: Lane) -> Connection:
+        """A connection outside the pools, for LISTEN and session locks; the caller closes it. Raises TryAgain."""
         with translated():
-            conn = await asyncpg.connect(self._dsn, server_settings=_server_settings(f"{self._name}-listener"))
+            conn = await asyncpg.connect(
+                self._dsn,
+                timeout=_CONNECT_S if lane.command_s is None else lane.command_s,
+                command_timeout=lane.command_s,
+                connection_class=NotifyingConnection,
+                server_settings=_server_settings(self._name, lane),
+            )
             await prepare(conn)
             return conn
+
+
+class _WholeTransaction:
+    """A transaction of which others are parts. Of one task."""
+
+    def __init__(
+        self,
+        transaction: Callable[[], AbstractAsyncContextManager[Connection]],
+        begin: Callable[[Connection], Awaitable[None]],
+        stack: AsyncExitStack,
+    ) -> None:
+        self._transaction, self._begin, self._stack = transaction, begin, stack
+        #: None until it has begun.
+        self.conn: Connection | None = None
+
+    @asynccontextmanager
+    async def part(self) -> AsyncIterator[Connection]:
+        """As a transaction of its own, but what it wrote is committed with the whole."""
+        if self.conn is None:
+            conn = await self._stack.enter_async_context(self._transaction())
+            await self._begin(conn)
+            self.conn = conn
+        with translated():
+            async with self.conn.transaction():
+                yield self.conn
+
+
+async def _open_pool(dsn: str, lane: Lane, least: int, most: int, name: str) -> asyncpg.Pool:
+    return await asyncpg.create_pool(
+        dsn,
+        min_size=least,
+        max_size=most,
+        max_inactive_connection_lifetime=300.0,
+        init=prepare,
+        connection_class=NotifyingConnection,
+        statement_cache_size=_PREPARED,
+        reset=_nothing_to_reset,
+        timeout=min(_CONNECT_S, lane.acquire_s),
+        command_timeout=lane.command_s,
+        server_settings=_server_settings(name, lane),
+    )
 
 
 async def now(conn: Connection) -> datetime:
@@ -195,23 +289,9 @@ async def now(conn: Connection) -> datetime:
     return moment
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Errors of the driver that pass by themselves, as TryAgain."""
-    try:
-        yield
-    except asyncpg.DiskFullError as error:
-        raise DatabaseFull from error
-    except (*_PASSING, OSError, asyncio.TimeoutError) as error:
-        raise DatabaseAway from error
-    except asyncpg.InterfaceError as error:
-        if "clos" in str(error):
-            raise DatabaseAway from error
-        raise
-
-
 async def prepare(conn: Connection) -> None:
-    """What every connection of ours can: JSON as Python values."""
+    """What every connection of ours can: JSON as Python values; and it notices that the other end is gone."""
+    _keep_alive(conn)
     await conn.set_type_codec("json", schema="pg_catalog", format="binary", encoder=_encode, decoder=_decode)
     await conn.set_type_codec("jsonb", schema="pg_catalog", format="binary", encoder=_encode_b, decoder=_decode_b)
 
@@ -220,11 +300,35 @@ async def _nothing_to_reset(conn: Connection) -> None:
     """Saves a round trip at each release; see the rules."""
 
 
-def _server_settings(name: str) -> dict[str, str]:
+def _keep_alive(conn: Connection) -> None:
+    """Let the kernel end a connection whose other end is gone without a word."""
+    transport = getattr(conn, "_transport", None)
+    connected = None if transport is None else transport.get_extra_info("socket")
+    if connected is None or connected.family == getattr(socket, "AF_UNIX", None):
+        return
+    options = {
+        "TCP_KEEPIDLE": _KEEPALIVE_IDLE_S,
+        "TCP_KEEPINTVL": _KEEPALIVE_INTERVAL_S,
+        "TCP_KEEPCNT": _KEEPALIVE_PROBES,
+        "TCP_USER_TIMEOUT": _UNACKNOWLEDGED_S * 1000,
+    }
+    with socket.socket(fileno=os.dup(connected.fileno())) as ours:
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in options.items():
+            if hasattr(socket, option):
+                ours.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+def _server_settings(name: str, lane: Lane) -> dict[str, str]:
     return {
-        "application_name": name,
+        "application_name": f"{name}-{lane.name}",
         "timezone": "UTC",
-        "idle_in_transaction_session_timeout": str(_IDLE_IN_TRANSACTION_MS),
+        # The server, too, lets go of what belongs to a machine that is gone: locks, and the session we are known by.
+        "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_S),
+        "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_S),
+        "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
+        "tcp_user_timeout": str(_UNACKNOWLEDGED_S * 1000),
+        **lane.server_settings(),
     }
 
 

@@ -8,8 +8,8 @@ A list declares its columns (`Table`); everything else is here, once for all lis
 
 Rules:
 - Every value of the caller's is a parameter; what stands in the text comes from tables here and in `Table`.
-- Null matches nothing but isEmpty. Text is ordered by code point; contains takes no notice of case in columns,
-  hyperparameters and metadata, and does in metrics; ``%``, ``_`` and ``\\`` in it are those of LIKE.
+- Null matches nothing but isEmpty. Text is ordered by code point; contains takes no notice of case in columns and
+  metadata, and does in hyperparameters and metrics; ``%``, ``_`` and ``\\`` in it are those of LIKE.
 - In an order what is missing comes last in both directions; what is equal is ordered by id, rising.
 """
 
@@ -209,8 +209,9 @@ class Builder:
             return f"{sql} {node.operator.value} {self._parameter(_truth(node), 'boolean')}"
         return f'{sql} collate "C" {node.operator.value} {self._parameter(_text(node.value), "text")}'
 
-    def _contains(self, sql: str, node: Condition, like: str = "ilike") -> str:
+    def _contains(self, sql: str, node: Condition, *, any_case: bool = True) -> str:
         pattern = self._parameter(f"%{_text(node.value)}%", "text")
+        like = "ilike" if any_case else "like"
         return f"{sql} {'' if node.operator is Operator.CONTAINS else 'not '}{like} {pattern}"
 
     def _of_metric(self, node: Condition) -> str:
@@ -218,7 +219,7 @@ class Builder:
         if node.operator in EMPTINESS:
             return _negated(f"{value} is null", node.operator is Operator.NOT_EMPTY)
         if node.operator not in COMPARISONS:
-            return self._contains(f"({value} #>> '{{}}')", node, "like")
+            return self._contains(f"({value} #>> '{{}}')", node, any_case=False)
         if _kind(node) is ValueKind.NUMBER:
             number = self._parameter(_number(node), "float8")
             return f"tenax_number({value}) {node.operator.value} {number}"
@@ -234,23 +235,23 @@ class Builder:
         key = self._parameter(node.column.removeprefix("hp."), "text")
         rows = f"select 1 from run_hparams h where h.trial_id = {self._table.trial} and {key} in (h.key, h.alias)"
         columns = {Holds.TEXT: "h.text_value", Holds.BOOLEAN: "h.boolean_value", Holds.NUMBER: "h.number_value"}
-        return self._exists(rows, columns, node)
+        return self._exists(rows, columns, node, any_case=False)
 
     def _of_metadata(self, node: Condition) -> str:
         key = self._parameter(node.column.removeprefix("metadata."), "text")
         rows = f"select 1 from run_metadata_index x where x.trial_id = {self._table.trial} and x.flat_key = {key}"
         number = "coalesce(x.integer_value::float8, x.float_value)"
         columns = {Holds.TEXT: "x.string_value", Holds.BOOLEAN: "x.boolean_value", Holds.NUMBER: number}
-        return self._exists(rows, {**columns, Holds.TIME: "x.timestamp_value"}, node)
+        return self._exists(rows, {**columns, Holds.TIME: "x.timestamp_value"}, node, any_case=True)
 
-    def _exists(self, rows: str, columns: Mapping[Holds, str], node: Condition) -> str:
+    def _exists(self, rows: str, columns: Mapping[Holds, str], node: Condition, *, any_case: bool) -> str:
         """``columns``: where a row has what it holds; what they do not name is compared as text."""
         if node.operator in EMPTINESS:
             return _negated(f"not exists ({rows})", node.operator is Operator.NOT_EMPTY)
         kind = _kind(node)
         if node.operator not in COMPARISONS:
             _check_text(node, kind)
-            return f"exists ({rows} and {self._contains(columns[Holds.TEXT], node)})"
+            return f"exists ({rows} and {self._contains(columns[Holds.TEXT], node, any_case=any_case)})"
         holds = Holds.BOOLEAN if isinstance(node.value, bool) else _HELD.get(kind, Holds.TEXT)
         holds = holds if holds in columns else Holds.TEXT
         return f"exists ({rows} and {self._compared(columns[holds], holds, node)})"
@@ -264,8 +265,7 @@ class Builder:
             return _configured_emptiness(hp, number, node.operator is Operator.NOT_EMPTY)
         if node.operator in COMPARISONS:
             return self._configured_compared(hp, number, node)
-        condition = self._configured_contains(hp, number, node)
-        return condition if node.operator is Operator.CONTAINS else f"({hp} ->> 'type' is not null and not {condition})"
+        return self._configured_contains(hp, number, node)
 
     def _configured_compared(self, hp: str, number: bool, node: Condition) -> str:
         sign = node.operator.value
@@ -281,18 +281,23 @@ class Builder:
         return f"coalesce({constant} and tenax_number({hp} -> 'val') {sign} {compared} or {ranged}, false)"
 
     def _configured_contains(self, hp: str, number: bool, node: Condition) -> str:
-        member = (
-            f"{hp} ->> 'type' = 'categorical' and exists (select 1 from jsonb_array_elements_text({hp} -> 'vals') v"
-        )
+        """As in Determined, each kind by a rule of its own: what no rule names neither contains nor lacks anything."""
+        contains = node.operator is Operator.CONTAINS
         if number:
             bound = _number(node)
-            text = self._parameter(f"{bound:.15g}", "text")
+            value = f"{bound:.15g}"
             compared = self._parameter(bound, "float8")
-            inside = f"tenax_number({hp} -> 'minval') <= {compared} or tenax_number({hp} -> 'maxval') >= {compared}"
-            return f"coalesce({member} where v = {text}) or {inside}, false)"
-        text = self._parameter(_text(node.value), "text")
-        constant = f"{hp} ->> 'type' = 'const' and {hp} ->> 'val' like '%' || {text} || '%'"
-        return f"coalesce({constant} or {member} where v = {text}), false)"
+            from_low, to_high = ("<=", ">=") if contains else (">=", "<=")
+            low, high = f"tenax_number({hp} -> 'minval')", f"tenax_number({hp} -> 'maxval')"
+            ranges = f"{hp} ->> 'type' in ('int', 'double', 'log')"
+            other = f"{ranges} and ({low} {from_low} {compared} or {high} {to_high} {compared})"
+        else:
+            value = _text(node.value)
+            constant = self._contains(f"({hp} ->> 'val')", node, any_case=False)
+            other = f"{hp} ->> 'type' = 'const' and {constant}"
+        exists = "exists" if contains else "not exists"
+        values = f"select 1 from jsonb_array_elements_text({hp} -> 'vals') v where v = {self._parameter(value, 'text')}"
+        return f"coalesce({hp} ->> 'type' = 'categorical' and {exists} ({values}) or {other}, false)"
 
     def _order_by(self, name: str) -> Sequence[str]:
         if name.startswith("hp."):

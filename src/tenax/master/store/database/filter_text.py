@@ -21,8 +21,12 @@ from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json, JsonObject
 
 MAX_DEPTH = 100
-#: A statement has room for so many parameters, and a person for fewer.
-MAX_CONDITIONS = 2000
+#: Groups and conditions: a statement has room for so many parameters, and a person for fewer.
+MAX_NODES = 2000
+#: Characters of a filter: reading more than that holds up everyone else.
+LONGEST_FILTER = 1 << 20
+#: Columns of an order: each is sorted by, and a person sees no difference beyond a few.
+MOST_SORTS = 20
 
 Value: TypeAlias = "str | float | bool | None"
 Member = TypeVar("Member", bound=Enum)
@@ -134,6 +138,8 @@ def parse(text: str | None) -> Filter:
     """The filter in ``text``; none of it lists everything. Raises InvalidInput, naming what is wrong with it."""
     if text is None or not text.strip():
         return Filter()
+    if len(text) > LONGEST_FILTER:
+        raise InvalidInput(f"filter has {len(text)} characters: {LONGEST_FILTER} are the most")
     try:
         document: Json = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -154,6 +160,8 @@ def parse_sort(text: str | None) -> tuple[Sort, ...]:
     """The parts of ``column=asc,other=desc``, the most important first. Raises InvalidInput."""
     if text is None or not text.strip():
         return ()
+    if text.count(",") >= MOST_SORTS:
+        raise InvalidInput(f"sort names more than {MOST_SORTS} columns: name those that matter most")
     parts = []
     for part in text.split(","):
         column, equals, direction = part.strip().rpartition("=")
@@ -180,9 +188,12 @@ class _Reader:
     """Reads one filter; keeps count."""
 
     def __init__(self) -> None:
-        self._conditions = 0
+        self._nodes = 0
 
     def node(self, value: Json, at: str, depth: int) -> Node:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise InvalidInput(f"filter: more than {MAX_NODES} groups and conditions")
         if not isinstance(value, dict):
             raise InvalidInput(f"filter: {at} must be an object")
         kind = value.get("kind")
@@ -207,9 +218,6 @@ class _Reader:
         return FilterGroup(tuple(read), conjunction == "or")
 
     def _field(self, value: JsonObject, at: str) -> Node:
-        self._conditions += 1
-        if self._conditions > MAX_CONDITIONS:
-            raise InvalidInput(f"filter: more than {MAX_CONDITIONS} conditions")
         sign = value.get("operator")
         compared = value.get("value")
         if compared is None and sign not in [operator.value for operator in EMPTINESS]:

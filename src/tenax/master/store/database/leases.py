@@ -2,25 +2,32 @@
 
 Rules:
 - All times are the database's. A lease that ran out is taken over with epoch + 1.
-- Each write transaction of a loop calls ``check`` first: it holds the lease's row until the transaction ends, so a
-  takeover waits for it, and a holder that was replaced raises LeaseLost and writes nothing.
+- Each write transaction of a loop calls ``check`` first: it holds the lease's row until the transaction ends, so nobody
+  takes over before that, and a holder that was replaced raises LeaseLost and writes nothing. Renewing does not wait for
+  it: a long transaction costs no lease.
+- A transaction that has checked a lease which has run out is ended by whoever wants to take over: its process may have
+  been stopped, and would hold the row for ever.
+- Leases are taken and renewed all at once: nine loops of a master that died move together.
 - A holder whose name came from ``wakeups.Listener.holder`` is also known dead at once when its connection is gone (the
   session lock on its name is free); for a hung one, and for any other name, the time decides.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from asyncpg import Connection
 
 from tenax.errors import Stale
+from tenax.master.store.database.faults import translated
 from tenax.master.store.database.queries import load
+from tenax.master.store.database.wakeups import SESSION_PREFIX, notify
 
 Q = load("database")
 
-#: Names of holders that keep a session lock on their name begin so.
-SESSION_PREFIX = "session:"
+#: What is announced when a lease is given up.
+KIND = "lease"
 
 
 class LeaseLost(Stale):
@@ -41,29 +48,37 @@ class Lease:
             raise LeaseLost
 
 
-async def acquire(conn: Connection, loop: str, holder: str, seconds: float) -> Lease | None:
-    """Take the lease if it is free, has run out, or its holder is dead or ourselves; None: another holds it.
+async def acquire_all(conn: Connection, loops: Sequence[str], holder: str, seconds: float) -> list[Lease]:
+    """Take those that are free, have run out, or whose holder is dead or ourselves; others hold the rest.
 
     Inside a transaction of the caller's.
     """
-    row = await conn.fetchrow(Q.lock_lease, loop)
-    if row is None:
-        epoch = await conn.fetchval(Q.create, loop, holder, seconds)
-        return None if epoch is None else Lease(loop, epoch, holder)
-    own = row["holder"] == holder
-    if not (own or row["expired"] or await _is_dead(conn, row["holder"])):
-        return None
-    epoch = await conn.fetchval(Q.take_over, loop, holder, seconds)
-    return Lease(loop, epoch, holder)
+    rows = await conn.fetch(Q.acquire, list(loops), holder, seconds, SESSION_PREFIX)
+    return [Lease(row["loop"], row["epoch"], holder) for row in rows]
 
 
-async def renew(conn: Connection, lease: Lease, seconds: float) -> None:
-    """Extend it to ``seconds`` from now. Raises LeaseLost."""
-    if await conn.fetchval(Q.renew, lease.loop, lease.epoch, seconds) is None:
-        raise LeaseLost
+async def acquire(conn: Connection, loop: str, holder: str, seconds: float) -> Lease | None:
+    """As `acquire_all`, one of them; None: another holds it."""
+    return next(iter(await acquire_all(conn, [loop], holder, seconds)), None)
 
 
-async def _is_dead(conn: Connection, holder: str) -> bool:
-    if not holder.startswith(SESSION_PREFIX):
-        return False
-    return bool(await conn.fetchval(Q.try_name, holder))
+async def end_late(conn: Connection, loops: Sequence[str]) -> int:
+    """End the transactions that hold leases which have run out; how many there were. Raises TryAgain.
+
+    Those of another role of the database may be out of reach: then nothing is done but to wait.
+    """
+    with translated():
+        return len(await conn.fetch(Q.end_late, list(loops)))
+
+
+async def renew(conn: Connection, leases: Iterable[Lease], holder: str, seconds: float) -> frozenset[str]:
+    """Extend them to ``seconds`` from now, under the name that their holder has now; the loops whose lease is lost."""
+    mine = {lease.loop: lease.epoch for lease in leases}
+    rows = await conn.fetch(Q.renew, list(mine), list(mine.values()), seconds, holder)
+    return frozenset(mine) - {row["loop"] for row in rows}
+
+
+async def give_up(conn: Connection, lease: Lease) -> None:
+    """Let another process have it at once, unless one has it already."""
+    if await conn.fetchval(Q.give_up, lease.loop, lease.epoch) is not None:
+        await notify(conn, KIND, lease.loop)

@@ -19,7 +19,7 @@ from importlib import resources
 from asyncpg import Connection
 
 from tenax.errors import UserError
-from tenax.master.store.database.connection import translated
+from tenax.master.store.database.faults import translated
 from tenax.master.store.database.queries import load
 
 Q = load("database")

@@ -1,28 +1,54 @@
--- name: lock_lease
--- Locked, so that of two that find it free one waits and then sees what the other made of it.
-select holder, expires_at <= clock_timestamp() as expired from leases where loop = $1 for update;
-
--- name: create
-insert into leases (loop, epoch, holder, expires_at)
-values ($1, 1, $2, clock_timestamp() + make_interval(secs => $3))
-on conflict (loop) do nothing
-returning epoch;
-
--- name: take_over
-update leases set epoch = epoch + 1, holder = $2, expires_at = clock_timestamp() + make_interval(secs => $3)
-where loop = $1
-returning epoch;
+-- name: acquire
+-- All that can be had, at once. What a transaction under way has checked is passed over, so that one loop's does not
+-- hold up the others. Names of sessions are tried in common: of many who try, none is in the way of another.
+with free as materialized (
+    select loop from leases
+    where loop = any ($1::text[]) and (
+        expires_at <= clock_timestamp()
+        or holder = $2
+        or (starts_with(holder, $4) and pg_try_advisory_xact_lock_shared(hashtextextended(holder, 0)))
+    )
+    for update skip locked
+), taken as (
+    update leases set epoch = epoch + 1, holder = $2, expires_at = clock_timestamp() + make_interval(secs => $3)
+    from free where leases.loop = free.loop
+    returning leases.loop, leases.epoch
+), made as (
+    insert into leases (loop, epoch, holder, expires_at)
+    select name, 1, $2, clock_timestamp() + make_interval(secs => $3) from unnest($1::text[]) as name
+    where not exists (select from leases where loop = name)
+    on conflict (loop) do nothing
+    returning loop, epoch
+)
+select loop, epoch from taken union all select loop, epoch from made;
 
 -- name: renew
-update leases set expires_at = clock_timestamp() + make_interval(secs => $3)
-where loop = $1 and epoch = $2
-returning epoch;
+-- Not a word of the key, so that it does not wait for those who have checked.
+update leases set expires_at = clock_timestamp() + make_interval(secs => $3), holder = $4
+from unnest($1::text[], $2::bigint[]) as mine (loop, epoch)
+where leases.loop = mine.loop and leases.epoch = mine.epoch
+returning leases.loop;
+
+-- name: give_up
+update leases set expires_at = clock_timestamp() where loop = $1 and epoch = $2 returning loop;
 
 -- name: check
-select epoch from leases where loop = $1 and epoch = $2 for share;
+-- The advisory lock says whose transaction it is, to those who would take over: of locks of rows PostgreSQL does not.
+select epoch, pg_advisory_xact_lock_shared({{checked}}) from leases
+where loop = $1 and epoch = $2 for key share;
 
--- name: try_name
-select pg_try_advisory_xact_lock(hashtextextended($1, 0));
+-- name: checked
+hashtextextended('lease:' || leases.loop, 0)
+
+-- name: end_late
+-- A process that was stopped in the middle of a transaction keeps its locks, for ever if it was stopped in the middle of
+-- what it said: no time-out of PostgreSQL's ends a backend that waits for the rest of a message.
+select pg_terminate_backend(held.pid)
+from leases
+join pg_locks held on held.locktype = 'advisory' and held.granted and held.objsubid = 1
+    and held.database = (select oid from pg_database where datname = current_database())
+    and (held.classid::bigint << 32) | held.objid::bigint = {{checked}}
+where leases.loop = any ($1::text[]) and leases.expires_at <= clock_timestamp() and held.pid <> pg_backend_pid();
 
 -- name: hold_name
 select pg_advisory_lock(hashtextextended($1, 0));
@@ -57,3 +83,20 @@ select pg_notify('tenax', $1);
 
 -- name: probe
 select 1;
+
+-- name: answer_of
+select digest, answer from idempotency_keys where user_id = $1 and key = $2;
+
+-- name: begin_request
+insert into idempotency_keys (user_id, key, digest) values ($1, $2, $3)
+on conflict (user_id, key) do nothing
+returning true;
+
+-- name: finish_request
+update idempotency_keys set answer = $3 where user_id = $1 and key = $2;
+
+-- name: any_request_due
+select exists (select from idempotency_keys where created_at < now() - make_interval(secs => $1));
+
+-- name: forget_requests
+delete from idempotency_keys where created_at < now() - make_interval(secs => $1);

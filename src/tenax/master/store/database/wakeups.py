@@ -4,7 +4,9 @@ Rules:
 - A wake-up names a kind and an id, never what changed: who is woken reads the rows.
 - After every (re)LISTEN each subscriber is woken for a full pass: what was sent meanwhile did not arrive.
 - Nobody sleeps past ``MAX_WAIT_S``, so a wake-up that was lost costs a delay and nothing else.
-- The listening connection also holds the session lock on ``holder``: when it ends, others know this process dead.
+- The listening connection also holds the session lock on ``holder``: when it ends, others know this process dead. Each
+  connection has a name of its own, so that none waits for what its predecessor left on the server.
+- Whatever ends the listening, it begins anew: a process that hears nothing would not know it.
 """
 
 from __future__ import annotations
@@ -20,18 +22,22 @@ from typing import Protocol
 import structlog
 from asyncpg import Connection
 
-from tenax.errors import TryAgain
-from tenax.master.store.database import leases
-from tenax.master.store.database.connection import CHANNEL, Database, translated
+from tenax.master.store.database.connection import CHANNEL, Database
+from tenax.master.store.database.faults import DatabaseAway, translated
+from tenax.master.store.database.lanes import LISTENER
 from tenax.master.store.database.queries import load
 
 Q = load("database")
 log = structlog.get_logger("tenax.wakeups")
 
+#: Names of holders that keep a session lock on their name begin so.
+SESSION_PREFIX = "session:"
 #: No loop sleeps longer.
 MAX_WAIT_S = 30.0
-#: How often a silent connection is probed.
-_PROBE_S = 10.0
+#: How often a connection is probed; one that does not answer within the limits of its lane is given up.
+_PROBE_S = 3.0
+#: How long a connection may take to end in good order.
+_CLOSE_S = 1.0
 _RECONNECT_S = (0.05, 0.2, 0.5, 1.0)
 
 
@@ -105,8 +111,8 @@ class Listener:
         self._database = database
         self._subscriptions: dict[tuple[str, str | None], set[WakeupSink]] = {}
         self._connected = asyncio.Event()
-        #: Names this process in leases, for as long as its connection lives.
-        self.holder = f"{leases.SESSION_PREFIX}{uuid.uuid4()}"
+        #: Names this process in leases, for as long as the connection lives that listens now, or listened last.
+        self.holder = ""
 
     @contextmanager
     def subscribe(self, kind: str, id: int | str | None = None) -> Iterator[Subscription]:
@@ -126,6 +132,11 @@ class Listener:
         """Wake ``sink`` for every id of a kind, for as long as this process lives."""
         self._subscriptions.setdefault((kind, None), set()).add(sink)
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether it listens, as far as is known."""
+        return self._connected.is_set()
+
     async def connected(self) -> None:
         """Wait until it listens."""
         await self._connected.wait()
@@ -136,38 +147,43 @@ class Listener:
         while True:
             try:
                 await self._listen()
-                attempt = 0
-            except TryAgain as error:
-                log.warning("cannot listen for wake-ups", reason=str(error.__cause__ or error), attempt=attempt)
+            except Exception as error:
+                reason = str(error.__cause__ or error) or type(error.__cause__ or error).__name__
+                log.warning("cannot listen for wake-ups; trying again", reason=reason, attempt=attempt)
+            finally:
+                listened = self._connected.is_set()
+                self._connected.clear()
+            attempt = 0 if listened else attempt + 1
             await asyncio.sleep(_RECONNECT_S[min(attempt, len(_RECONNECT_S) - 1)])
-            attempt += 1
 
     async def _listen(self) -> None:
-        conn = await self._database.dedicated()
+        holder = f"{SESSION_PREFIX}{uuid.uuid4()}"
+        conn = await self._database.dedicated(LISTENER)
         lost = asyncio.Event()
         try:
             conn.add_termination_listener(lambda _: lost.set())
             with translated():
-                await conn.execute(Q.hold_name, self.holder)
+                await conn.execute(Q.hold_name, holder)
                 await conn.add_listener(CHANNEL, self._received)
+            self.holder = holder
             self._connected.set()
             for subscriptions in self._subscriptions.values():
                 for subscription in subscriptions:
                     subscription.wake_all()
             await self._watch(conn, lost)
         finally:
-            self._connected.clear()
             with contextlib.suppress(Exception):
-                await conn.close(timeout=1.0)
+                async with asyncio.timeout(_CLOSE_S):
+                    await conn.close()
 
     async def _watch(self, conn: Connection, lost: asyncio.Event) -> None:
         while True:
             with contextlib.suppress(asyncio.TimeoutError):
                 async with asyncio.timeout(_PROBE_S):
                     await lost.wait()
-                return
+                raise DatabaseAway("the connection was lost")
             with translated():
-                await conn.execute(Q.probe, timeout=_PROBE_S)
+                await conn.execute(Q.probe)
 
     def _received(self, _conn: object, _pid: int, _channel: str, payload: object) -> None:
         kind, _, id = str(payload).partition(":")

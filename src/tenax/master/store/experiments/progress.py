@@ -3,7 +3,7 @@
 Rules:
 - Who knows what a search has done writes where it stands, in the transaction that changes it: the searching loop, with
   its journal; the scripts of unmanaged experiments. What trials report of themselves is added by the loop of `KIND`.
-- An experiment that was asked to end keeps the progress that it had; one that has completed is at 1.
+- An experiment that was asked to end or has failed keeps the progress that it had; one that has completed is at 1.
 - The row of an experiment is locked after all else (the order of locks: `docs/internals.md`).
 """
 
@@ -57,7 +57,7 @@ async def stand(conn: Connection, experiment_id: int, standing: Standing) -> Non
 async def stand_unmanaged(conn: Connection, experiment_id: int) -> None:
     """As `stand`, of an experiment that no search of this master makes trials for."""
     row = await conn.fetchrow(Q.unmanaged_trials, experiment_id)
-    if row is not None:
+    if row is not None and row["state"] not in ("CANCELED", "ERROR"):
         completed = row["state"] == "COMPLETED"
         await stand(conn, experiment_id, Standing(1.0, 0.0) if completed else view.mean(row["ended"], row["trials"]))
 

@@ -24,9 +24,10 @@ select id from experiments where ended_at is null and not unmanaged order by id;
 
 -- name: plan
 -- What the search and the placement of an experiment need of its documents.
-select d.experiment_id, d.config, d.seed, d.context_hash, j.pool, j.priority
+select d.experiment_id, d.config, d.seed, d.context_hash, j.pool, j.priority, p.workspace_id
 from experiment_documents d
 join experiments e on e.id = d.experiment_id
+join projects p on p.id = e.project_id
 join jobs j on j.job_id = e.job_id
 where d.experiment_id = any($1::bigint[]);
 

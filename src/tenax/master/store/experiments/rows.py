@@ -48,6 +48,7 @@ class Plan:
     context_hash: str | None
     pool: str
     priority: int
+    workspace_id: int
 
 
 class ExperimentGone(NotFound):

@@ -54,7 +54,7 @@ async def append(
 ) -> None:
     """Write entries at ``first``, ``first`` + 1, ...; two writers of one place break the primary key.
 
-    ``standing`` is where the search stands after them; None leaves that to the loop that adds what trials report.
+    ``standing`` is where the search stands after them; None leaves its progress as it is.
     """
     settled, share = (None, None) if standing is None else (standing.settled, standing.share)
     await conn.execute(Q.append, experiment_id, first, [encode(entry) for entry in entries], settled, share)

@@ -27,6 +27,7 @@ from tenax.master.store.experiments.creation import NewExperiment
 from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.webhooks import events as webhook_events
+from tenax.visible import is_name
 
 Q = load("experiments")
 
@@ -189,8 +190,8 @@ async def put_source(
 
 def check_name(name: str, what: str) -> None:
     """Raises InvalidInput for a name that cannot be kept."""
-    if not name.strip() or len(name) > _LONGEST_NAME:
-        raise InvalidInput(f"{what} must have 1 to {_LONGEST_NAME} characters")
+    if not name.strip() or len(name) > _LONGEST_NAME or not is_name(name):
+        raise InvalidInput(f"{what} must have 1 to {_LONGEST_NAME} characters that can be shown in a line")
 
 
 async def _lock(conn: Connection, experiment_id: int) -> ExperimentRow:

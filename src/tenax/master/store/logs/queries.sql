@@ -32,6 +32,7 @@ returning next_offset;
 -- With the partition that its lines go to.
 insert into log_tasks (task_id, month)
 select $1, $2::integer from (select tenax_add_month('log_chunks', $2::integer)) part
+where not exists (select 1 from log_tasks where task_id = $1)
 on conflict do nothing;
 
 -- name: begin_tasks
@@ -105,7 +106,8 @@ set joined_line = greatest(joined_line, $2),
 where task_id = $1;
 
 -- name: delete_chunks
-delete from log_chunks where task_id = any($1::text[]);
+-- Of their months alone.
+delete from log_chunks c using log_tasks l where l.task_id = any($1::text[]) and c.month = l.month and c.task_id = l.task_id;
 
 -- name: delete_tasks
 delete from log_tasks where task_id = any($1::text[]);
@@ -144,17 +146,31 @@ group by trial_id;
 
 -- name: expired
 -- Ended tasks whose output is kept no longer, with its lines; $1: days where nothing narrower says, $2: how many tasks.
+-- The ones that ended first, of each number of days that is said anywhere: what is still kept is not looked at.
+with recursive said as (
+    (select keep_days from log_tasks where ended_at is not null and keep_days >= 0 order by keep_days limit 1)
+    union all
+    select (select l.keep_days from log_tasks l where l.ended_at is not null and l.keep_days > s.keep_days
+            order by l.keep_days limit 1)
+    from said s where s.keep_days is not null),
+due as (
+    select l.task_id
+    from said s cross join lateral (
+        select task_id from log_tasks
+        where keep_days = s.keep_days and ended_at <= now() - make_interval(days => s.keep_days)
+        order by ended_at limit $2) l
+    union all
+    (select task_id from log_tasks
+     where keep_days is null and $1::int >= 0 and ended_at <= now() - make_interval(days => $1)
+     order by ended_at limit $2))
 select l.task_id, l.next_line as lines
 from log_tasks l
-join tasks t on t.task_id = l.task_id and t.ended_at is not null
-left join trials tr on tr.id = t.trial_id
-left join experiment_documents d on d.experiment_id = tr.experiment_id
-cross join lateral (select coalesce(tr.log_retention_days, d.log_retention_days,
-    (d.config -> 'retention_policy' ->> 'log_retention_days')::int, $1::int) as days) k
-where k.days >= 0 and t.ended_at + make_interval(days => k.days) <= now()
-order by t.ended_at
-limit $2
+where l.task_id = any(array(select task_id from due limit $2))
 for update of l skip locked;
+
+-- name: drop_log_months
+-- Empty ones, but for those that a task has begun to speak in.
+select tenax_drop_months(array['log_chunks'], $1, 'log_tasks');
 
 -- name: outlived
 -- Launched tasks that ended so long ago that their output is kept no longer, and of which nothing is left that somebody

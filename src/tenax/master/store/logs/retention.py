@@ -62,6 +62,11 @@ async def _forget_tasks(conn: Connection, default_days: int) -> set[str]:
     return set(names)
 
 
+async def drop_months(conn: Connection, before: int) -> int:
+    """Drop empty months before that one (202611); returns how many. In a transaction of its own."""
+    return int(await conn.fetchval(Q.drop_log_months, before))
+
+
 async def set_trial(conn: Connection, trial_id: int, days: int) -> None:
     """Keep the output of a trial that long. Raises NotFound."""
     await existing(conn, f"trial {trial_id}", Q.set_trial, trial_id, days)

@@ -109,13 +109,42 @@ delete from metric_groups where trial_id = any($1::bigint[]);
 delete from metric_cuts where trial_id = any($1::bigint[]);
 
 -- name: delete_tail
-delete from metric_tail where trial_id = any($1::bigint[]);
+-- Of their months alone, as below.
+delete from metric_tail m using metric_groups g
+where g.trial_id = any($1::bigint[]) and (m.month, m.trial_id, m.grp) = (g.month, g.trial_id, g.grp);
 
 -- name: delete_blocks
-delete from metric_blocks where trial_id = any($1::bigint[]);
+delete from metric_blocks m using metric_groups g
+where g.trial_id = any($1::bigint[]) and (m.month, m.trial_id, m.grp) = (g.month, g.trial_id, g.grp);
 
 -- name: delete_chunks
-delete from metric_chunks where trial_id = any($1::bigint[]);
+delete from metric_chunks m using metric_groups g
+where g.trial_id = any($1::bigint[]) and (m.month, m.trial_id, m.grp) = (g.month, g.trial_id, g.grp);
+
+-- name: kept_from
+-- Where the clean-up of metrics stands.
+select ended_at, trial_id from metric_retention;
+
+-- name: expired
+-- Trials that ended $1 days ago and after the place ($2, $3), the ones that ended first; $4: how many.
+select id, ended_at from trials
+where ended_at <= now() - make_interval(days => $1) and (ended_at, id) > ($2::timestamptz, $3::bigint)
+order by ended_at, id
+limit $4;
+
+-- name: hold_groups
+select 1 from metric_groups where trial_id = any($1::bigint[]) order by trial_id, grp for update;
+
+-- name: packed
+-- Nothing of these is left to be packed.
+update metric_groups set sealed_ord = next_ord where trial_id = any($1::bigint[]) and sealed_ord < next_ord;
+
+-- name: keep_from
+insert into metric_retention (ended_at, trial_id) values ($1, $2)
+on conflict (only_row) do update set ended_at = excluded.ended_at, trial_id = excluded.trial_id;
+
+-- name: drop_metric_months
+select tenax_drop_months(array['metric_tail', 'metric_blocks', 'metric_chunks'], $1, null);
 
 -- name: lock
 select month, sealed_ord, next_ord from metric_groups where trial_id = $1 and grp = $2 for update;

@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
@@ -18,6 +19,7 @@ from asyncpg import Connection, Record
 
 from tenax.ids import RequestId
 from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.database import months
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments.searches import KIND as SEARCH
@@ -103,7 +105,7 @@ class MetricTables:
 
     def committed(self, outcome: Outcome) -> None:
         """What `apply` wrote is durable."""
-        self._months.update(row.month for row in outcome.tail_rows)
+        self._months.update(row.month for row in outcome.tail_rows if row.month >= months.oldest_kept(time.time()))
 
     async def targets(self, conn: Connection, trial_ids: Iterable[int]) -> dict[int, Target]:
         """By trial, of those that exist."""
@@ -116,7 +118,7 @@ class MetricTables:
         return {trial_id: self._targets[trial_id] for trial_id in trial_ids if trial_id in self._targets}
 
     async def add_month(self, conn: Connection, month: int) -> None:
-        """Make the partitions of a month, unless this process has seen them committed."""
+        """Make the partitions of a month, unless this process has seen them committed; an old one may be gone again."""
         if month not in self._months:
             for table in _TABLES:
                 await conn.execute(Q.add_month, table, month)
@@ -142,7 +144,8 @@ async def cuts_of(conn: Connection, trial_ids: list[int]) -> dict[int, Cuts]:
 
 async def delete_trials(conn: Connection, trial_ids: list[int]) -> None:
     """Forget all metrics of trials; part of deleting their experiment."""
-    for statement in (Q.delete_groups, Q.delete_cuts, Q.delete_tail, Q.delete_blocks, Q.delete_chunks):
+    # The groups last: they say in which months the others are.
+    for statement in (Q.delete_tail, Q.delete_blocks, Q.delete_chunks, Q.delete_cuts, Q.delete_groups):
         await conn.execute(statement, trial_ids)
 
 

@@ -74,6 +74,8 @@ class NewTask:
     context_hash: str | None = None
     archive: bytes | None = None
     archive_size: int = 0
+    #: Runs as tasks of that workspace do, where it is in another one.
+    as_in_workspace: int | None = None
 
 
 async def create(conn: Connection, new: NewTask) -> str:
@@ -83,6 +85,8 @@ async def create(conn: Connection, new: NewTask) -> str:
     task_id, job_id = str(uuid.uuid4()), str(uuid.uuid4())
     files: list[Json] = [{"path": file.path, "content": file.content, "mode": file.mode} for file in new.files]
     spec: JsonObject = {"v": 1, "config": new.config, "files": files, "env": dict(new.env)}
+    if new.as_in_workspace is not None:
+        spec["as_in_workspace"] = new.as_in_workspace
     await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.owner_id)
     await conn.execute(Q.create_task, task_id, new.kind.value, job_id, spec)
     await conn.execute(

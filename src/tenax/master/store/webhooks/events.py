@@ -87,6 +87,10 @@ async def log_line_matched(conn: Connection, trigger_id: int, task_id: str, line
     if trigger is None:
         return False
     match: JsonObject = {"task_id": task_id, "node_name": node_name, "triggering_log": line}
+    trial = await conn.fetchrow(Q.trial_of_task, task_id) if trigger["kind"] == "SLACK" else None
+    if trial is not None:
+        # For the words of the message and its link; what other receivers get is Determined's, to the letter.
+        match |= dict(trial)
     await _put(conn, trigger, "TASK_LOG", trigger["now"], {"task_log": match})
     return True
 

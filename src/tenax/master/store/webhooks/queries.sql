@@ -67,8 +67,8 @@ from webhook_deliveries where webhook_id = $1 order by id desc limit $2 offset $
         or coalesce(x.wishes -> 'webhook_name' @> to_jsonb(h.name), false) end
 
 -- name: triggers_of_experiment
--- The webhooks that are sent this kind of event of an experiment, each with the trigger for it.
-select distinct on (h.id) h.id as webhook_id, t.id as trigger_id, t.condition
+-- The triggers for this kind of event of an experiment: one message for each, as in Determined.
+select h.id as webhook_id, t.id as trigger_id, t.condition
 from webhook_triggers t
 join webhooks h on h.id = t.webhook_id
 cross join (
@@ -134,4 +134,9 @@ on conflict do nothing
 returning trigger_id;
 
 -- name: trigger
-select webhook_id, condition, extract(epoch from now())::bigint as now from webhook_triggers where id = $1;
+select t.webhook_id, t.condition, h.kind, extract(epoch from now())::bigint as now
+from webhook_triggers t join webhooks h on h.id = t.webhook_id
+where t.id = $1;
+
+-- name: trial_of_task
+select tr.experiment_id, tr.id as trial_id from tasks k join trials tr on tr.id = k.trial_id where k.task_id = $1;

@@ -1,0 +1,120 @@
+"""The files of a task's spool, as an agent reads them that may be root: with the rights of whose they are.
+
+The folder of the container is the agent's, ``run`` in it was given to the task's user by the agent, and below that all
+is theirs: ``run/spool`` may be a link by now, and so may each file in it. So ``run`` says who they are, ``run/spool``
+is opened once with their rights and no link followed, and every name is looked up in that open folder. Methods run in
+threads: such a file may also be one that answers slowly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tenax.runtime.users import acting_as, owner_of
+from tenax.wire.spool_names import BATCH_BYTES, MAX_LINE_BYTES, ack_path
+
+Result = TypeVar("Result")
+STREAM_SUFFIX = ".jsonl"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class SpoolAck(msgspec.Struct):
+    """What the master has: up to which line, and where the next one begins."""
+
+    n: int = 0
+    offset: int = 0
+
+
+class SpoolFolder:
+    """``run/spool`` of one container."""
+
+    def __init__(self, path: Path) -> None:
+        """Blocking. Raises OSError, also where it is a link."""
+        run = os.open(path.parent, _FOLDER)
+        try:
+            self._who = owner_of(run)
+            self._folder = acting_as(self._who, lambda: os.open(path.name, _FOLDER, dir_fd=run))
+        finally:
+            os.close(run)
+
+    def close(self) -> None:
+        os.close(self._folder)
+
+    async def streams(self) -> list[str]:
+        """Names of the files that hold reports."""
+        return await self._do(_streams)
+
+    async def ack(self, name: str) -> SpoolAck:
+        """Never beyond the end of the file: an ack that claims more is not believed."""
+        return await self._do(lambda folder: _ack(folder, name))
+
+    async def write_ack(self, name: str, ack: SpoolAck) -> None:
+        """Raises OSError."""
+        await self._do(lambda folder: _write_ack(folder, name, ack))
+
+    async def lines(self, name: str, offset: int) -> bytes:
+        """Whole lines from ``offset`` on, of one batch's size or one line; empty at the end. Raises OSError."""
+        return await self._do(lambda folder: _lines(folder, name, offset))
+
+    async def _do(self, work: Callable[[int], Result]) -> Result:
+        # Of its own: a thread that is still at it when its caller was cancelled must not meet another file's number.
+        folder = os.dup(self._folder)
+
+        def run() -> Result:
+            try:
+                return acting_as(self._who, lambda: work(folder))
+            finally:
+                os.close(folder)
+
+        return await asyncio.to_thread(run)
+
+
+def _streams(folder: int) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if name.endswith(STREAM_SUFFIX))
+
+
+def _open(folder: int, name: str) -> int:
+    """Raises OSError, also for what is not a plain file."""
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(0, "it is not a plain file")
+    return fd
+
+
+def _lines(folder: int, name: str, offset: int) -> bytes:
+    with os.fdopen(_open(folder, name), "rb") as file:
+        file.seek(offset)
+        data = file.read(BATCH_BYTES)
+        if len(data) == BATCH_BYTES and b"\n" not in data:
+            data += file.readline(MAX_LINE_BYTES)
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _ack(folder: int, name: str) -> SpoolAck:
+    try:
+        with os.fdopen(_open(folder, ack_path(name)), "rb") as file:
+            ack = msgspec.json.decode(file.read(4096), type=SpoolAck)
+        size = os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
+    except (OSError, msgspec.MsgspecError):
+        return SpoolAck()
+    return ack if 0 <= ack.offset <= size else SpoolAck()
+
+
+def _write_ack(folder: int, name: str, ack: SpoolAck) -> None:
+    target = ack_path(name)
+    staged = f"{target}.agent"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(staged, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(staged, flags, 0o600, dir_fd=folder), "wb") as file:
+        file.write(msgspec.json.encode(ack))
+    os.rename(staged, target, src_dir_fd=folder, dst_dir_fd=folder)

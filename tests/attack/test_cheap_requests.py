@@ -1,0 +1,105 @@
+"""What a user can ask for in one cheap request: it is refused before it costs the master much.
+
+The watchdog of the tests (`tests.kits.watchdog`) fails whatever holds the event loop.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tenax.jsonvalue import Json
+from tenax.master.api.http.requests import MOST_VALUES
+from tenax.master.store.database.filter_text import LONGEST_FILTER, MAX_NODES, MOST_SORTS
+from tenax.master.submission.messages import MOST_FILES
+from tests.kits.api import Api
+from tests.kits.master.experiments import CONFIG, create, file
+
+LISTS = ["/api/v1/experiments-search", "/api/v1/runs"]
+EMPTY: Json = {"kind": "group", "conjunction": "and", "children": []}
+
+
+def grouped(*children: Json) -> str:
+    group = {"kind": "group", "conjunction": "and", "children": list(children)}
+    return json.dumps({"filterGroup": group, "showArchived": True})
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("count", [MAX_NODES, 10_000, 300_000])
+async def test_groups_of_a_filter_count(api: Api, path: str, count: int) -> None:
+    """Empty ones, too; a filter as long as a book is not read."""
+    reply = await api.user.post(path, {"filter": grouped(*[EMPTY] * count)})
+    assert reply.status_code == (400 if count < 300_000 else 413)
+    for limit in (MAX_NODES, LONGEST_FILTER, MOST_VALUES):
+        if str(limit) in reply.text:
+            return
+    raise AssertionError(reply.text)
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_a_filter_of_the_largest_size_is_answered(api: Api, path: str) -> None:
+    """What is just inside of the limit holds nobody up."""
+    reply = await api.user.post(path, {"filter": grouped(*[EMPTY] * (MAX_NODES - 1))})
+    assert reply.status_code == 200
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_columns_of_an_order_are_few(api: Api, path: str) -> None:
+    """Each is sorted by, and the database would take a minute for thousands."""
+    for count, status in ((MOST_SORTS, 200), (MOST_SORTS + 1, 400), (5000, 400), (3_000_000, 413)):
+        reply = await api.user.post(path, {"sort": ",".join(["id=asc"] * count)})
+        assert reply.status_code == status, reply.text
+        assert status != 400 or str(MOST_SORTS) in reply.text
+
+
+@pytest.mark.parametrize("count", [MOST_FILES + 1, 200_000])
+async def test_entries_of_a_code_directory_count(api: Api, count: int) -> None:
+    """Empty files cost as much as others; the refusal says what to do."""
+    files = [{"path": f"f{number}", "content": ""} for number in range(count)]
+    bodies: list[tuple[str, dict[str, object]]] = [
+        ("/api/v1/experiments", {"config": CONFIG, "modelDefinition": files}),
+        ("/api/v1/commands", {"config": {"entrypoint": ["sh"]}, "files": files}),
+        ("/api/v1/generic-tasks", {"config": "entrypoint: [sh]", "contextDirectory": files}),
+    ]
+    for path, body in bodies:
+        reply = await api.user.post(path, body)
+        assert reply.status_code in (400, 413)
+        assert ".detignore" in reply.text
+
+
+async def test_the_largest_code_directory_holds_nobody_up(api: Api) -> None:
+    """As many entries as are taken, each with all that clients send."""
+    await create(api, modelDefinition=[file(f"d{number % 100}/f{number}", "") for number in range(MOST_FILES)])
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/v1/users", b'{"userIds": [' + b"1," * 3_000_000 + b"1]}"),
+        ("/api/v1/projects/1/experiments/move", b'{"experimentIds": [' + b"1," * 3_000_000 + b"1]}"),
+        ("/api/v1/checkpoints/rm", b'{"checkpointGlobs": [' + b'"a",' * 2_000_000 + b'"a"]}'),
+    ],
+)
+async def test_lists_of_millions_are_refused(api: Api, path: str, body: bytes) -> None:
+    """Whatever they list: a body has a number of values, too."""
+    method = "PATCH" if path == "/api/v1/users" else "POST"
+    reply = await api.admin.ask(method, path, body)
+    assert reply.status_code == 413, reply.text
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "a: &a [x, x]\n"
+        + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)),
+        "[" * 50_000,
+        "x: " + "{a: " * 20_000,
+        "name: " + "a" * 5_000_000,
+        "hyperparameters: {" + ", ".join(f"h{n}: {{type: int, minval: 0, maxval: 9}}" for n in range(20_000)) + "}",
+    ],
+)
+async def test_no_configuration_holds_the_loop(api: Api, config: str) -> None:
+    """Neither one that unfolds into billions, nor one nested without an end, nor a very long one."""
+    reply = await api.user.post("/api/v1/experiments", {"config": config})
+    assert reply.status_code == 400, reply.text[:300]

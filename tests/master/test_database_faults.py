@@ -1,0 +1,248 @@
+"""A real database that is half gone: who may not log in, what stands still, what takes for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+
+from tenax.errors import TryAgain
+from tenax.local.postgres import EmbeddedPostgres
+from tenax.master.loops import lease_keeper
+from tenax.master.loops.lease_keeper import LeaseKeeper, Tenure
+from tenax.master.store.agents import rows as agents
+from tenax.master.store.database import lanes
+from tenax.master.store.database.connection import Database
+from tenax.master.store.database.faults import DatabaseSlow
+from tenax.master.store.database.lanes import LEASES, REQUESTS, connections
+from tenax.master.store.database.wakeups import Listener, notify
+from tests.kits.api import Api
+from tests.kits.pretend_agent import PretendAgent
+from tests.kits.proxy import Proxy, proxied
+from tests.kits.rows import add_agent, add_experiment, add_trial, run_attempt
+
+ROLE = "half_gone"
+
+
+@pytest.fixture
+async def role_url(postgres: EmbeddedPostgres, database_url: str) -> AsyncIterator[str]:
+    """The database, as a role of its own."""
+    admin = await asyncpg.connect(postgres.dsn)
+    await admin.execute(f"create role {ROLE} superuser login password 'p'")
+    try:
+        yield f"postgresql://{ROLE}:p@" + database_url.partition("@")[2]
+    finally:
+        await admin.execute(
+            f"select pg_terminate_backend(pid) from pg_stat_activity where usename = '{ROLE}'", timeout=10
+        )
+        await admin.execute(f"drop role {ROLE}")
+        await admin.close()
+
+
+@asynccontextmanager
+async def listening(database: Database) -> AsyncIterator[Listener]:
+    """One that listens; what ended it is raised in the end."""
+    listener = Listener(database)
+    running = asyncio.create_task(listener.run())
+    try:
+        await listener.connected()
+        yield listener
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+
+
+@asynccontextmanager
+async def keeping(database: Database, listener: Listener) -> AsyncIterator[LeaseKeeper]:
+    """A keeper of leases at work."""
+    keeper = LeaseKeeper(database, listener)
+    running = asyncio.create_task(keeper.run())
+    try:
+        yield keeper
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+
+
+async def test_a_role_without_login_is_outlasted(role_url: str, database: Database) -> None:
+    """What is asked meanwhile is "try again"; then changes are heard of again, after a look at everything."""
+    theirs = await Database.open(role_url, max_connections=16)
+    try:
+        async with listening(theirs) as listener:
+            with listener.subscribe("experiment") as subscription:
+                await subscription.wait()
+                async with database.connection() as conn:
+                    await conn.execute(f"alter role {ROLE} nologin")
+                    await conn.fetch(f"select pg_terminate_backend(pid) from pg_stat_activity where usename='{ROLE}'")
+                with pytest.raises(TryAgain):
+                    async with theirs.transaction() as conn:
+                        await conn.execute("select 1")
+                while listener.is_connected:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+                async with database.connection() as conn:
+                    await conn.execute(f"alter role {ROLE} login")
+                assert (await subscription.wait()).full
+                async with theirs.transaction() as conn:
+                    await notify(conn, "experiment", 1)
+                assert (await subscription.wait()).ids == {"1"}
+    finally:
+        await theirs.close()
+
+
+async def test_connections_that_stand_still_are_given_up(database_url: str) -> None:
+    """Nothing waits for ever on what is acknowledged and answered by nobody; then all is as before."""
+    async with proxied(database_url) as proxy:
+        theirs = await Database.open(proxy.url, max_connections=16)
+        try:
+            async with listening(theirs) as listener:
+                with listener.subscribe("experiment") as subscription:
+                    await subscription.wait()
+                    await _stand_still(proxy, theirs)
+                    while listener.is_connected:  # noqa: ASYNC110
+                        await asyncio.sleep(0.01)
+                    proxy.restore()
+                    # It does not wait for what its dead session holds on the server.
+                    assert (await subscription.wait()).full
+                    async with theirs.on(LEASES).transaction() as conn:
+                        await notify(conn, "experiment", 1)
+                    assert (await subscription.wait()).ids == {"1"}
+        finally:
+            await theirs.close()
+
+
+async def _stand_still(proxy: Proxy, database: Database) -> None:
+    """From the middle of a transaction on; it ends."""
+
+    async def use() -> None:
+        async with database.on(LEASES).transaction() as conn:
+            await conn.execute("select 1")
+            proxy.stall()
+            await conn.execute("select 2")
+
+    with pytest.raises(TryAgain):
+        await use()
+
+
+async def test_a_holder_that_is_cut_off_is_replaced_and_writes_no_more(
+    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections stand still: another takes over when the lease has run out, and the first learns of it."""
+    monkeypatch.setattr(lease_keeper, "LEASE_S", 1.0)
+    monkeypatch.setattr(lease_keeper, "_RENEW_S", 0.2)
+    async with proxied(database_url) as proxy:
+        theirs = await Database.open(proxy.url, max_connections=16)
+        try:
+            async with listening(theirs) as far, keeping(theirs, far) as cut_off:
+                old = await _tenure(cut_off)
+                async with listening(database) as near, keeping(database, near) as survivor:
+                    proxy.stall()
+                    new = await _tenure(survivor)
+                    assert new.lease.epoch == old.lease.epoch + 1
+                    proxy.restore()
+                    while not old.has_ended:  # noqa: ASYNC110
+                        await asyncio.sleep(0.01)
+                    assert not new.has_ended
+        finally:
+            await theirs.close()
+
+
+async def _tenure(keeper: LeaseKeeper, step_s: float = 60.0) -> Tenure:
+    return await keeper.wait_for("searching", step_s, lambda: None)
+
+
+async def test_slow_requests_hold_up_neither_agents_nor_leases(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them than there are connections: heartbeats are written, leases renewed, and the master is well."""
+    monkeypatch.setattr(lease_keeper, "_RENEW_S", 0.1)
+    async with contextlib.AsyncExitStack() as stack:
+        tenure = await _tenure(await stack.enter_async_context(keeping(api.master.db, api.master.listener)))
+        async with api.master.db.transaction() as conn:
+            await agents.join(conn, "one", "default", b"x" * 32)
+        agent = PretendAgent(1, lambda spec: asyncio.sleep(0, 0))
+        for work in (
+            api.master.hub.serve(agent.channel, "one", "127.0.0.1", asyncio.Event()),
+            agent.run(),
+            *(_slow(api.master.db) for _ in range(25)),
+        ):
+            task = asyncio.create_task(work)
+            stack.callback(task.cancel)
+        async with api.master.db.on(LEASES).connection() as conn:
+            while await conn.fetchval(_SLOW) < connections(16)[REQUESTS]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            for look in (_HEARTBEAT, _LEASE):
+                before = await conn.fetchval(look)
+                while before is None or await conn.fetchval(look) == before:
+                    agent.beat()
+                    before = before or await conn.fetchval(look)
+                    await asyncio.sleep(0.01)
+        assert (await api.nobody.get("/health")).json()["database"] == "up"
+        assert not tenure.has_ended
+
+
+_SLOW = "select count(*) from pg_stat_activity where query = 'select pg_sleep(600)' and datname = current_database()"
+_HEARTBEAT = "select last_seen_at from agent_presence where agent_id = 'one'"
+_LEASE = "select expires_at from leases where loop = 'searching'"
+
+
+async def _slow(database: Database) -> None:
+    async with database.connection() as conn:
+        await conn.execute("select pg_sleep(600)")
+
+
+async def test_a_statement_that_takes_too_long_is_ended(database: Database) -> None:
+    """As is one that waits for a lock; both are "try again"."""
+    patient = database.on(LEASES)
+    async with database.transaction() as conn:
+        await conn.execute("lock table leases")
+        with pytest.raises(DatabaseSlow):
+            async with patient.transaction() as other:
+                await other.execute("lock table leases")
+        with pytest.raises(DatabaseSlow):
+            async with patient.transaction() as other:
+                await other.execute("select pg_sleep(600)")
+
+
+@pytest.mark.parametrize("most", [6, 7, 8, 16, 24, 100])
+def test_a_process_holds_no_more_connections_than_it_may(most: int) -> None:
+    """Each kind of work has one at least, and the listener has its own."""
+    counts = connections(most)
+    assert sum(counts.values()) + 1 == most
+    assert set(counts) == set(lanes.POOLED)
+    assert min(counts.values()) >= 1
+
+
+async def test_an_error_that_nobody_listed_is_try_again_for_tasks(api: Api) -> None:
+    """Tasks give up at 500, and what they have to say would be lost; people are told that it is ours."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn)
+        attempt = await run_attempt(conn, await add_trial(conn, await add_experiment(conn)))
+    task = await api.task(attempt.allocation_id)
+    path = f"/api/v1/allocations/{attempt.allocation_id}/signals/preemption?timeout_seconds=0"
+    assert (await task.get(path)).status_code == 200
+    async with api.master.db.transaction() as conn:
+        await conn.execute("alter table allocations rename to elsewhere")
+    reply = await task.get(path)
+    assert reply.status_code == 503, reply.text
+    assert int(reply.headers["retry-after"]) >= 1
+    assert (await api.admin.get("/api/v1/job-queues-v2", resourcePool="default")).status_code == 500
+
+
+async def test_health_asks_the_listener(api: Api) -> None:
+    """A master that hears nothing is not well, though its database answers."""
+    assert (await api.nobody.get("/health")).json() | {"resource_managers": []} == {
+        "status": "up",
+        "database": "up",
+        "listener": "up",
+        "loops": "elsewhere",
+        "trouble": {},
+        "resource_managers": [],
+    }
+    api.master.listener._connected.clear()
+    reply = await api.nobody.get("/health")
+    assert reply.status_code == 503
+    assert (reply.json()["database"], reply.json()["listener"]) == ("up", "down")

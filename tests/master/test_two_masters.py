@@ -1,0 +1,17 @@
+"""Two masters on one database: the one that has the loops fails in the middle of a search, and the other goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tenax.master.store.database.connection import Database
+from tests.kits.master.two_masters import two_masters
+
+
+@pytest.mark.parametrize("fault", ["killed", "stopped", "cut off"])
+async def test_the_other_master_goes_on(database: Database, database_url: str, tmp_path: Path, fault: str) -> None:
+    """The journal has no gap, every trial was made once and run once, and who comes back writes nothing more."""
+    async with two_masters(database, database_url, tmp_path) as masters:
+        await masters.survive(fault)
