@@ -33,6 +33,7 @@ CREATE TABLE agent_presence (
     runtime text NOT NULL DEFAULT ''::text,
     agent_version text NOT NULL DEFAULT ''::text,
     foreign_containers jsonb NOT NULL DEFAULT '[]'::jsonb,
+    session bigint NOT NULL DEFAULT 0,
     CONSTRAINT agent_presence_pkey PRIMARY KEY (agent_id),
     CONSTRAINT agent_presence_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE
 );
@@ -59,7 +60,6 @@ CREATE TABLE agents (
     state text NOT NULL DEFAULT 'ENABLED'::text,
     version bigint NOT NULL DEFAULT 1,
     revision bigint NOT NULL DEFAULT 1,
-    session bigint NOT NULL DEFAULT 0,
     created_at timestamp with time zone NOT NULL DEFAULT now(),
     CONSTRAINT agents_pkey PRIMARY KEY (agent_id),
     CONSTRAINT agents_credential_hash_key UNIQUE (credential_hash),
@@ -243,7 +243,7 @@ CREATE TABLE containers (
     CONSTRAINT containers_allocation_id_fkey FOREIGN KEY (allocation_id) REFERENCES allocations(allocation_id) ON DELETE CASCADE,
     CONSTRAINT containers_rank_check CHECK (rank >= 0),
     CONSTRAINT containers_state_check CHECK (state = ANY (ARRAY['ASSIGNED'::text, 'PULLING'::text, 'STARTING'::text, 'RUNNING'::text, 'TERMINATED'::text])),
-    CONSTRAINT containers_want_check CHECK (want = ANY (ARRAY['RUN'::text, 'KILL'::text, 'GONE'::text])),
+    CONSTRAINT containers_want_check CHECK (want = ANY (ARRAY['RUN'::text, 'STOP'::text, 'KILL'::text, 'GONE'::text])),
     CONSTRAINT ended_when_terminated CHECK ((ended_at IS NOT NULL) = (state = 'TERMINATED'::text)),
     CONSTRAINT exit_when_terminated CHECK ((exit IS NOT NULL) = (state = 'TERMINATED'::text))
 );

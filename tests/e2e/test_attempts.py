@@ -99,3 +99,35 @@ def test_hyperparameters_that_make_no_sense_are_replaced(place: Machine, tmp_pat
         assert (trial.state, trial.restarts) == ("COMPLETED", 0)
         assert ("hyperparameters are invalid" in trial.reason) == (trial in invalid)
     assert "x is too small" in output(place, invalid[0])
+
+
+def test_a_kill_leaves_a_moment_to_save(place: Machine, tmp_path: Path) -> None:
+    """SIGTERM, and SIGKILL for who does not listen; it is CANCELED, whatever code the script ends with."""
+    saved, deaf = tmp_path / "saved", tmp_path / "deaf"
+    code = script(
+        tmp_path / "code",
+        f"""
+        import pathlib, signal, sys, tenax
+        deaf = tenax.get_cluster_info().trial.hparams["deaf"]
+
+        def save(number, frame):
+            pathlib.Path({str(saved)!r}).touch()
+            sys.exit(3)
+
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if deaf else save)
+        pathlib.Path({str(deaf)!r} if deaf else {str(tmp_path / "ready")!r}).touch()
+        while True:
+            signal.pause()
+        """,
+    )
+    searcher = {"name": "grid", "metric": "loss"}
+    hparams = {"deaf": {"type": "categorical", "vals": [False, True]}}
+    with place.client() as client:
+        number = client.create_experiment(config(searcher=searcher, hyperparameters=hparams, max_restarts=5), code).id
+    wait_for(lambda: deaf.exists() and (tmp_path / "ready").exists(), "both scripts")
+    place.tenax("experiment", "kill", str(number))
+    assert outlast(place, number).state == "CANCELED"
+    assert saved.exists()
+    with place.client() as client:
+        trials = client.experiment(number).trials()
+    assert [(trial.state, trial.restarts) for trial in trials] == [("CANCELED", 0)] * 2

@@ -13,6 +13,7 @@ from tenax.lifecycle.container import Container, ContainerState, Desired, Ending
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
+from tenax.master.store.allocations.containers import MemberChange, NewMember
 from tenax.master.store.database.queries import load
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.trials.rows import Size
@@ -38,8 +39,7 @@ async def add_trial(conn: Connection, experiment_id: int, seq: int = 1, hparams:
     """A trial as the search makes one."""
     request = RequestId(str(uuid.UUID(int=seq)))
     sample = Create(request, 7, dict(hparams or {"lr": 0.1}), seq, 0, None)
-    trial = await trials.create(conn, experiment_id, seq, sample, None)
-    assert trial is not None
+    (trial,) = await trials.create(conn, experiment_id, {seq: sample}, None)
     return trial
 
 
@@ -53,8 +53,7 @@ class Attempt:
 
 async def request_attempt(conn: Connection, trial_id: int, slots: int = 1) -> str:
     """An attempt that waits for slots."""
-    allocation = await trials.request_run(conn, trial_id, Size(slots, False))
-    assert allocation is not None
+    (allocation,) = await trials.request_runs(conn, [trial_id], Size(slots, False))
     return allocation
 
 
@@ -69,22 +68,22 @@ async def run_attempt(conn: Connection, trial_id: int, agents_of: tuple[str, ...
             row["slot_id"] for row in await conn.fetch("select slot_id from slots_in_use where agent_id = $1", agent_id)
         }
         slot = next(number for number in range(64) if number not in used)
-        await containers.create(conn, name, allocation, rank, agent_id, [slot])
+        await containers.create(conn, allocation, [NewMember(name, rank, agent_id, [slot])])
         names.append(name)
-    for member, agent_id in zip(await containers.lock_members(conn, allocation), agents_of):
+    for member in (await containers.lock_members(conn, [allocation]))[allocation]:
         running = Container(member.container.container_id, ContainerState.RUNNING, Desired.RUN, None, False)
-        await containers.save(conn, member, running, f"10.0.0.{agent_id.lstrip('a')}")
+        await containers.save(conn, [MemberChange(member, running, f"10.0.0.{member.agent_id.lstrip('a')}")])
     await conn.execute("update allocations set state = 'RUNNING' where allocation_id = $1", allocation)
     return Attempt(allocation, tuple(names))
 
 
 async def end_member(conn: Connection, attempt: Attempt, rank: int, reason: str = "it crashed") -> None:
     """One member of an attempt has ended."""
-    member = (await containers.lock_members(conn, attempt.allocation_id))[rank]
+    member = (await containers.lock_members(conn, [attempt.allocation_id]))[attempt.allocation_id][rank]
     ended = Container(
         member.container.container_id, ContainerState.TERMINATED, Desired.RUN, Ending(1, None, reason), False
     )
-    await containers.save(conn, member, ended)
+    await containers.save(conn, [MemberChange(member, ended)])
 
 
 async def add_experiment(conn: Connection, state: str = "ACTIVE", config: JsonObject | None = None) -> int:

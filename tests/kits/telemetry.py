@@ -86,8 +86,7 @@ class Book:
         number = next(self._numbers)
         sample = Create(RequestId(str(uuid.UUID(int=number))), 7, {}, number, 0, None)
         async with self.database.transaction() as conn:
-            made = await trials.create(conn, experiment_id, number, sample, None)
-        assert made is not None
+            (made,) = await trials.create(conn, experiment_id, {number: sample}, None)
         await self.run(made, run)
         return made
 

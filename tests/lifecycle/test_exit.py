@@ -80,10 +80,14 @@ def test_a_preemption_that_meets_a_stop_ends_as_the_stop() -> None:
     assert (after.state, after.exit) == (TrialState.COMPLETED, TrialExit.COMPLETED)
 
 
-@pytest.mark.parametrize(
-    ("wish", "state"),
-    [(Wish.STOP, TrialState.COMPLETED), (Wish.CANCEL, TrialState.CANCELED), (Wish.KILL, TrialState.CANCELED)],
-)
+def test_a_kill_ends_canceled_whatever_the_script_made_of_it() -> None:
+    """Its own exit code, a signal, a lost machine, or a failure that came just before."""
+    for ending in (CLEAN, ENDED_BY_US, LOST, FAILED):
+        after = verdict(wish=Wish.KILL, ending=ending)
+        assert (after.state, after.exit) == (TrialState.CANCELED, TrialExit.USER_CANCELED)
+
+
+@pytest.mark.parametrize(("wish", "state"), [(Wish.STOP, TrialState.COMPLETED), (Wish.CANCEL, TrialState.CANCELED)])
 def test_what_was_asked_to_stop_ends_so_unless_it_failed_by_itself(wish: Wish, state: TrialState) -> None:
     """Our own kill is no error; the script's own failure is."""
     assert verdict(wish=wish).state is state

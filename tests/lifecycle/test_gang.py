@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.lifecycle.allocation import AllocationState, after_members
+from tenax.lifecycle.allocation import AllocationState, after_members, given_up
 from tenax.lifecycle.container import Container, ContainerState, Desired, Ending, raise_desired, report
 
 C, W = ContainerState, Desired
@@ -33,6 +33,34 @@ def test_the_first_failure_ends_the_others_and_is_the_ending() -> None:
     final = after_members((ended, broken))
     assert final.state is AllocationState.TERMINATED
     assert final.ending == Ending(code=3, reason="code 3")
+
+
+def test_a_machine_that_is_lost_is_the_ending_though_its_peers_failed_first() -> None:
+    """Their scripts break at once, its silence is noticed later: nothing is decided before that."""
+    broken = member("a", C.TERMINATED, ending=Ending(code=1, reason="NCCL error"))
+    waits = after_members((broken, member("b")))
+    assert waits.ending is None
+    lost = report(waits.containers[1], C.TERMINATED, given_up("node lost", failed_at=100.0, heard_at=98.0))
+    ending = after_members((broken, lost)).ending
+    assert ending is not None
+    assert (ending.platform, ending.reason) == (True, "node lost")
+
+
+def test_a_machine_that_is_lost_after_a_failure_is_not_its_cause() -> None:
+    """It was heard when the other had failed long before."""
+    broken = member("a", C.TERMINATED, ending=Ending(code=1, reason="code 1"))
+    waits = after_members((broken, member("b")))
+    lost = report(waits.containers[1], C.TERMINATED, given_up("node lost", failed_at=100.0, heard_at=120.0))
+    ending = after_members((broken, lost)).ending
+    assert ending is not None
+    assert (ending.failed, ending.reason) == (True, "code 1")
+
+
+def test_a_member_that_ends_as_it_was_asked_to_leaves_the_others_their_time() -> None:
+    """A kill is of all members; the first that obeys does not take the others' time to save."""
+    asked = tuple(raise_desired(member(name), W.STOP) for name in "ab")
+    first = report(asked[0], C.TERMINATED, Ending(code=143))
+    assert after_members((first, asked[1])).containers[1].desired is W.STOP
 
 
 def test_one_member_that_finished_leaves_the_others_running() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import MemberReport
 from tenax.master.store.database.connection import Database
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
@@ -18,7 +19,9 @@ async def gang(database: Database) -> Attempt:
 
 async def exits(database: Database, container_id: str, code: int) -> None:
     async with database.transaction() as conn:
-        await allocation_events.member_reported(conn, container_id, ContainerState.TERMINATED, Ending(code), "")
+        await allocation_events.members_reported(
+            conn, [MemberReport(container_id, ContainerState.TERMINATED, Ending(code))]
+        )
 
 
 async def wants(database: Database, attempt: Attempt) -> list[str]:
@@ -59,6 +62,8 @@ async def test_a_member_that_fails_ends_one_that_has_not_started(database: Datab
     assert await wants(database, attempt) == ["GONE", "KILL"]
     async with database.transaction() as conn:
         stopped = Ending(reason="stopped before it was started")
-        await allocation_events.member_reported(conn, attempt.containers[1], ContainerState.TERMINATED, stopped, "")
+        await allocation_events.members_reported(
+            conn, [MemberReport(attempt.containers[1], ContainerState.TERMINATED, stopped)]
+        )
         assert await conn.fetchval("select state from allocations") == "TERMINATED"
         assert await conn.fetchval("select restarts from trials") == 1

@@ -142,7 +142,7 @@ async def test_only_an_end_that_can_matter_to_a_checkpoint_is_looked_at(api: Api
     for trial, matters in ((bare, False), (begun, True), (run.trial, True)):
         async with api.master.db.transaction() as conn:
             await conn.execute("delete from garbage_due")
-            await gc.trial_ended(conn, trial)
+            await gc.trials_ended(conn, [trial])
             assert bool(await conn.fetchval("select count(*) from garbage_due")) is matters
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -89,14 +90,14 @@ async def test_an_unknown_container_is_to_go_at_once(place: Place) -> None:
 
 async def test_a_report_that_fails_is_tried_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the next sign of life of its agent; what else the agent says is taken meanwhile."""
-    apply, failures = allocation_events.member_reported, ["once"]
+    apply, failures = allocation_events.members_reported, ["alone", "together"]
 
-    async def failing(*arguments: Any, **more: Any) -> bool:
+    async def failing(*arguments: Any, **more: Any) -> frozenset[str]:
         if failures:
             raise RuntimeError(failures.pop())
         return await apply(*arguments, **more)
 
-    monkeypatch.setattr(allocation_events, "member_reported", failing)
+    monkeypatch.setattr(allocation_events, "members_reported", failing)
     talk = place.connect("a1")
     talk.hello(talk.report(place.container, "exited", code=0))
     await talk.wants()
@@ -124,3 +125,24 @@ async def test_one_broken_row_does_not_cut_off_an_agent(place: Place) -> None:
     wants = await talk.wants()
     assert place.container in wants
     assert broken not in wants
+
+
+async def test_signs_of_life_do_not_wait_for_what_reports_wait_for(place: Place) -> None:
+    """A report of an agent waits for a lock, and so does whoever changes what it should run; the agent is heard."""
+    talk = place.connect("a1")
+    talk.hello(talk.report(place.container, "running"))
+    await talk.wants()
+    async with place.db.transaction() as conn:
+        await conn.execute("update agent_presence set last_seen_at = now() - interval '1 hour'")
+    async with place.db.transaction() as conn:
+        await conn.execute("select 1 from experiments for update")
+        await conn.execute("select 1 from agents for update")
+        talk.say(AgentReport(containers=[talk.report(place.container, "exited", code=0)]))
+        talk.say(Ping())
+        heard = "select last_seen_at > now() - interval '1 minute' from agent_presence where agent_id = 'a1'"
+        async with asyncio.timeout(60), place.db.connection() as other:
+            while not await other.fetchval(heard):  # noqa: ASYNC110 - the database has no event for it
+                await asyncio.sleep(0.01)
+        assert await place.state() == "RUNNING"
+    while await place.state() != "TERMINATED":
+        await talk.wants()

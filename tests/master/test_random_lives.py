@@ -22,6 +22,7 @@ from tenax.master.allocations import events as allocation_events
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import barriers
 from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
@@ -79,9 +80,8 @@ class World:
         """What the loop `timeouts` does to an agent that was silent for too long."""
         async with self.db.connection() as conn:
             lost = await agents.live_containers(conn, name)
-        for container_id in lost:
-            async with self.db.transaction() as conn:
-                await allocation_events.member_lost(conn, container_id, "node lost")
+        async with self.db.transaction() as conn:
+            await allocation_events.members_lost(conn, lost, name, "node lost")
 
     # Containers
 
@@ -144,7 +144,8 @@ class World:
             rows = await conn.fetch("select allocation_id from allocations where state <> 'TERMINATED' order by 1")
             if rows:
                 chosen = self.chance.choice(rows)["allocation_id"]
-                await allocations.ask_to_leave(conn, chosen, "preempted", self.chance.uniform(0.0, 0.2))
+                request = LeaveRequest(chosen, "preempted", self.chance.uniform(0.0, 0.2))
+                await allocations.ask_to_leave(conn, [request])
 
     async def _restart(self, experiment_id: int) -> None:
         await self.loops.stop()

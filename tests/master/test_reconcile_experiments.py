@@ -8,6 +8,7 @@ from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.reconcile_experiments import ReconcileExperiments
 from tenax.master.store.allocations import containers
+from tenax.master.store.allocations.containers import NewMember
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Woken
@@ -48,9 +49,9 @@ async def test_an_experiment_is_killed_while_one_of_its_trials_is_being_placed(d
         async with asyncio.timeout(60), database.connection() as other:
             while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
                 await asyncio.sleep(0.01)
-        await containers.create(conn, "11111111-1111-4111-8111-111111111111", waiting, 0, "a1", [1])
+        await containers.create(conn, waiting, [NewMember("11111111-1111-4111-8111-111111111111", 0, "a1", [1])])
         await containers.desired_state_changed(conn, ["a1"])
     await pass_
     await ReconcileExperiments(60.0).make_pass(PassContext(database, lease), news)
     async with database.connection() as conn:
-        assert {row["want"] for row in await conn.fetch("select want from containers")} <= {"KILL", "GONE"}
+        assert {row["want"] for row in await conn.fetch("select want from containers")} <= {"STOP", "GONE"}

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 import pytest
 from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
+from tenax.lifecycle.container import ContainerState, Ending
 from tenax.lifecycle.listening import Listening
+from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import MemberReport
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.timeouts import Timeouts
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database, now
 from tenax.master.store.database.wakeups import Woken
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.logs.packing import unpack
+from tenax.master.store.trials import lists as trial_lists
 from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, run_attempt
 
+#: As soon as somebody waits for a lock of another.
+WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 #: Of the first one 25 seconds are waited for an agent, of the other one two hours.
 POOLS = (PoolSettings(name="default"), PoolSettings(name="patient", agent_reconnect_wait=7200.0))
 NEWS = Woken(frozenset(), full=False)
@@ -41,7 +50,9 @@ class Place:
 
     async def state(self) -> str:
         async with self.db.connection() as conn:
-            return str(await conn.fetchval("select state from containers"))
+            return str(
+                await conn.fetchval("select state from containers where container_id = $1", self.attempt.containers[0])
+            )
 
 
 @pytest.fixture
@@ -121,3 +132,86 @@ async def test_a_master_that_has_just_started_waits(place: Place) -> None:
     """An outage of ours counts for nobody."""
     await place.loop.make_pass(place.context, NEWS)
     assert await place.state() == "RUNNING"
+
+
+async def test_an_agent_that_is_heard_while_its_loss_waits_for_a_lock_keeps_what_it_has(place: Place) -> None:
+    """Whether it is silent is asked once everything is locked."""
+    await place.looked_last(seconds_ago=5)
+    async with place.db.transaction() as conn:
+        await conn.execute("select 1 from experiments for update")
+        passing = asyncio.ensure_future(place.loop.make_pass(place.context, NEWS))
+        async with asyncio.timeout(60), place.db.connection() as other:
+            while not await other.fetchval(WAITS):  # noqa: ASYNC110 - the database has no event for it
+                await asyncio.sleep(0.01)
+            await other.execute("update agent_presence set last_seen_at = now()")
+    await passing
+    assert await place.state() == "RUNNING"
+
+
+@dataclass
+class Gang:
+    """Two members on two agents; the first has just failed, and nothing was heard of the other's agent for a while."""
+
+    place: Place
+    trial: int
+    attempt: Attempt
+
+    async def unheard(self, seconds: float) -> None:
+        async with self.place.db.transaction() as conn:
+            await conn.execute(
+                "update agent_presence set last_seen_at = now() - make_interval(secs => $1) where agent_id = 'g2'",
+                seconds,
+            )
+
+    async def look(self) -> tuple[str | None, str, int]:
+        """After a pass: why it waits, its reason, its restarts."""
+        await self.place.looked_last(seconds_ago=5)
+        await self.place.loop.make_pass(self.place.context, NEWS)
+        async with self.place.db.connection() as conn:
+            view = await trial_lists.get(conn, self.trial)
+        return view.wait_reason, view.reason, view.restarts
+
+    async def log(self) -> str:
+        async with self.place.db.connection() as conn:
+            task = await logs.task_of_trial(conn, self.trial)
+            assert task is not None
+            spans = await logs.spans(conn, await logs.place_of(conn, task), limit=10)
+        return "\n".join(line.text for span in spans for line in unpack(span.chunk))
+
+
+@pytest.fixture
+async def gang(place: Place) -> Gang:
+    async with place.db.transaction() as conn:
+        await conn.execute("update agent_presence set last_seen_at = now()")
+        for name in ("g1", "g2"):
+            await add_agent(conn, name)
+        trial = await add_trial(conn, await add_experiment(conn), seq=2)
+        attempt = await run_attempt(conn, trial, ("g1", "g2"))
+    async with place.db.transaction() as conn:
+        failed = MemberReport(attempt.containers[0], ContainerState.TERMINATED, Ending(1, None, "NCCL error"))
+        await allocation_events.members_reported(conn, [failed])
+    return Gang(place, trial, attempt)
+
+
+async def test_the_failure_of_a_member_waits_for_an_agent_that_is_not_heard(gang: Gang) -> None:
+    """It says so; and when the machine is lost, the platform has failed and nothing is counted."""
+    await gang.unheard(12.0)
+    waits, _, _ = await gang.look()
+    assert waits is not None
+    assert "rank 0 failed, and agent g2 is not heard" in waits
+    await gang.look()
+    assert (await gang.log()).count("agent g2 is not heard") == 1
+    await gang.unheard(3600.0)
+    waits, reason, restarts = await gang.look()
+    assert (waits, restarts) == (None, 0)
+    assert "node lost: no sign of life from agent g2" in reason
+
+
+async def test_the_failure_of_a_member_counts_where_the_other_was_heard_after_it(gang: Gang) -> None:
+    """Its machine was lost later, which changes nothing."""
+    async with gang.place.db.transaction() as conn:
+        await conn.execute("update containers set ended_at = now() - interval '2 hours' where ended_at is not null")
+    await gang.unheard(3600.0)
+    _, reason, restarts = await gang.look()
+    assert restarts == 1
+    assert "NCCL error" in reason

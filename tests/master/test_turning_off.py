@@ -164,7 +164,7 @@ async def test_an_agent_that_is_gone_for_good_can_be_removed(place: Place) -> No
 
 async def lose(where: Place) -> None:
     async with where.db.transaction() as conn:
-        await allocation_events.member_lost(conn, where.container, "node lost")
+        await allocation_events.members_lost(conn, [where.container], "a1", "node lost")
 
 
 async def test_what_was_to_be_deleted_no_longer_waits_for_an_agent_that_was_removed(place: Place) -> None:

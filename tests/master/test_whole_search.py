@@ -10,10 +10,12 @@ import random
 
 import pytest
 
+from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.connection import Database
 from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.trials import lists as trial_lists
 from tenax.wire.agents import ContainerSpec
 from tests.kits.master.cluster import ASHA, Cluster, report, running, submit
 from tests.kits.pretend_agent import Script
@@ -72,6 +74,32 @@ async def test_a_search_runs_to_its_end_and_leaves_nothing(database: Database) -
         await place.until(let_go)
         assert await place.value("select count(*) from allocations where state <> 'TERMINATED'") == 0
         assert await place.value("select count(*) from allocation_waits") == 0
+
+
+async def test_no_more_trials_run_at_once_than_the_search_may(database: Database) -> None:
+    """Not with more brackets than that, nor while those that were stopped leave: the next one waits, and says so."""
+    most, waited = 0, False
+
+    def counting(place: Cluster) -> Script:
+        play = training(place)
+
+        async def script(spec: ContainerSpec) -> int:
+            nonlocal most, waited
+            open_attempts = await place.value("select count(*) from allocations where state <> 'TERMINATED'")
+            most = max(most, int(str(open_attempts)))
+            async with place.db.connection() as conn:
+                ids = [row["id"] for row in await conn.fetch("select id from trials where state = 'ACTIVE'")]
+                views = await trial_lists.views(conn, ids) if ids else []
+            waited = waited or any("waits for its turn: at most 2" in (view.wait_reason or "") for view in views)
+            return await play(spec)
+
+        return script
+
+    async with running(database, counting, slots=4) as place:
+        searcher: JsonObject = {**ASHA, "bracket_rungs": [3, 2, 1], "max_concurrent_trials": 2}
+        assert await place.ended(await submit(database, searcher)) == "COMPLETED"
+    assert most == 2
+    assert waited
 
 
 async def test_pause_frees_the_slots_and_activate_goes_on(database: Database) -> None:

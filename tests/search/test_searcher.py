@@ -221,12 +221,12 @@ def test_a_space_of_one_point_is_not_tried_for_ever() -> None:
     [
         ([ExitReason.ERRORED, ExitReason.ERRORED], False, True),
         ([ExitReason.USER_CANCELED, ExitReason.USER_CANCELED], True, False),
-        ([ExitReason.ERRORED, ExitReason.USER_CANCELED], False, True),
+        ([ExitReason.ERRORED, ExitReason.USER_CANCELED], False, False),
         ([ExitReason.ERRORED, ExitReason.FINISHED], False, False),
     ],
 )
 def test_how_a_search_ends(reasons: list[ExitReason], cancel: bool, failure: bool) -> None:
-    """One finished trial makes it a success; it is canceled when all were, and failed when none finished."""
+    """It is canceled when all trials were, and failed when all did; else it is a success."""
     run = Run(SearchConfig(X, Random(2), "loss"))
     for number, reason in enumerate(reasons):
         last = run.exit(number, reason)

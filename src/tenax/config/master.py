@@ -229,6 +229,8 @@ class MasterSettings(Settings):
     body_limit_bytes: int = Field(default=128 * MIB, gt=0)
     #: How long a task may take to save and exit once it is asked to, unless its experiment says otherwise.
     preemption_timeout: int = Field(default=3600, ge=0)
+    #: How long a task that a person kills may take to exit, from SIGTERM to SIGKILL.
+    kill_timeout: float = Field(default=5.0, ge=0)
     #: After how long a rendezvous or all-gather fails, naming who is missing.
     rendezvous_timeout: float = Field(default=600.0, gt=0)
     #: Days that output is kept after the end of its task, unless its experiment or trial says otherwise; -1: for ever.

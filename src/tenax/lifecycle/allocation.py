@@ -3,9 +3,12 @@
 Rules it keeps:
 
 - It is where its least advanced member is; TERMINATED when every member is.
-- The first member that fails ends the others: a gang lives or dies as one.
+- The first member that fails ends the others, at once: a gang lives or dies as one. What ends because it was asked to
+  leaves the others the time that they were given.
 - Daemon members end when all others have, without an error; they count as ordinary ones where they are alone.
-- Its ending is the first failure; else the platform's; else that of rank 0.
+- Its ending is the platform's failure; else the first failure; else that of rank 0. A machine that is lost breaks the
+  scripts of its peers long before its silence says so: until all members have ended, nothing is decided.
+- A member that is given up is the platform's failure, unless another had failed while its agent was still heard.
 """
 
 from __future__ import annotations
@@ -24,6 +27,10 @@ class AllocationState(str, Enum):
     RUNNING = "RUNNING"
     TERMINATING = "TERMINATING"
     TERMINATED = "TERMINATED"
+
+
+#: Seconds by which a sign of life may be noted later than it was given.
+NOTED_LATE_S = 5.0
 
 
 class Preemption(str, Enum):
@@ -58,7 +65,7 @@ def after_members(containers: tuple[Container, ...]) -> Members:
     if all(member.state is ContainerState.TERMINATED for member in containers):
         return Members(AllocationState.TERMINATED, containers, gang_ending(containers))
     ended = [member for member in containers if member.ending is not None]
-    broken = any(not member.ending.clean for member in ended if member.ending)
+    broken = any(not (member.ending.clean or member.ending.requested) for member in ended if member.ending)
     workers = [member for member in containers if not member.daemon] or list(containers)
     done = all(member.state is ContainerState.TERMINATED for member in workers)
     if broken or done:
@@ -77,12 +84,29 @@ def gang_ending(containers: tuple[Container, ...]) -> Ending:
     """How an allocation ended whose members all have: ``containers`` in rank order."""
     endings = [member.ending or Ending(platform=True, reason="ended without a word") for member in containers]
     for ending in endings:
-        if ending.failed:
+        if ending.platform:
             return ending
     for ending in endings:
-        if ending.platform:
+        if ending.failed:
             return ending
     for ending in endings:
         if ending.requested:
             return ending
     return endings[0]
+
+
+def given_up(reason: str, failed_at: float | None, heard_at: float) -> Ending:
+    """How a member has ended whose agent will not report it any more.
+
+    ``failed_at``: when another member failed first, None where none has; ``heard_at``: when its agent was heard last.
+    """
+    return Ending(reason=reason, platform=failed_at is None or heard_at <= failed_at + NOTED_LATE_S)
+
+
+def doubt(rank: int, unheard: tuple[str, ...], wait_s: float) -> str:
+    """Why it is not decided yet what the failure of a member counts for: agents of others are not heard."""
+    names, are = (f"agent {unheard[0]}", "is") if len(unheard) == 1 else (f"agents {', '.join(unheard)}", "are")
+    return (
+        f"rank {rank} failed, and {names} {are} not heard: if the machine is lost, the platform failed and the run "
+        f"does not count; decided within {wait_s:g} seconds"
+    )

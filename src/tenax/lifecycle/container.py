@@ -4,7 +4,7 @@ Rules it keeps:
 
 - It only moves forward: ASSIGNED, PULLING, STARTING, RUNNING, TERMINATED; an older report is stale and changes nothing.
 - TERMINATED is final, and always carries how it ended.
-- An exit that we asked for (KILL, GONE) carries no error, whatever code or signal came.
+- An exit that we asked for (STOP, KILL, GONE) carries no error, whatever code or signal came.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ class Desired(str, Enum):
     """What the agent is to make of a container; only ever raised."""
 
     RUN = "RUN"
+    #: SIGTERM, and SIGKILL after a while: a person's kill.
+    STOP = "STOP"
+    #: SIGKILL.
     KILL = "KILL"
     GONE = "GONE"
 

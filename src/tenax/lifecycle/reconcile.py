@@ -4,10 +4,10 @@ Rules it keeps:
 
 - Every action is safe to repeat: a second pass over the result finds nothing to do.
 - A trial that should run has exactly one open allocation; a trial that should not is asked to leave if it is ready,
-  and ended at once if it is not (there is nothing to save before its members have met).
+  and ended at once if it is not (there is nothing to save before its members have met). A kill never waits for that.
 - A request that has not been placed is withdrawn, not asked.
-- No more trials ask for slots than may run at once: those that live longest. (A search makes no more than that; but
-  when it is continued all that failed live again.)
+- No more trials ask for slots than may run at once: those that live longest. One that was asked to leave lives until it
+  has left; and a search may make more than that, one for each bracket, or when it is continued.
 - An experiment ends when it is stopping and no trial of it lives.
 """
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Union
 
 from tenax.lifecycle.allocation import AllocationState, Preemption
+from tenax.lifecycle.container import Desired
 from tenax.lifecycle.experiment import STOPPING, ExperimentState
 from tenax.lifecycle.trial import TrialVerdict, Wish, effective_wish, end_without_attempt
 
@@ -92,10 +93,11 @@ class AskToLeave:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End all members now."""
+    """End all members: those of a person's kill with a moment to save, others now."""
 
     allocation_id: str
     reason: str
+    desired: Desired
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +123,27 @@ def reconcile(
     ``trials`` are in the order of their making; ``at_once``: how many of them may run at a time, None: all.
     """
     actions = tuple(
-        action
-        for place, trial in enumerate(trials)
-        for action in _reconcile_trial(state, trial)
-        if at_once is None or place < at_once or not isinstance(action, RequestAllocation)
+        action for place, trial in enumerate(trials) for action in _trial_actions(state, trial, place, at_once)
     )
     if state in STOPPING and not trials:
         return (*actions, EndExperiment())
     return actions
+
+
+def unsettled(
+    state: ExperimentState, trials: tuple[LiveTrial, ...], at_once: int | None = None
+) -> tuple[LiveTrial, ...]:
+    """The trials for which something must be done; what it is shows in `reconcile` of these alone, with no limit."""
+    return tuple(trial for place, trial in enumerate(trials) if _trial_actions(state, trial, place, at_once))
+
+
+def _trial_actions(
+    state: ExperimentState, trial: LiveTrial, place: int, at_once: int | None
+) -> tuple[ExperimentAction, ...]:
+    actions = _reconcile_trial(state, trial)
+    if at_once is None or place < at_once:
+        return actions
+    return tuple(action for action in actions if not isinstance(action, RequestAllocation))
 
 
 def _reconcile_trial(state: ExperimentState, trial: LiveTrial) -> tuple[ExperimentAction, ...]:
@@ -147,8 +162,10 @@ def _reconcile_trial(state: ExperimentState, trial: LiveTrial) -> tuple[Experime
         return (Withdraw(trial.trial_id, allocation.allocation_id, reason),)
     if allocation.ending:
         return ()
-    if wish is Wish.KILL or not allocation.ready:
-        return (Kill(allocation.allocation_id, reason),)
+    if wish is Wish.KILL:
+        return (Kill(allocation.allocation_id, reason, Desired.STOP),)
+    if not allocation.ready:
+        return (Kill(allocation.allocation_id, reason, Desired.KILL),)
     hurry = trial.fatal is not None or trial.invalid_hp
     left = allocation.leaves_within_s
     if allocation.preemption is Preemption.NONE or (hurry and (left is None or left > SHORT_GRACE_S)):

@@ -17,7 +17,7 @@ from typing import Union
 
 from tenax.errors import NotNow
 from tenax.lifecycle.allocation import AllocationState, Preemption
-from tenax.lifecycle.container import Ending
+from tenax.lifecycle.container import Desired, Ending
 from tenax.lifecycle.reconcile import AskToLeave, Kill, OpenAllocation
 
 
@@ -207,7 +207,8 @@ def reconcile_task(task: LiveTask) -> tuple[TaskAction, ...]:
     if allocation.ending:
         return ()
     if task.state is not TaskState.STOPPING_PAUSED or not allocation.ready:
-        return (Kill(allocation.allocation_id, reason),)
+        by_person = task.state is TaskState.STOPPING_CANCELED
+        return (Kill(allocation.allocation_id, reason, Desired.STOP if by_person else Desired.KILL),)
     if allocation.preemption is Preemption.NONE:
         return (AskToLeave(allocation.allocation_id, reason, None),)
     return ()

@@ -6,6 +6,7 @@ Rules it keeps:
 - What it should become is the higher of its own wish and its experiment's, and is only ever raised (activate clears
   pause); it is read when an exit is decided, so that a preemption that meets a Stop ends as the Stop.
 - Zero exit and the preemption acknowledged: it saved and left, it goes on later. Zero exit otherwise: it has finished.
+- A kill that a person asked for ends CANCELED, whatever the script made of it.
 - Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
 """
 
@@ -203,6 +204,7 @@ def _finished(attempt: TrialAttempt) -> TrialVerdict:
 #: (what it says, when it holds, what follows): the first that holds decides.
 RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt], TrialVerdict]], ...] = (
     ("a report ended it", lambda a: a.fatal is not None, _fatal),
+    ("killed", lambda a: a.wish is Wish.KILL, _as_wished),
     ("asked to stop, and it failed by itself", lambda a: a.wish in _TERMINAL_OF_WISH and a.ending.failed, _error),
     ("asked to stop", lambda a: a.wish in _TERMINAL_OF_WISH, _as_wished),
     ("its hyperparameters are invalid", lambda a: a.invalid_hp, _invalid),

@@ -75,7 +75,8 @@ class Master:
         defaults = {pool.name: self._defaults(pool) for pool in self.settings.pools}
         self.intake = Intake(self.db, self.settings.budgets)
         self.log_reads = LogReads(self.db)
-        self.hub = Hub(self.db.on(AGENTS), self.listener, self.cluster, pools, defaults)
+        timeout_s = self.settings.kill_timeout
+        self.hub = Hub(self.db.on(AGENTS), self.listener, self.cluster, pools, defaults, kill_timeout_s=timeout_s)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Master]:

@@ -92,8 +92,6 @@ class Method:
     needs_validations: ClassVar[bool] = False
     #: It may go on after it has ended: what it decided does not stand in the way.
     continuable: ClassVar[bool] = True
-    #: ``max_concurrent_trials`` binds. Under several brackets it may not: each runs one trial at least.
-    keeps_to_cap: ClassVar[bool] = False
 
     def brackets(self, space: Map) -> tuple[BracketPlan, ...]:
         """The brackets of a search in ``space``, those with most rungs first."""
@@ -104,7 +102,7 @@ class Method:
         return None
 
     def most_at_once(self) -> int | None:
-        """How many trials there are at once where it keeps to a cap; None: no cap."""
+        """How many trials run at once, whatever its brackets hold; None: no cap."""
         return None
 
 

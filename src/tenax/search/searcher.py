@@ -8,7 +8,8 @@ Rules, the same for every method:
 - Rungs (asynchronous halving, stopping variant): a report at or past a rung enters it; the best ``1/divisor`` of those
   who came so far go on, the first always; a report may cross several rungs. At the top a trial is stopped: it is done.
 - Failed and canceled trials enter their rung with the largest float, NaN and infinite metrics rank behind even that.
-- The search shuts down when every trial it made is over. A trial that goes on after that reopens it.
+- The search shuts down when every trial it made is over: failed where all of them failed, canceled where all were. A
+  trial that goes on after that reopens it.
 
 Source: L. Li et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys 2020, in the variant that stops
 trials and never resumes them.
@@ -206,7 +207,8 @@ def _shutdown(state: State) -> Shutdown:
         reason = f"its only trial {'was canceled' if canceled else 'failed' if failed else 'finished'}"
     else:
         reason = f"all {len(state.trials)} trials are over: {endings}"
-    return Shutdown(cancel=finished == 0 and failed == 0, failure=finished == 0 and failed > 0, reason=reason)
+    none_finished = finished == 0
+    return Shutdown(cancel=none_finished and failed == 0, failure=none_finished and canceled == 0, reason=reason)
 
 
 def _varies(hyperparameters: Map) -> bool:

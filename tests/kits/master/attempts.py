@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import MemberReport
 from tests.kits.api import Api, Client
 from tests.kits.master.experiments import CONFIG, create
 from tests.kits.rows import Attempt, add_agent, add_trial, run_attempt
@@ -41,5 +42,7 @@ async def ended(run: Running) -> None:
     """Its only member was lost with its agent."""
     async with run.api.master.db.transaction() as conn:
         ending = Ending(platform=True, reason="node lost")
-        await allocation_events.member_reported(conn, run.attempt.containers[0], ContainerState.TERMINATED, ending, "")
+        await allocation_events.members_reported(
+            conn, [MemberReport(run.attempt.containers[0], ContainerState.TERMINATED, ending)]
+        )
     await run.api.heard()

@@ -6,9 +6,11 @@ import uuid
 
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import MemberReport
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.reconcile_tasks import ReconcileTasks
 from tenax.master.store.allocations import containers
+from tenax.master.store.allocations.containers import NewMember
 from tenax.master.store.database import leases
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import Woken
@@ -32,12 +34,12 @@ async def placed(api: Api, task_id: str, run: int = 1) -> str:
     async with api.master.db.transaction() as conn:
         await add_agent(conn)
         await conn.execute(load("allocations").place, f"{task_id}.{run}")
-        await containers.create(conn, name, f"{task_id}.{run}", 0, "a1", [])
+        await containers.create(conn, f"{task_id}.{run}", [NewMember(name, 0, "a1", [])])
     async with api.master.db.transaction() as conn:
-        await allocation_events.member_reported(conn, name, ContainerState.RUNNING, None, "10.0.0.1")
+        await allocation_events.members_reported(conn, [MemberReport(name, ContainerState.RUNNING, None, "10.0.0.1")])
     return name
 
 
 async def ended(api: Api, container_id: str, ending: Ending) -> None:
     async with api.master.db.transaction() as conn:
-        await allocation_events.member_reported(conn, container_id, ContainerState.TERMINATED, ending, "")
+        await allocation_events.members_reported(conn, [MemberReport(container_id, ContainerState.TERMINATED, ending)])

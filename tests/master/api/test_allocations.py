@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.tasks import lists as task_lists
 from tests.kits.api import Api
 from tests.kits.master.attempts import running
@@ -23,7 +24,7 @@ async def test_a_task_is_told_to_leave_as_soon_as_it_is_asked(api: Api) -> None:
     done, _ = await asyncio.wait({held}, timeout=0.05)
     assert not done
     async with api.master.db.transaction() as conn:
-        await allocations.ask_to_leave(conn, run.attempt.allocation_id, "someone else needs it", 60)
+        await allocations.ask_to_leave(conn, [LeaveRequest(run.attempt.allocation_id, "someone else needs it", 60)])
     assert (await held).json() == {"preempt": True}
     assert (await run.task.get(path, timeout_seconds=60)).json() == {"preempt": True}
 
@@ -66,7 +67,7 @@ async def test_who_leaves_unasked_has_all_the_time_it_wants(api: Api) -> None:
     assert await left() is None
     for within, least in ((1000.0, 900.0), (2000.0, 900.0), (500.0, 400.0)):
         async with api.master.db.transaction() as conn:
-            await allocations.ask_to_leave(conn, name, "because", within)
+            await allocations.ask_to_leave(conn, [LeaveRequest(name, "because", within)])
         now = await left()
         assert now is not None
         assert least < now <= min(within, 1000.0)

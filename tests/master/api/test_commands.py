@@ -68,7 +68,7 @@ async def test_a_lost_node_ends_a_command_and_says_so(api: Api) -> None:
     task_id = await launched(api)
     container = await placed(api, task_id)
     async with api.master.db.transaction() as conn:
-        await allocation_events.member_lost(conn, container, "node lost: a1")
+        await allocation_events.members_lost(conn, [container], "a1", "node lost: a1")
     await tended(api)
     command = await shown(api, task_id)
     assert (command["state"], command["exitStatus"]) == ("STATE_TERMINATED", "node lost: a1")
@@ -82,7 +82,7 @@ async def test_a_command_is_killed_where_it_waits_and_where_it_runs(api: Api) ->
         assert (await api.user.post(f"{COMMANDS}/{task_id}/kill")).status_code == 200
     await tended(api)
     async with api.master.db.connection() as conn:
-        assert await conn.fetchval("select want from containers where container_id = $1", container) == "KILL"
+        assert await conn.fetchval("select want from containers where container_id = $1", container) == "STOP"
     await ended(api, container, Ending(None, 9, "killed by signal 9"))
     await tended(api)
     for task_id in (waiting, running):

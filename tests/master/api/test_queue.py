@@ -11,6 +11,7 @@ from tenax.config.master import MasterSettings, PoolSettings, SchedulerSettings
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import MemberReport
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.tasks import rows as tasks
 from tests.kits.api import Api, Client, settings_in
@@ -196,7 +197,8 @@ async def test_a_task_that_ends_and_the_move_of_its_job_wait_in_turn(api: Api) -
         async with asyncio.timeout(60), api.master.db.connection() as other:
             while not await other.fetchval("select exists (select 1 from pg_locks where not granted)"):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        await allocation_events.member_reported(conn, container, ContainerState.TERMINATED, Ending(0), "")
+        ended = MemberReport(container, ContainerState.TERMINATED, Ending(0))
+        await allocation_events.members_reported(conn, [ended])
     assert "has ended" in refusal(await moving)
 
 

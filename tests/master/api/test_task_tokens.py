@@ -76,7 +76,7 @@ async def test_nothing_is_opened_once_nothing_of_it_is_left(api: Api) -> None:
     run = await running(api)
     await ended(run)
     async with api.master.db.transaction() as conn:
-        assert await containers.gone(conn, run.attempt.containers[0], "a1")
+        await containers.gone(conn, run.attempt.containers, "a1")
     await api.heard()
     assert await ship(run) == 401
     assert (await run.task.get("/api/v1/me")).status_code == 401

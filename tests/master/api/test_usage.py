@@ -123,9 +123,9 @@ async def test_accounts_outlive_what_was_deleted(api: Api) -> None:
     async with api.master.db.transaction() as conn:
         for rank in (0, 1):
             await end_member(conn, attempt, rank)
-        members = await containers.lock_members(conn, attempt.allocation_id)
+        members = (await containers.lock_members(conn, [attempt.allocation_id]))[attempt.allocation_id]
         for member in members:
-            await containers.gone(conn, member.container.container_id, member.agent_id)
+            await containers.gone(conn, [member.container.container_id], member.agent_id)
         await conn.execute("delete from experiments")
         await conn.execute("delete from jobs")
         await conn.execute("delete from agents")

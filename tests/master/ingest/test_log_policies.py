@@ -10,6 +10,7 @@ from asyncpg import Connection
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.container import ContainerState, Ending
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import MemberReport
 from tenax.master.ingest.log_policies import Rule, matches_in
 from tenax.master.store.logs import policies as log_policies
 from tenax.master.store.logs.policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
@@ -101,10 +102,10 @@ async def test_lines_of_another_shipper_are_looked_at_too(book: Book) -> None:
     lines = [OutputLine(1, "corrupt shard", origin=0), OutputLine(1, "corrupt record", origin=1)]
     await book.intake.logs.posted(task.task_id, lines[:1], [Origin(source="agent")])
     async with book.database.connection() as conn:
-        assert await log_policies.no_retry(conn, trial) is None
+        assert await log_policies.no_retry(conn, [trial]) == {}
     await book.intake.logs.posted(task.task_id, lines, [Origin(source="agent"), Origin(agent_id="a1")])
     async with book.database.connection() as conn:
-        assert await log_policies.no_retry(conn, trial) == "bad data"
+        assert await log_policies.no_retry(conn, [trial]) == {trial: "bad data"}
         assert await conn.fetchval("select action from log_matches") == CANCEL_RETRIES
 
 
@@ -121,9 +122,8 @@ async def test_what_must_not_be_tried_again_is_not(book: Book) -> None:
             _, container = await _attempt(conn, trial)
         await ship(book, container, 0, text)
         async with book.database.transaction() as conn:
-            await allocation_events.member_reported(
-                conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), ""
-            )
+            ending = Ending(1, None, "exit 1")
+            await allocation_events.members_reported(conn, [MemberReport(container, ContainerState.TERMINATED, ending)])
         async with book.database.connection() as conn:
             view = await trial_lists.get(conn, trial)
             stored_state = await conn.fetchval("select state from trials where id = $1", trial)
@@ -139,9 +139,8 @@ async def _fails_on_a1(book: Book) -> tuple[str, str]:
         _, container = await _attempt(conn, trial)
     await ship(book, container, 0, b"uncorrectable ECC error\n")
     async with book.database.transaction() as conn:
-        await allocation_events.member_reported(
-            conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), ""
-        )
+        ending = Ending(1, None, "exit 1")
+        await allocation_events.members_reported(conn, [MemberReport(container, ContainerState.TERMINATED, ending)])
     async with book.database.connection() as conn:
         row = await conn.fetchrow("select state, reason from trials where id = $1", trial)
     return row["state"], row["reason"]
@@ -170,10 +169,9 @@ async def test_the_next_run_is_placed_elsewhere(book: Book) -> None:
         _, container = await _attempt(conn, trial)
     await ship(book, container, 0, b"uncorrectable ECC error\n")
     async with book.database.transaction() as conn:
-        await allocation_events.member_reported(
-            conn, container, ContainerState.TERMINATED, Ending(1, None, "exit 1"), ""
-        )
-        again, theirs = [await trials.request_run(conn, number, Size(1, False)) for number in (trial, other)]
+        ending = Ending(1, None, "exit 1")
+        await allocation_events.members_reported(conn, [MemberReport(container, ContainerState.TERMINATED, ending)])
+        again, theirs = await trials.request_runs(conn, [trial, other], Size(1, False))
         blocked = {
             row["allocation_id"]: row["blocked_agents"]
             for row in await conn.fetch("select allocation_id, blocked_agents from allocations")

@@ -21,6 +21,7 @@ from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.rows import append_system_line, still_speaks_s
 from tenax.master.store.trials import rows as trials
+from tenax.master.store.trials.rows import Conclusion
 from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, lines_of, read_head
 from tests.kits.telemetry import Book
 
@@ -315,7 +316,8 @@ async def test_following_ends_with_a_trial_that_never_ran(book: Book) -> None:
     assert not end.done()
     async with book.database.transaction() as conn:
         killed = TrialVerdict(TrialState.CANCELED, 0, "killed", TrialExit.USER_CANCELED)
-        await trials.conclude(conn, await trials.lock(conn, trial), killed, ExperimentState.ACTIVE)
+        conclusion = Conclusion(await trials.lock(conn, trial), killed, ExperimentState.ACTIVE)
+        await trials.conclude(conn, [conclusion])
     async with asyncio.timeout(60):
         assert await end is None
     listening.cancel()

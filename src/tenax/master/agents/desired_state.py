@@ -16,19 +16,23 @@ _NONE = specs.PoolDefaults()
 
 
 def desired_state_of(
-    row: JsonObject, known: bool, tokens: Callable[[str], specs.Tokens], defaults: specs.PoolDefaults = _NONE
+    row: JsonObject,
+    known: bool,
+    tokens: Callable[[str], specs.Tokens],
+    defaults: specs.PoolDefaults = _NONE,
+    kill_timeout_s: float = 0.0,
 ) -> wire.DesiredState:
     """The desired state of a container in a pool with these defaults.
 
-    ``known``: the agent has its specification. A container that ran is never started again: an agent that has nothing
-    of it left reports so, and the next run begins.
+    ``known``: the agent has its specification; ``kill_timeout_s``: seconds for what a person killed. A
+    container that ran is never started again: an agent that has nothing of it left reports so, and the next run begins.
     """
     container_id = str(row["container_id"])
     want = Desired(str(row["want"]))
     if want is Desired.GONE:
         return wire.DesiredGone(container_id)
-    if want is Desired.KILL:
-        return wire.DesiredStop(container_id, 0.0)
+    if want in (Desired.STOP, Desired.KILL):
+        return wire.DesiredStop(container_id, kill_timeout_s if want is Desired.STOP else 0.0)
     known = known or row["state"] == ContainerState.RUNNING.value
     if known:
         return wire.DesiredRun(container_id, None)

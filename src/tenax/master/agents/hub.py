@@ -9,6 +9,9 @@ Rules:
 - An agent that has obeyed what the database does not hold yet proves that this is a restored copy: the generation is
   raised, all agents are welcomed anew, and obey the copy from then on.
 - A report that cannot be applied is tried again with every sign of life of its agent.
+- What an agent says is taken off its connection at once, and waits, by container, while what came before is applied;
+  its signs of life are noted by themselves, and never wait for what its reports have to wait for.
+- Reports are applied many at a time; where that fails, each by itself, so that one that cannot be applied costs itself.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import asyncio
 import contextlib
 import re
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -33,6 +36,7 @@ from tenax.master.access.task_tokens import allocation_token, task_session_token
 from tenax.master.agents import specs
 from tenax.master.agents.desired_state import desired_state_of
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import AT_ONCE, MemberReport
 from tenax.master.store.agents import join_tokens
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import containers
@@ -66,6 +70,8 @@ HEARTBEAT_S = 5.0
 #: A connection on which nothing came for this long is taken for dead.
 _SILENCE_S = 4 * HEARTBEAT_S
 _TRIES = 5
+#: Transactions of reports at a time: those of one experiment wait for each other, and must not take all connections.
+_REPORTING = 2
 _decode = msgspec.json.Decoder(FromAgent).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -101,9 +107,16 @@ class _Session:
     held: set[str] = field(default_factory=set)
     #: Containers of ours that the database does not know.
     unknown: set[str] = field(default_factory=set)
+    #: What the agent has said and was not applied yet, the newest of each container.
+    waiting: dict[str, ContainerReport] = field(default_factory=dict)
+    #: Containers that it said are gone, after the reports that wait.
+    gone: dict[str, None] = field(default_factory=dict)
     #: Reports that failed, to be tried again.
     failed: dict[str, ContainerReport] = field(default_factory=dict)
     revision: int = -1
+    #: Set by each message; and by each that brings something to be applied.
+    alive: asyncio.Event = field(default_factory=asyncio.Event)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Hub:
@@ -116,14 +129,17 @@ class Hub:
         cluster: ClusterRow,
         pools: tuple[str, ...],
         defaults: Mapping[str, specs.PoolDefaults] | None = None,
+        kill_timeout_s: float = 5.0,
     ) -> None:
-        """``defaults``: what every task of a pool gets, by pool."""
+        """``defaults``: what every task of a pool gets, by pool; ``kill_timeout_s``: from SIGTERM to SIGKILL."""
         self._db = database
         self._listener = listener
         self._cluster_id = cluster.cluster_id
         self._secret = cluster.secret
         self._pools = pools
         self._defaults = dict(defaults or {})
+        self._kill_timeout_s = kill_timeout_s
+        self._reporting = asyncio.Semaphore(_REPORTING)
 
     async def join(self, request: JoinRequest, file_token: str | None) -> JoinReply:
         """Trade a join token for a credential bound to the agent's id.
@@ -169,23 +185,29 @@ class Hub:
         log.info("agent connected", agent=agent_id, session=session.number, containers=len(hello.containers))
         tasks = [
             asyncio.ensure_future(work)
-            for work in (self._receive(session), self._keep_informed(session), shutdown.wait())
+            for work in (
+                _receive(session),
+                self._note_life(session),
+                self._apply(session),
+                self._keep_informed(session),
+                shutdown.wait(),
+            )
         ]
-        reason = "the master is ending"
+        reason, silent = "the master is ending", False
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 try:
                     task.result()
                 except (ConnectionError, Replaced, TryAgain, TimeoutError, msgspec.DecodeError) as error:
-                    reason = str(error) or type(error).__name__
+                    reason, silent = str(error) or type(error).__name__, isinstance(error, TimeoutError)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             with contextlib.suppress(TryAgain):
                 async with self._db.transaction() as conn:
-                    await agents.disconnected(conn, agent_id, session.number)
+                    await agents.disconnected(conn, agent_id, session.number, silent=silent)
             log.info("agent disconnected", agent=agent_id, session=session.number, reason=reason)
 
     async def _open(self, channel: Channel, agent_id: str, address: str, hello: Hello) -> _Session:
@@ -202,8 +224,7 @@ class Hub:
             number = (await agents.open_session(conn, agent_id, hello, address, shown)).session
         session = _Session(agent_id, number, generation, channel)
         await _send(channel, Welcome(self._cluster_id, generation, number, HEARTBEAT_S))
-        for report in hello.containers:
-            await self._apply_report(session, report)
+        await self._apply_reports(session, hello.containers)
         return session
 
     async def _generation_after(self, conn: Connection, agent_id: str, hello: Hello) -> int:
@@ -219,19 +240,24 @@ class Hub:
         )
         return await cluster_rows.raise_generation(conn, standing.generation)
 
-    async def _receive(self, session: _Session) -> None:
+    async def _note_life(self, session: _Session) -> None:
+        """Note each sign of life, soon; several that come together are one."""
         while True:
-            async with asyncio.timeout(_SILENCE_S):
-                message = _decode(await session.channel.receive())
-            for report in list(session.failed.values()):
-                await self._apply_report(session, report)
-            if not isinstance(message, AgentReport):
-                async with self._heartbeat(session):
-                    continue
-            for report in message.containers:
-                await self._apply_report(session, report)
-            for container_id in message.gone:
-                await self._apply_gone(session, container_id)
+            await session.alive.wait()
+            session.alive.clear()
+            async with self._heartbeat(session):
+                pass
+
+    async def _apply(self, session: _Session) -> None:
+        """Apply what waits, in the order of its coming: reports, and then what is gone."""
+        while True:
+            await session.news.wait()
+            session.news.clear()
+            reports, session.waiting = list(session.waiting.values()), {}
+            gone, session.gone = list(session.gone), {}
+            await self._apply_reports(session, [*session.failed.values(), *reports])
+            for first in range(0, len(gone), AT_ONCE):
+                await self._apply_gone(session, gone[first : first + AT_ONCE])
 
     @asynccontextmanager
     async def _heartbeat(self, session: _Session) -> AsyncIterator[Connection]:
@@ -265,7 +291,7 @@ class Hub:
             known = row["container_id"] in session.held
             try:
                 defaults = self._defaults.get(str(row["pool"]), specs.PoolDefaults())
-                wants.append(desired_state_of(row, known, self._tokens, defaults))
+                wants.append(desired_state_of(row, known, self._tokens, defaults, self._kill_timeout_s))
             except Exception:
                 # What is not named is left as it is; the agent's other containers do not suffer for it.
                 log.exception("the desired state of a container cannot be sent", container=row["container_id"])
@@ -277,47 +303,79 @@ class Hub:
             allocation_token(self._secret, allocation_id), task_session_token(self._secret, allocation_id)
         )
 
-    async def _apply_report(self, session: _Session, report: ContainerReport) -> None:
-        """Apply one container's report; a stale row is read again, what fails is tried again later."""
-        if report.cluster_id != self._cluster_id:
-            return
-        session.held.add(report.container_id)
-        session.failed.pop(report.container_id, None)
-        for _ in range(_TRIES):
+    async def _apply_reports(self, session: _Session, reports: Iterable[ContainerReport]) -> None:
+        """Apply reports of containers, the newest of each; what fails is tried again later."""
+        newest = {report.container_id: report for report in reports if report.cluster_id == self._cluster_id}
+        for name in newest:
+            session.held.add(name)
+            session.failed.pop(name, None)
+        ours = list(newest.values())
+        for first in range(0, len(ours), AT_ONCE):
+            chunk = ours[first : first + AT_ONCE]
             try:
-                async with self._heartbeat(session) as conn:
-                    known = await allocation_events.member_reported(
-                        conn,
-                        report.container_id,
-                        _STATES[report.state],
-                        _ending(report),
-                        report.address,
-                        agent_id=session.agent_id,
-                    )
-                    if not known and report.generation == session.generation:
-                        session.unknown.add(report.container_id)
-                        session.revision = -1
-                        log.warning("unknown container", agent=session.agent_id, container=report.container_id)
-                        # Sent when this is committed, not when something else changes.
-                        await notify(conn, "agent", session.agent_id)
-                return
-            except Stale:
-                continue
+                await self._apply_chunk(session, chunk)
             except (TryAgain, Replaced):
                 raise
             except Exception:
-                log.exception("a report could not be applied", container=report.container_id, state=report.state)
-                session.failed[report.container_id] = report
-                return
-        # The agent reports it again on its next connection.
-        raise TryAgain(f"the report of {report.container_id} met a change each time it was applied")
+                for report in chunk:
+                    await self._apply_alone(session, report)
 
-    async def _apply_gone(self, session: _Session, container_id: str) -> None:
-        session.held.discard(container_id)
-        session.unknown.discard(container_id)
-        session.failed.pop(container_id, None)
+    async def _apply_alone(self, session: _Session, report: ContainerReport) -> None:
+        try:
+            await self._apply_chunk(session, [report])
+        except (TryAgain, Replaced):
+            raise
+        except Exception:
+            log.exception("a report could not be applied", container=report.container_id, state=report.state)
+            session.failed[report.container_id] = report
+
+    async def _apply_chunk(self, session: _Session, chunk: Sequence[ContainerReport]) -> None:
+        """In one transaction; a stale row is read again."""
+        reports = [MemberReport(each.container_id, _STATES[each.state], _ending(each), each.address) for each in chunk]
+        async with self._db.connection() as conn:
+            lines = await allocation_events.lines_of_failed(conn, reports)
+        for _ in range(_TRIES):
+            try:
+                async with self._reporting, self._heartbeat(session) as conn:
+                    known = await allocation_events.members_reported(conn, reports, lines, agent_id=session.agent_id)
+                    await self._disown(conn, session, [each for each in chunk if each.container_id not in known])
+                return
+            except Stale:
+                continue
+        # The agent reports it again on its next connection.
+        raise TryAgain(f"the reports of agent {session.agent_id} met a change each time they were applied")
+
+    async def _disown(self, conn: Connection, session: _Session, unknown: Sequence[ContainerReport]) -> None:
+        """Let what the database does not know, of the generation of now, be removed."""
+        names = [report.container_id for report in unknown if report.generation == session.generation]
+        if not names:
+            return
+        session.unknown.update(names)
+        session.revision = -1
+        log.warning("unknown containers", agent=session.agent_id, containers=names)
+        # Sent when this is committed, not when something else changes.
+        await notify(conn, "agent", session.agent_id)
+
+    async def _apply_gone(self, session: _Session, container_ids: Sequence[str]) -> None:
+        for name in container_ids:
+            session.held.discard(name)
+            session.unknown.discard(name)
+            session.failed.pop(name, None)
         async with self._heartbeat(session) as conn:
-            await containers.gone(conn, container_id, session.agent_id)
+            await containers.gone(conn, container_ids, session.agent_id)
+
+
+async def _receive(session: _Session) -> None:
+    while True:
+        async with asyncio.timeout(_SILENCE_S):
+            message = _decode(await session.channel.receive())
+        session.alive.set()
+        if isinstance(message, AgentReport):
+            for report in message.containers:
+                session.waiting[report.container_id] = report
+            session.gone.update(dict.fromkeys(message.gone))
+        if session.failed or isinstance(message, AgentReport):
+            session.news.set()
 
 
 async def _receive_hello(channel: Channel) -> Hello | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from asyncpg import Connection
@@ -32,11 +32,10 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
 
-async def with_exit_reason(conn: Connection, task_id: str, container_ids: Sequence[str], ending: Ending) -> Ending:
-    """The ending, with what the script's error output says in its reason."""
+def with_exit_reason(ending: Ending, lines: Sequence[str]) -> Ending:
+    """The ending, with what the last lines of the script's error output say in its reason."""
     if not ending.failed or ending.signal is not None:
         return ending
-    lines = await _errors(conn, task_id, frozenset(container_ids))
     return replace(ending, reason=explained(ending.reason, lines))
 
 
@@ -108,7 +107,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
 
 
-async def _errors(conn: Connection, task_id: str, container_ids: frozenset[str]) -> list[str]:
+async def last_errors(conn: Connection, task_id: str, container_ids: Collection[str]) -> list[str]:
     """The last lines of standard error of these containers, in order."""
     try:
         place = await logs.place_of(conn, task_id)

@@ -1,4 +1,7 @@
-"""Reconciles experiments and their trials: compares what they should be with what they are, and brings them there."""
+"""Reconciles experiments and their trials: compares what they should be with what they are, and brings them there.
+
+Rule: a transaction is about a hundred trials at most, however many there are; each decides anew on what it has locked.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,19 @@ from dataclasses import replace
 
 from asyncpg import Connection
 
-from tenax.jsonvalue import JsonObject
 from tenax.lifecycle import reconcile
-from tenax.lifecycle.container import Desired
-from tenax.lifecycle.experiment import ENDED, ExperimentEvent, ExperimentState
+from tenax.lifecycle.experiment import ENDED, STOPPING, ExperimentEvent
 from tenax.master.allocations import events as allocation_events
-from tenax.master.allocations.events import size_of
+from tenax.master.allocations.events import AT_ONCE
+from tenax.master.allocations.verdicts import size_of
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.loops.quarantine import quarantine_in
 from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments.rows import ExperimentRow
 from tenax.master.store.trials import rows as trials
+from tenax.master.store.trials.rows import Conclusion
 
 _KEPT = 10_000
 
@@ -55,53 +58,49 @@ class ReconcileExperiments:
         # Mostly there is nothing to do: that should neither wait for the experiment's lock nor hold it.
         async with context.reading() as conn:
             scene = await trials.scene(conn, experiment_id)
-            if scene is None or not await self._due(conn, experiment_id, scene.state, scene.unmanaged, scene.trials):
+            if scene is None or scene.unmanaged or scene.state in ENDED:
                 return
-        async with context.transaction() as conn:
-            experiment = await experiments.lock(conn, experiment_id)
-            live = await trials.live(conn, experiment_id)
-            actions = await self._due(conn, experiment_id, experiment.state, experiment.unmanaged, live)
-            if not actions:
-                return
+            crowded = len(scene.trials) > 1 and any(trial.allocation is None for trial in scene.trials)
+            most = await self._most(conn, experiment_id) if crowded else None
+        due = [trial.trial_id for trial in reconcile.unsettled(scene.state, scene.trials, most)]
+        for first in range(0, len(due), AT_ONCE):
+            async with context.transaction() as conn:
+                await self._settle(conn, experiment_id, due[first : first + AT_ONCE])
+        if scene.state in STOPPING and not scene.trials:
+            async with context.transaction() as conn:
+                await self._end(conn, experiment_id)
+
+    async def _settle(self, conn: Connection, experiment_id: int, due: list[int]) -> None:
+        """Do what must be done for trials of an experiment, as they are now that it is locked."""
+        experiment = await experiments.lock(conn, experiment_id)
+        if experiment.state in ENDED:
+            return
+        live = await trials.live(conn, experiment_id, due)
+        actions = reconcile.reconcile(experiment.state, live)
+        withdrawn = [action for action in actions if isinstance(action, reconcile.Withdraw)]
+        if await allocations.withdraw(conn, {action.allocation_id: action.reason for action in withdrawn}):
+            await experiments.announce(conn, experiment.id)
+        requested = [action.trial_id for action in actions if isinstance(action, reconcile.RequestAllocation)]
+        if requested:
             plan = await experiments.plan(conn, experiment_id)
-            # What is being placed just now is waited for before an agent is locked, as its placement locks one, too.
-            for action in sorted(actions, key=lambda action: not isinstance(action, reconcile.Withdraw)):
-                await self._act(conn, experiment, plan.config, action)
+            await trials.request_runs(conn, requested, size_of(plan.config))
+        verdicts = {action.trial_id: action.verdict for action in actions if isinstance(action, reconcile.EndTrial)}
+        locked = await trials.lock_many(conn, verdicts)
+        ended = [(trial, replace(verdicts[name], restarts=trial.restarts)) for name, trial in locked.items()]
+        await trials.conclude(conn, [Conclusion(trial, verdict, experiment.state) for trial, verdict in ended])
+        leaving = [action for action in actions if isinstance(action, reconcile.AskToLeave)]
+        requests = [LeaveRequest(action.allocation_id, action.reason, action.within_s) for action in leaving]
+        await allocations.ask_to_leave(conn, requests, self._timeout_s)
+        kills = [action for action in actions if isinstance(action, reconcile.Kill)]
+        for desired in sorted({action.desired for action in kills}):
+            names = [action.allocation_id for action in kills if action.desired is desired]
+            await allocation_events.end_members(conn, names, desired)
 
-    async def _act(
-        self, conn: Connection, experiment: ExperimentRow, config: JsonObject, action: reconcile.ExperimentAction
-    ) -> None:
-        match action:
-            case reconcile.RequestAllocation(trial_id):
-                await trials.request_run(conn, trial_id, size_of(config))
-            case reconcile.EndTrial(trial_id, verdict):
-                trial = await trials.lock(conn, trial_id)
-                await trials.conclude(conn, trial, replace(verdict, restarts=trial.restarts), experiment.state)
-            case reconcile.Withdraw(_, allocation_id, reason):
-                await allocations.withdraw(conn, allocation_id, reason)
-                await experiments.announce(conn, experiment.id)
-            case reconcile.AskToLeave(allocation_id, reason, within_s) if within_s is not None:
-                await allocations.ask_to_leave(conn, allocation_id, reason, within_s)
-            case reconcile.AskToLeave(allocation_id, reason):
-                await allocations.preempt(conn, allocation_id, reason, self._timeout_s)
-            case reconcile.Kill(allocation_id, _):
-                await allocation_events.end_members(conn, allocation_id, Desired.KILL)
-            case reconcile.EndExperiment():
-                await experiments.happen(conn, experiment, ExperimentEvent.TRIALS_ENDED, keep_reason=True)
-
-    async def _due(
-        self,
-        conn: Connection,
-        experiment_id: int,
-        state: ExperimentState,
-        unmanaged: bool,
-        live: tuple[reconcile.LiveTrial, ...],
-    ) -> tuple[reconcile.ExperimentAction, ...]:
-        """The actions that bring an experiment to its desired state."""
-        if unmanaged or state in ENDED:
-            return ()
-        crowded = len(live) > 1 and any(trial.allocation is None for trial in live)
-        return reconcile.reconcile(state, live, await self._most(conn, experiment_id) if crowded else None)
+    async def _end(self, conn: Connection, experiment_id: int) -> None:
+        """End an experiment that is stopping, if no trial of it lives."""
+        experiment = await experiments.lock(conn, experiment_id)
+        if experiment.state in STOPPING and not await trials.live(conn, experiment_id):
+            await experiments.happen(conn, experiment, ExperimentEvent.TRIALS_ENDED, keep_reason=True)
 
     async def _most(self, conn: Connection, experiment_id: int) -> int | None:
         """How many trials its search lets run at a time, which never changes; None: any number."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from asyncpg import Connection
 
-from tenax.lifecycle.container import Desired
 from tenax.lifecycle.reconcile import AskToLeave, Kill
 from tenax.lifecycle.task import Conclude, LiveTask, RequestSlots, TaskAction, WithdrawRequest, reconcile_task
 from tenax.master.allocations import events as allocation_events
@@ -40,13 +39,12 @@ class ReconcileTasks:
             case RequestSlots():
                 await tasks.request_run(conn, task)
             case Conclude(_, verdict):
-                await tasks.conclude(conn, task, verdict)
+                await tasks.conclude(conn, [(task, verdict)])
             case WithdrawRequest(allocation_id, reason):
-                await allocations.withdraw(conn, allocation_id, reason)
+                await allocations.withdraw(conn, {allocation_id: reason})
                 await tasks.announce(conn, live.task_id)
-            case AskToLeave(allocation_id, reason, within_s) if within_s is not None:
-                await allocations.ask_to_leave(conn, allocation_id, reason, within_s)
-            case AskToLeave(allocation_id, reason):
-                await allocations.preempt(conn, allocation_id, reason, allocations.TASK_PREEMPTION_TIMEOUT_S)
-            case Kill(allocation_id, _):
-                await allocation_events.end_members(conn, allocation_id, Desired.KILL)
+            case AskToLeave(allocation_id, reason, within_s):
+                request = allocations.LeaveRequest(allocation_id, reason, within_s)
+                await allocations.ask_to_leave(conn, [request], allocations.TASK_PREEMPTION_TIMEOUT_S)
+            case Kill(allocation_id, _, desired):
+                await allocation_events.end_members(conn, [allocation_id], desired)

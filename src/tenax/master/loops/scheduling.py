@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from tenax.config.master import PoolSettings
 from tenax.ids import AllocationId
 from tenax.master.access.task_tokens import allocation_token, task_session_token, token_hash
+from tenax.master.allocations.events import AT_ONCE
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.containers import FREED
+from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.queue import placements
 from tenax.master.store.queue.placements import TaskCredentials
@@ -78,8 +80,7 @@ class Scheduling:
         await each(list(decided), handle, loop=self.name)
 
     async def _preempt(self, context: PassContext, decided: Mapping[AllocationId, str]) -> None:
-        async def handle(name: str) -> None:
+        requests = [LeaveRequest(name, reason) for name, reason in decided.items()]
+        for first in range(0, len(requests), AT_ONCE):
             async with context.transaction() as conn:
-                await allocations.preempt(conn, name, decided[AllocationId(name)], self._timeout_s)
-
-        await each(list(decided), handle, loop=self.name)
+                await allocations.ask_to_leave(conn, requests[first : first + AT_ONCE], self._timeout_s)

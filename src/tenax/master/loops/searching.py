@@ -142,12 +142,10 @@ async def _take_in(
 
 async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries: list[SearchEntry]) -> None:
     await searches.append(conn, experiment_id, cached.seq + 1, entries, view.standing(cached.state))
-    for place, entry in enumerate(entries, cached.seq + 1):
-        match entry:
-            case Create():
-                await trials.create(conn, experiment_id, place, entry, cached.warm_start)
-            case Stop():
-                await trials.stop_by_request(conn, experiment_id, entry.request_id, entry.reason)
+    made = {place: entry for place, entry in enumerate(entries, cached.seq + 1) if isinstance(entry, Create)}
+    await trials.create(conn, experiment_id, made, cached.warm_start)
+    stops = {entry.request_id: entry.reason for entry in entries if isinstance(entry, Stop)}
+    await trials.stop_by_request(conn, experiment_id, stops)
     cached.seq += len(entries)
 
 

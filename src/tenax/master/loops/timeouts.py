@@ -10,17 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import structlog
+from asyncpg import Connection
 
 from tenax.config.master import PoolSettings
 from tenax.lifecycle import listening
+from tenax.lifecycle.allocation import doubt
 from tenax.lifecycle.container import Desired
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import AT_ONCE
+from tenax.master.allocations.verdicts import exit_lines
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.store.agents import rows as agents
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.database.connection import now
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import unmanaged
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.logs.rows import SystemLine
 
 log = structlog.get_logger("tenax.timeouts")
 
@@ -28,6 +34,8 @@ log = structlog.get_logger("tenax.timeouts")
 _CHECK_S = 5.0
 #: An unmanaged script is given up after this silence; Determined's library sends a heartbeat once a minute.
 UNMANAGED_WAIT_S = 300.0
+#: Two heartbeats: whoever is silent for longer may be gone.
+UNHEARD_S = 10.0
 
 
 class Timeouts:
@@ -49,29 +57,46 @@ class Timeouts:
             silent_agents = await agents.silent(conn, min(self._waits_s.values()))
             silent_trials = await unmanaged.silent(conn, UNMANAGED_WAIT_S, self._watch.seconds)
             deadline = await allocations.next_deadline_s(conn)
-        await each(overdue, lambda name: self._end(context, name), loop=self.name)
-        longest_s = max(self._waits_s.values())
-        waits_s = {agent_id: self._waits_s.get(pool, longest_s) for agent_id, pool, _ in silent_agents}
+            await self._say_doubts(conn)
+        for first in range(0, len(overdue), AT_ONCE):
+            await self._end(context, overdue[first : first + AT_ONCE])
+        waits_s = {agent_id: self._wait_s(pool) for agent_id, pool, _ in silent_agents}
         lost = [name for name, _, silent_s in silent_agents if waits_s[name] <= min(silent_s, self._watch.seconds)]
         await each(lost, lambda name: self._give_up_agent(context, name, waits_s[name]), loop=self.name)
         trial_ids = [str(trial.trial_id) for trial in silent_trials]
         await each(trial_ids, lambda name: self._give_up_trial(context, int(name)), loop=self.name)
         return _CHECK_S if deadline is None else max(0.05, min(_CHECK_S, deadline))
 
-    async def _end(self, context: PassContext, allocation_id: str) -> None:
+    def _wait_s(self, pool: str) -> float:
+        """How long an agent of this pool is waited for; of one that is not in the settings, as long as of any."""
+        return self._waits_s.get(pool, max(self._waits_s.values()))
+
+    async def _end(self, context: PassContext, allocation_ids: list[str]) -> None:
         async with context.transaction() as conn:
-            await allocation_events.end_members(conn, allocation_id, Desired.KILL)
+            await allocation_events.end_members(conn, allocation_ids, Desired.KILL)
+
+    async def _say_doubts(self, conn: Connection) -> None:
+        """Gangs of which a member failed wait for the agents of the others: say so, once each."""
+        doubts = {each.allocation_id: each for each in await allocations.in_doubt(conn, UNHEARD_S, AT_ONCE)}
+        texts = {
+            name: doubt(each.rank, each.unheard, max(map(self._wait_s, each.pools))) for name, each in doubts.items()
+        }
+        noted = await allocations.note_doubts(conn, texts)
+        lines = [SystemLine(doubts[name].task_id, texts[name], "WARNING", name) for name in sorted(noted)]
+        await logs.append_system_lines(conn, lines)
 
     async def _give_up_agent(self, context: PassContext, agent_id: str, wait_s: float) -> None:
         async with context.transaction() as conn:
             members = await agents.live_containers(conn, agent_id)
         reason = f"node lost: no sign of life from agent {agent_id} for {wait_s:g} seconds"
         log.warning("agent given up", agent=agent_id, containers=len(members))
-        for container_id in members:
+        for first in range(0, len(members), AT_ONCE):
+            chunk = members[first : first + AT_ONCE]
+            async with context.reading() as conn:
+                lines = await exit_lines(conn, chunk)
             async with context.transaction() as conn:
                 # It may be back since then: what it reports itself counts, and is waited for.
-                if await agents.is_silent(conn, agent_id, wait_s):
-                    await allocation_events.member_lost(conn, container_id, reason)
+                await allocation_events.members_lost(conn, chunk, agent_id, reason, lines, wait_s=wait_s)
 
     async def _give_up_trial(self, context: PassContext, trial_id: int) -> None:
         reason = (

@@ -10,6 +10,7 @@ from tenax.config.master import MasterSettings
 from tenax.errors import InvalidInput, NotNow
 from tenax.ids import JobId, PoolName
 from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.queue import jobs, placements, pools
 from tenax.master.store.queue.jobs import JobRow
@@ -84,12 +85,12 @@ async def _to_pool(conn: Connection, settings: MasterSettings, job: JobRow, pool
         configured = section.get("slots_per_trial")
         slots, single_node = configured if isinstance(configured, int) else slots, section.get("is_single_node") is True
     snapshot = await snapshot_of(conn, settings, pool)
-    reason = can_never_fit(slots, snapshot, single_node=single_node)
-    if reason is not None and any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
-        raise InvalidInput(f"resourcePool: {reason}")
-    for allocation_id in await jobs.set_pool(conn, job, pool):
-        usual = float(settings.preemption_timeout)
-        await allocations.preempt(conn, allocation_id, f"its job was moved to the pool {pool}", usual)
+    misfit = can_never_fit(slots, snapshot, single_node=single_node)
+    if misfit is not None and any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
+        raise InvalidInput(f"resourcePool: {misfit}")
+    reason = f"its job was moved to the pool {pool}"
+    requests = [LeaveRequest(allocation_id, reason) for allocation_id in await jobs.set_pool(conn, job, pool)]
+    await allocations.ask_to_leave(conn, requests, float(settings.preemption_timeout))
 
 
 async def snapshot_of(conn: Connection, settings: MasterSettings, pool: str) -> PoolSnapshot:

@@ -59,6 +59,10 @@ class AdaptiveAsha(Method):
         """The time metric."""
         return self.time_metric
 
+    def most_at_once(self) -> int | None:
+        """The cap."""
+        return self.max_concurrent_trials or None
+
 
 def bracket_trials(max_trials: int, divisor: float, rungs: Sequence[int]) -> tuple[int, ...]:
     """``max_trials`` shared out so that brackets cost about the same; what rounding leaves goes to the first."""

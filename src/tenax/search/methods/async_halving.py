@@ -37,3 +37,7 @@ class AsyncHalving(Method):
     def unit(self) -> str | None:
         """The time metric."""
         return self.time_metric
+
+    def most_at_once(self) -> int | None:
+        """The cap."""
+        return self.max_concurrent_trials or None

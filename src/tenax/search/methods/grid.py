@@ -16,7 +16,6 @@ class Grid(Method):
 
     name: ClassVar[str] = "grid"
     on_grid: ClassVar[bool] = True
-    keeps_to_cap: ClassVar[bool] = True
 
     max_concurrent_trials: int = 16
 

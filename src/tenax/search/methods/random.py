@@ -14,7 +14,6 @@ class Random(Method):
     """``max_trials`` independent samples, at most ``max_concurrent_trials`` at a time (0: no cap)."""
 
     name: ClassVar[str] = "random"
-    keeps_to_cap: ClassVar[bool] = True
 
     max_trials: int
     max_concurrent_trials: int = 16

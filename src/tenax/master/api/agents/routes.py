@@ -15,6 +15,7 @@ from fastapi import Query
 from tenax.errors import NotFound, NotNow
 from tenax.master.access.authorization import Allow
 from tenax.master.allocations import events as allocation_events
+from tenax.master.allocations.events import AT_ONCE
 from tenax.master.api.agents import messages
 from tenax.master.api.http.callers import MasterDep
 from tenax.master.api.http.paging import WindowDep
@@ -124,9 +125,10 @@ async def remove_agent(master: MasterDep, agent_id: str, force: Annotated[bool, 
             f"{len(running)} containers may still run on agent {agent_id!r}: wait until they are given up, or give "
             "them up now with force"
         )
-    for container_id in running:
+    reason = f"node lost: the agent {agent_id} was removed"
+    for first in range(0, len(running), AT_ONCE):
         async with master.db.transaction() as conn:
-            await allocation_events.member_lost(conn, container_id, f"node lost: the agent {agent_id} was removed")
+            await allocation_events.members_lost(conn, running[first : first + AT_ONCE], agent_id, reason)
     async with master.db.transaction() as conn:
         await agents.remove(conn, agent_id)
     return Empty()

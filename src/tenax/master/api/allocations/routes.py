@@ -38,6 +38,7 @@ from tenax.master.ingest import states
 from tenax.master.store.allocations import barriers
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.barriers import BarrierMember
+from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.wakeups import Subscription
 from tenax.master.store.tasks import lists as task_lists
 from tenax.master.store.users.sessions import TaskOf
@@ -84,7 +85,8 @@ async def pending_preemption(master: MasterDep, task: TaskDep, allocation_id: st
     _check_own(task, allocation_id)
     usual = float(master.settings.preemption_timeout)
     async with master.db.transaction() as conn:
-        await allocations.preempt(conn, allocation_id, "the machine asked for its resources back", usual)
+        request = LeaveRequest(allocation_id, "the machine asked for its resources back")
+        await allocations.ask_to_leave(conn, [request], usual)
     return Empty()
 
 

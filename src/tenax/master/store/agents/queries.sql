@@ -33,54 +33,50 @@ returning id;
 -- name: join_tokens_forget
 delete from join_tokens where coalesce(revoked_at, expires_at) < now() - interval '90 days';
 
--- name: open_session
-update agents set session = session + 1 where agent_id = $1 returning session, revision;
-
 -- name: standing
-select session, revision, (select generation from cluster) as generation from agents where agent_id = $1;
+select coalesce(p.session, 0) as session, a.revision, (select generation from cluster) as generation
+from agents a left join agent_presence p on p.agent_id = a.agent_id
+where a.agent_id = $1;
 
 -- name: is_connected
 select connected and last_seen_at > now() - interval '30 seconds' from agent_presence where agent_id = $1;
-
--- name: raise_revision
--- Locked in order: an update alone takes its rows as they come.
-with ordered as (select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update)
-update agents set revision = revision + 1 from ordered where agents.agent_id = ordered.agent_id
-returning agents.agent_id;
 
 -- name: known_containers
 -- What is gone is not known any more.
 select container_id from containers where agent_id = $1 and container_id = any($2::text[]) and gone_at is null;
 
--- name: put_slot
-insert into agent_slots (agent_id, slot_id, kind, name, uuid) values ($1, $2, $3, $4, $5)
+-- name: put_slots
+insert into agent_slots (agent_id, slot_id, kind, name, uuid)
+select $1, s.* from unnest($2::integer[], $3::text[], $4::text[], $5::text[]) as s
 on conflict (agent_id, slot_id) do update set kind = excluded.kind, name = excluded.name, uuid = excluded.uuid, present = true;
 
 -- name: drop_slots
 update agent_slots set present = false where agent_id = $1 and not slot_id = any($2::integer[]) and present;
 
--- name: put_presence
-insert into agent_presence (agent_id, connected, hostname, address, runtime, agent_version, foreign_containers)
-values ($1, true, $2, $3, $4, $5, $6)
+-- name: open_session
+-- With the number of the connection.
+insert into agent_presence (agent_id, session, connected, hostname, address, runtime, agent_version, foreign_containers)
+values ($1, 1, true, $2, $3, $4, $5, $6)
 on conflict (agent_id) do update
-set connected = true, last_seen_at = now(), hostname = excluded.hostname, address = excluded.address,
-    runtime = excluded.runtime, agent_version = excluded.agent_version, foreign_containers = excluded.foreign_containers;
+set session = agent_presence.session + 1, connected = true, last_seen_at = clock_timestamp(), hostname = excluded.hostname,
+    address = excluded.address, runtime = excluded.runtime, agent_version = excluded.agent_version,
+    foreign_containers = excluded.foreign_containers;
 
 -- name: heartbeat
--- The agent's row is held, so that a newer connection waits for this transaction or this one sees the newer connection;
--- and held first, as by whoever opens one.
--- Noted twice in a second at most.
-with current as (select agent_id from agents where agent_id = $1 and session = $2 for share),
+-- The row is held, so that a newer connection waits for this transaction or this one sees the newer connection. The
+-- clock, not the transaction's time: it may have waited for locks since it began. Noted twice in a second at most.
+with current as (select agent_id from agent_presence where agent_id = $1 and session = $2 for no key update),
 noted as (
-    update agent_presence p set last_seen_at = now(), connected = true
+    update agent_presence p set last_seen_at = clock_timestamp(), connected = true
     from current
-    where p.agent_id = current.agent_id and (not p.connected or p.last_seen_at < now() - interval '0.5 seconds'))
+    where p.agent_id = current.agent_id
+      and (not p.connected or p.last_seen_at < clock_timestamp() - interval '0.5 seconds'))
 select agent_id from current;
 
 -- name: disconnected
 -- Only the newest connection can say that the agent has left.
-update agent_presence p set connected = false, last_seen_at = now()
-from agents a where a.agent_id = $1 and p.agent_id = a.agent_id and a.session = $2;
+update agent_presence set connected = false, last_seen_at = case when $3 then last_seen_at else clock_timestamp() end
+where agent_id = $1 and session = $2;
 
 -- name: set_state
 update agents set state = $2, version = version + 1, revision = revision + 1 where agent_id = $1 returning agent_id;
@@ -99,15 +95,20 @@ from agents a join agent_presence p on p.agent_id = a.agent_id
 where p.last_seen_at < now() - make_interval(secs => $1)
   and exists (select 1 from containers c where c.agent_id = a.agent_id and c.state <> 'TERMINATED');
 
--- name: is_silent
-select clock_timestamp() > last_seen_at + make_interval(secs => $2) from agent_presence where agent_id = $1;
+-- name: silent_since
+-- The row is held: a sign of life is noted before this is asked, or after what follows from it. An agent that never came
+-- has always been silent.
+with held as (select last_seen_at from agent_presence where agent_id = $1 for no key update),
+since as (select coalesce((select last_seen_at from held), to_timestamp(0)) as heard)
+select extract(epoch from heard)::float8 from since
+where $2::float8 = 0 or clock_timestamp() > heard + make_interval(secs => $2);
 
 -- name: live_containers
 select container_id from containers where agent_id = $1 and state <> 'TERMINATED' order by allocation_id, rank;
 
 -- name: hold
--- The agent's row, so that a placement there waits for what is decided now, or is seen by it.
-select agent_id from agents where agent_id = $1 for no key update;
+-- The agents' rows, so that a placement there waits for what is decided now, or is seen by it.
+select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update;
 
 -- name: set_slot
 update agent_slots set enabled = $3, draining = $4 where agent_id = $1 and slot_id = $2 and present returning slot_id;

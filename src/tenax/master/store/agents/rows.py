@@ -20,6 +20,7 @@ from asyncpg.exceptions import ForeignKeyViolationError
 from tenax.errors import AlreadyExists, NotFound, NotNow, Stale
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.database.queries import existing, load
 from tenax.master.store.database.wakeups import notify
 from tenax.wire.agents import Hello
@@ -67,11 +68,16 @@ async def open_session(
     conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]
 ) -> AgentStanding:
     """A new connection, from now on the only one that counts; slots and presence as in its hello. Raises NotFound."""
-    await existing(conn, f"agent {agent_id}", Q.open_session, agent_id)
-    for slot in hello.slots:
-        await conn.execute(Q.put_slot, agent_id, slot.id, slot.kind, slot.name, slot.uuid)
-    await conn.execute(Q.drop_slots, agent_id, [slot.id for slot in hello.slots])
-    await conn.execute(Q.put_presence, agent_id, hello.hostname, address, hello.runtime, hello.agent_version, foreign)
+    try:
+        await conn.execute(
+            Q.open_session, agent_id, hello.hostname, address, hello.runtime, hello.agent_version, foreign
+        )
+    except ForeignKeyViolationError as error:
+        raise NotFound(f"there is no agent {agent_id}") from error
+    slots = hello.slots
+    numbers, kinds, names = [slot.id for slot in slots], [slot.kind for slot in slots], [slot.name for slot in slots]
+    await conn.execute(Q.put_slots, agent_id, numbers, kinds, names, [slot.uuid for slot in slots])
+    await conn.execute(Q.drop_slots, agent_id, numbers)
     await notify(conn, "agent", agent_id)
     await notify(conn, "scheduling", "")
     return await standing(conn, agent_id)
@@ -93,14 +99,14 @@ async def known_containers(conn: Connection, agent_id: str, container_ids: list[
 async def heartbeat(conn: Connection, agent_id: str, session: int) -> bool:
     """Note a sign of life on this connection; False, and nothing noted, if it is not the agent's newest.
 
-    Locks the agent's row, after those of allocations: at the end of a transaction (`docs/internals.md`).
+    It locks a row that nothing else does, and comes last: at the end of a transaction (`docs/internals.md`).
     """
     return await conn.fetchval(Q.heartbeat, agent_id, session) is not None
 
 
-async def disconnected(conn: Connection, agent_id: str, session: int) -> None:
-    """Its connection has ended."""
-    await conn.execute(Q.disconnected, agent_id, session)
+async def disconnected(conn: Connection, agent_id: str, session: int, *, silent: bool = False) -> None:
+    """Its connection has ended; ``silent``: because nothing came, not by itself."""
+    await conn.execute(Q.disconnected, agent_id, session, silent)
     await notify(conn, "scheduling", "")
 
 
@@ -121,9 +127,14 @@ async def silent(conn: Connection, least_s: float) -> list[tuple[str, str, float
     return [(row["agent_id"], row["pool"], row["seconds"]) for row in await conn.fetch(Q.silent, least_s)]
 
 
-async def is_silent(conn: Connection, agent_id: str, wait_s: float) -> bool:
-    """Whether it has been silent for ``wait_s`` up to now."""
-    return bool(await conn.fetchval(Q.is_silent, agent_id, wait_s))
+async def silent_since(conn: Connection, agent_id: str, wait_s: float) -> float | None:
+    """When it was heard last, in seconds on the database's clock; None: it has not been silent for ``wait_s``.
+
+    It stays so until the transaction ends. Ask once everything is locked that is changed because of it: whoever waits
+    for a lock knows less than before.
+    """
+    since: float | None = await conn.fetchval(Q.silent_since, agent_id, wait_s)
+    return since
 
 
 async def live_containers(conn: Connection, agent_id: str) -> list[str]:
@@ -151,7 +162,7 @@ async def set_agent(conn: Connection, agent_id: str, state: str) -> None:
 
 async def set_slot(conn: Connection, agent_id: str, slot_id: int, *, enabled: bool, draining: bool = False) -> None:
     """Whether new work may use a slot, and whether what runs on it may end by itself. Raises NotFound."""
-    await conn.fetchval(Q.hold, agent_id)
+    await conn.fetch(Q.hold, [agent_id])
     if await conn.fetchval(Q.set_slot, agent_id, slot_id, enabled, draining) is None:
         raise NotFound(f"agent {agent_id!r} has no slot {slot_id}")
     await notify(conn, "scheduling", "")
@@ -160,17 +171,21 @@ async def set_slot(conn: Connection, agent_id: str, slot_id: int, *, enabled: bo
 
 async def evict_from_disabled(conn: Connection, agent_id: str | None = None) -> None:
     """Let the time of every attempt be over that runs on what is disabled and does not drain; of one agent, or all."""
+    leaving = {}
     for row in await conn.fetch(Q.on_disabled, agent_id):
         what = f"agent {row['agent_id']}" if row["whole"] else f"slot {row['slot_id']} of agent {row['agent_id']}"
-        await allocations.ask_to_leave(conn, row["allocation_id"], f"{what} was disabled", 0.0)
+        leaving[row["allocation_id"]] = LeaveRequest(row["allocation_id"], f"{what} was disabled", 0.0)
+    await allocations.ask_to_leave(conn, list(leaving.values()))
 
 
 async def check_open(conn: Connection, allocation_id: str, agent_ids: Iterable[str]) -> None:
     """Raises Stale where an attempt was placed on what was disabled, or removed, meanwhile.
 
-    After the revision of these agents was raised: from then on nobody else disables them.
+    Holds these agents: from then on nobody else disables them. At the end of a transaction.
     """
-    if await conn.fetchval(Q.closed, sorted(set(agent_ids)), allocation_id):
+    names = sorted(set(agent_ids))
+    await conn.fetch(Q.hold, names)
+    if await conn.fetchval(Q.closed, names, allocation_id):
         raise Stale
 
 
@@ -186,7 +201,7 @@ async def remove(conn: Connection, agent_id: str) -> None:
     """
     await conn.execute(Q.forget_containers, agent_id)
     await conn.execute(Q.forget_slots, agent_id)
-    await conn.fetchval(Q.hold, agent_id)
+    await conn.fetch(Q.hold, [agent_id])
     now = await presence(conn, agent_id)
     if now.connected:
         raise NotNow(f"agent {agent_id!r} is connected: stop it on its machine first")

@@ -1,12 +1,12 @@
 """Rows of containers and the slots they hold; locked after their allocation.
 
 Rules: a slot is free only when its container is reported gone; every change of a desired state raises its agent's
-revision in the same transaction and is announced as ``agent``.
+revision in the same transaction, as its last statement, and is announced as ``agent``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from asyncpg import Connection
@@ -19,7 +19,7 @@ from tenax.master.store.database.wakeups import notify
 from tenax.master.store.queue import usage
 
 Q = load("allocations")
-_AGENTS = load("agents")
+_DATABASE = load("database")
 
 #: The id in a wake-up of the loop `scheduling` where slots are free again, and nothing else has changed.
 FREED = "freed"
@@ -30,72 +30,110 @@ class MemberRow:
     """A container's row: its machine, where it is, and the version that guards it."""
 
     container: Container
+    allocation_id: str
     agent_id: str
     rank: int
     slots: tuple[int, ...]
     version: int
+    #: Seconds on the database's clock.
+    ended_at: float | None
 
 
-async def lock_members(conn: Connection, allocation_id: str) -> tuple[MemberRow, ...]:
-    """The members of an allocation in rank order, locked until the transaction ends."""
-    return tuple(
-        MemberRow(
-            Container(
-                row["container_id"],
-                ContainerState(row["state"]),
-                Desired(row["want"]),
-                _ending(row["exit"]),
-                row["daemon"],
-            ),
-            row["agent_id"],
-            row["rank"],
-            tuple(row["slots"]),
-            row["version"],
+async def lock_members(conn: Connection, allocation_ids: Sequence[str]) -> dict[str, tuple[MemberRow, ...]]:
+    """The members of each of these allocations in rank order, locked until the transaction ends."""
+    members: dict[str, tuple[MemberRow, ...]] = dict.fromkeys(allocation_ids, ())
+    for row in await conn.fetch(Q.lock_members, list(allocation_ids)):
+        container = Container(
+            row["container_id"], ContainerState(row["state"]), Desired(row["want"]), _ending(row["exit"]), row["daemon"]
         )
-        for row in await conn.fetch(Q.lock_members, allocation_id)
-    )
+        name, slots = row["allocation_id"], tuple(row["slots"])
+        member = MemberRow(container, name, row["agent_id"], row["rank"], slots, row["version"], row["ended_at"])
+        members[name] += (member,)
+    return members
 
 
-async def save(conn: Connection, before: MemberRow, after: Container, address: str = "") -> None:
-    """Write what a member has become. Raises Stale. The caller announces changes of the desired state."""
-    done = await conn.fetchval(
-        Q.container_set_state,
-        after.container_id,
-        before.version,
-        after.state.value,
-        after.desired.value,
-        None if after.ending is None else _document(after.ending),
-        address,
-        after.daemon,
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An attempt of which a member has failed; it may not have ended."""
+
+    allocation_id: str
+    task_id: str
+    #: All of them.
+    members: tuple[str, ...]
+
+
+async def failed_attempts(
+    conn: Connection, container_ids: Sequence[str], failing: Sequence[str] = ()
+) -> list[FailedAttempt]:
+    """Of the open attempts of these containers: those of which a member has failed, or is ``failing``."""
+    rows = await conn.fetch(Q.failed_attempts, list(container_ids), list(failing))
+    return [FailedAttempt(row["allocation_id"], row["task_id"], tuple(row["members"])) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChange:
+    """What a member was, and has become."""
+
+    before: MemberRow
+    after: Container
+    #: As its agent has just said; empty for what it said before.
+    address: str = ""
+
+
+async def save(conn: Connection, changes: Sequence[MemberChange]) -> None:
+    """Write what members have become. Raises Stale. The caller announces changes of the desired state."""
+    if not changes:
+        return
+    written = await conn.fetch(
+        Q.set_states_of_members,
+        [change.after.container_id for change in changes],
+        [change.before.version for change in changes],
+        [change.after.state.value for change in changes],
+        [change.after.desired.value for change in changes],
+        [None if change.after.ending is None else _document(change.after.ending) for change in changes],
+        [change.address for change in changes],
+        [change.after.daemon for change in changes],
     )
-    if done is None:
+    if len(written) < len(changes):
         raise Stale
-    if after.state is ContainerState.TERMINATED:
-        await usage.end(conn, after.container_id)
+    await usage.end(
+        conn, [each.after.container_id for each in changes if each.after.state is ContainerState.TERMINATED]
+    )
 
 
-async def create(
-    conn: Connection, container_id: str, allocation_id: str, rank: int, agent_id: str, slots: list[int]
-) -> None:
-    """Place a member: its row, a row for each slot that it holds from now on, and one in the accounts."""
-    await conn.execute(Q.create, container_id, allocation_id, rank, agent_id, slots)
-    await usage.begin(conn, container_id)
+@dataclass(frozen=True, slots=True)
+class NewMember:
+    """A member that is placed."""
+
+    container_id: str
+    rank: int
+    agent_id: str
+    slots: Sequence[int]
 
 
-async def gone(conn: Connection, container_id: str, agent_id: str) -> bool:
-    """Its agent says that nothing of it is left: its slots are free. False if it is not so far, or was said before."""
-    if await conn.fetchval(Q.gone, container_id, agent_id) is None:
-        return False
-    await notify(conn, "scheduling", FREED)
-    return True
+async def create(conn: Connection, allocation_id: str, members: Sequence[NewMember]) -> None:
+    """Place members: their rows, a row for each slot that they hold from now on, and one each in the accounts."""
+    names = [member.container_id for member in members]
+    ranks, agents = [member.rank for member in members], [member.agent_id for member in members]
+    # As text: an array of arrays has only rows of one length.
+    slots = [f"{{{','.join(map(str, member.slots))}}}" for member in members]
+    await conn.execute(Q.create, allocation_id, names, ranks, agents, slots)
+    await usage.begin(conn, names)
+
+
+async def gone(conn: Connection, container_ids: Sequence[str], agent_id: str) -> None:
+    """Their agent says that nothing of them is left: their slots are free. Not of what has not ended."""
+    if await conn.fetch(Q.gone, list(container_ids), agent_id):
+        await notify(conn, "scheduling", FREED)
 
 
 async def desired_state_changed(conn: Connection, agent_ids: Iterable[str]) -> None:
-    """Raise the revision of these agents, and announce it. Sorted, so that two transactions cannot deadlock."""
+    """Raise the revision of these agents, and announce it: as the last thing before the commit."""
     agents = sorted(set(agent_ids))
     if not agents:
         return
-    await conn.execute(_AGENTS.raise_revision, agents)
+    if not conn.raise_with_commit(agents):
+        await conn.execute(_DATABASE.raise_revisions, agents)
     for agent_id in agents:
         await notify(conn, "agent", agent_id)
 

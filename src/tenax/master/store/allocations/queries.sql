@@ -2,65 +2,74 @@
 -- The clock, not the transaction's time: what is asked for together is served in the order of asking. Agents that a log
 -- policy has excluded for the trial are blocked.
 insert into allocations (allocation_id, task_id, run_id, slots, preemptible, single_node, requested_at, blocked_agents)
-values ($1, $2, $3, $4, $5, $6, clock_timestamp(), array(
+select n.allocation_id, n.task_id, n.run_id, $4, $5, $6, clock_timestamp(), array(
     select distinct m.agent_id
     from tasks k join log_matches m on m.trial_id = k.trial_id and m.action = 'EXCLUDE_NODE' and m.agent_id <> ''
-    where k.task_id = $2 order by m.agent_id));
+    where k.task_id = n.task_id order by m.agent_id)
+from unnest($1::text[], $2::text[], $3::integer[]) with ordinality as n (allocation_id, task_id, run_id, place)
+order by n.place;
 
 -- name: lock
 select allocation_id, task_id, run_id, state, version, preemption, preemption_reason, ready_at is not null as ready
-from allocations where allocation_id = $1 for no key update;
+from allocations where allocation_id = any($1::text[]) order by allocation_id for no key update;
 
--- name: owner_of_container
+-- name: owners_of_containers
 -- One that is gone is not known any more: an agent that still has something of it is told to remove that.
-select c.allocation_id, a.task_id, t.trial_id, tr.experiment_id
+select c.container_id, c.allocation_id, a.task_id, t.trial_id, tr.experiment_id
 from containers c
 join allocations a on a.allocation_id = c.allocation_id
 join tasks t on t.task_id = a.task_id
 left join trials tr on tr.id = t.trial_id
-where c.container_id = $1 and c.gone_at is null and ($2::text is null or c.agent_id = $2);
+where c.container_id = any($1::text[]) and c.gone_at is null and ($2::text is null or c.agent_id = $2);
 
--- name: owner
-select a.task_id, t.trial_id, tr.experiment_id
+-- name: owners
+select a.allocation_id, a.task_id, t.trial_id, tr.experiment_id
 from allocations a
 join tasks t on t.task_id = a.task_id
 left join trials tr on tr.id = t.trial_id
-where a.allocation_id = $1;
+where a.allocation_id = any($1::text[]);
 
--- name: set_state
-update allocations
-set state = $3, exit_reason = $4, version = version + 1,
-    ready_at = case when $5 then coalesce(ready_at, now()) else ready_at end,
-    ended_at = case when $3 = 'TERMINATED' then now() end
-where allocation_id = $1 and version = $2
-returning version;
+-- name: set_states
+update allocations a
+set state = n.state, exit_reason = n.reason, version = a.version + 1,
+    ready_at = case when n.ready then coalesce(a.ready_at, now()) else a.ready_at end,
+    ended_at = case when n.state = 'TERMINATED' then now() end
+from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::boolean[]) as n (allocation_id, version, state, reason, ready)
+where a.allocation_id = n.allocation_id and a.version = n.version
+returning a.allocation_id;
 
 -- name: withdraw
-update allocations set state = 'TERMINATED', exit_reason = $2, ended_at = now(), version = version + 1
-where allocation_id = $1 and state = 'PENDING'
-returning task_id;
+with ours as (select a.allocation_id, w.reason
+              from allocations a join unnest($1::text[], $2::text[]) as w (allocation_id, reason) using (allocation_id)
+              where a.state = 'PENDING' order by a.allocation_id for no key update of a)
+update allocations a set state = 'TERMINATED', exit_reason = ours.reason, ended_at = now(), version = a.version + 1
+from ours where a.allocation_id = ours.allocation_id
+returning a.allocation_id;
 
 -- name: ask_to_leave
+-- Within the seconds that are given; where none are, within those that its configuration gives, or what is usual for an
+-- attempt of a trial ($4) or of a launched task ($5), and at once before it is ready, for there is nothing to save then.
 -- Asked again, the shorter time and the first reason hold.
-update allocations
-set preemption = case preemption when 'NONE' then 'REQUESTED' else preemption end,
-    preemption_reason = case preemption_reason when '' then $2 else preemption_reason end,
-    preemption_deadline = now() + make_interval(secs => $3), version = version + 1
-where allocation_id = $1 and state not in ('PENDING', 'TERMINATED')
-  and (preemption = 'NONE' or preemption_deadline is null or preemption_deadline > now() + make_interval(secs => $3))
-returning allocation_id;
-
--- name: time_to_leave
--- Seconds that the task of an attempt may take to save and leave: none before it is ready, for there is nothing to save
--- then; else what its configuration says, or what is usual for one of a trial ($2) or of a launched task ($3).
-select case when a.ready_at is null then 0
-            else coalesce((coalesce(d.config, t.spec -> 'config') ->> 'preemption_timeout')::float8,
-                          case when t.trial_id is null then $3::float8 else $2::float8 end) end::float8
-from allocations a
-join tasks t on t.task_id = a.task_id
-left join trials tr on tr.id = t.trial_id
-left join experiment_documents d on d.experiment_id = tr.experiment_id
-where a.allocation_id = $1;
+with ours as (
+    select a.allocation_id, w.reason, now() + make_interval(secs => coalesce(w.within_s,
+               case when a.ready_at is null then 0
+                    else coalesce((coalesce(d.config, t.spec -> 'config') ->> 'preemption_timeout')::float8,
+                                  case when t.trial_id is null then $5::float8 else $4::float8 end) end)) as until
+    from allocations a
+    join unnest($1::text[], $2::text[], $3::float8[]) as w (allocation_id, reason, within_s) using (allocation_id)
+    join tasks t on t.task_id = a.task_id
+    left join trials tr on tr.id = t.trial_id
+    left join experiment_documents d on d.experiment_id = tr.experiment_id
+    where a.state not in ('PENDING', 'TERMINATED')
+    order by a.allocation_id for no key update of a)
+update allocations a
+set preemption = case a.preemption when 'NONE' then 'REQUESTED' else a.preemption end,
+    preemption_reason = case a.preemption_reason when '' then ours.reason else a.preemption_reason end,
+    preemption_deadline = ours.until, version = a.version + 1
+from ours
+where a.allocation_id = ours.allocation_id
+  and (a.preemption = 'NONE' or a.preemption_deadline is null or a.preemption_deadline > ours.until)
+returning a.allocation_id;
 
 -- name: acknowledge
 -- A task that leaves without having been asked has all the time it wants.
@@ -96,6 +105,29 @@ where state not in ('PENDING', 'TERMINATED') and preemption_deadline > now()
   and exists (select 1 from containers c where c.allocation_id = allocations.allocation_id
               and c.state <> 'TERMINATED' and c.want = 'RUN');
 
+-- name: in_doubt
+-- A member failed, and an agent of another that has not ended has been silent for $1 seconds.
+select a.allocation_id, a.task_id, min(c.rank) filter (where {{failed}}) as rank,
+       array_agg(distinct c.agent_id order by c.agent_id) filter (where p.agent_id is not null) as unheard,
+       array_agg(distinct g.pool) filter (where p.agent_id is not null) as pools
+from allocations a
+join containers c on c.allocation_id = a.allocation_id
+left join agents g on g.agent_id = c.agent_id
+left join agent_presence p on p.agent_id = c.agent_id and c.state <> 'TERMINATED'
+    and p.last_seen_at < now() - make_interval(secs => $1)
+where a.state = 'TERMINATING' and a.exit_reason = ''
+group by a.allocation_id, a.task_id
+having bool_or({{failed}}) and bool_or(p.agent_id is not null)
+order by a.allocation_id limit $2;
+
+-- name: note_doubts
+with ours as (select a.allocation_id, n.reason
+              from allocations a join unnest($1::text[], $2::text[]) as n (allocation_id, reason) using (allocation_id)
+              where a.state = 'TERMINATING' and a.exit_reason = '' order by a.allocation_id for no key update of a)
+update allocations a set exit_reason = ours.reason, version = a.version + 1 from ours
+where a.allocation_id = ours.allocation_id
+returning a.allocation_id;
+
 -- name: place
 -- What it waited for is over.
 with over as (delete from allocation_waits where allocation_id = $1)
@@ -116,8 +148,8 @@ insert into user_sessions (user_id, token_hash, allocation_id, expires_at)
 select owner_id, $2, $3, 'infinity' from owner
 on conflict do nothing;
 
--- name: drop_task_session
-delete from user_sessions where allocation_id = $1;
+-- name: drop_task_sessions
+delete from user_sessions where allocation_id = any($1::text[]);
 
 -- name: open_requests
 select a.allocation_id, a.task_id, a.state, a.slots, a.preemptible, a.single_node, a.blocked_agents, a.preemption,
@@ -155,28 +187,49 @@ on conflict (allocation_id) do update set reason = excluded.reason;
 delete from allocation_waits where allocation_id = any($1::text[]);
 
 -- name: lock_members
-select container_id, agent_id, rank, slots, state, want, version, exit, daemon from containers
-where allocation_id = $1 order by rank for no key update;
+select allocation_id, container_id, agent_id, rank, slots, state, want, version, exit, daemon,
+       extract(epoch from ended_at)::float8 as ended_at
+from containers
+where allocation_id = any($1::text[]) order by allocation_id, rank for no key update;
+
+-- name: failed
+-- Whether the exit of a container `c` is the failure of its script.
+c.exit is not null and (c.exit ->> 'code')::int is distinct from 0
+    and not coalesce((c.exit ->> 'platform')::boolean, false) and not coalesce((c.exit ->> 'asked')::boolean, false)
+
+-- name: failed_attempts
+-- Of the open attempts of the containers $1: those of which a member has failed, or is about to, being one of $2.
+select a.allocation_id, a.task_id, array_agg(c.container_id order by c.rank) as members
+from allocations a join containers c on c.allocation_id = a.allocation_id
+where a.state <> 'TERMINATED'
+  and a.allocation_id in (select m.allocation_id from containers m where m.container_id = any($1::text[]))
+group by a.allocation_id, a.task_id
+having bool_or({{failed}}) or bool_or(c.want = 'RUN' and c.container_id = any($2::text[]));
 
 -- name: create
--- With the slots that it holds from now on.
+-- With the slots that they hold from now on.
 with made as (
-    insert into containers (container_id, allocation_id, rank, agent_id, slots) values ($1, $2, $3, $4, $5)
+    insert into containers (container_id, allocation_id, rank, agent_id, slots)
+    select n.container_id, $1, n.rank, n.agent_id, n.slots::integer[]
+    from unnest($2::text[], $3::integer[], $4::text[], $5::text[]) as n (container_id, rank, agent_id, slots)
     returning container_id, agent_id, slots)
 insert into slots_in_use (agent_id, slot_id, container_id) select agent_id, unnest(slots), container_id from made;
 
--- name: container_set_state
-update containers
-set state = $3, want = $4, exit = $5, daemon = $7, address = case when $6 = '' then address else $6 end, version = version + 1,
-    started_at = case when $3 = 'RUNNING' then coalesce(started_at, now()) else started_at end,
-    ended_at = case when $3 = 'TERMINATED' then coalesce(ended_at, now()) end
-where container_id = $1 and version = $2
-returning version;
+-- name: set_states_of_members
+update containers c
+set state = n.state, want = n.want, exit = n.exit, daemon = n.daemon, version = c.version + 1,
+    address = case when n.address = '' then c.address else n.address end,
+    started_at = case when n.state = 'RUNNING' then coalesce(c.started_at, now()) else c.started_at end,
+    ended_at = case when n.state = 'TERMINATED' then coalesce(c.ended_at, now()) end
+from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::jsonb[], $6::text[], $7::boolean[])
+    as n (container_id, version, state, want, exit, address, daemon)
+where c.container_id = n.container_id and c.version = n.version
+returning c.container_id;
 
 -- name: gone
 with gone as (
     update containers set gone_at = now(), version = version + 1
-    where container_id = $1 and agent_id = $2 and gone_at is null and state = 'TERMINATED'
+    where container_id = any($1::text[]) and agent_id = $2 and gone_at is null and state = 'TERMINATED'
     returning container_id),
 freed as (delete from slots_in_use u using gone where u.container_id = gone.container_id)
 select container_id from gone;

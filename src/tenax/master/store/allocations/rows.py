@@ -6,9 +6,10 @@ ever raised; a change of what an agent should run raises that agent's revision i
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from asyncpg import Connection
+from asyncpg import Connection, Record
 
 from tenax.errors import Stale
 from tenax.lifecycle.allocation import AllocationState, Preemption
@@ -46,72 +47,130 @@ class AllocationOwner:
     experiment_id: int | None
 
 
-async def owner(conn: Connection, allocation_id: str) -> AllocationOwner | None:
-    """Whose this allocation is; None if there is no such allocation."""
-    row = await conn.fetchrow(Q.owner, allocation_id)
-    return (
-        None if row is None else AllocationOwner(allocation_id, row["task_id"], row["trial_id"], row["experiment_id"])
-    )
+async def owners(conn: Connection, allocation_ids: Sequence[str]) -> list[AllocationOwner]:
+    """Whose these allocations are; nothing of one that does not exist."""
+    return [_owner(row) for row in await conn.fetch(Q.owners, list(allocation_ids))]
 
 
-async def owner_of_container(
-    conn: Connection, container_id: str, agent_id: str | None = None
-) -> AllocationOwner | None:
-    """Whose allocation this container is a member of; None for one that is not known (as one of this agent)."""
-    row = await conn.fetchrow(Q.owner_of_container, container_id, agent_id)
-    if row is None:
-        return None
+async def owners_of_containers(
+    conn: Connection, container_ids: Sequence[str], agent_id: str | None = None
+) -> dict[str, AllocationOwner]:
+    """Whose allocation each container is a member of; nothing of one that is not known (as one of this agent)."""
+    rows = await conn.fetch(Q.owners_of_containers, list(container_ids), agent_id)
+    return {row["container_id"]: _owner(row) for row in rows}
+
+
+def _owner(row: Record) -> AllocationOwner:
     return AllocationOwner(row["allocation_id"], row["task_id"], row["trial_id"], row["experiment_id"])
 
 
 async def lock(conn: Connection, allocation_id: str) -> AllocationRow:
     """The allocation, locked until the transaction ends. Raises NotFound."""
-    row = await existing(conn, f"allocation {allocation_id}", Q.lock, allocation_id)
+    return _allocation(await existing(conn, f"allocation {allocation_id}", Q.lock, [allocation_id]))
+
+
+async def lock_many(conn: Connection, allocation_ids: Sequence[str]) -> dict[str, AllocationRow]:
+    """Those of these allocations that there are, locked until the transaction ends."""
+    return {row["allocation_id"]: _allocation(row) for row in await conn.fetch(Q.lock, list(allocation_ids))}
+
+
+def _allocation(row: Record) -> AllocationRow:
     return row_as(AllocationRow, row, state=AllocationState, preemption=Preemption)
 
 
-async def set_state(
-    conn: Connection, allocation: AllocationRow, state: AllocationState, *, reason: str = "", ready: bool = False
-) -> None:
-    """Where a locked allocation is now. Raises Stale."""
-    done = await conn.fetchval(
-        Q.set_state, allocation.allocation_id, allocation.version, state.value, reason, ready or allocation.ready
+@dataclass(frozen=True, slots=True)
+class AllocationChange:
+    """What a locked allocation was, and where it is now."""
+
+    before: AllocationRow
+    state: AllocationState
+    reason: str = ""
+    #: Its only member runs.
+    ready: bool = False
+
+
+async def set_states(conn: Connection, changes: Sequence[AllocationChange]) -> None:
+    """Where locked allocations are now. Raises Stale."""
+    if not changes:
+        return
+    names = [change.before.allocation_id for change in changes]
+    written = await conn.fetch(
+        Q.set_states,
+        names,
+        [change.before.version for change in changes],
+        [change.state.value for change in changes],
+        [change.reason for change in changes],
+        [change.ready or change.before.ready for change in changes],
     )
-    if done is None:
+    if len(written) < len(changes):
         raise Stale
-    if state is AllocationState.TERMINATED:
-        await conn.execute(Q.drop_task_session, allocation.allocation_id)
-    await notify(conn, "allocation", allocation.allocation_id)
+    over = [each.before.allocation_id for each in changes if each.state is AllocationState.TERMINATED]
+    if over:
+        await conn.execute(Q.drop_task_sessions, over)
+    for name in names:
+        await notify(conn, "allocation", name)
 
 
-async def withdraw(conn: Connection, allocation_id: str, reason: str) -> bool:
-    """Take back a request that has not been placed; False if it has.
+async def withdraw(conn: Connection, reasons: Mapping[str, str]) -> bool:
+    """Take back requests, by id and with the reason, that have not been placed; False if all have.
 
-    The reason that it waited for is dropped by the scheduling loop, which alone writes those: many at a time, in an
+    The reason that one waited for is dropped by the scheduling loop, which alone writes those: many at a time, in an
     order of its own.
     """
-    if await conn.fetchval(Q.withdraw, allocation_id, reason) is None:
+    if not reasons or not await conn.fetch(Q.withdraw, list(reasons), list(reasons.values())):
         return False
     await notify(conn, "scheduling", "")
     return True
 
 
-async def ask_to_leave(conn: Connection, allocation_id: str, reason: str, within_s: float) -> bool:
-    """Signal the task to save and leave; False if it has ended, or was asked before and has no more time than this."""
-    if await conn.fetchval(Q.ask_to_leave, allocation_id, reason, within_s) is None:
-        return False
-    await notify(conn, "allocation", allocation_id)
-    await notify(conn, "deadline", allocation_id)
-    return True
+@dataclass(frozen=True, slots=True)
+class LeaveRequest:
+    """An attempt is to save and leave."""
+
+    allocation_id: str
+    reason: str
+    #: Seconds that it has. None: what its own ``preemption_timeout`` says, and nothing for what has not come up yet.
+    within_s: float | None = None
 
 
-async def preempt(conn: Connection, allocation_id: str, reason: str, usual_s: float) -> bool:
-    """As `ask_to_leave`, with the time that the task's own ``preemption_timeout`` gives it.
+async def ask_to_leave(conn: Connection, requests: Sequence[LeaveRequest], usual_s: float = 0.0) -> None:
+    """Signal tasks to save and leave; nothing to one that has ended, or was asked before and has no more time.
 
-    ``usual_s``: of a trial whose configuration says nothing. What has not come up yet has nothing to save, and no time.
+    ``usual_s``: of a trial whose configuration says nothing.
     """
-    within_s: float | None = await conn.fetchval(Q.time_to_leave, allocation_id, usual_s, TASK_PREEMPTION_TIMEOUT_S)
-    return within_s is not None and await ask_to_leave(conn, allocation_id, reason, within_s)
+    if not requests:
+        return
+    signalled = await conn.fetch(
+        Q.ask_to_leave,
+        [request.allocation_id for request in requests],
+        [request.reason for request in requests],
+        [request.within_s for request in requests],
+        usual_s,
+        TASK_PREEMPTION_TIMEOUT_S,
+    )
+    for row in signalled:
+        await notify(conn, "allocation", row["allocation_id"])
+        await notify(conn, "deadline", row["allocation_id"])
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRequest:
+    """The next attempt of a task."""
+
+    allocation_id: str
+    task_id: str
+    run_id: int
+
+
+async def request(
+    conn: Connection, attempts: Sequence[AttemptRequest], slots: int, *, preemptible: bool, single_node: bool
+) -> None:
+    """Ask for slots, so many for each. A second open allocation of a task breaks a unique index."""
+    if not attempts:
+        return
+    names, tasks = [each.allocation_id for each in attempts], [each.task_id for each in attempts]
+    await conn.execute(Q.request, names, tasks, [each.run_id for each in attempts], slots, preemptible, single_node)
+    await notify(conn, "scheduling", "")
 
 
 async def acknowledge(conn: Connection, allocation_id: str) -> None:
@@ -140,6 +199,32 @@ async def set_proxy_address(conn: Connection, allocation_id: str, address: str) 
 async def overdue(conn: Connection) -> list[str]:
     """Allocations that were asked to leave and whose time is over."""
     return [row["allocation_id"] for row in await conn.fetch(Q.overdue)]
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An attempt of which a member failed while agents of others are not heard."""
+
+    allocation_id: str
+    task_id: str
+    #: Of the member that failed.
+    rank: int
+    #: Agents, and the pools that they are in.
+    unheard: tuple[str, ...]
+    pools: tuple[str, ...]
+
+
+async def in_doubt(conn: Connection, unheard_s: float, limit: int) -> list[Doubt]:
+    """Attempts whose doubt was not noted yet; ``unheard_s``: for so long nothing came from an agent."""
+    return [row_as(Doubt, row, unheard=tuple, pools=tuple) for row in await conn.fetch(Q.in_doubt, unheard_s, limit)]
+
+
+async def note_doubts(conn: Connection, reasons: Mapping[str, str]) -> frozenset[str]:
+    """Why it is not decided what the ends of attempts count for; those of which it was neither noted nor decided."""
+    noted = await conn.fetch(Q.note_doubts, list(reasons), list(reasons.values())) if reasons else []
+    for row in noted:
+        await notify(conn, "allocation", row["allocation_id"])
+    return frozenset(row["allocation_id"] for row in noted)
 
 
 async def next_deadline_s(conn: Connection) -> float | None:

@@ -106,14 +106,13 @@ async def mark(conn: Connection, experiment_id: int, *, requested: bool = False)
     await notify(conn, KIND, experiment_id)
 
 
-async def trial_ended(conn: Connection, trial_id: int) -> None:
-    """Let the policy of its experiment be applied, if the end of this trial can change the fate of a checkpoint.
+async def trials_ended(conn: Connection, trial_ids: Sequence[int]) -> None:
+    """Let the policies of their experiments be applied, where the end of a trial can change the fate of a checkpoint.
 
     That is its own ones, and the one that it started from. As `mark`, call it last.
     """
-    experiment_id = await conn.fetchval(Q.mark_by_trial, trial_id)
-    if experiment_id is not None:
-        await notify(conn, KIND, experiment_id)
+    for row in await conn.fetch(Q.mark_by_trials, list(trial_ids)):
+        await notify(conn, KIND, row["experiment_id"])
 
 
 async def marked(conn: Connection, limit: int) -> list[int]:

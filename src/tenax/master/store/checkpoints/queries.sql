@@ -67,13 +67,14 @@ insert into garbage_due as g (experiment_id, asked)
 select id, $2 from experiments where id = $1
 on conflict (experiment_id) do update set stamp = g.stamp + 1, asked = g.asked or excluded.asked;
 
--- name: mark_by_trial
+-- name: mark_by_trials
 insert into garbage_due as g (experiment_id, asked)
-select t.experiment_id, false from trials t
-where t.id = $1
+select distinct t.experiment_id, false from trials t
+where t.id = any($1::bigint[])
   and (t.warm_start_checkpoint is not null
        or exists (select 1 from checkpoints c where c.trial_id = t.id)
        or exists (select 1 from checkpoint_uploads u where u.task_id = t.task_id))
+order by t.experiment_id
 on conflict (experiment_id) do update set stamp = g.stamp + 1
 returning experiment_id;
 

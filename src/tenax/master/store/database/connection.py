@@ -15,7 +15,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import datetime
 
@@ -27,6 +27,9 @@ from tenax.errors import Impossible
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.store.database.faults import committing, translated
 from tenax.master.store.database.lanes import REQUESTS, Lane, connections
+from tenax.master.store.database.queries import load
+
+Q = load("database")
 
 #: Wake-ups go over it.
 CHANNEL = "tenax"
@@ -43,32 +46,38 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
 
 
 class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection that sends the wake-ups of a transaction in the round trip of its commit, and never waits for ever.
+    """A connection that sends what everybody waits for in the round trip of the commit, and never waits for ever.
 
-    They are statements before the COMMIT, so they arrive if it succeeds, and only then.
+    That is wake-ups, and the revisions of agents: statements before the COMMIT, so they are done if it succeeds, and
+    only then; and rows of agents are locked for that round trip alone, however far away the database is.
     """
 
-    __slots__ = ("_wakeups",)
+    __slots__ = ("_raised", "_wakeups")
     #: In the order of sending; None outside of a transaction of `Database.transaction`.
     _wakeups: dict[str, None] | None
+    #: Agents whose revision is raised.
+    _raised: set[str]
 
     def __init__(self, *arguments: object, **named: object) -> None:
         super().__init__(*arguments, **named)
         self._wakeups = None
+        self._raised = set()
 
     def collect_wakeups(self) -> NotifyingConnection:
         """From here on wake-ups wait for the commit; returns this connection, whatever proxy stood for it."""
         self._wakeups = {}
+        self._raised = set()
         return self
 
     def drop_wakeups(self) -> None:
         """What was not sent by now is not sent: the transaction has ended."""
         self._wakeups = None
+        self._raised = set()
 
     @property
     def has_wakeups(self) -> bool:
-        """Whether wake-ups still wait for a commit."""
-        return bool(self._wakeups)
+        """Whether something still waits for a commit."""
+        return bool(self._wakeups or self._raised)
 
     def notify_with_commit(self, payload: str) -> bool:
         """Whether ``payload`` is sent when the transaction commits; False: send it now."""
@@ -77,11 +86,24 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
         self._wakeups[payload] = None
         return True
 
+    def raise_with_commit(self, agent_ids: Iterable[str]) -> bool:
+        """Whether the revisions of these agents are raised when the transaction commits; False: raise them now."""
+        names = set(agent_ids)
+        if self._wakeups is None or not all(map(_PLAIN.fullmatch, names)):
+            return False
+        self._raised |= names
+        return True
+
     async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:  # noqa: ASYNC109
         status: str
         if query == "COMMIT;" and self._wakeups is not None:
-            query = "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._wakeups) + query
-            self._wakeups = None
+            raised = Q.raise_revisions.replace("$1", f"'{{{','.join(sorted(self._raised))}}}'") if self._raised else ""
+            query = (
+                "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._wakeups)
+                + (f"{raised};" if raised else "")
+                + query
+            )
+            self._wakeups, self._raised = None, set()
             with committing():
                 status = await super().execute(query, *args, timeout=timeout)
             return status

@@ -72,6 +72,12 @@ select name, checksum from schema_migrations;
 -- name: record
 insert into schema_migrations (name, checksum) values ($1, $2);
 
+-- name: raise_revisions
+-- Sent with the commit, $1 being names that need no quoting: nobody waits for these rows longer than a commit takes.
+-- Locked in order: an update alone takes its rows as they come.
+with ordered as (select agent_id from agents where agent_id = any($1::text[]) order by agent_id for no key update)
+update agents set revision = revision + 1 from ordered where agents.agent_id = ordered.agent_id;
+
 -- name: notify
 select pg_notify('tenax', $1);
 

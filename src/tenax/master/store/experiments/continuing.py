@@ -76,12 +76,10 @@ async def go_on(conn: Connection, experiment: ExperimentRow, new: Continued) -> 
 
 async def _reopen(conn: Connection, experiment_id: int, hparams: Mapping[int, JsonObject], at_once: int | None) -> None:
     numbers = sorted(hparams)
-    reopened: list[SearchEntry] = []
-    for place, number in enumerate(numbers):
-        trial = await trials.lock(conn, number)
-        reopened.append(Reopened(trial.request_id))
-        waits = at_once is not None and place >= at_once
-        await conn.execute(Q.reopen, number, hparams[number], _TURN.format(at_once) if waits else "")
+    locked = await trials.lock_many(conn, numbers)
+    reopened: list[SearchEntry] = [Reopened(locked[number].request_id) for number in numbers]
+    turns = ["" if at_once is None or place < at_once else _TURN.format(at_once) for place in range(len(numbers))]
+    await conn.execute(Q.reopen, numbers, [hparams[number] for number in numbers], turns)
     last: int = await conn.fetchval(Q.last_entry, experiment_id)
     unseen = await conn.fetch(Q.unseen, experiment_id, numbers)
     entries = [*(decode(row["fact"]) for row in unseen), *reopened]

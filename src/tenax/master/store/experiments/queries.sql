@@ -4,7 +4,8 @@ select id, state, version, job_id, owner_id, unmanaged from experiments where id
 -- name: lock
 -- Keys never change, so rows that refer to it (facts, metrics) may be inserted meanwhile. A full lock would be waited for
 -- by their transactions, which hold such a share of a trial that is locked next.
-select id, state, version, job_id, owner_id, unmanaged from experiments where id = $1 for no key update;
+select id, state, version, job_id, owner_id, unmanaged from experiments
+where id = any($1::bigint[]) order by id for no key update;
 
 -- name: set_state
 update experiments
@@ -23,12 +24,12 @@ select id from experiments where ended_at is null and not unmanaged order by id;
 
 -- name: plan
 -- What the search and the placement of an experiment need of its documents.
-select d.config, d.seed, d.context_hash, j.pool, j.priority, p.workspace_id
+select d.experiment_id, d.config, d.seed, d.context_hash, j.pool, j.priority, p.workspace_id
 from experiment_documents d
 join experiments e on e.id = d.experiment_id
 join projects p on p.id = e.project_id
 join jobs j on j.job_id = e.job_id
-where d.experiment_id = $1;
+where d.experiment_id = any($1::bigint[]);
 
 -- name: end_unmanaged_trials
 update trials set state = 'CANCELED', reason = $2, ended_at = now(), version = version + 1
@@ -212,10 +213,11 @@ update search_inbox set at_key = - seq
 where experiment_id = $1 and trial_id = any($2::bigint[]) and kind = 'exit' and at_key >= 0;
 
 -- name: reopen
-update trials
-set state = 'ACTIVE', wish = 'RUN', wish_reason = '', reason = $3, restarts = 0, setbacks = 0, held_until = null,
-    invalid_hp = false, fatal = null, ended_at = null, hparams = $2, version = version + 1
-where id = $1;
+update trials t
+set state = 'ACTIVE', wish = 'RUN', wish_reason = '', reason = n.reason, restarts = 0, setbacks = 0, held_until = null,
+    invalid_hp = false, fatal = null, ended_at = null, hparams = n.hparams, version = t.version + 1
+from unnest($1::bigint[], $2::jsonb[], $3::text[]) as n (id, hparams, reason)
+where t.id = n.id;
 
 -- name: reopen_tasks
 update tasks set ended_at = null where trial_id = any($1::bigint[]);

@@ -6,6 +6,7 @@ that ``tenax.lifecycle.experiment`` allows; each change is announced as ``experi
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from asyncpg import Connection
@@ -56,19 +57,24 @@ class ExperimentGone(NotFound):
 
 async def get(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment as it is. Raises ExperimentGone."""
-    return await _fetch(conn, Q.get, experiment_id)
+    row = await conn.fetchrow(Q.get, experiment_id)
+    if row is None:
+        raise ExperimentGone(f"there is no experiment {experiment_id}")
+    return row_as(ExperimentRow, row, state=ExperimentState)
 
 
 async def lock(conn: Connection, experiment_id: int) -> ExperimentRow:
     """The experiment, locked until the transaction ends. Raises ExperimentGone."""
-    return await _fetch(conn, Q.lock, experiment_id)
-
-
-async def _fetch(conn: Connection, query: str, experiment_id: int) -> ExperimentRow:
-    row = await conn.fetchrow(query, experiment_id)
-    if row is None:
+    locked = await lock_many(conn, [experiment_id])
+    if not locked:
         raise ExperimentGone(f"there is no experiment {experiment_id}")
-    return row_as(ExperimentRow, row, state=ExperimentState)
+    return locked[experiment_id]
+
+
+async def lock_many(conn: Connection, experiment_ids: Collection[int]) -> dict[int, ExperimentRow]:
+    """Those of these experiments that there are, locked until the transaction ends."""
+    rows = await conn.fetch(Q.lock, list(experiment_ids)) if experiment_ids else []
+    return {row["id"]: row_as(ExperimentRow, row, state=ExperimentState) for row in rows}
 
 
 async def happen(
@@ -137,4 +143,9 @@ async def live_ids(conn: Connection) -> list[int]:
 
 async def plan(conn: Connection, experiment_id: int) -> Plan:
     """The documents of an experiment. Raises NotFound."""
-    return Plan(**await existing(conn, f"experiment {experiment_id}", Q.plan, experiment_id))
+    return row_as(Plan, await existing(conn, f"experiment {experiment_id}", Q.plan, [experiment_id]))
+
+
+async def plans(conn: Connection, experiment_ids: Collection[int]) -> dict[int, Plan]:
+    """The documents of those of these experiments that there are."""
+    return {row["experiment_id"]: row_as(Plan, row) for row in await conn.fetch(Q.plan, list(experiment_ids))}

@@ -101,8 +101,7 @@ async def create_trial(
     request = RequestId(str(uuid.uuid4()))
     task_id = trial_task_id(ExperimentId(experiment_id), request)
     place = await conn.fetchval(Q.next_place, experiment_id)
-    trial_id: int = await conn.fetchval(_CREATE, experiment_id, request, place, task_id, hparams, 0, None)
-    await conn.execute(_CREATE_TASK, task_id, trial_id, experiment_id)
+    trial_id: int = await conn.fetchval(_CREATE, experiment_id, [request], [place], [task_id], [hparams], [0], None)
     await conn.execute(Q.add_trial, trial_id)
     if external_id is not None:
         await conn.execute(Q.name_trial, trial_id, external_id)
@@ -214,5 +213,4 @@ async def _settle(conn: Connection, experiment_id: int, reason: str) -> None:
 
 
 _CREATE = load("trials").create
-_CREATE_TASK = load("trials").create_task
 _END_JOB = load("experiments").end_job

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asyncpg import Connection
@@ -41,12 +42,11 @@ async def record(conn: Connection, trial_id: int, policy: str, action: str, agen
     return await conn.fetchval(Q.record, trial_id, policy, action, agent_id, line) is not None
 
 
-async def no_retry(conn: Connection, trial_id: int) -> str | None:
-    """The policy that forbids another try; None: no policy does."""
-    policy: str | None = await conn.fetchval(Q.no_retry, trial_id)
-    return policy
+async def no_retry(conn: Connection, trial_ids: Sequence[int]) -> dict[int, str]:
+    """The policy that forbids each of these trials another try; nothing where none does."""
+    return {row["trial_id"]: row["policy"] for row in await conn.fetch(Q.no_retry, list(trial_ids))}
 
 
-async def excluded(conn: Connection, trial_id: int) -> list[str]:
-    """The agents on which a policy forbids to place the trial again."""
-    return [row["agent_id"] for row in await conn.fetch(Q.excluded, trial_id)]
+async def excluded(conn: Connection, trial_ids: Sequence[int]) -> dict[int, list[str]]:
+    """The agents on which a policy forbids to place each of these trials again; nothing where none does."""
+    return {row["trial_id"]: row["agents"] for row in await conn.fetch(Q.excluded, list(trial_ids))}

@@ -2,6 +2,11 @@
 select (extract(year from created_at) * 100 + extract(month from created_at))::integer as month, clock_timestamp() as now
 from tasks where task_id = $1;
 
+-- name: months_of_tasks
+select task_id, (extract(year from created_at) * 100 + extract(month from created_at))::integer as month,
+       clock_timestamp() as now
+from tasks where task_id = any($1::text[]) order by task_id;
+
 -- name: member
 select a.task_id, c.allocation_id,
        (extract(year from t.created_at) * 100 + extract(month from t.created_at))::integer as month,
@@ -29,6 +34,30 @@ insert into log_tasks (task_id, month)
 select $1, $2::integer from (select tenax_add_month('log_chunks', $2::integer)) part
 where not exists (select 1 from log_tasks where task_id = $1)
 on conflict do nothing;
+
+-- name: begin_tasks
+-- With the partitions that their lines go to.
+with parts as (select month, tenax_add_month('log_chunks', month) from (select distinct unnest($2::integer[]) as month) m)
+insert into log_tasks (task_id, month)
+select n.task_id, n.month from unnest($1::text[], $2::integer[]) as n (task_id, month) join parts using (month)
+order by n.task_id
+on conflict do nothing;
+
+-- name: next_lines
+-- For so many lines of each; locked in order.
+with ours as (select t.task_id, n.lines from log_tasks t join unnest($1::text[], $2::integer[]) as n (task_id, lines) using (task_id)
+              order by t.task_id for no key update of t)
+update log_tasks t set next_line = t.next_line + ours.lines, loose_chunks = t.loose_chunks + 1 from ours
+where t.task_id = ours.task_id
+returning t.task_id, t.next_line - ours.lines as first_line;
+
+-- name: insert_many
+-- Origins as text: the driver takes a list of lists for an array of two dimensions.
+insert into log_chunks (month, task_id, first_line, lines, first_at, last_at, levels, origins, meta, body)
+select n.month, n.task_id, n.first_line, n.lines, n.first_at, n.last_at, n.levels, n.origins::jsonb, n.meta, n.body
+from unnest($1::integer[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[],
+            $7::integer[], $8::text[], $9::bytea[], $10::bytea[])
+    as n (month, task_id, first_line, lines, first_at, last_at, levels, origins, meta, body);
 
 -- name: number
 update log_tasks set next_line = next_line + $2, loose_chunks = loose_chunks + 1
@@ -107,10 +136,13 @@ on conflict do nothing
 returning policy;
 
 -- name: no_retry
-select policy from log_matches where trial_id = $1 and action = 'CANCEL_RETRIES' order by matched_at, policy limit 1;
+select distinct on (trial_id) trial_id, policy from log_matches
+where trial_id = any($1::bigint[]) and action = 'CANCEL_RETRIES' order by trial_id, matched_at, policy;
 
 -- name: excluded
-select distinct agent_id from log_matches where trial_id = $1 and action = 'EXCLUDE_NODE' and agent_id <> '' order by 1;
+select trial_id, array_agg(distinct agent_id order by agent_id) as agents from log_matches
+where trial_id = any($1::bigint[]) and action = 'EXCLUDE_NODE' and agent_id <> ''
+group by trial_id;
 
 -- name: expired
 -- Ended tasks whose output is kept no longer, with its lines; $1: days where nothing narrower says, $2: how many tasks.

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -30,6 +31,8 @@ Q = load("logs")
 JOIN_AT = 64
 #: After the end of a trial that is trained elsewhere its last lines may still be under way.
 _LAST_LINES_S = 5.0
+#: Their place in a row of a chunk.
+_ORIGINS = 7
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -131,6 +134,56 @@ async def append_system_line(
     await append(conn, place, log_packing.pack(lines, [origin]))
 
 
+@dataclass(frozen=True, slots=True)
+class SystemLine:
+    """A line of the platform's own, for the output of a task."""
+
+    task_id: str
+    text: str
+    level: str = "INFO"
+    allocation_id: str = ""
+
+
+async def append_system_lines(conn: Connection, lines: Sequence[SystemLine]) -> None:
+    """Of several tasks, one for each, in the caller's transaction; nothing for a task that is gone."""
+    if not lines:
+        return
+    rows = await conn.fetch(Q.months_of_tasks, [line.task_id for line in lines])
+    places = {row["task_id"]: (Place(row["task_id"], row["month"]), _microseconds(row["now"])) for row in rows}
+    chunks: dict[str, Chunk] = {}
+    for line in lines:
+        if line.task_id in places:
+            at_us = places[line.task_id][1]
+            parts = line.text.splitlines() or [""]
+            output = [OutputLine(at_us, clean(part), level_number(line.level)) for part in parts]
+            chunks[line.task_id] = log_packing.pack(output, [Origin(line.allocation_id, "", "", "master")])
+    if not chunks:
+        return
+    firsts = await _first_lines(conn, [places[name][0] for name in chunks], chunks)
+    columns = list(map(list, zip(*(_row(places[name][0], firsts[name], chunk) for name, chunk in chunks.items()))))
+    columns[_ORIGINS] = [json.dumps(origins) for origins in columns[_ORIGINS]]
+    await conn.execute(Q.insert_many, *columns)
+    for name in chunks:
+        await notify(conn, "logs", name)
+
+
+async def _first_lines(conn: Connection, places: Sequence[Place], chunks: Mapping[str, Chunk]) -> dict[str, int]:
+    """The number of the first line of each chunk; the tasks' rows stay locked."""
+    firsts: dict[str, int] = {}
+    missing = list(places)
+    for _ in range(2):
+        counts = [chunks[place.task_id].lines for place in missing]
+        rows = await conn.fetch(Q.next_lines, [place.task_id for place in missing], counts)
+        firsts |= {row["task_id"]: row["first_line"] for row in rows}
+        missing = [place for place in missing if place.task_id not in firsts]
+        if missing:
+            names, months = [place.task_id for place in missing], [place.month for place in missing]
+            await conn.execute(Q.begin_tasks, names, months)
+        else:
+            break
+    return firsts
+
+
 async def spans(
     conn: Connection, place: Place, *, after: int = -1, before: int | None = None, descending: bool = False, limit: int
 ) -> list[LogSpan]:
@@ -179,8 +232,11 @@ async def _place_now(conn: Connection, task_id: str) -> tuple[Place, int]:
 
 
 async def _insert(conn: Connection, place: Place, first_line: int, chunk: Chunk) -> None:
-    await conn.execute(
-        Q.insert,
+    await conn.execute(Q.insert, *_row(place, first_line, chunk))
+
+
+def _row(place: Place, first_line: int, chunk: Chunk) -> tuple[object, ...]:
+    return (
         place.month,
         place.task_id,
         first_line,

@@ -18,6 +18,7 @@ from tenax.errors import Stale
 from tenax.ids import AgentId, AllocationId, JobId, PoolName, SlotId
 from tenax.master.store.agents import rows as agent_rows
 from tenax.master.store.allocations import containers
+from tenax.master.store.allocations.containers import NewMember
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.resources import DeviceKind
@@ -82,9 +83,8 @@ async def place(
     if row is None:
         raise Stale
     try:
-        for rank, member in enumerate(members):
-            slots = [int(slot) for slot in member.slots]
-            await containers.create(conn, str(uuid.uuid4()), allocation_id, rank, member.agent_id, slots)
+        new = [NewMember(str(uuid.uuid4()), rank, each.agent_id, each.slots) for rank, each in enumerate(members)]
+        await containers.create(conn, allocation_id, new)
     except (UniqueViolationError, ForeignKeyViolationError) as error:
         raise Stale from error
     await conn.execute(Q.put_credentials, credentials.allocation_token, credentials.task_session, allocation_id)

@@ -127,7 +127,7 @@ where c.gone_at is null and cardinality(c.slots) = 0
 group by a.pool;
 
 -- name: begin
--- Of a member that was just placed; the row stays as it was then.
+-- Of members that were just placed; the rows stay as they were then.
 insert into usage (container_id, allocation_id, rank, task_id, kind, experiment_id, user_id, username, workspace_id,
                    workspace_name, labels, pool, agent_id, slots, requested_at, started_at)
 select c.container_id, c.allocation_id, c.rank, t.task_id, t.kind, e.id, u.id, u.username, w.id, coalesce(w.name, ''),
@@ -143,10 +143,11 @@ left join experiment_documents d on d.experiment_id = e.id
 left join projects p on p.id = e.project_id
 left join launched_tasks l on l.task_id = t.task_id
 left join workspaces w on w.id = coalesce(p.workspace_id, l.workspace_id)
-where c.container_id = $1;
+where c.container_id = any($1::text[]);
 
 -- name: end_use
-update usage set ended_at = greatest(clock_timestamp(), started_at) where container_id = $1 and ended_at is null;
+update usage set ended_at = greatest(clock_timestamp(), started_at)
+where container_id = any($1::text[]) and ended_at is null;
 
 -- name: raw
 -- Attempts that held slots between $1 and $2, with the seconds that lie between; after ($3, $4), $5 of them.

@@ -67,14 +67,15 @@ class SlotSeconds:
     seconds: Decimal
 
 
-async def begin(conn: Connection, container_id: str) -> None:
-    """A member was placed. In the transaction that places it."""
-    await conn.execute(Q.begin, container_id)
+async def begin(conn: Connection, container_ids: Sequence[str]) -> None:
+    """Members were placed. In the transaction that places them."""
+    await conn.execute(Q.begin, list(container_ids))
 
 
-async def end(conn: Connection, container_id: str) -> None:
-    """A member has ended. Idempotent."""
-    await conn.execute(Q.end_use, container_id)
+async def end(conn: Connection, container_ids: Sequence[str]) -> None:
+    """Members have ended. Idempotent."""
+    if container_ids:
+        await conn.execute(Q.end_use, list(container_ids))
 
 
 async def raw(db: Database, window: Period) -> AsyncIterator[list[SlotUse]]:

@@ -13,7 +13,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8);
 -- As with trials: what refers to it may be inserted meanwhile.
 select l.task_id, t.kind, t.job_id, l.state, l.reason, l.version, l.run_id, l.pausable
 from launched_tasks l join tasks t on t.task_id = l.task_id
-where l.task_id = $1 for no key update of l;
+where l.task_id = any($1::text[]) order by l.task_id for no key update of l;
 
 -- name: lock_family
 -- A task and all that came from it, locked in one order so that two callers cannot deadlock.
@@ -38,18 +38,19 @@ with recursive line (task_id, parent_id) as (
     select p.task_id, p.parent_id from launched_tasks p join line c on p.task_id = c.parent_id)
 select task_id from line where parent_id is null limit 1;
 
--- name: set_state
-update launched_tasks
-set state = $3, reason = $4, version = version + 1,
-    ended_at = case when $3 in ('COMPLETED', 'CANCELED', 'ERROR') then now() end
-where task_id = $1 and version = $2
-returning version;
+-- name: set_states
+update launched_tasks l
+set state = n.state, reason = n.reason, version = l.version + 1,
+    ended_at = case when n.state in ('COMPLETED', 'CANCELED', 'ERROR') then now() end
+from unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) as n (task_id, version, state, reason)
+where l.task_id = n.task_id and l.version = n.version
+returning l.task_id;
 
--- name: end_task
-update tasks set ended_at = now() where task_id = $1 and ended_at is null;
+-- name: end_tasks
+update tasks set ended_at = now() where task_id = any($1::text[]) and ended_at is null;
 
--- name: end_job
-update jobs set ended_at = now(), version = version + 1 where job_id = $1 and ended_at is null;
+-- name: end_jobs
+update jobs set ended_at = now(), version = version + 1 where job_id = any($1::text[]) and ended_at is null;
 
 -- name: set_priority
 update jobs set priority = $2, version = version + 1

@@ -7,8 +7,8 @@ state is announced as ``task``.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import IO
 
 from asyncpg import Connection, Record
@@ -19,12 +19,13 @@ from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.reconcile import OpenAllocation
 from tenax.lifecycle.task import ENDED, LiveTask, TaskEvent, TaskKind, TaskState, TaskVerdict, step
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.rows import AttemptRequest
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.tasks import contexts
 
 Q = load("tasks")
-_ALLOCATIONS = load("allocations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,12 @@ async def create(conn: Connection, new: NewTask) -> str:
 
 async def lock(conn: Connection, task_id: str) -> LaunchedTask:
     """The task, locked until the transaction ends. Raises NotFound, also for the task of a trial."""
-    return _task(await existing(conn, f"task {task_id} of this kind", Q.lock, task_id))
+    return _task(await existing(conn, f"task {task_id} of this kind", Q.lock, [task_id]))
+
+
+async def lock_many(conn: Connection, task_ids: Collection[str]) -> dict[str, LaunchedTask]:
+    """Those of these tasks that there are and that are no trial's, locked."""
+    return {row["task_id"]: _task(row) for row in await conn.fetch(Q.lock, list(task_ids))} if task_ids else {}
 
 
 async def lock_family(conn: Connection, task_id: str, *, from_root: bool = False) -> list[LaunchedTask]:
@@ -135,25 +141,40 @@ async def happen(conn: Connection, task: LaunchedTask, event: TaskEvent, reason:
         raise NotNow(f"the task {task.task_id} was created as one that cannot be paused: kill it instead")
     after = step(task.state, event)
     if after is not task.state:
-        await _set(conn, task, after, reason)
+        await _set(conn, [(task, TaskVerdict(after, reason))])
     return after
 
 
-async def conclude(conn: Connection, task: LaunchedTask, verdict: TaskVerdict) -> None:
-    """What a locked task becomes after an attempt, or without one. Raises Stale."""
+async def conclude(conn: Connection, verdicts: Sequence[tuple[LaunchedTask, TaskVerdict]]) -> None:
+    """What locked tasks become after an attempt, or without one. Raises Stale."""
     # The reason of a kill is written with its request, and stays.
-    reason = task.reason if verdict.state is TaskState.CANCELED and task.reason else verdict.reason
-    await _set(conn, task, verdict.state, reason)
+    kept = [
+        (task, replace(verdict, reason=task.reason) if verdict.state is TaskState.CANCELED and task.reason else verdict)
+        for task, verdict in verdicts
+    ]
+    await _set(conn, kept)
 
 
-async def _set(conn: Connection, task: LaunchedTask, state: TaskState, reason: str) -> None:
-    if await conn.fetchval(Q.set_state, task.task_id, task.version, state.value, reason) is None:
+async def _set(conn: Connection, verdicts: Sequence[tuple[LaunchedTask, TaskVerdict]]) -> None:
+    if not verdicts:
+        return
+    written = await conn.fetch(
+        Q.set_states,
+        [task.task_id for task, _ in verdicts],
+        [task.version for task, _ in verdicts],
+        [verdict.state.value for _, verdict in verdicts],
+        [verdict.reason for _, verdict in verdicts],
+    )
+    if len(written) < len(verdicts):
         raise Stale
-    if state in ENDED:
-        await conn.execute(Q.end_task, task.task_id)
+    ended = [task for task, verdict in verdicts if verdict.state in ENDED]
+    if ended:
+        await conn.execute(Q.end_tasks, [task.task_id for task in ended])
+        await conn.execute(Q.end_jobs, [task.job_id for task in ended])
+    for task in ended:
         await notify(conn, "logs", task.task_id)
-        await conn.execute(Q.end_job, task.job_id)
-    await notify(conn, "task", task.task_id)
+    for task, _ in verdicts:
+        await notify(conn, "task", task.task_id)
 
 
 async def announce(conn: Connection, task_id: str) -> None:
@@ -178,8 +199,8 @@ async def request_run(conn: Connection, task: LaunchedTask) -> str | None:
         return None
     name = allocation_id(TaskId(task.task_id), run_id)
     slots = await conn.fetchval(Q.size, task.task_id)
-    await conn.execute(_ALLOCATIONS.request, name, task.task_id, run_id, slots, task.pausable, True)
-    await notify(conn, "scheduling", "")
+    attempt = AttemptRequest(name, task.task_id, run_id)
+    await allocations.request(conn, [attempt], slots, preemptible=task.pausable, single_node=True)
     return name
 
 

@@ -1,17 +1,22 @@
 -- name: lock
 -- As with experiments: what refers to it may be inserted meanwhile.
 select id, experiment_id, request_id, task_id, state, wish, wish_reason, version, run_id, restarts, setbacks, invalid_hp, fatal
-from trials where id = $1 for no key update;
+from trials where id = any($1::bigint[]) order by id for no key update;
 
 -- name: create
-insert into trials (experiment_id, request_id, journal_seq, task_id, hparams, seed, warm_start_checkpoint)
-values ($1, $2, $3, $4, $5, $6, $7)
-on conflict (experiment_id, journal_seq) do nothing
-returning id;
-
--- name: create_task
-insert into tasks (task_id, kind, job_id, trial_id)
-select $1, 'TRIAL', job_id, $2 from experiments where id = $3;
+-- In the order of the decisions, so that their numbers rise with it.
+with made as (
+    insert into trials (experiment_id, request_id, journal_seq, task_id, hparams, seed, warm_start_checkpoint)
+    select $1, n.request_id, n.journal_seq, n.task_id, n.hparams, n.seed, $7
+    from unnest($2::text[], $3::bigint[], $4::text[], $5::jsonb[], $6::bigint[])
+        as n (request_id, journal_seq, task_id, hparams, seed)
+    order by n.journal_seq
+    on conflict (experiment_id, journal_seq) do nothing
+    returning id, task_id),
+begun as (
+    insert into tasks (task_id, kind, job_id, trial_id)
+    select made.task_id, 'TRIAL', e.job_id, made.id from made cross join experiments e where e.id = $1)
+select id from made order by id;
 
 -- name: raise_wish
 update trials set wish = $2, version = version + 1
@@ -19,33 +24,43 @@ where id = $1 and state = 'ACTIVE'
   and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $2)
 returning id;
 
--- name: raise_wish_by_request
-update trials set wish = $3, wish_reason = $4, version = version + 1
-where experiment_id = $1 and request_id = $2 and state = 'ACTIVE'
-  and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $3)
-returning id;
+-- name: raise_wishes_by_request
+with ours as (
+    select t.id, n.reason from trials t join unnest($2::text[], $4::text[]) as n (request_id, reason) using (request_id)
+    where t.experiment_id = $1 and t.state = 'ACTIVE'
+      and array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], t.wish) < array_position(array['RUN', 'STOP', 'CANCEL', 'KILL'], $3)
+    order by t.id for no key update of t)
+update trials t set wish = $3, wish_reason = ours.reason, version = t.version + 1 from ours where t.id = ours.id;
 
--- name: set_verdict
--- The task ends with its trial.
-with ended as (
+-- name: set_verdicts
+-- Their tasks end with them.
+with verdicts as (
+    select * from unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::text[], $6::integer[], $7::float8[])
+        as n (id, version, state, restarts, reason, setbacks, hold_s)),
+ended as (
     update tasks set ended_at = now()
-    where $3 <> 'ACTIVE' and task_id = (select task_id from trials where id = $1) and ended_at is null)
-update trials
-set state = $3, restarts = $4, reason = $5, setbacks = $6, version = version + 1,
-    held_until = case when $7::float8 > 0 then now() + make_interval(secs => $7) end,
-    ended_at = case when $3 = 'ACTIVE' then null else now() end
-where id = $1 and version = $2
-returning version;
+    from verdicts n join trials t on t.id = n.id
+    where n.state <> 'ACTIVE' and tasks.task_id = t.task_id and tasks.ended_at is null)
+update trials t
+set state = n.state, restarts = n.restarts, reason = n.reason, setbacks = n.setbacks, version = t.version + 1,
+    held_until = case when n.hold_s > 0 then now() + make_interval(secs => n.hold_s) end,
+    ended_at = case when n.state = 'ACTIVE' then null else now() end
+from verdicts n
+where t.id = n.id and t.version = n.version
+returning t.id;
 
--- name: put_fact
+-- name: put_facts
 -- The same fact twice is one fact.
 insert into search_inbox (experiment_id, trial_id, kind, at_key, fact)
-values ($1, $2, $3, $4, $5)
+select n.experiment_id, n.trial_id, $3, n.at_key, n.fact
+from unnest($1::bigint[], $2::bigint[], $4::bigint[], $5::jsonb[])
+    with ordinality as n (experiment_id, trial_id, at_key, fact, place)
+order by n.place
 on conflict (trial_id, kind, at_key) do nothing
 returning id;
 
 -- name: live_with_allocation
--- One row at least, without a trial where none lives; none if there is no such experiment.
+-- One row at least, without a trial where none lives; none if there is no such experiment. Of all trials, or of those $2.
 select e.state as experiment_state, e.unmanaged,
        t.id, t.wish, t.wish_reason, t.invalid_hp, t.fatal, coalesce(t.held_until > now(), false) as held,
        a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
@@ -53,26 +68,23 @@ select e.state as experiment_state, e.unmanaged,
        coalesce((select bool_and(c.want <> 'RUN' or c.state = 'TERMINATED')
                  from containers c where c.allocation_id = a.allocation_id), false) as ending
 from experiments e
-left join trials t on t.experiment_id = e.id and t.state = 'ACTIVE'
+left join trials t on t.experiment_id = e.id and t.state = 'ACTIVE' and ($2::bigint[] is null or t.id = any($2))
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED'
 where e.id = $1
 order by t.id;
 
 -- name: at_once
--- Of the methods $2, which keep to their cap. Others may hold more than they were told: at least one for each bracket.
-select case when s.searcher ->> 'name' = any($2::text[])
-            then nullif((s.searcher ->> 'max_concurrent_trials')::int, 0) end
-from (select config -> 'searcher' as searcher from experiment_documents where experiment_id = $1) s;
+select nullif((config -> 'searcher' ->> 'max_concurrent_trials')::int, 0) from experiment_documents where experiment_id = $1;
 
 -- name: held_back
 select coalesce(array_agg(distinct experiment_id) filter (where held_until <= now()), '{}') as released,
        extract(epoch from min(held_until) filter (where held_until > now()) - now())::float8 as next
 from trials where state = 'ACTIVE' and held_until > now() - interval '1 minute';
 
--- name: next_run
-update trials set run_id = run_id + 1, version = version + 1
-where id = $1 and state = 'ACTIVE'
-returning run_id, task_id;
+-- name: next_runs
+with ours as (select id from trials where id = any($1::bigint[]) and state = 'ACTIVE' order by id for no key update)
+update trials t set run_id = t.run_id + 1, version = t.version + 1 from ours where t.id = ours.id
+returning t.id, t.run_id, t.task_id;
 
 -- name: set_progress
 insert into trial_telemetry (trial_id, progress) select id, $3 from trials where id = $1 and run_id = $2
@@ -115,7 +127,14 @@ select t.id, t.experiment_id, t.task_id, {{shown_state}} as shown_state, t.reaso
        m.progress, coalesce(m.runner_state, '') as runner_state,
        m.latest_validation, m.best_validation, m.best_metric,
        ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s,
-       a.state as attempt_state, q.reason as wait_reason,
+       a.state as attempt_state, case
+           when a.state = 'TERMINATING' then nullif(a.exit_reason, '')
+           when a.state is not null then q.reason
+           -- As the rule has it: those that live longest have their turn.
+           when t.state = 'ACTIVE' and t.wish = 'RUN' and e.state = 'ACTIVE' and e.most > 0
+                and e.most <= (select count(*) from trials o
+                               where o.experiment_id = t.experiment_id and o.state = 'ACTIVE' and o.id < t.id)
+           then format('it waits for its turn: at most %s run at once (max_concurrent_trials)', e.most) end as wait_reason,
        best.uuid as best_uuid, best.state as best_state, best.reported_at as best_at, best.steps_completed as best_steps,
        best.resources as best_resources, best.metadata as best_metadata,
        coalesce(t.log_retention_days, e.log_retention_days) as log_retention_days, noted.metadata,
@@ -124,6 +143,7 @@ from trials t
 join (select x.id, x.state, x.owner_id, x.unmanaged, d.config -> 'searcher' ->> 'metric' as config_metric,
              coalesce(d.log_retention_days, (d.config -> 'retention_policy' ->> 'log_retention_days')::smallint)
                  as log_retention_days,
+             (d.config -> 'searcher' ->> 'max_concurrent_trials')::int as most,
              coalesce(d.config -> 'searcher' ->> 'smaller_is_better', 'true') = 'true' as smaller_is_better
       from experiments x join experiment_documents d on d.experiment_id = x.id) e on e.id = t.experiment_id
 left join trial_telemetry m on m.trial_id = t.id

@@ -10,7 +10,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from asyncpg import Connection, Record
@@ -22,16 +22,15 @@ from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.experiment import RUNNING, ExperimentState
 from tenax.lifecycle.reconcile import LiveTrial, OpenAllocation
 from tenax.lifecycle.trial import TrialState, TrialVerdict, Wish
+from tenax.master.store.allocations import rows as allocations
+from tenax.master.store.allocations.rows import AttemptRequest
 from tenax.master.store.checkpoints import gc
 from tenax.master.store.database.queries import existing, load, row_as
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments.searches import KIND as SEARCH
 from tenax.search.journal import Create, Exited, ExitReason, encode
-from tenax.search.methods.registry import names_of
 
 Q = load("trials")
-#: Methods whose cap on concurrent trials binds.
-_CAPPED = names_of(lambda method: method.keeps_to_cap)
 
 _SEARCH_REASON = {
     "COMPLETED": ExitReason.FINISHED,
@@ -71,21 +70,35 @@ class Size:
 
 async def lock(conn: Connection, trial_id: int) -> TrialRow:
     """The trial, locked until the transaction ends; the caller holds its experiment's lock. Raises NotFound."""
-    row = await existing(conn, f"trial {trial_id}", Q.lock, trial_id)
+    return _trial(await existing(conn, f"trial {trial_id}", Q.lock, [trial_id]))
+
+
+async def lock_many(conn: Connection, trial_ids: Collection[int]) -> dict[int, TrialRow]:
+    """Those of these trials that there are, locked; the caller holds the locks of their experiments."""
+    return {row["id"]: _trial(row) for row in await conn.fetch(Q.lock, list(trial_ids))} if trial_ids else {}
+
+
+def _trial(row: Record) -> TrialRow:
     return row_as(TrialRow, row, state=TrialState, wish=Wish)
 
 
 async def create(
-    conn: Connection, experiment_id: int, seq: int, decision: Create, warm_start: str | None
-) -> int | None:
-    """The trial of a Create at journal place ``seq``; None if that decision made it before."""
-    task = trial_task_id(ExperimentId(experiment_id), decision.request_id)
-    trial_id: int | None = await conn.fetchval(
-        Q.create, experiment_id, decision.request_id, seq, task, decision.hparams, decision.seed, warm_start
+    conn: Connection, experiment_id: int, decisions: Mapping[int, Create], warm_start: str | None
+) -> list[int]:
+    """The trials of Creates, by their place in the journal; nothing for a decision that made one before."""
+    if not decisions:
+        return []
+    made = await conn.fetch(
+        Q.create,
+        experiment_id,
+        [decision.request_id for decision in decisions.values()],
+        list(decisions),
+        [trial_task_id(ExperimentId(experiment_id), decision.request_id) for decision in decisions.values()],
+        [decision.hparams for decision in decisions.values()],
+        [decision.seed for decision in decisions.values()],
+        warm_start,
     )
-    if trial_id is not None:
-        await conn.execute(Q.create_task, task, trial_id, experiment_id)
-    return trial_id
+    return [row["id"] for row in made]
 
 
 async def raise_wish(conn: Connection, trial_id: int, experiment_id: int, wish: Wish) -> None:
@@ -94,9 +107,11 @@ async def raise_wish(conn: Connection, trial_id: int, experiment_id: int, wish: 
         await notify(conn, "experiment", experiment_id)
 
 
-async def stop_by_request(conn: Connection, experiment_id: int, request: RequestId, reason: str) -> None:
-    """The search's Stop, and why."""
-    await conn.fetchval(Q.raise_wish_by_request, experiment_id, request, Wish.STOP.value, reason)
+async def stop_by_request(conn: Connection, experiment_id: int, reasons: Mapping[RequestId, str]) -> None:
+    """The search's Stops, and why."""
+    if reasons:
+        names, why = list(reasons), list(reasons.values())
+        await conn.execute(Q.raise_wishes_by_request, experiment_id, names, Wish.STOP.value, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +126,16 @@ class Scene:
 
 async def scene(conn: Connection, experiment_id: int) -> Scene | None:
     """An experiment and its live trials as they are, without a lock; None: it is gone."""
-    rows = await conn.fetch(Q.live_with_allocation, experiment_id)
+    rows = await conn.fetch(Q.live_with_allocation, experiment_id, None)
     if not rows:
         return None
     return Scene(ExperimentState(rows[0]["experiment_state"]), rows[0]["unmanaged"], _live(rows))
 
 
-async def live(conn: Connection, experiment_id: int) -> tuple[LiveTrial, ...]:
-    """The trials of an experiment that have not ended, with their open allocations."""
-    return _live(await conn.fetch(Q.live_with_allocation, experiment_id))
+async def live(conn: Connection, experiment_id: int, trial_ids: Sequence[int] | None = None) -> tuple[LiveTrial, ...]:
+    """The trials of an experiment (of these, or all) that have not ended, with their open allocations."""
+    names = None if trial_ids is None else list(trial_ids)
+    return _live(await conn.fetch(Q.live_with_allocation, experiment_id, names))
 
 
 def _live(rows: Sequence[Record]) -> tuple[LiveTrial, ...]:
@@ -149,7 +165,7 @@ def _live(rows: Sequence[Record]) -> tuple[LiveTrial, ...]:
 
 async def at_once(conn: Connection, experiment_id: int) -> int | None:
     """How many trials the search of an experiment lets run at a time; None: it does not say."""
-    most: int | None = await conn.fetchval(Q.at_once, experiment_id, _CAPPED)
+    most: int | None = await conn.fetchval(Q.at_once, experiment_id)
     return most
 
 
@@ -159,56 +175,78 @@ async def held_back(conn: Connection) -> tuple[list[int], float | None]:
     return row["released"], row["next"]
 
 
-async def request_run(conn: Connection, trial_id: int, size: Size) -> str | None:
-    """Ask for slots for the next attempt: the new allocation's id; None if the trial has ended meanwhile.
+async def request_runs(conn: Connection, trial_ids: Sequence[int], size: Size) -> list[str]:
+    """Ask for slots for their next attempts: the new allocations' ids; nothing for a trial that has ended meanwhile.
 
-    A second open allocation of the task breaks a unique index, and with it the transaction.
+    A second open allocation of a task breaks a unique index, and with it the transaction.
     """
-    row = await conn.fetchrow(Q.next_run, trial_id)
-    if row is None:
-        return None
-    name = allocation_id(row["task_id"], row["run_id"])
-    await conn.execute(_REQUEST, name, row["task_id"], row["run_id"], size.slots, True, size.single_node)
-    await notify(conn, "scheduling", "")
-    return name
+    rows = await conn.fetch(Q.next_runs, list(trial_ids)) if trial_ids else []
+    attempts = [
+        AttemptRequest(allocation_id(row["task_id"], row["run_id"]), row["task_id"], row["run_id"])
+        for row in sorted(rows, key=lambda row: row["id"])
+    ]
+    await allocations.request(conn, attempts, size.slots, preemptible=True, single_node=size.single_node)
+    return [attempt.allocation_id for attempt in attempts]
 
 
-async def conclude(conn: Connection, trial: TrialRow, verdict: TrialVerdict, experiment: ExperimentState) -> None:
-    """What a trial becomes after an attempt, or without one; its search learns of its end. Raises Stale.
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a locked trial becomes after an attempt, or without one."""
 
-    ``experiment``: that of its experiment, whose lock the caller holds.
-    """
-    changed = await conn.fetchval(
-        Q.set_verdict,
-        trial.id,
-        trial.version,
-        verdict.state.value,
-        verdict.restarts,
-        verdict.reason,
-        verdict.setbacks,
-        verdict.hold_s,
+    trial: TrialRow
+    verdict: TrialVerdict
+    #: Of its experiment, whose lock the caller holds.
+    experiment: ExperimentState
+
+
+async def conclude(conn: Connection, conclusions: Sequence[Conclusion]) -> None:
+    """What trials become; their searches learn of their ends. Raises Stale."""
+    if not conclusions:
+        return
+    verdicts = [each.verdict for each in conclusions]
+    written = await conn.fetch(
+        Q.set_verdicts,
+        [each.trial.id for each in conclusions],
+        [each.trial.version for each in conclusions],
+        [verdict.state.value for verdict in verdicts],
+        [verdict.restarts for verdict in verdicts],
+        [verdict.reason for verdict in verdicts],
+        [verdict.setbacks for verdict in verdicts],
+        [verdict.hold_s for verdict in verdicts],
     )
-    if changed is None:
+    if len(written) < len(conclusions):
         raise Stale
-    if verdict.exit is not None:
+    await _tell_searches(conn, [each for each in conclusions if each.verdict.exit is not None])
+    for each in conclusions:
+        # A trial that has ended needs no reconciling; what comes next is for the search to decide, while it goes on.
+        if each.verdict.exit is None or each.experiment not in RUNNING:
+            await notify(conn, "experiment", each.trial.experiment_id)
+
+
+async def _tell_searches(conn: Connection, ended: Sequence[Conclusion]) -> None:
+    if not ended:
+        return
+    trials = [each.trial for each in ended]
+    facts = [
+        encode(Exited(each.trial.request_id, _SEARCH_REASON[each.verdict.exit.value]))
+        for each in ended
+        if each.verdict.exit is not None
+    ]
+    owners = [trial.experiment_id for trial in trials]
+    await conn.fetch(
+        Q.put_facts, owners, [trial.id for trial in trials], "exit", [trial.run_id for trial in trials], facts
+    )
+    for trial in trials:
         await notify(conn, "logs", trial.task_id)
-        fact = Exited(trial.request_id, _SEARCH_REASON[verdict.exit.value])
-        await put_fact(conn, trial.experiment_id, trial.id, "exit", trial.run_id, encode(fact))
         await notify(conn, SEARCH, trial.experiment_id)
-        await gc.trial_ended(conn, trial.id)
-    # A trial that has ended needs no reconciling; what comes next is for the search to decide, while it goes on.
-    if verdict.exit is None or experiment not in RUNNING:
-        await notify(conn, "experiment", trial.experiment_id)
+    await gc.trials_ended(conn, [trial.id for trial in trials])
 
 
 async def put_fact(
     conn: Connection, experiment_id: int, trial_id: int, kind: str, at_key: int, fact: JsonObject
 ) -> bool:
     """Put a fact into the search's inbox; False if it is there already. The caller announces it as ``SEARCH``."""
-    return await conn.fetchval(Q.put_fact, experiment_id, trial_id, kind, at_key, fact) is not None
-
-
-_REQUEST = load("allocations").request
+    return bool(await conn.fetch(Q.put_facts, [experiment_id], [trial_id], kind, [at_key], [fact]))
 
 
 async def set_progress(conn: Connection, trial_id: int, run_id: int, progress: float) -> None:

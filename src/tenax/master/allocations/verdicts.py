@@ -1,0 +1,173 @@
+"""What becomes of trials and launched tasks when attempts of them have ended; many at a time.
+
+A trial whose log policies exclude machines ends when none is left for it (`_nowhere_left`): only what the exclusions
+cause counts, agents that are away count, for they may come back, and disabled ones do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from asyncpg import Connection
+
+from tenax.ids import AgentId
+from tenax.jsonvalue import JsonObject
+from tenax.lifecycle.container import Ending
+from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
+from tenax.lifecycle.task import decide_exit as decide_task_exit
+from tenax.lifecycle.trial import TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
+from tenax.master.allocations.exit_reason import last_errors, with_exit_reason
+from tenax.master.store.allocations import containers
+from tenax.master.store.allocations.rows import AllocationRow
+from tenax.master.store.experiments import rows as experiments
+from tenax.master.store.experiments.rows import ExperimentRow, Plan
+from tenax.master.store.logs import policies as log_policies
+from tenax.master.store.logs import rows as logs
+from tenax.master.store.logs.rows import SystemLine
+from tenax.master.store.queue import placements
+from tenax.master.store.tasks import rows as tasks
+from tenax.master.store.tasks.rows import LaunchedTask
+from tenax.master.store.trials import rows as trials
+from tenax.master.store.trials.rows import Conclusion, Size, TrialRow
+from tenax.scheduler.fitting import can_never_fit
+
+
+@dataclass(frozen=True, slots=True)
+class EndedAttempt:
+    """A locked allocation that has just ended, with whose it was."""
+
+    experiment: ExperimentRow | None
+    trial: TrialRow | None
+    #: The task itself, where it is not a trial's.
+    task: LaunchedTask | None
+    allocation: AllocationRow
+    ending: Ending
+
+
+async def exit_lines(
+    conn: Connection, container_ids: Sequence[str], failing: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """By allocation, the last lines of error output where a member has failed, or is ``failing``.
+
+    Of the attempts of these containers. To be read before the transaction of their event: a script that has ended
+    writes no more, its output may be long, and who reads output holds up whoever adds a month to it.
+    """
+    failed = await containers.failed_attempts(conn, container_ids, failing)
+    return {each.allocation_id: await last_errors(conn, each.task_id, each.members) for each in failed}
+
+
+async def conclude(conn: Connection, ended: Sequence[EndedAttempt], lines: Mapping[str, Sequence[str]]) -> None:
+    """Apply the ends of attempts; nothing where one is not the newest, or whose it was has ended.
+
+    ``lines``: of those that failed, by allocation, as `exit_lines` has them.
+    """
+    attempts = [each for each in ended if each.trial is not None and _is_current(each)]
+    notes = await _trials_ended(conn, attempts, lines)
+    launched = [each for each in ended if each.task is not None and _is_current(each)]
+    await logs.append_system_lines(conn, [*notes, *await _tasks_ended(conn, launched, lines)])
+
+
+def _is_current(each: EndedAttempt) -> bool:
+    if each.trial is not None:
+        return each.trial.state is TrialState.ACTIVE and each.allocation.run_id == each.trial.run_id
+    return each.task is not None and each.task.state not in ENDED and each.allocation.run_id == each.task.run_id
+
+
+async def _trials_ended(
+    conn: Connection, attempts: Sequence[EndedAttempt], lines: Mapping[str, Sequence[str]]
+) -> list[SystemLine]:
+    if not attempts:
+        return []
+    plans = await experiments.plans(conn, {each.experiment.id for each in attempts if each.experiment is not None})
+    failed = [each.trial.id for each in attempts if each.trial is not None and each.ending.failed]
+    no_retry = await log_policies.no_retry(conn, failed) if failed else {}
+    excluded = await log_policies.excluded(conn, failed) if failed else {}
+    concluded, notes = [], []
+    for each in attempts:
+        experiment, trial, allocation = each.experiment, each.trial, each.allocation
+        if experiment is None or trial is None:
+            continue
+        plan = plans[experiment.id]
+        limit = plan.config.get("max_restarts")
+        wish = effective_wish(trial.wish, experiment.state)
+        attempt = TrialAttempt(
+            wish=wish,
+            ending=with_exit_reason(each.ending, lines.get(allocation.allocation_id, ())),
+            preemption=allocation.preemption,
+            restarts=trial.restarts,
+            max_restarts=limit if isinstance(limit, int) else 5,
+            invalid_hp=trial.invalid_hp,
+            fatal=trial.fatal,
+            ran=allocation.ready,
+            setbacks=trial.setbacks,
+            wish_reason=trial.wish_reason if wish is trial.wish else "",
+            no_retry=no_retry.get(trial.id),
+            nowhere=await _nowhere_left(conn, excluded[trial.id], plan) if trial.id in excluded else None,
+            leave_reason=allocation.preemption_reason,
+        )
+        verdict = decide_exit(attempt)
+        concluded.append(Conclusion(trial, verdict, experiment.state))
+        text = _trial_log_line(allocation.run_id, verdict, attempt.max_restarts)
+        level = "ERROR" if verdict.state is TrialState.ERROR else "INFO"
+        notes.append(SystemLine(trial.task_id, text, level, allocation.allocation_id))
+    await trials.conclude(conn, concluded)
+    return notes
+
+
+def _trial_log_line(run_id: int, verdict: TrialVerdict, max_restarts: int) -> str:
+    """A line for the trial's log: what came of an attempt."""
+    if verdict.state is not TrialState.ACTIVE:
+        return f"run {run_id} was the last: {verdict.reason}; the trial is {verdict.state.value}"
+    wait = f" in {verdict.hold_s:g} s" if verdict.hold_s else ""
+    counted = f" ({verdict.restarts} of {max_restarts} restarts used)" if verdict.restarts else ""
+    return f"run {run_id} has ended: {verdict.reason}; the trial goes on{wait}{counted}"
+
+
+async def _tasks_ended(
+    conn: Connection, attempts: Sequence[EndedAttempt], lines: Mapping[str, Sequence[str]]
+) -> list[SystemLine]:
+    verdicts, notes = [], []
+    for each in attempts:
+        task, allocation = each.task, each.allocation
+        if task is None:
+            continue
+        ending = with_exit_reason(each.ending, lines.get(allocation.allocation_id, ()))
+        verdict = decide_task_exit(
+            TaskAttempt(task.state, ending, allocation.preemption, task.pausable, allocation.preemption_reason)
+        )
+        verdicts.append((task, verdict))
+        level = "ERROR" if verdict.state is TaskState.ERROR else "INFO"
+        notes.append(SystemLine(task.task_id, _task_log_line(verdict), level, allocation.allocation_id))
+    await tasks.conclude(conn, verdicts)
+    return notes
+
+
+def _task_log_line(verdict: TaskVerdict) -> str:
+    """A line for the task's log."""
+    if verdict.state is TaskState.ACTIVE:
+        return f"{verdict.reason}; the task goes on when there is room"
+    return f"{verdict.reason}; the task is {verdict.state.value}"
+
+
+async def _nowhere_left(conn: Connection, excluded: Sequence[str], plan: Plan) -> str | None:
+    """Why no agent but these has room for another run, with the arithmetic; None: one has."""
+    # By capacity alone: how a pool spreads a gang is a matter of waiting, and explained there.
+    snapshots = await placements.snapshots(conn, {}, {})
+    snapshot = next((snapshot for snapshot in snapshots if snapshot.pool == plan.pool), None)
+    if snapshot is None:
+        return None
+    size = size_of(plan.config)
+    if can_never_fit(size.slots, snapshot, single_node=size.single_node) is not None:
+        return None
+    blocked = frozenset(AgentId(name) for name in excluded)
+    why = can_never_fit(size.slots, snapshot, single_node=size.single_node, blocked_agents=blocked)
+    return why and f"log policies excluded {', '.join(excluded)}, and nothing else can run it: {why}"
+
+
+def size_of(config: JsonObject) -> Size:
+    """What each trial of a configuration asks for."""
+    resources = config.get("resources")
+    section = resources if isinstance(resources, dict) else {}
+    slots = section.get("slots_per_trial")
+    return Size(slots if isinstance(slots, int) else 1, section.get("is_single_node") is True)
