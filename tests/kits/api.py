@@ -160,7 +160,9 @@ async def answering(database: Database, settings: MasterSettings) -> AsyncIterat
     master = Master(settings, database, listener, cluster, "master-1", passwords=passwords)
     app = _served(master)
     nobody = Client(app)
-    drawn = json.loads((settings.dir / CREDENTIALS_FILE).read_text())["users"]
+    stored = json.loads((settings.dir / CREDENTIALS_FILE).read_text())
+    # Before each had a password of their own, the file named the first of them alone.
+    drawn = stored.get("users") or dict.fromkeys(("admin", "determined"), stored["password"])
     made = Api(master, app, nobody, nobody, nobody, drawn, [nobody])
     try:
         await listener.connected()
