@@ -18,7 +18,6 @@ import socket
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import TypeVar
 
 import asyncpg
@@ -86,7 +85,7 @@ async def serve(settings: MasterSettings) -> None:
 async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Event) -> AsyncIterator[Master]:
     """A master on a database: migrated, with its first users, listening for wake-ups. Raises UserError."""
     passwords = Passwords()
-    _mark_directory(settings.dir)
+    _make_directories(settings)
     await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
@@ -207,11 +206,12 @@ async def _open(url: str, max_connections: int) -> Database:
         raise InvalidInput("db.url is not the address of a PostgreSQL: write postgresql://USER@HOST/NAME") from None
 
 
-def _mark_directory(directory: Path) -> None:
+def _make_directories(settings: MasterSettings) -> None:
     """Our own state is never served; where everything is kept elsewhere, the directory need not be writable."""
     with contextlib.suppress(OSError):
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        mark_private(str(directory))
+        settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        settings.uploads.mkdir(exist_ok=True, mode=0o700)
+        mark_private(str(settings.dir))
 
 
 async def _migrate(db: Database) -> None:
