@@ -122,7 +122,7 @@ print("WHO", json.dumps([os.getuid(), getpass.getuser(), own, core.__name__, cli
 
 def test_without_the_package_and_without_an_account(place: Machine, docker_image: str, tmp_path: Path) -> None:
     """In an image that has neither the package nor the user: what the script imports is served by Tenax, and a mapped
-    user has a home and a place for packages."""
+    user has a name, a home and a place for packages."""
     with place.client() as client:
         admin = client.whoami()
         admin.link_with_agent(4242, "nobody-here", 4242, "nobody-here")
@@ -136,4 +136,4 @@ def test_without_the_package_and_without_an_account(place: Machine, docker_image
             _, said = finished(place, experiment)
         finally:
             admin.link_with_agent(0, "root", 0, "root")
-    assert told(said, "WHO") == [4242, "4242", [True, True, True], "tenax.core", "admin"]
+    assert told(said, "WHO") == [4242, "nobody-here", [True, True, True], "tenax.core", "admin"]
