@@ -11,7 +11,7 @@ from tenax.config.master import MasterSettings
 from tenax.local.postgres import EmbeddedPostgres
 from tenax.master.access.task_tokens import allocation_token
 from tenax.wire.agents import DesiredRun
-from tests.agent.master_double import CREDENTIAL, MasterDouble
+from tests.agent.master_double import MasterDouble
 from tests.kits import task_master
 from tests.kits.intake_kit import Bench, OutputKit, SpoolKit
 from tests.kits.master import served
@@ -65,7 +65,8 @@ async def real_place(
 @pytest.fixture
 async def double_place(master: MasterDouble) -> DoublePlace:
     master.wants[_NAME] = DesiredRun(_NAME)
-    bench = Bench(master.url, _NAME, _NAME, {"Authorization": f"Bearer {CREDENTIAL}"})
+    master.credential = served.CREDENTIAL
+    bench = Bench(master.url, _NAME, _NAME, {"Authorization": f"Bearer {served.CREDENTIAL}"})
     bench.task = {"Authorization": "Bearer task-token"}
     return DoublePlace(master, bench)
 

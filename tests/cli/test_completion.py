@@ -93,6 +93,7 @@ FREE = {
     ("model", "create"): {"name"},
     ("model", "edit-version"): {"number"},
     ("model", "delete-version"): {"number"},
+    ("agent", "join-token", "revoke"): {"numbers"},
     ("user", "create"): {"name"},
     ("user", "login"): {"name"},
     ("user", "rename"): {"new_name"},

@@ -126,7 +126,7 @@ def test_a_full_disk_costs_logs_and_nothing_else(place: Machine, tmp_path: Path)
     assert trial.latest_validation.steps == 3
     log = output(place, trial)
     assert "a line that finds no room" not in log
-    assert log.count("output from here on is not kept") == 1
+    assert log.count("output waits where it was made") == 1
     for told in (log, (place.directory / "agent.log").read_text()):
         for word in ("the disk of the database has", "logs are refused below", "make room"):
             assert word in told

@@ -67,9 +67,9 @@ async def _every_loop(database: Database, monkeypatch: pytest.MonkeyPatch) -> li
         made.append(loop)
 
     monkeypatch.setattr(loops, "run", collect)
-    stop = loops.start(database, Listener(database), MasterSettings(), b"s" * 32)
+    running = loops.start(database, Listener(database), MasterSettings(), b"s" * 32)
     await asyncio.sleep(0)
-    await stop()
+    await running.stop()
     assert len(made) > 5
     return made
 

@@ -8,6 +8,7 @@ from tenax.master.checkpoints.removal_tasks import launch_task, own_config
 from tenax.master.loops.loop import PassContext
 from tenax.master.loops.reconcile_tasks import ReconcileTasks
 from tenax.master.store.agents import rows as agents
+from tenax.master.store.allocations import containers
 from tenax.master.store.database import leases
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.queries import load
@@ -49,7 +50,7 @@ async def test_a_task_of_the_cluster_is_placed_as_any_other(database: Database) 
             await conn.fetchval("select pool from jobs join tasks using (job_id) where task_id = $1", task_id) == "aux"
         )
         await conn.execute(load("allocations").place, f"{task_id}.1")
-        await conn.execute(load("allocations").create, "c", f"{task_id}.1", 0, "a1", [])
+        await containers.create(conn, f"{task_id}.1", [containers.NewMember("c", 0, "a1", [])])
         (row,) = await agents.desired_containers(conn, "a1")
         assert (row["task_kind"], row["username"], row["pool"]) == ("CHECKPOINT_GC", "owner", "aux")
         assert (await tasks.lock(conn, task_id)).state is TaskState.ACTIVE

@@ -42,7 +42,8 @@ async def test_a_master_starts_on_an_empty_database_and_ends_when_asked(
     assert ask(port, "/health")["database"] == "up"
     password = json.loads((tmp_path / "master" / "credentials.json").read_text())["password"]
     body = json.dumps({"username": "admin", "password": password}).encode()
-    token = str(ask(port, "/api/v1/auth/login", body)["token"])
+    said = ask(port, "/api/v1/auth/login", body, **{"Content-Type": "application/json"})
+    token = str(said["token"])
     assert ask(port, "/api/v1/me", Authorization=f"Bearer {token}")["user"]
     assert process.end() == 0
     said = "".join(process.said)

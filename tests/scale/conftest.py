@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kits.machine import Machine, machine
-from tests.scale.place import Large, Watched, large_master
+from tests.scale.place import SCALE, Large, Watched, large_master
+
+# `tests/master/test_two_masters.py` shows the same but for the time.
+collect_ignore = [] if SCALE >= 1 else ["test_takeover.py"]
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,11 @@ import pytest
 
 from tenax.master.store.database.connection import Database
 from tests.kits.master.two_masters import two_masters
-from tests.scale.place import SCALE, tell
+from tests.scale.place import tell
 
 _BUDGET_MS = 1500.0
 
 
-@pytest.mark.skipif(SCALE < 1, reason="tests/master/test_two_masters.py shows the same but for the time")
 @pytest.mark.parametrize("fault", ["killed", "stopped", "cut off"])
 async def test_taking_over(database: Database, database_url: str, tmp_path: Path, fault: str) -> None:
     """The search that was under way ends as it should; told is how soon it went on."""

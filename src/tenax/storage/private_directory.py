@@ -20,7 +20,7 @@ _TEXT = "State of a Tenax server: nothing in here is served as a checkpoint.\n"
 def mark_private(directory: str) -> None:
     """Mark a directory of ours, if it is not marked yet. Raises OSError."""
     with suppress(FileExistsError):
-        descriptor = os.open(os.path.join(directory, MARK), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(os.path.join(directory, MARK), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(_TEXT)
 

@@ -123,8 +123,8 @@ async def test_what_is_left_of_a_checkpoint_can_be_told(api: Api) -> None:
     async def state() -> str:
         return str((await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]["state"])
 
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    assert await tell(await api.login("eve", "s3cret"), {}) == 403
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    assert await tell(await api.login("eve", "s3cret-!!"), {}) == 403
     assert await tell(run.task, {"other": "3"}) == 403
     assert await tell(run.task, {"weights/": "0"}) == 200
     assert await state() == "STATE_PARTIALLY_DELETED"
@@ -275,8 +275,8 @@ async def test_what_is_said_about_a_checkpoint_is_replaced(api: Api) -> None:
         assert (await say(wrong))[0] == 400
     assert (await api.user.post(path, {})).status_code == 400
     assert (await api.user.post(path.replace(UUID, "absent"), {"checkpoint": {"metadata": {}}})).status_code == 404
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    assert (await say({}, await api.login("eve", "s3cret")))[0] == 403
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    assert (await say({}, await api.login("eve", "s3cret-!!")))[0] == 403
 
 
 async def test_a_list_by_metric_begins_with_the_best(api: Api) -> None:
@@ -358,8 +358,8 @@ async def test_deletions_that_cannot_be_are_refused(api: Api) -> None:
         await conn.execute(
             "insert into model_versions (model_id, version, checkpoint_uuid, owner_id) values (1, 1, $1, 2)", UUID
         )
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    eve = await api.login("eve", "s3cret")
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    eve = await api.login("eve", "s3cret-!!")
     registered = await api.user.delete("/api/v1/checkpoints", {"checkpointUuids": [UUID]})
     assert registered.status_code == 400
     assert "version 1 of model bert" in refusal(registered)
@@ -409,8 +409,8 @@ async def test_tensorboard_files_are_deleted_on_request(api: Api) -> None:
     assert "still writes" in refusal(running_still)
     async with api.master.db.transaction() as conn:
         await conn.execute("update experiments set state = 'COMPLETED', ended_at = now()")
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    assert (await (await api.login("eve", "s3cret")).delete(path)).status_code == 403
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    assert (await (await api.login("eve", "s3cret-!!")).delete(path)).status_code == 403
     for _ in range(2):
         assert (await api.user.delete(path)).status_code == 200
     assert not events.exists()
@@ -466,8 +466,8 @@ async def test_checkpoints_of_other_tasks_belong_to_who_launched_them(api: Api) 
         await conn.execute("update checkpoints set trial_id = null")
         await conn.execute("update tasks set trial_id = null, kind = 'COMMAND'")
     folder = stored_files(api)
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    eve = await api.login("eve", "s3cret")
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    eve = await api.login("eve", "s3cret-!!")
     body = {"checkpointUuids": [UUID]}
     assert (await eve.delete("/api/v1/checkpoints", body)).status_code == 403
     reply = await api.user.post(f"/api/v1/checkpoints/{UUID}/metadata", {"checkpoint": {"metadata": {"a": 1}}})

@@ -49,8 +49,8 @@ async def project(api: Api, name: str = "p", *, archived: bool = False) -> int:
 
 async def eve(api: Api) -> Client:
     """Somebody else."""
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    return await api.login("eve", "s3cret")
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    return await api.login("eve", "s3cret-!!")
 
 
 async def test_labels_are_put_and_taken_away(api: Api) -> None:
@@ -217,6 +217,7 @@ async def test_many_are_archived_moved_and_deleted(api: Api) -> None:
     kept = await api.user.ask("PUT", "/api/v1/projects/0/experiments/retain_logs", everywhere | {"numDays": 5})
     assert [row["error"] for row in kept.json()["results"]] == ["", "", ""]
     gone = await api.user.delete("/api/v1/projects/0/experiments/delete", everywhere)
+    assert gone.status_code == 200, gone.text
     assert [bool(row["error"]) for row in gone.json()["results"]] == [False, False, True]
     assert (await shown(api, first))["state"] == "STATE_DELETING"
 

@@ -156,8 +156,8 @@ async def test_verbs_change_the_state(api: Api) -> None:
 
 async def test_only_owner_and_administrators_change_an_experiment(api: Api) -> None:
     """Others see it, and cannot touch it."""
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    eve = await api.login("eve", "s3cret")
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    eve = await api.login("eve", "s3cret-!!")
     experiment = (await create(api))["experiment"]["id"]
     path = f"/api/v1/experiments/{experiment}"
     assert (await eve.get(path)).status_code == 200
@@ -170,8 +170,8 @@ async def test_only_owner_and_administrators_change_an_experiment(api: Api) -> N
 
 async def test_secrets_of_a_configuration_are_its_owners(api: Api) -> None:
     """Others get stars, and not the text; without secrets everyone gets the text."""
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    eve = await api.login("eve", "s3cret")
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    eve = await api.login("eve", "s3cret-!!")
     secret = (await create(api, CONFIG + "data: {secrets: {key: t0p}}\n"))["experiment"]
     plain = (await create(api))["experiment"]
     assert secret["config"]["data"]["secrets"] == {"key": "t0p"}

@@ -13,6 +13,7 @@ from typing import Any
 from tenax.config.schema.logs import BUILT_IN
 from tenax.lifecycle.container import Container, ContainerState, Desired
 from tenax.master.store.allocations import barriers, containers
+from tenax.master.store.allocations.containers import MemberChange
 from tenax.master.store.logs import policies
 from tests.kits.api import Api
 from tests.kits.cases import load
@@ -26,9 +27,9 @@ ORDERS = [list(order) for order in itertools.permutations(("watch c1", "watch c2
 
 async def start(api: Api, attempt: Attempt, place: int) -> None:
     async with api.master.db.transaction() as conn:
-        member = (await containers.lock_members(conn, attempt.allocation_id))[place]
+        member = (await containers.lock_members(conn, [attempt.allocation_id]))[attempt.allocation_id][place]
         up = Container(member.container.container_id, ContainerState.RUNNING, Desired.RUN, None, False)
-        await containers.save(conn, member, up, f"10.0.0.{place + 1}")
+        await containers.save(conn, [MemberChange(member, up, f"10.0.0.{place + 1}")])
         await conn.execute("select pg_notify('tenax', 'allocation:' || $1)", attempt.allocation_id)
 
 
@@ -101,7 +102,7 @@ async def test_matches_of_policies_count_as_the_cases_say(api: Api) -> None:
                     agent = node if action == "exclude_node" else ""
                     await policies.record(conn, run.trial, regex, action.upper(), agent, line)
                 stored = await conn.fetch("select agent_id, policy, line from log_matches")
-                blocked = await policies.excluded(conn, run.trial)
+                blocked = (await policies.excluded(conn, [run.trial])).get(run.trial, [])
             if action == "exclude_node":
                 assert {tuple(row) for row in stored} == {tuple(row) for row in case.get("stored", [])}
                 assert sorted(blocked) == case["blocked_nodes"]

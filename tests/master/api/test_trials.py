@@ -34,8 +34,8 @@ async def test_a_trial_shows_what_is_known_of_it(api: Api) -> None:
 async def test_a_trial_is_killed_by_its_owner(api: Api) -> None:
     """It is shown as stopping; someone else's is not theirs to kill."""
     run = await running(api)
-    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret"})
-    eve = await api.login("eve", "s3cret")
+    await api.admin.post("/api/v1/users", {"user": {"username": "eve"}, "password": "s3cret-!!"})
+    eve = await api.login("eve", "s3cret-!!")
     assert (await eve.post(f"/api/v1/trials/{run.trial}/kill")).status_code == 403
     assert (await api.user.post(f"/api/v1/trials/{run.trial}/kill")).status_code == 200
     assert (await api.user.get(f"/api/v1/trials/{run.trial}")).json()["trial"]["state"] == "STATE_STOPPING_KILLED"

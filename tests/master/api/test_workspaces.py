@@ -131,7 +131,7 @@ async def test_what_is_archived_takes_nothing_new_and_does_not_change(api: Api) 
 
 
 async def test_storage_goes_below_that_of_experiments_and_its_secrets_are_never_shown(api: Api) -> None:
-    """A configuration without one has it, one with its own keeps that; no answer holds the secret but to the owner."""
+    """A configuration without one has it, one with its own keeps that; no answer holds the secret."""
     storage = {"type": "s3", "bucket": "team", "secret_key": "hush", "save_trial_latest": 3}
     path = f"/api/v1/workspaces/{(await workspace(api, checkpointStorageConfig=storage))['id']}"
     shown = (await api.user.get(path)).json()["workspace"]["checkpointStorageConfig"]
@@ -139,7 +139,7 @@ async def test_storage_goes_below_that_of_experiments_and_its_secrets_are_never_
     made = await create(api, projectId=(await project(api, 2))["id"])
     resolved = made["experiment"]["config"]["checkpoint_storage"]  # type: ignore[index]
     assert (resolved["type"], resolved["bucket"], resolved["save_trial_latest"]) == ("s3", "team", 3)
-    assert resolved["secret_key"] == "hush"
+    assert resolved["secret_key"] == "********"
     own = CONFIG + "checkpoint_storage: {type: directory, container_path: /data}\n"
     resolved = (await create(api, own, projectId=2))["experiment"]["config"]["checkpoint_storage"]  # type: ignore[index]
     assert (resolved["type"], resolved["save_trial_latest"]) == ("directory", 3)

@@ -31,7 +31,7 @@ MOST_USES = 1_000_000
 LONGEST_DESCRIPTION = 1000
 
 
-@routes.post("/api/v1/join-tokens", "PostJoinToken", allow=Allow.ADMIN)
+@routes.post("/api/v1/join-tokens", "PostJoinToken", allow=Allow.ADMIN, creates=True, secret=True)
 async def post_join_token(
     master: MasterDep, caller: CallerDep, body: messages.PostJoinTokenRequest
 ) -> messages.PostJoinTokenResponse:

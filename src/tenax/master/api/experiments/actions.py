@@ -108,11 +108,9 @@ def _declare(verb: str, action: Action, of_one: str, of_many: str) -> None:
 
     act.__doc__, act_on_many.__doc__ = of_one, of_many
     operation, path = f"{verb.capitalize()}Experiment", "/api/v1/experiments/{experiment_id}"
-    if verb == "delete":
-        routes.delete(path, operation, allow=Allow.USER)(act)
-    else:
-        routes.post(f"{path}/{verb}", operation, allow=Allow.USER)(act)
-    routes.post(f"/api/v1/projects/{{project_id}}/experiments/{verb}", f"{operation}s", allow=Allow.USER)(act_on_many)
+    declare = routes.delete if verb == "delete" else routes.post
+    declare(path if verb == "delete" else f"{path}/{verb}", operation, allow=Allow.USER)(act)
+    declare(f"/api/v1/projects/{{project_id}}/experiments/{verb}", f"{operation}s", allow=Allow.USER)(act_on_many)
 
 
 for _verb, (_action, _of_one, _of_many) in _VERBS.items():
