@@ -95,20 +95,15 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
         return True
 
     async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:  # noqa: ASYNC109
-        status: str
-        if query == "COMMIT;" and self._wakeups is not None:
-            raised = Q.raise_revisions.replace("$1", f"'{{{','.join(sorted(self._raised))}}}'") if self._raised else ""
-            query = (
-                "".join(f"notify {CHANNEL}, '{payload}'; " for payload in self._wakeups)
-                + (f"{raised};" if raised else "")
-                + query
-            )
-            self._wakeups, self._raised = None, set()
-            with committing():
-                status = await super().execute(query, *args, timeout=timeout)
-            return status
-        status = await super().execute(query, *args, timeout=timeout)
-        return status
+        if query != "COMMIT;" or self._wakeups is None:
+            return str(await super().execute(query, *args, timeout=timeout))
+        before = [f"notify {CHANNEL}, '{payload}'" for payload in self._wakeups]
+        if self._raised:
+            before.append(Q.raise_revisions.replace("$1", f"'{{{','.join(sorted(self._raised))}}}'"))
+        query = "; ".join([*before, query])
+        self._wakeups, self._raised = None, set()
+        with committing():
+            return str(await super().execute(query, *args, timeout=timeout))
 
     def _cancel_current_command(self, *waiters: object) -> None:
         # The driver asks the server over another connection, and waits for the answer on this one.
