@@ -34,6 +34,7 @@ CREATE TABLE agent_presence (
     agent_version text NOT NULL DEFAULT ''::text,
     foreign_containers jsonb NOT NULL DEFAULT '[]'::jsonb,
     session bigint NOT NULL DEFAULT 0,
+    allowed jsonb,
     CONSTRAINT agent_presence_pkey PRIMARY KEY (agent_id),
     CONSTRAINT agent_presence_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(agent_id) ON DELETE CASCADE
 );
@@ -133,6 +134,7 @@ CREATE TABLE allocations (
     requested_at timestamp with time zone NOT NULL DEFAULT now(),
     assigned_at timestamp with time zone,
     ended_at timestamp with time zone,
+    listens boolean NOT NULL DEFAULT false,
     CONSTRAINT allocations_pkey PRIMARY KEY (allocation_id),
     CONSTRAINT allocations_task_id_run_id_key UNIQUE (task_id, run_id),
     CONSTRAINT allocations_task_id_fkey FOREIGN KEY (task_id) REFERENCES tasks(task_id) ON DELETE CASCADE,
@@ -249,6 +251,10 @@ CREATE TABLE containers (
 );
 CREATE INDEX containers_agent ON containers (agent_id) WHERE gone_at IS NULL;
 CREATE INDEX containers_live ON containers (agent_id) WHERE state <> 'TERMINATED'::text;
+CREATE CONSTRAINT TRIGGER containers_tally_begin AFTER UPDATE OF started_at ON containers DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (new.rank = 0 AND old.started_at IS NULL AND new.started_at IS NOT NULL AND new.ended_at IS NULL) EXECUTE FUNCTION tenax_tally_running();
+CREATE CONSTRAINT TRIGGER containers_tally_end AFTER UPDATE OF ended_at ON containers DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (new.rank = 0 AND new.started_at IS NOT NULL AND old.ended_at IS NULL AND new.ended_at IS NOT NULL) EXECUTE FUNCTION tenax_tally_running();
 CREATE TRIGGER containers_tell AFTER UPDATE OF gone_at ON containers
     FOR EACH ROW WHEN (new.gone_at IS NOT NULL AND old.gone_at IS NULL) EXECUTE FUNCTION tell_credential_changed('allocation', 'allocation_id');
 
@@ -283,6 +289,7 @@ CREATE TABLE experiment_documents (
     log_retention_days smallint,
     name_key text COLLATE "C" NOT NULL GENERATED ALWAYS AS (lower("left"(name, 200))) STORED,
     description_key text COLLATE "C" NOT NULL GENERATED ALWAYS AS (lower("left"(description, 200))) STORED,
+    max_restarts_given boolean NOT NULL DEFAULT true,
     CONSTRAINT experiment_documents_pkey PRIMARY KEY (experiment_id),
     CONSTRAINT experiment_documents_context_hash_fkey FOREIGN KEY (context_hash) REFERENCES contexts(hash),
     CONSTRAINT experiment_documents_experiment_id_fkey FOREIGN KEY (experiment_id) REFERENCES experiments(id) ON DELETE CASCADE,
@@ -323,10 +330,16 @@ CREATE TABLE experiment_tallies (
     best_trial_id bigint,
     best_metric double precision,
     best_order double precision GENERATED ALWAYS AS ( CASE WHEN best_metric > '-Infinity'::double precision AND best_metric < 'Infinity'::double precision THEN best_metric ELSE NULL::double precision END) STORED,
+    running integer NOT NULL DEFAULT 0,
+    running_since timestamp with time zone,
+    ran_s double precision NOT NULL DEFAULT 0,
     CONSTRAINT experiment_tallies_pkey PRIMARY KEY (experiment_id),
     CONSTRAINT experiment_tallies_experiment_id_fkey FOREIGN KEY (experiment_id) REFERENCES experiments(id) ON DELETE CASCADE,
     CONSTRAINT experiment_tallies_check CHECK ((best_trial_id IS NULL) = (best_metric IS NULL)),
-    CONSTRAINT experiment_tallies_check1 CHECK (trials_ended <= trials)
+    CONSTRAINT experiment_tallies_check1 CHECK (trials_ended <= trials),
+    CONSTRAINT experiment_tallies_ran_s_check CHECK (ran_s >= 0::double precision),
+    CONSTRAINT experiment_tallies_running_check CHECK (running >= 0),
+    CONSTRAINT running_since_when_running CHECK ((running_since IS NOT NULL) = (running > 0))
 ) WITH (fillfactor=70);
 CREATE INDEX experiment_tallies_best ON experiment_tallies (best_order, experiment_id);
 CREATE INDEX experiment_tallies_best_last ON experiment_tallies (best_order DESC NULLS LAST, experiment_id DESC);
@@ -374,6 +387,15 @@ CREATE CONSTRAINT TRIGGER experiments_moved AFTER UPDATE OF project_id ON experi
     FOR EACH ROW WHEN (old.project_id IS DISTINCT FROM new.project_id) EXECUTE FUNCTION tenax_runs_moved();
 CREATE TRIGGER experiments_progress AFTER INSERT ON experiments
     FOR EACH ROW EXECUTE FUNCTION tenax_progress_begin();
+
+CREATE TABLE failed_logins (
+    key bytea NOT NULL,
+    count integer NOT NULL DEFAULT 0,
+    last_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT failed_logins_pkey PRIMARY KEY (key),
+    CONSTRAINT failed_logins_key_check CHECK (octet_length(key) = 32)
+);
+CREATE INDEX failed_logins_last ON failed_logins (last_at);
 
 CREATE TABLE garbage_due (
     experiment_id bigint NOT NULL,
@@ -780,6 +802,16 @@ CREATE TABLE run_numbers (
     CONSTRAINT run_numbers_trial_id_fkey FOREIGN KEY (trial_id) REFERENCES trials(id) ON DELETE CASCADE
 );
 
+CREATE TABLE schema_migration_steps (
+    migration text NOT NULL,
+    step integer NOT NULL,
+    rows bigint NOT NULL DEFAULT 0,
+    done_at timestamp with time zone,
+    CONSTRAINT schema_migration_steps_pkey PRIMARY KEY (migration, step),
+    CONSTRAINT schema_migration_steps_rows_check CHECK (rows >= 0),
+    CONSTRAINT schema_migration_steps_step_check CHECK (step >= 0)
+);
+
 CREATE TABLE schema_migrations (
     name text NOT NULL,
     checksum text NOT NULL,
@@ -979,7 +1011,10 @@ CREATE TABLE unmanaged_trials (
     trial_id bigint NOT NULL,
     heard_at timestamp with time zone NOT NULL DEFAULT now(),
     lost boolean NOT NULL DEFAULT false,
+    begun_at timestamp with time zone,
+    begun_by bigint,
     CONSTRAINT unmanaged_trials_pkey PRIMARY KEY (trial_id),
+    CONSTRAINT unmanaged_trials_begun_by_fkey FOREIGN KEY (begun_by) REFERENCES users(id) ON DELETE SET NULL,
     CONSTRAINT unmanaged_trials_trial_id_fkey FOREIGN KEY (trial_id) REFERENCES trials(id) ON DELETE CASCADE
 );
 
@@ -1152,9 +1187,9 @@ CREATE TABLE webhooks (
     CONSTRAINT webhooks_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE,
     CONSTRAINT webhooks_kind_check CHECK (kind = ANY (ARRAY['DEFAULT'::text, 'SLACK'::text])),
     CONSTRAINT webhooks_mode_check CHECK (mode = ANY (ARRAY['WORKSPACE'::text, 'SPECIFIC'::text])),
-    CONSTRAINT webhooks_name_check CHECK (name <> ''::text AND length(name) <= 255)
+    CONSTRAINT webhooks_name_check CHECK (length(name) <= 255)
 );
-CREATE UNIQUE INDEX webhooks_name ON webhooks (COALESCE(workspace_id, 0::bigint), lower(name));
+CREATE UNIQUE INDEX webhooks_name ON webhooks (COALESCE(workspace_id, 0::bigint), lower(name)) WHERE name <> ''::text;
 
 CREATE TABLE workspace_pins (
     user_id bigint NOT NULL,
@@ -1605,6 +1640,26 @@ AS $function$
 begin
     update experiment_tallies y set pool = new.pool from experiments e
     where e.job_id = new.job_id and y.experiment_id = e.id;
+    return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tenax_tally_running()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+    begins boolean := new.started_at is not null and (tg_op = 'INSERT' or old.started_at is null);
+    ends boolean := new.ended_at is not null and new.started_at is not null
+                    and (tg_op = 'INSERT' or old.ended_at is null);
+begin
+    update experiment_tallies y
+    set running = y.running + begins::int - ends::int,
+        running_since = case when y.running + begins::int - ends::int = 0 then null
+                             else coalesce(y.running_since, new.started_at) end,
+        ran_s = y.ran_s + case when y.running + begins::int - ends::int = 0
+            then greatest(0, extract(epoch from new.ended_at - coalesce(y.running_since, new.started_at))) else 0 end
+    from allocations a join tasks k on k.task_id = a.task_id join trials t on t.id = k.trial_id
+    where a.allocation_id = new.allocation_id and y.experiment_id = t.experiment_id;
     return null;
 end $function$;
 

@@ -38,7 +38,7 @@ async def _fresh(dsn: str) -> str:
     conn = await asyncpg.connect(dsn)
     try:
         await prepare(conn)
-        await migrate(conn, post=True)
+        await migrate(conn)
         return await page(conn)
     finally:
         await conn.close()

@@ -11,7 +11,7 @@ from asyncpg import Connection, Record
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.connection import Database
 from tests.kits.many_experiments import Amount, seed, settle
-from tests.kits.rows import add_experiment, add_trial
+from tests.kits.rows import Attempt, add_agent, add_experiment, add_trial, end_member, run_attempt
 
 _STATES = ("COMPLETED", "PARTIALLY_DELETED", "DELETED", "ACTIVE", "ERROR")
 _METRICS = (None, 0.1, 0.2, 0.2, 3.0, float("nan"), float("inf"), float("-inf"))
@@ -138,3 +138,41 @@ async def test_a_large_database_is_made_as_the_product_would_have(database: Data
         assert before == await conn.fetchval(hparams) is not None
         assert await conn.fetchval("select count(*) = (select count(*) from trials) from run_numbers")
         assert await conn.fetchval("select nextval(pg_get_serial_sequence('experiments', 'id'))") == 61
+
+
+_RAN = """
+select coalesce(sum(extract(epoch from upper(r) - lower(r))), 0)::float8
+from (select range_agg(tstzrange(c.started_at, coalesce(c.ended_at, now()))) as spans
+      from trials t join tasks k on k.trial_id = t.id join allocations a on a.task_id = k.task_id
+      join containers c on c.allocation_id = a.allocation_id
+      where t.experiment_id = $1 and c.rank = 0 and c.started_at is not null) m, unnest(m.spans) r
+"""
+
+
+async def test_an_experiment_runs_while_a_trial_does(database: Database) -> None:
+    """Trials that run at once count once, what waits does not count, and an attempt of several members is one."""
+    rng = random.Random(3)
+    async with database.transaction() as conn:
+        number = await add_experiment(conn)
+        for agent in ("a1", "a2"):
+            await add_agent(conn, agent, slots=8)
+    open_: list[Attempt] = []
+    for trial in range(1, 9):
+        async with database.transaction() as conn:
+            made = await add_trial(conn, number, trial)
+        async with database.transaction() as conn:
+            open_.append(await run_attempt(conn, made, rng.choice((("a1",), ("a1", "a2")))))
+        while open_ and rng.random() < 0.5:
+            async with database.transaction() as conn:
+                attempt = open_.pop(rng.randrange(len(open_)))
+                for rank in range(len(attempt.containers)):
+                    await end_member(conn, attempt, rank)
+        async with database.transaction() as conn:
+            kept = await conn.fetchrow(
+                "select running, ran_s + coalesce(extract(epoch from now() - running_since), 0)::float8 as ran_s"
+                " from experiment_tallies where experiment_id = $1",
+                number,
+            )
+            assert kept["running"] == len(open_)
+            assert kept["ran_s"] == pytest.approx(await conn.fetchval(_RAN, number), abs=1e-3)
+            assert kept["ran_s"] > 0

@@ -9,7 +9,15 @@ import asyncpg
 import pytest
 
 from tenax.local.postgres import EmbeddedPostgres
-from tenax.master.store.database.migrate import LAST_SQUASHED, Migration, MigrationChanged, migrate, shipped
+from tenax.master.store.database.migrate import (
+    LAST_SQUASHED,
+    DatabaseNewer,
+    Migration,
+    MigrationChanged,
+    migrate,
+    shipped,
+    waiting,
+)
 from tests.kits.database import database_in
 
 ONE = Migration("0001_pre_one", "create table one (x int); insert into one values (1)")
@@ -30,12 +38,33 @@ async def empty(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
         await admin.close()
 
 
-async def test_each_file_is_applied_once_and_post_ones_on_request(empty: str) -> None:
-    """A second run applies nothing; what is marked post waits until it is asked for."""
+async def test_each_file_is_applied_once_and_post_ones_wait(empty: str) -> None:
+    """A second run applies nothing; what is marked post is named as waiting, and stays so."""
     conn = await asyncpg.connect(empty)
-    assert await migrate(conn, migrations=[ONE, POST, THREE]) == [ONE.name, THREE.name]
+    assert await migrate(conn, migrations=[ONE]) == [ONE.name]
+    assert await migrate(conn, migrations=[ONE, POST, THREE]) == [THREE.name]
     assert await migrate(conn, migrations=[ONE, POST, THREE]) == []
-    assert await migrate(conn, migrations=[ONE, POST, THREE], post=True) == [POST.name]
+    assert await waiting(conn, migrations=[ONE, POST, THREE]) == [POST]
+    await conn.close()
+
+
+async def test_a_new_database_waits_for_nobody(empty: str) -> None:
+    """No master of before ever worked on it: post migrations are applied with the others, in order."""
+    conn = await asyncpg.connect(empty)
+    assert await migrate(conn, migrations=[ONE, POST, THREE]) == [ONE.name, POST.name, THREE.name]
+    assert await waiting(conn, migrations=[ONE, POST, THREE]) == []
+    await conn.close()
+
+
+async def test_what_a_newer_release_did_is_lived_with_or_refused(empty: str) -> None:
+    """Its pre migrations are no concern of ours; a post migration that we do not know took away what we need."""
+    conn = await asyncpg.connect(empty)
+    await migrate(conn, migrations=[ONE, THREE])
+    assert await migrate(conn, migrations=[ONE]) == []
+    await conn.execute("insert into schema_migrations (name, checksum) values ('0009_post_later', 'x')")
+    with pytest.raises(DatabaseNewer, match=r"0009_post_later.*Nothing was changed"):
+        await migrate(conn, migrations=[ONE, BROKEN])
+    assert await conn.fetchval("select count(*) from schema_migrations") == 3
     await conn.close()
 
 

@@ -23,6 +23,8 @@ from tenax.master.store.database.migrate import (
     migrate,
     shipped,
 )
+from tenax.master.store.database.migration_steps import quiet
+from tenax.master.store.database.post_migrations import upgrade
 from tests.kits.api import Api, answering, settings_in
 from tests.kits.catalogue import catalogue
 from tests.kits.database import database_in
@@ -73,9 +75,9 @@ async def old(old_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def upgraded(old: asyncpg.Connection, old_url: str, tmp_path: Path) -> AsyncIterator[Api]:
+async def upgraded(old_url: str, tmp_path: Path) -> AsyncIterator[Api]:
     """A master on it, after its migrations."""
-    await migrate(old, post=True)
+    await upgrade(old_url, quiet)
     settings = settings_in(tmp_path)
     # Its users are there already; the first one's password stands where it always stood.
     write_private(settings.dir / CREDENTIALS_FILE, json.dumps({"username": "admin", "password": PASSWORD}))
@@ -112,9 +114,9 @@ async def test_the_files_of_the_first_release_count_as_applied(old: asyncpg.Conn
     assert await _recorded(old) == after
 
 
-async def test_its_schema_is_that_of_a_fresh_database(old: asyncpg.Connection, database_url: str) -> None:
+async def test_its_schema_is_that_of_a_fresh_database(old: asyncpg.Connection, old_url: str, database_url: str) -> None:
     """The same tables, columns, constraints, indexes, triggers and functions, whatever the order of columns."""
-    await migrate(old, post=True)
+    await upgrade(old_url, quiet)
     fresh = await asyncpg.connect(database_url)
     upgraded_catalogue, expected = (await catalogue(old)).without_order(), (await catalogue(fresh)).without_order()
     await fresh.close()
@@ -151,6 +153,17 @@ async def test_an_edited_file_of_the_first_release_is_refused(old: asyncpg.Conne
         await migrate(old, migrations=[Migration(first.name, first.sql + ";"), *others])
 
 
+async def test_names_of_leases_of_before_are_gone_when_nobody_holds_them(old: asyncpg.Connection, old_url: str) -> None:
+    """A master does not need that; they go with the post migrations, and those that loops have now stay."""
+    await migrate(old)
+    renamed = "select array_agg(loop) from leases where holder like 'renamed to %'"
+    assert "tending" in await old.fetchval(renamed)
+    held = await old.fetchval("select count(*) from leases where holder not like 'renamed to %'")
+    assert "0024_post_loop_names" in await upgrade(old_url, quiet)
+    assert await old.fetchval(renamed) is None
+    assert await old.fetchval("select count(*) from leases") == held
+
+
 def test_no_file_has_the_name_of_one_that_was_replaced() -> None:
     """A name means one file, for ever."""
     assert not {each.name for each in shipped()} & SQUASHED.keys()
@@ -158,7 +171,7 @@ def test_no_file_has_the_name_of_one_that_was_replaced() -> None:
 
 async def test_what_triggers_keep_agrees_with_the_rows(old: asyncpg.Connection) -> None:
     """Tallies and counts of experiments: counted anew they are what they were."""
-    await migrate(old, post=True)
+    await migrate(old)
     tallies = await old.fetch("select * from experiment_tallies order by experiment_id")
     assert sum(row["trials"] for row in tallies) == await old.fetchval("select count(*) from trials")
     await old.execute("select tenax_tally(null)")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from asyncpg import Connection
 
+from tenax.config.agent import AllowedSettings
 from tenax.errors import NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.queries import load
+from tenax.wire.agents import Allowed
 
 Q = load("agents")
 
@@ -68,11 +71,40 @@ class Machines:
     containers: list[ContainerView]
 
 
+@dataclass(frozen=True, slots=True)
+class AllowedView:
+    """What the operator of an agent's machine lets tasks have of it."""
+
+    #: None: the agent does not say.
+    allowed: AllowedSettings | None
+    by_engine: bool
+
+
+async def allowed_in(conn: Connection, pool: str) -> list[AllowedView]:
+    """Of each agent of a pool that is not disabled."""
+    views = []
+    for row in await conn.fetch(Q.allowed_in, pool):
+        stated = None if row["allowed"] is None else msgspec.convert(row["allowed"], Allowed)
+        views.append(AllowedView(None, False) if stated is None else AllowedView(_settings(stated), stated.by_engine))
+    return views
+
+
+def _settings(stated: Allowed) -> AllowedSettings:
+    # Not looked at again: an agent that says what makes no sense allows nothing by it.
+    return AllowedSettings.model_construct(
+        bind_mounts=tuple(stated.bind_mounts),
+        capabilities=tuple(stated.capabilities),
+        devices=tuple(stated.devices),
+        root=stated.root,
+        unmapped=stated.unmapped,
+    )
+
+
 async def machines(conn: Connection, agent_id: str | None = None) -> Machines:
     """All agents, or one. Raises NotFound for one that is not known."""
     agents = [AgentView(**row) for row in await conn.fetch(Q.views, agent_id)]
     if agent_id is not None and not agents:
-        raise NotFound(f"there is no agent {agent_id!r}")
+        raise NotFound(f"agent {agent_id!r} not found")
     slots = [SlotView(**row) for row in await conn.fetch(Q.slots, agent_id)]
     containers = [ContainerView(**row) for row in await conn.fetch(Q.containers, agent_id)]
     return Machines(agents, slots, containers)

@@ -55,12 +55,18 @@ update agent_slots set present = false where agent_id = $1 and not slot_id = any
 
 -- name: open_session
 -- With the number of the connection.
-insert into agent_presence (agent_id, session, connected, hostname, address, runtime, agent_version, foreign_containers)
-values ($1, 1, true, $2, $3, $4, $5, $6)
+insert into agent_presence
+    (agent_id, session, connected, hostname, address, runtime, agent_version, foreign_containers, allowed)
+values ($1, 1, true, $2, $3, $4, $5, $6, $7)
 on conflict (agent_id) do update
 set session = agent_presence.session + 1, connected = true, last_seen_at = clock_timestamp(), hostname = excluded.hostname,
     address = excluded.address, runtime = excluded.runtime, agent_version = excluded.agent_version,
-    foreign_containers = excluded.foreign_containers;
+    foreign_containers = excluded.foreign_containers, allowed = excluded.allowed;
+
+-- name: allowed_in
+select p.allowed from agents a left join agent_presence p on p.agent_id = a.agent_id
+where a.pool = $1 and a.state <> 'DISABLED'
+order by a.agent_id;
 
 -- name: heartbeat
 -- The row is held, so that a newer connection waits for this transaction or this one sees the newer connection. The

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import msgspec
 from asyncpg import Connection
 from asyncpg.exceptions import ForeignKeyViolationError
 
@@ -39,14 +40,14 @@ async def join(conn: Connection, agent_id: str, pool: str, credential_hash: byte
         return
     if await conn.fetchval(Q.is_connected, agent_id):
         raise AlreadyExists(
-            f"an agent named {agent_id!r} is connected already: give this one another name (--agent-id), "
+            f"agent {agent_id!r} already exists and is connected: give this one another name (--agent-id), "
             "or stop the other first"
         )
     if known is not None and replace:
         await conn.execute(Q.rejoin, agent_id, pool, credential_hash)
     elif known is not None or await conn.fetchval(Q.join, agent_id, pool, credential_hash) is None:
         raise AlreadyExists(
-            f"an agent named {agent_id!r} has joined already, and its credential is not replaced: give this one "
+            f"agent {agent_id!r} already exists: it has joined, and its credential is not replaced: give this one "
             "another name (--agent-id). For the same machine set up anew an administrator makes a token for it "
             f"(tenax agent join-token create --agent {agent_id}) or forgets the old one (tenax agent remove {agent_id})"
         )
@@ -68,12 +69,12 @@ async def open_session(
     conn: Connection, agent_id: str, hello: Hello, address: str, foreign: list[Json]
 ) -> AgentStanding:
     """A new connection, from now on the only one that counts; slots and presence as in its hello. Raises NotFound."""
+    allowed: JsonObject | None = None if hello.allowed is None else msgspec.to_builtins(hello.allowed)
+    shown = hello.hostname, address, hello.runtime, hello.agent_version
     try:
-        await conn.execute(
-            Q.open_session, agent_id, hello.hostname, address, hello.runtime, hello.agent_version, foreign
-        )
+        await conn.execute(Q.open_session, agent_id, *shown, foreign, allowed)
     except ForeignKeyViolationError as error:
-        raise NotFound(f"there is no agent {agent_id}") from error
+        raise NotFound(f"agent {agent_id} not found") from error
     slots = hello.slots
     numbers, kinds, names = [slot.id for slot in slots], [slot.kind for slot in slots], [slot.name for slot in slots]
     await conn.execute(Q.put_slots, agent_id, numbers, kinds, names, [slot.uuid for slot in slots])
@@ -164,7 +165,7 @@ async def set_slot(conn: Connection, agent_id: str, slot_id: int, *, enabled: bo
     """Whether new work may use a slot, and whether what runs on it may end by itself. Raises NotFound."""
     await conn.fetch(Q.hold, [agent_id])
     if await conn.fetchval(Q.set_slot, agent_id, slot_id, enabled, draining) is None:
-        raise NotFound(f"agent {agent_id!r} has no slot {slot_id}")
+        raise NotFound(f"slot {slot_id} of agent {agent_id!r} not found")
     await notify(conn, "scheduling", "")
     await notify(conn, "deadline", "")
 

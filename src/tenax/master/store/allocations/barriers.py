@@ -87,6 +87,13 @@ async def arrived_at_gathering(conn: Connection, allocation_id: str, request_uui
     return len(rows[first : first + num_peers])
 
 
+async def listens(conn: Connection, allocation_id: str) -> None:
+    """The script wants to be told when it is to leave. In a transaction where it is news."""
+    row = await conn.fetchrow(Q.signal, allocation_id)
+    if row is not None and not row["listens"]:
+        await conn.execute(Q.listens, allocation_id)
+
+
 async def preemption(conn: Connection, allocation_id: str) -> tuple[bool, bool]:
     """Whether the attempt was asked to leave, and whether it has ended; an attempt that is not known has ended."""
     row = await conn.fetchrow(Q.signal, allocation_id)
@@ -102,4 +109,4 @@ async def put_accelerators(conn: Connection, allocation_id: str, container_id: s
 async def check_member(conn: Connection, allocation_id: str, container_id: str) -> None:
     """Raises NotFound for a container that is not a member of the attempt."""
     if not await conn.fetchval(Q.is_member, allocation_id, container_id):
-        raise NotFound(f"container {container_id} is not a member of {allocation_id}")
+        raise NotFound(f"container {container_id} not found among the members of {allocation_id}")

@@ -70,6 +70,12 @@ async def failed_attempts(
     return [FailedAttempt(row["allocation_id"], row["task_id"], tuple(row["members"])) for row in rows]
 
 
+async def failed_before(conn: Connection, allocation_ids: Sequence[str]) -> list[FailedAttempt]:
+    """The runs of trials before these attempts: those that failed, too, where nothing was reported or saved since."""
+    rows = await conn.fetch(Q.failed_before, list(allocation_ids))
+    return [FailedAttempt(row["allocation_id"], row["task_id"], tuple(row["members"])) for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class MemberChange:
     """What a member was, and has become."""

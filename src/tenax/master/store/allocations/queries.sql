@@ -206,6 +206,19 @@ where a.state <> 'TERMINATED'
 group by a.allocation_id, a.task_id
 having bool_or({{failed}}) or bool_or(c.want = 'RUN' and c.container_id = any($2::text[]));
 
+-- name: failed_before
+-- The runs before these attempts of trials that failed, where neither has reported a step nor saved.
+select b.allocation_id, b.task_id, array_agg(c.container_id order by c.rank) as members
+from allocations a
+join tasks t on t.task_id = a.task_id and t.trial_id is not null
+join allocations b on b.task_id = a.task_id and b.run_id = a.run_id - 1
+join containers c on c.allocation_id = b.allocation_id
+where a.allocation_id = any($1::text[])
+  and not exists (select 1 from metric_groups g where g.trial_id = t.trial_id and g.run_id >= b.run_id and g.last_step >= 0)
+  and not exists (select 1 from checkpoints k where k.trial_id = t.trial_id and k.run_id >= b.run_id)
+group by b.allocation_id, b.task_id
+having bool_or({{failed}});
+
 -- name: create
 -- With the slots that they hold from now on.
 with made as (
@@ -291,7 +304,10 @@ on conflict (allocation_id, request_uuid) do nothing;
 select request_uuid, num_peers, data from all_gathers where allocation_id = $1 order by arrived_at, request_uuid;
 
 -- name: signal
-select a.preemption, a.state from allocations a where a.allocation_id = $1;
+select a.preemption, a.state, a.listens from allocations a where a.allocation_id = $1;
+
+-- name: listens
+update allocations set listens = true where allocation_id = $1 and not listens;
 
 -- name: is_member
 select exists (select 1 from containers where container_id = $2 and allocation_id = $1);

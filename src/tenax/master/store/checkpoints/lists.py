@@ -12,7 +12,7 @@ from datetime import datetime
 
 from asyncpg import Connection, Record
 
-from tenax.errors import NotFound
+from tenax.errors import InvalidInput, NotFound
 from tenax.jsonvalue import JsonObject
 from tenax.master.store.database.paging import Page
 from tenax.master.store.database.queries import load
@@ -20,6 +20,9 @@ from tenax.master.store.metrics import series
 from tenax.master.store.metrics.series import MetricGroup, PackedReports
 
 Q = load("checkpoints")
+
+#: Characters of a uuid that people name a checkpoint by, at least.
+_LEAST_BEGINNING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +109,24 @@ async def get(conn: Connection, uuid: str) -> CheckpointView:
     return (await get_all(conn, [uuid]))[0]
 
 
+async def whole_uuid(conn: Connection, beginning: str) -> str:
+    """The uuid of the only checkpoint that begins so; ``beginning`` itself where none does. Raises InvalidInput."""
+    if len(beginning) < _LEAST_BEGINNING:
+        return beginning
+    uuids: list[str] = [row["uuid"] for row in await conn.fetch(Q.beginning_with, beginning)]
+    if len(uuids) > 1 and beginning not in uuids:
+        raise InvalidInput(
+            f"{beginning} may be any of several checkpoints ({', '.join(uuids)}, ...): give more of its id"
+        )
+    return uuids[0] if len(uuids) == 1 else beginning
+
+
 async def get_all(conn: Connection, uuids: list[str]) -> list[CheckpointView]:
     """These, in their order. Raises NotFound."""
     views = {view.uuid: view for view in await page(conn, CheckpointFilter(uuids=tuple(uuids)), Page())}
     missing = next((uuid for uuid in uuids if uuid not in views), None)
     if missing is not None:
-        raise NotFound(f"there is no checkpoint {missing}")
+        raise NotFound(f"checkpoint {missing} not found")
     return [views[uuid] for uuid in uuids]
 
 

@@ -385,3 +385,7 @@ select c.trial_id, c.grp, c.first_ord, c.metric, c.present, c.data
 from unnest($1::integer[], $2::bigint[], $3::text[], $4::bigint[]) w (month, trial, grp, first_ord)
 join metric_chunks c on c.month = w.month and c.trial_id = w.trial and c.grp = w.grp and c.first_ord = w.first_ord
 order by c.trial_id, c.grp, c.first_ord;
+
+-- name: beginning_with
+-- As the index has it: two at most, the shortest first.
+select uuid from checkpoints where uuid >= $1 and uuid < $1 || U&'\FFFF' and starts_with(uuid, $1) order by uuid limit 2;

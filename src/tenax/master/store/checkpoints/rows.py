@@ -99,15 +99,19 @@ async def latest(conn: Connection, trial_id: int) -> CheckpointRow | None:
 
 
 async def set_files(conn: Connection, uuid: str, resources: dict[str, int]) -> CheckpointRow:
-    """What is left: nothing makes it DELETED, another map of files PARTIALLY_DELETED. Raises NotFound."""
+    """What is left: nothing makes it DELETED, another map of files PARTIALLY_DELETED. Raises NotFound.
+
+    A DELETED one keeps the list of what it had, with no bytes.
+    """
     before = row_as(CheckpointRow, await _locked(conn, uuid))
+    size = sum(resources.values())
     if not resources:
-        state = "DELETED"
+        state, resources = "DELETED", dict(before.resources)
     elif resources != before.resources:
         state = "PARTIALLY_DELETED"
     else:
         state = before.state
-    row = await conn.fetchrow(Q.set_files, uuid, state, dict(resources), sum(resources.values()))
+    row = await conn.fetchrow(Q.set_files, uuid, state, dict(resources), size)
     return row_as(CheckpointRow, row)
 
 

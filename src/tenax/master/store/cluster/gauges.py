@@ -10,6 +10,9 @@ from tenax.master.store.database.queries import load
 
 Q = load("cluster")
 
+#: So much is read to find out what is in large tables.
+_SAMPLE_BYTES = 64 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class ContainerGauge:
@@ -77,6 +80,15 @@ async def telemetry_sizes(conn: Connection) -> TelemetrySizes:
     """What logs and metrics take."""
     row = await conn.fetchrow(Q.telemetry)
     return TelemetrySizes(row["logs"], row["metrics"])
+
+
+async def live_size(conn: Connection, what: str) -> int:
+    """What ``logs`` or ``metrics`` take without the room that deleted ones left: it is used again, but files do not get
+    smaller. Of large ones an estimate, from a sample of pages."""
+    heap: int = (await conn.fetchrow(Q.heaps))[what]
+    percent = min(100.0, 100.0 * _SAMPLE_BYTES / max(1, heap))
+    size: int = await conn.fetchval(Q.live_logs if what == "logs" else Q.live_metrics, percent)
+    return size
 
 
 async def database_size(conn: Connection) -> int:

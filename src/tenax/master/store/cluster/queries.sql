@@ -68,6 +68,28 @@ select coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tre
                       pg_partition_tree(parent::regclass)), 0)::bigint
            + pg_total_relation_size('metric_groups') as metrics;
 
+-- name: heaps
+-- What would be read by whoever goes through all rows: without what is stored outside of them.
+select coalesce((select sum(pg_relation_size(relid)) from pg_partition_tree('log_chunks')), 0)::bigint as logs,
+       coalesce((select sum(pg_relation_size(relid))
+                 from unnest(array['metric_tail', 'metric_blocks', 'metric_chunks']) parent,
+                      pg_partition_tree(parent::regclass)), 0)::bigint as metrics;
+
+-- name: live_logs
+-- From $1 percent of the pages. A length is known without reading what is stored outside of its row.
+select (coalesce(sum(octet_length(body) + octet_length(meta) + 200), 0) * 100 / $1::float8)::bigint
+from log_chunks tablesample system ($1::float4);
+
+-- name: live_metrics
+select (100 / $1::float8 * (
+    (select coalesce(sum(pg_column_size(data) + coalesce(pg_column_size(present), 0) + 100), 0)
+     from metric_chunks tablesample system ($1::float4))
+  + (select coalesce(sum(pg_column_size(steps) + pg_column_size(times) + pg_column_size(bodies)
+                         + coalesce(pg_column_size(batches), 0) + 100), 0)
+     from metric_tail tablesample system ($1::float4))
+  + (select coalesce(sum(pg_column_size(steps) + pg_column_size(times) + 200), 0)
+     from metric_blocks tablesample system ($1::float4))))::bigint + pg_total_relation_size('metric_groups');
+
 -- name: local_directory
 -- A connection by a socket has no address; one within a machine has the same at both ends, or a loopback's. Who may not
 -- read settings sees none.

@@ -3,7 +3,8 @@
 Rules:
 - Whatever is PostgreSQL's state and not the statement's fault is TryAgain (`tenax.master.store.database.faults`).
 - Each kind of work has its connections and limits (`tenax.master.store.database.lanes`). A connection on which nothing
-  arrives any more is noticed: by keepalive where the other end is gone, by the limits where it only stands still.
+  arrives any more is noticed: by keepalive where the other end is gone, by asking the server where it only stands still
+  (`tenax.master.store.database.stalls`), and by the limits in any case.
 - Connections of a pool carry no state from one use to the next: no session locks, no LISTEN, no settings.
 - ``json`` and ``jsonb`` are Python values on both sides. A number that JSON does not have is refused, never dropped.
 """
@@ -15,22 +16,26 @@ import json
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import datetime
 
 import asyncpg
 import msgspec
 from asyncpg import Connection
 
-from tenax.errors import Impossible
+from tenax.errors import Impossible, InvalidInput, UserError
 from tenax.jsonvalue import Json, JsonObject
+from tenax.master.store.database import stalls
 from tenax.master.store.database.faults import committing, translated
 from tenax.master.store.database.lanes import REQUESTS, Lane, connections
 from tenax.master.store.database.queries import load
 
 Q = load("database")
 
+#: Of PostgreSQL: what our statements need.
+OLDEST_MAJOR = 15
 #: Wake-ups go over it.
 CHANNEL = "tenax"
 #: A connection is made in this time or not at all.
@@ -45,6 +50,14 @@ _PREPARED = 1000
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
 
 
+class NoAddress(InvalidInput):
+    """db.url is not the address of a PostgreSQL: write postgresql://USER@HOST/NAME."""
+
+
+class DatabaseTooOld(UserError):
+    """The database server is of a version that Tenax does not work with."""
+
+
 class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
     """A connection that sends what everybody waits for in the round trip of the commit, and never waits for ever.
 
@@ -52,16 +65,22 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
     only then; and rows of agents are locked for that round trip alone, however far away the database is.
     """
 
-    __slots__ = ("_raised", "_wakeups")
+    __slots__ = ("_raised", "_wakeups", "backend_pid", "outstanding", "waiting_since")
     #: In the order of sending; None outside of a transaction of `Database.transaction`.
     _wakeups: dict[str, None] | None
     #: Agents whose revision is raised.
     _raised: set[str]
+    #: As `tenax.master.store.database.stalls.Waiting` has them.
+    backend_pid: int
+    waiting_since: float | None
+    outstanding: int | None
 
     def __init__(self, *arguments: object, **named: object) -> None:
         super().__init__(*arguments, **named)
         self._wakeups = None
         self._raised = set()
+        self.backend_pid = 0
+        self._answered()
 
     def collect_wakeups(self) -> NotifyingConnection:
         """From here on wake-ups wait for the commit; returns this connection, whatever proxy stood for it."""
@@ -95,15 +114,46 @@ class NotifyingConnection(asyncpg.Connection):  # type: ignore[misc]  # the driv
         return True
 
     async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:  # noqa: ASYNC109
+        with self._waiting():
+            return await self._execute_with_wakeups(query, args, timeout)
+
+    async def _execute(self, *arguments: object, **named: object) -> object:
+        with self._waiting():
+            return await super()._execute(*arguments, **named)
+
+    async def _executemany(self, *arguments: object, **named: object) -> object:
+        with self._waiting():
+            return await super()._executemany(*arguments, **named)
+
+    async def _copy_in_records(self, *arguments: object, **named: object) -> object:
+        with self._waiting():
+            return await super()._copy_in_records(*arguments, **named)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        self.waiting_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._answered()
+
+    def _answered(self) -> None:
+        self.waiting_since = self.outstanding = None
+
+    def bytes_outstanding(self) -> int:
+        """What was said and has not arrived."""
+        return stalls.bytes_outstanding(self._transport)
+
+    async def _execute_with_wakeups(self, query: str, args: tuple[object, ...], seconds: float | None) -> str:
         if query != "COMMIT;" or self._wakeups is None:
-            return str(await super().execute(query, *args, timeout=timeout))
+            return str(await super().execute(query, *args, timeout=seconds))
         before = [f"notify {CHANNEL}, '{payload}'" for payload in self._wakeups]
         if self._raised:
             before.append(Q.raise_revisions.replace("$1", f"'{{{','.join(sorted(self._raised))}}}'"))
         query = "; ".join([*before, query])
         self._wakeups, self._raised = None, set()
         with committing():
-            return str(await super().execute(query, *args, timeout=timeout))
+            return str(await super().execute(query, *args, timeout=seconds))
 
     def _cancel_current_command(self, *waiters: object) -> None:
         # The driver asks the server over another connection, and waits for the answer on this one.
@@ -129,8 +179,11 @@ class Database:
         self._name = name
 
     @classmethod
-    async def open(cls, dsn: str, *, max_connections: int = 24, name: str = "tenax-master") -> Database:
-        """Connect. ``name`` is shown in pg_stat_activity. Raises TryAgain while the server cannot be reached."""
+    async def open(cls, dsn: str, *, max_connections: int = 24, name: str = "tenax") -> Database:
+        """Connect. ``name`` is shown in pg_stat_activity.
+
+        Raises TryAgain while the server cannot be reached, DatabaseTooOld.
+        """
         pools: dict[Lane, asyncpg.Pool] = {}
         try:
             with translated():
@@ -223,18 +276,30 @@ class Database:
                     await conn.execute("rollback")
                     raise
 
+    async def cut_stalled(self, probed: Connection) -> None:
+        """Cut connections that wait for an answer in vain; on ``probed`` the server answers. Raises TryAgain."""
+        with translated():
+            await stalls.cut_stalled(self._open_connections(), probed)
+
+    def cut_idle(self) -> None:
+        """Cut connections that nobody uses: whatever made another one stall may have met them."""
+        for pool in self._pools.values():
+            for holder in pool._holders:
+                if holder._con is not None and holder._in_use is None:
+                    holder._con.terminate()
+
+    def cut_waiting(self, seconds: float) -> None:
+        """Cut connections on which an answer is waited for, for so long: the server is silent."""
+        stalls.cut_waiting(self._open_connections(), seconds)
+
+    def _open_connections(self) -> list[NotifyingConnection]:
+        # The driver's own list; there is no public one.
+        held = [holder._con for pool in self._pools.values() for holder in pool._holders]
+        return [conn for conn in held if conn is not None and not conn.is_closed()]
+
     async def dedicated(self, lane: Lane) -> Connection:
         """A connection outside the pools, for LISTEN and session locks; the caller closes it. Raises TryAgain."""
-        with translated():
-            conn = await asyncpg.connect(
-                self._dsn,
-                timeout=_CONNECT_S if lane.command_s is None else lane.command_s,
-                command_timeout=lane.command_s,
-                connection_class=NotifyingConnection,
-                server_settings=_server_settings(self._name, lane),
-            )
-            await prepare(conn)
-            return conn
+        return await connect(self._dsn, self._name, lane)
 
 
 class _WholeTransaction:
@@ -268,7 +333,7 @@ async def _open_pool(dsn: str, lane: Lane, least: int, most: int, name: str) -> 
         min_size=least,
         max_size=most,
         max_inactive_connection_lifetime=300.0,
-        init=prepare,
+        init=_prepare_pooled,
         connection_class=NotifyingConnection,
         statement_cache_size=_PREPARED,
         reset=_nothing_to_reset,
@@ -278,6 +343,24 @@ async def _open_pool(dsn: str, lane: Lane, least: int, most: int, name: str) -> 
     )
 
 
+async def connect(dsn: str, name: str, lane: Lane) -> Connection:
+    """A connection of no pool; the caller closes it. Raises TryAgain, DatabaseTooOld."""
+    with translated():
+        conn = await asyncpg.connect(
+            dsn,
+            timeout=_CONNECT_S if lane.command_s is None else lane.command_s,
+            command_timeout=lane.command_s,
+            connection_class=NotifyingConnection,
+            server_settings=_server_settings(name, lane),
+        )
+        try:
+            await prepare(conn)
+        except BaseException:
+            conn.terminate()
+            raise
+        return conn
+
+
 async def now(conn: Connection) -> datetime:
     """The database's time; the same throughout a transaction."""
     moment: datetime = await conn.fetchval("select now()")
@@ -285,10 +368,25 @@ async def now(conn: Connection) -> datetime:
 
 
 async def prepare(conn: Connection) -> None:
-    """What every connection of ours can: JSON as Python values; and it notices that the other end is gone."""
+    """What every connection of ours can: JSON as Python values; and it notices that the other end is gone.
+
+    Raises DatabaseTooOld.
+    """
+    version = conn.get_server_version()
+    if version.major < OLDEST_MAJOR:
+        raise DatabaseTooOld(
+            f"The database is PostgreSQL {version.major}.{version.minor}, and Tenax needs PostgreSQL {OLDEST_MAJOR} or "
+            "newer: upgrade the server, or name another one as db.url. Nothing was changed."
+        )
     _keep_alive(conn)
     await conn.set_type_codec("json", schema="pg_catalog", format="binary", encoder=_encode, decoder=_decode)
     await conn.set_type_codec("jsonb", schema="pg_catalog", format="binary", encoder=_encode_b, decoder=_decode_b)
+
+
+async def _prepare_pooled(conn: NotifyingConnection) -> None:
+    await prepare(conn)
+    # Asked for: what stands between, such as a pool of connections, says another one at the beginning.
+    conn.backend_pid = await conn.fetchval(Q.backend_pid)
 
 
 async def _nothing_to_reset(conn: Connection) -> None:

@@ -1,10 +1,13 @@
-"""Migrations: numbered SQL files, each in a transaction of its own, once.
+"""Migrations: numbered SQL files, each applied once.
 
 Rules:
-- ``NNNN_pre_*.sql`` may run beside masters of the release before; ``NNNN_post_*.sql`` waits until none is left, so the
-  caller asks for it. A pre migration does not depend on a post migration of the same release.
+- ``NNNN_pre_*.sql`` may run beside masters of the release before: each in a transaction, by whichever master starts
+  first. ``NNNN_post_*.sql`` waits until none of those is left, and may take long: `post_migrations` applies it when
+  somebody asks. A pre migration does not depend on a post migration.
+- A new database has no master of before: all files are applied to it, in order.
 - One migrator at a time (an advisory lock). A file that was applied may not change: its checksum is kept.
-- Names in the database that this release does not know belong to a newer one, which works beside us: left alone.
+- Pre migrations in the database that this release does not know belong to a newer one, which works beside us: left
+  alone. A post migration that it does not know is none that this release can live with: refused.
 - The files of the first release replaced fourteen (``SQUASHED``) that older databases have recorded. Where all of them
   stand, with their checksums, the new files count as applied, and the old records stay; where some are missing, the
   database is refused. Their numbers are not used again: the file after the first release's is 0015.
@@ -13,6 +16,7 @@ Rules:
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Set
 from dataclasses import dataclass
 from importlib import resources
 
@@ -20,6 +24,7 @@ from asyncpg import Connection
 
 from tenax.errors import UserError
 from tenax.master.store.database.faults import translated
+from tenax.master.store.database.migration_steps import Progress, apply_steps, quiet
 from tenax.master.store.database.queries import load
 
 Q = load("database")
@@ -50,6 +55,10 @@ _LAST_WITH_ALL = "Tenax 0.1.0 as of commit a513452, the last one with migration 
 
 class MigrationChanged(UserError):
     """A migration that was applied to this database is not the one of this release: do not edit applied migrations."""
+
+
+class DatabaseNewer(UserError):
+    """A newer release has changed this database so that this one cannot work on it: start that release."""
 
 
 class MigrationsMissing(UserError):
@@ -84,34 +93,71 @@ def shipped() -> list[Migration]:
     return [Migration(name.removesuffix(".sql"), folder.joinpath(name).read_text(encoding="utf-8")) for name in files]
 
 
-async def migrate(conn: Connection, *, post: bool = False, migrations: list[Migration] | None = None) -> list[str]:
-    """Apply what is missing; returns the names applied. ``conn`` is not of a pool (a session lock is taken).
+def newest() -> int:
+    """Up to which number this release knows migrations."""
+    return shipped()[-1].number
 
-    Raises MigrationChanged, MigrationsMissing, TryAgain.
+
+async def migrate(conn: Connection, *, migrations: list[Migration] | None = None) -> list[str]:
+    """Apply what a master needs; returns the names applied. ``conn`` is not of a pool (a session lock is taken).
+
+    Raises DatabaseNewer, MigrationChanged, MigrationsMissing, TryAgain.
     """
     with translated():
         await conn.execute(Q.lock, _ADVISORY_LOCK)
         try:
-            await conn.execute(Q.create_table)
-            return await _apply_missing(conn, shipped() if migrations is None else migrations, post)
+            await conn.execute(Q.create_tables)
+            return await _apply_missing(conn, shipped() if migrations is None else migrations)
         finally:
             if not conn.is_closed():
                 await conn.execute(Q.unlock, _ADVISORY_LOCK)
 
 
-async def _apply_missing(conn: Connection, migrations: list[Migration], post: bool) -> list[str]:
+async def waiting(conn: Connection, *, migrations: list[Migration] | None = None) -> list[Migration]:
+    """The post migrations that nobody has applied yet. Raises TryAgain."""
+    known = [each for each in (shipped() if migrations is None else migrations) if each.post]
+    with translated():
+        applied = {row["name"] for row in await conn.fetch(Q.applied)}
+    return [each for each in known if each.name not in applied]
+
+
+async def _apply_missing(conn: Connection, migrations: list[Migration]) -> list[str]:
     applied = {row["name"]: row["checksum"] for row in await conn.fetch(Q.applied)}
+    is_new = not applied
+    _refuse_newer(applied.keys() - {each.name for each in migrations})
     applied |= await _take_as_applied(conn, migrations, applied)
     done = []
     for migration in migrations:
         if migration.name in applied:
             _check(migration.name, applied[migration.name], migration.checksum)
-        elif post or not migration.post:
+            continue
+        if not migration.post:
             async with conn.transaction():
                 await conn.execute(migration.sql)
                 await conn.execute(Q.record, migration.name, migration.checksum)
-            done.append(migration.name)
+        elif is_new:
+            await apply_post(conn, migration)
+        else:
+            continue
+        done.append(migration.name)
     return done
+
+
+async def apply_post(conn: Connection, migration: Migration, say: Progress = quiet) -> None:
+    """What is left of one. Raises TryAgain where the connection is lost."""
+    await apply_steps(conn, migration.name, migration.sql, say)
+    async with conn.transaction():
+        await conn.execute(Q.record, migration.name, migration.checksum)
+        await conn.execute(Q.forget_steps, migration.name)
+
+
+def _refuse_newer(unknown: Set[str]) -> None:
+    post = sorted(name for name in unknown if name.split("_")[1:2] == ["post"])
+    if post:
+        raise DatabaseNewer(
+            f"A newer release has applied {post[-1]} to this database, which this one cannot work on: start that "
+            "release again. Nothing was changed."
+        )
 
 
 async def _take_as_applied(conn: Connection, migrations: list[Migration], applied: dict[str, str]) -> dict[str, str]:

@@ -70,7 +70,7 @@ async def existing(conn: Connection, what: str, query: str, *parameters: object)
     """The row of what a caller names. Raises NotFound: there is no ``what``."""
     row = await conn.fetchrow(query, *parameters)
     if row is None:
-        raise NotFound(f"there is no {what}")
+        raise NotFound(f"{what} not found")
     return row
 
 

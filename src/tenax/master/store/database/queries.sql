@@ -59,12 +59,50 @@ select pg_advisory_lock($1);
 -- name: unlock
 select pg_advisory_unlock($1);
 
--- name: create_table
+-- name: try_lock
+select pg_try_advisory_lock($1);
+
+-- name: create_tables
 create table if not exists schema_migrations (
     name text primary key,
     checksum text not null,
     applied_at timestamptz not null default now()
 );
+-- How far a post migration is that has not been recorded above.
+create table if not exists schema_migration_steps (
+    migration text not null,
+    step integer not null check (step >= 0),
+    -- Of what is done in batches.
+    rows bigint not null default 0 check (rows >= 0),
+    done_at timestamptz,
+    primary key (migration, step)
+);
+
+-- name: steps_of
+select step, rows, done_at is not null as done from schema_migration_steps where migration = $1;
+
+-- name: note_step
+insert into schema_migration_steps (migration, step, rows, done_at) values ($1, $2, $3, case when $4 then now() end)
+on conflict (migration, step) do update
+set rows = schema_migration_steps.rows + excluded.rows, done_at = excluded.done_at;
+
+-- name: forget_steps
+delete from schema_migration_steps where migration = $1;
+
+-- name: wait_shortly_for_locks
+select set_config('lock_timeout', '2s', true);
+
+-- name: broken_indexes
+-- What a build of an index outside of a transaction leaves when it is broken off.
+select format('drop index concurrently %I.%I', n.nspname, c.relname)
+from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
+where not i.indisvalid and c.relkind = 'i' and n.nspname = current_schema();
+
+-- name: older_masters
+-- Masters say in the name of their sessions up to which number they know migrations; older ones say none.
+select distinct coalesce(host(client_addr), 'this machine') from pg_stat_activity
+where datname = current_database() and application_name ~ '^tenax-master\M'
+    and coalesce(substring(application_name from '^tenax-master/(\d+)-')::bigint, 0) < $1;
 
 -- name: applied
 select name, checksum from schema_migrations;
@@ -83,6 +121,15 @@ select pg_notify('tenax', $1);
 
 -- name: probe
 select 1;
+
+-- name: at_work
+-- Of these processes of the server, those that have something to do, had until just now, or do not say.
+select pid from pg_stat_activity
+where pid = any ($1::int[])
+    and (state is null or state not like 'idle%' or state_change > clock_timestamp() - make_interval(secs => $2));
+
+-- name: backend_pid
+select pg_backend_pid();
 
 -- name: answer_of
 select digest, answer from idempotency_keys where user_id = $1 and key = $2;

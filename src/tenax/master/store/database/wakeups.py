@@ -7,6 +7,8 @@ Rules:
 - The listening connection also holds the session lock on ``holder``: when it ends, others know this process dead. Each
   connection has a name of its own, so that none waits for what its predecessor left on the server.
 - Whatever ends the listening, it begins anew: a process that hears nothing would not know it.
+- The listening connection is also the one that is probed: what it finds out is good for all others, so that those which
+  have stalled are cut as soon as it is there again, and at the latest when the server is silent on a new one as well.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ SESSION_PREFIX = "session:"
 #: No loop sleeps longer.
 MAX_WAIT_S = 30.0
 #: How often a connection is probed; one that does not answer within the limits of its lane is given up.
-_PROBE_S = 3.0
+_PROBE_S = 2.0
+#: What was asked of a server that is silent on new connections, too, is given up after so long.
+_SILENT_S = 8.0
 #: How long a connection may take to end in good order.
 _CLOSE_S = 1.0
 _RECONNECT_S = (0.05, 0.2, 0.5, 1.0)
@@ -150,11 +154,18 @@ class Listener:
             except Exception as error:
                 reason = str(error.__cause__ or error) or type(error.__cause__ or error).__name__
                 log.warning("cannot listen for wake-ups; trying again", reason=reason, attempt=attempt)
+                self._let_go(error)
             finally:
                 listened = self._connected.is_set()
                 self._connected.clear()
             attempt = 0 if listened else attempt + 1
             await asyncio.sleep(_RECONNECT_S[min(attempt, len(_RECONNECT_S) - 1)])
+
+    def _let_go(self, error: Exception) -> None:
+        """After a failure: of what may have met other connections as well."""
+        self._database.cut_idle()
+        if isinstance(error.__cause__, asyncio.TimeoutError) and not self._connected.is_set():
+            self._database.cut_waiting(_SILENT_S)
 
     async def _listen(self) -> None:
         holder = f"{SESSION_PREFIX}{uuid.uuid4()}"
@@ -167,6 +178,7 @@ class Listener:
                 await conn.add_listener(CHANNEL, self._received)
             self.holder = holder
             self._connected.set()
+            await self._database.cut_stalled(conn)
             for subscriptions in self._subscriptions.values():
                 for subscription in subscriptions:
                     subscription.wake_all()
@@ -184,6 +196,7 @@ class Listener:
                 raise DatabaseAway("the connection was lost")
             with translated():
                 await conn.execute(Q.probe)
+            await self._database.cut_stalled(conn)
 
     def _received(self, _conn: object, _pid: int, _channel: str, payload: object) -> None:
         kind, _, id = str(payload).partition(":")

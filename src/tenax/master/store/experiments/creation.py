@@ -1,4 +1,4 @@
-"""The rows of a new experiment. Its search begins when the searching loop sees it."""
+"""The rows of a new experiment, without those of its search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tenax.lifecycle.experiment import ExperimentEvent
 from tenax.master.store.database.queries import load
 from tenax.master.store.database.wakeups import notify
 from tenax.master.store.experiments import rows as experiments
-from tenax.master.store.experiments import searches
 from tenax.master.store.tasks import contexts
 from tenax.master.store.workspaces import projects
 
@@ -40,6 +39,8 @@ class NewExperiment:
     max_slots: int | None
     #: How many trials its search will make.
     expected_trials: int
+    #: As `ResolvedExperiment` has it.
+    max_restarts_given: bool
     #: Hash, archive and size of its code where it came with it; only a hash where the code is there already.
     context_hash: str | None = None
     archive: IO[bytes] | None = None
@@ -68,11 +69,11 @@ async def create(conn: Connection, new: NewExperiment, *, activate: bool) -> int
         new.seed,
         new.context_hash,
         list(new.notices),
+        new.max_restarts_given,
     )
     await conn.execute(Q.expect_trials, experiment_id, new.expected_trials)
     if activate:
         await experiments.ask(conn, experiment_id, ExperimentEvent.ACTIVATE)
     else:
         await notify(conn, "experiment", experiment_id)
-    await notify(conn, searches.KIND, experiment_id)
     return experiment_id

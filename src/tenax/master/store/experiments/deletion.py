@@ -41,6 +41,8 @@ class Remains:
     obstacle: str | None
     #: It was trained outside of this cluster, on a machine that nobody here may reach.
     unmanaged: bool = False
+    #: Something of it was placed on an agent.
+    ran: bool = False
 
 
 async def requested(conn: Connection) -> list[int]:
@@ -66,7 +68,7 @@ async def remains(conn: Connection, experiment_id: int) -> Remains | None:
     ]
     stored += [CheckpointFiles(uuid, place, unreported=True) for uuid, place in await gc.uploads(conn, experiment_id)]
     held = bool(await conn.fetchval(Q.held, experiment_id))
-    return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"])
+    return Remains(row["config"], row["cluster_id"], tuple(stored), held, obstacle, row["unmanaged"], row["ran"])
 
 
 async def set_reason(conn: Connection, experiment_id: int, reason: str) -> None:
@@ -79,11 +81,13 @@ async def delete_rows(conn: Connection, experiment_id: int) -> None:
     row = await conn.fetchrow(Q.documents, experiment_id)
     if row is None:
         return
-    trials = await conn.fetch(Q.deletion_trials, experiment_id)
-    if await conn.fetchval(Q.delete_experiment, experiment_id) is None:
+    if await conn.fetchval(Q.lock_deleting, experiment_id) is None:
         return
-    await metrics.delete_trials(conn, [trial["id"] for trial in trials])
+    trials = await conn.fetch(Q.deletion_trials, experiment_id)
+    # Output first: in which months it is goes with its tasks, and those with the experiment.
     await logs.delete_tasks(conn, [trial["task_id"] for trial in trials])
+    await conn.execute(Q.delete_experiment, experiment_id)
+    await metrics.delete_trials(conn, [trial["id"] for trial in trials])
     await conn.execute(Q.delete_job, row["job_id"])
     if row["context_hash"] is not None:
         await contexts.delete_unused(conn, row["context_hash"])

@@ -45,7 +45,7 @@ async def edit(conn: Connection, experiment_id: int, changes: ExperimentEdit) ->
     """Raises NotFound."""
     labels = None if changes.labels is None else list(changes.labels)
     if await conn.fetchval(Q.edit, experiment_id, changes.name, changes.description, changes.notes, labels) is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+        raise NotFound(f"experiment {experiment_id} not found")
 
 
 async def add_label(conn: Connection, experiment_id: int, label: str) -> list[str]:
@@ -111,5 +111,5 @@ async def set_log_retention(conn: Connection, experiment_id: int, days: int) -> 
 async def _labels(conn: Connection, experiment_id: int) -> list[str]:
     labels: list[str] | None = await conn.fetchval(Q.labels, experiment_id)
     if labels is None:
-        raise NotFound(f"there is no experiment {experiment_id}")
+        raise NotFound(f"experiment {experiment_id} not found")
     return labels

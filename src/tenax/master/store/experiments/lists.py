@@ -71,6 +71,8 @@ class ExperimentView:
     checkpoint_bytes: int
     best_trial_id: int | None
     best_metric: float | None
+    #: Seconds in which at least one of its trials ran.
+    ran_s: float
     #: What people see: `shown_state` in ``queries.sql``.
     shown_state: str
     wait_reason: str | None
@@ -163,7 +165,7 @@ async def get(conn: Connection, experiment_id: int) -> ExperimentView:
     """Raises NotFound."""
     matches = await views(conn, [experiment_id])
     if not matches:
-        raise NotFound(f"there is no experiment {experiment_id}")
+        raise NotFound(f"experiment {experiment_id} not found")
     return matches[0]
 
 
@@ -193,6 +195,11 @@ async def journal(conn: Connection, experiment_id: int, window: Page) -> list[tu
 _IN_DOCUMENT = "exists (select 1 from experiment_documents x where x.experiment_id = e.id and {})"
 #: What an ACTIVE experiment may be shown as, which no row says.
 _OF_ATTEMPTS = frozenset({"QUEUED", "PULLING", "STARTING", "RUNNING"})
+#: Who asks for no project does not see what is put away with one, or with a workspace.
+_IN_OPEN_PLACE = (
+    "({}::boolean and e.project_id in (select p.id from projects p join workspaces w on w.id = p.workspace_id"
+    " where not p.archived and not w.archived))"
+)
 _STORED = "e.state = any({0}::text[])"
 _ATTEMPTED = f"(e.state = 'ACTIVE' and ({Q.shown_state}) = any({{0}}::text[]))"
 
@@ -206,8 +213,10 @@ def _counted(filters: ExperimentFilter) -> bool:
 def _where(filters: ExperimentFilter) -> tuple[str, list[object]]:
     """The condition of a filter and its parameters. Only filters that are set stand in it: then indexes can be used."""
     users = None if filters.users is None else [user.lower() for user in filters.users]
+    everywhere = filters.archived is False and filters.project_id is None
     clauses = (
         ("e.archived = {}::boolean", filters.archived),
+        (_IN_OPEN_PLACE, True if everywhere else None),
         (_IN_DOCUMENT.format("x.name ilike {}::text"), like(filters.name)),
         (_IN_DOCUMENT.format("x.description ilike {}::text"), like(filters.description)),
         (_IN_DOCUMENT.format("x.labels @> {}::text[]"), filters.labels),

@@ -88,5 +88,10 @@ async def refresh(conn: Connection, experiment_ids: Sequence[int]) -> None:
 
 
 async def _live(conn: Connection, experiment_ids: Sequence[int]) -> dict[int, list[float]]:
-    """What live trials report. A statement of its own: it sees what was committed before the lock was had."""
-    return {row["experiment_id"]: row["reported"] for row in await conn.fetch(Q.live_progress, experiment_ids)}
+    """How far live trials are. A statement of its own: it sees what was committed before the lock was had."""
+    live: dict[int, list[float]] = {}
+    for row in await conn.fetch(Q.live_progress, experiment_ids):
+        live.setdefault(row["experiment_id"], []).append(
+            view.of_trial(row["reported"], row["reached"], row["length"])
+        )  # fmt: skip
+    return live

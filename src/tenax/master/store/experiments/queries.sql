@@ -24,7 +24,7 @@ select id from experiments where ended_at is null and not unmanaged order by id;
 
 -- name: plan
 -- What the search and the placement of an experiment need of its documents.
-select d.experiment_id, d.config, d.seed, d.context_hash, j.pool, j.priority, p.workspace_id
+select d.experiment_id, d.config, d.seed, d.context_hash, d.max_restarts_given, j.pool, j.priority, p.workspace_id
 from experiment_documents d
 join experiments e on e.id = d.experiment_id
 join projects p on p.id = e.project_id
@@ -54,7 +54,9 @@ with page as materialized (
     select e.id, e.job_id, e.owner_id, e.project_id, e.parent_id, e.state, e.reason, e.archived, e.unmanaged, e.external_id,
            e.created_at, e.started_at, e.ended_at, d.name, d.description, d.notes, d.labels, d.original_config,
            d.config::text as config_text, d.context_hash,
-           pr.progress, y.trials, y.checkpoints, y.checkpoint_bytes, y.best_trial_id, y.best_metric, j.pool
+           pr.progress, y.trials, y.checkpoints, y.checkpoint_bytes, y.best_trial_id, y.best_metric, j.pool,
+           case when e.unmanaged then extract(epoch from coalesce(e.ended_at, now()) - e.created_at)
+                else y.ran_s + coalesce(extract(epoch from now() - y.running_since), 0) end::float8 as ran_s
     from experiments e
     join experiment_documents d on d.experiment_id = e.id
     join experiment_tallies y on y.experiment_id = e.id
@@ -68,17 +70,20 @@ select e.id, e.job_id, e.owner_id, u.username, u.display_name, e.project_id, p.n
        extract(epoch from coalesce(e.ended_at, now()) - e.created_at)::float8 as age_s,
        e.name, e.description, e.notes, e.labels, e.original_config, e.config_text, e.pool,
        coalesce((select x.size_bytes from contexts x where x.hash = e.context_hash), 0) as code_bytes,
-       e.progress, e.trials, e.checkpoints, e.checkpoint_bytes, e.best_trial_id, e.best_metric,
+       e.progress, e.trials, e.checkpoints, e.checkpoint_bytes, e.best_trial_id, e.best_metric, e.ran_s,
        case when e.state = 'ERROR' then (
            select t.reason from trials t where t.experiment_id = e.id and t.state = 'ERROR' order by t.id limit 1) end as first_failure,
        {{shown_state}} as shown_state,
-       case when e.state = 'ACTIVE' then (
+       case when e.state = 'ACTIVE' then coalesce((
            select q.reason
            from trials t
            join allocations a on a.task_id = t.task_id and a.state = 'PENDING'
            join allocation_waits q on q.allocation_id = a.allocation_id
            where t.experiment_id = e.id and t.state = 'ACTIVE' and q.reason is not null
-           order by a.requested_at, a.allocation_id limit 1) end as wait_reason,
+           order by a.requested_at, a.allocation_id limit 1), (
+           select {{trials.cannot_start}}
+           from trials t
+           where t.experiment_id = e.id and t.state = 'ACTIVE' and t.setbacks > 0 order by t.id limit 1)) end as wait_reason,
        case when e.unmanaged then (select t.external_id from trials t where t.id = e.best_trial_id) end as external_trial_id
 from page e
 join users u on u.id = e.owner_id
@@ -190,8 +195,9 @@ values ($1, $2, $3, $4, $5, floor(extract(epoch from clock_timestamp()) * 100000
 insert into experiments (job_id, owner_id, project_id, parent_id) values ($1, $2, $3, $4) returning id;
 
 -- name: create_documents
-insert into experiment_documents (experiment_id, name, description, labels, original_config, config, seed, context_hash, notices)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+insert into experiment_documents (experiment_id, name, description, labels, original_config, config, seed, context_hash, notices,
+                                  max_restarts_given)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
 -- name: expect_trials
 -- The configuration alone does not say how many points a grid has.
@@ -233,7 +239,8 @@ where job_id = $1;
 
 -- name: set_documents
 update experiment_documents
-set config = $2, name = $3, description = $4, labels = $5
+set config = $2, name = $3, description = $4, labels = $5,
+    max_restarts_given = max_restarts_given or config -> 'max_restarts' is distinct from $2::jsonb -> 'max_restarts'
 where experiment_id = $1;
 
 -- name: deletion_requested
@@ -260,7 +267,8 @@ order by c.uuid, o.id
 limit 1;
 
 -- name: documents
-select d.config, d.context_hash, e.job_id, e.unmanaged, (select c.cluster_id::text from cluster c) as cluster_id
+select d.config, d.context_hash, e.job_id, e.unmanaged, (select c.cluster_id::text from cluster c) as cluster_id,
+       not e.unmanaged and exists (select 1 from trials t where t.experiment_id = e.id and t.run_id > 0) as ran
 from experiments e join experiment_documents d on d.experiment_id = e.id
 where e.id = $1;
 
@@ -272,8 +280,11 @@ left join storage_backends s on s.id = c.storage_id
 where t.experiment_id = $1
 order by c.uuid;
 
+-- name: lock_deleting
+select id from experiments where id = $1 and state = 'DELETING' for update;
+
 -- name: delete_experiment
-delete from experiments where id = $1 and state = 'DELETING' returning id;
+delete from experiments where id = $1;
 
 -- name: delete_job
 delete from jobs where job_id = $1;
@@ -376,10 +387,22 @@ update tasks set ended_at = (select ended_at from trials where task_id = $1) whe
 
 -- name: note_report
 insert into unmanaged_trials (trial_id, lost) values ($1, $2)
-on conflict (trial_id) do update set heard_at = case when $2 then unmanaged_trials.heard_at else now() end, lost = $2;
+on conflict (trial_id) do update
+set heard_at = case when $2 then unmanaged_trials.heard_at else now() end, lost = $2, begun_at = null, begun_by = null;
 
 -- name: begin_run
 update trials set run_id = run_id + 1, version = version + 1 where id = $1 returning run_id;
+
+-- name: note_begin
+update unmanaged_trials set begun_at = now(), begun_by = $2 where trial_id = $1;
+
+-- name: begun_before
+-- Whether $2 began the newest run in the last $3 seconds, and nothing was reported of it.
+select exists (
+    select 1 from unmanaged_trials u
+    where u.trial_id = $1 and u.begun_by = $2 and u.begun_at > now() - make_interval(secs => $3)
+      and not exists (select 1 from metric_groups g where g.trial_id = $1 and g.reported_at >= u.begun_at)
+      and not exists (select 1 from checkpoints c where c.trial_id = $1 and c.reported_at >= u.begun_at));
 
 -- name: states
 select state from trials where experiment_id = $1;
@@ -421,10 +444,26 @@ order by p.experiment_id
 for no key update of p;
 
 -- name: live_progress
-select t.experiment_id, array_agg(m.progress) as reported
-from trials t join trial_telemetry m on m.trial_id = t.id
-where t.experiment_id = any($1::bigint[]) and t.state = 'ACTIVE' and m.progress is not null
-group by t.experiment_id;
+-- What live trials report, and how far they have come of searcher.max_length: a number of steps, or {unit: number}, where
+-- epochs and records are metrics of the latest validation.
+select t.experiment_id, m.progress as reported, l.length,
+       case when l.unit = 'batches' then (
+                select max(g.newest_step) from metric_groups g where g.trial_id = t.id and g.newest_step >= 0
+                    and g.grp not in ('gpu', 'cpu', 'memory', 'disk', 'network'))::float8
+            when jsonb_typeof(m.latest_validation #> array['metrics', l.unit]) = 'number'
+                then (m.latest_validation #>> array['metrics', l.unit])::float8 end as reached
+from trials t
+join experiment_documents d on d.experiment_id = t.experiment_id
+cross join lateral (select d.config -> 'searcher' -> 'max_length' as given) s
+left join lateral (
+    select 'batches' as unit, (s.given #>> '{}')::float8 as length where jsonb_typeof(s.given) = 'number'
+    union all
+    select e.key, (e.value #>> '{}')::float8
+    from jsonb_each(case when jsonb_typeof(s.given) = 'object' then s.given else '{}' end) e
+    where jsonb_typeof(e.value) = 'number'
+    limit 1) l on true
+left join trial_telemetry m on m.trial_id = t.id
+where t.experiment_id = any($1::bigint[]) and t.state = 'ACTIVE';
 
 -- name: set_standing
 update experiment_progress set progress = $2, settled = $3, share = $4 where experiment_id = $1;

@@ -49,6 +49,8 @@ class Plan:
     pool: str
     priority: int
     workspace_id: int
+    #: ``max_restarts`` is not what holds where nobody sets it.
+    max_restarts_given: bool
 
 
 class ExperimentGone(NotFound):

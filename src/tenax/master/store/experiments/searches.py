@@ -1,6 +1,7 @@
 """The journal of a search and its inbox: read forward, written once, gapless.
 
-Only the searching loop writes here, and who continues an experiment that has ended, which no loop looks at. (Facts are
+Only the searching loop writes here, who makes an experiment, which nobody else sees yet, and who continues one that
+has ended, which no loop looks at. (Facts are
 put into the inbox by whoever stores what they are of: exits always, validations where the method decides by them.)
 """
 

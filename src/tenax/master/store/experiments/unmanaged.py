@@ -31,6 +31,9 @@ from tenax.visible import is_name
 
 Q = load("experiments")
 
+#: For how long the start of a run may be sent again, where nothing was reported of the run: longer than clients try.
+REPEATED_FOR_S = 600.0
+
 _LONGEST_NAME = 500
 
 
@@ -125,10 +128,19 @@ async def trial_of_task(conn: Connection, task_id: str) -> int:
     return trial_id
 
 
-async def begin(conn: Connection, trial_id: int) -> int:
-    """A script starts with this trial, or again; the number of its run. Raises NotFound, NotNow."""
+async def begin(conn: Connection, trial_id: int, by: int) -> int:
+    """A script of the user ``by`` starts with this trial, or again; the number of its run. Raises NotFound, NotNow.
+
+    A run of which nothing was reported since is begun once, however often its start is sent.
+    """
+    await _lock(conn, (await trial(conn, trial_id)).experiment_id)
+    row = await _fetch(conn, Q.lock_trial, trial_id)
+    # A statement of its own: it sees what was reported before the locks were had.
+    if row.state is TrialState.ACTIVE and await conn.fetchval(Q.begun_before, trial_id, by, REPEATED_FOR_S):
+        return row.run_id
     await say(conn, trial_id, TrialReport.START)
     run_id: int = await conn.fetchval(Q.begin_run, trial_id)
+    await conn.execute(Q.note_begin, trial_id, by)
     return run_id
 
 
@@ -181,10 +193,10 @@ async def put_source(
 ) -> None:
     """What a trial was made from, or uses; ``model``: id and number of the version. Raises NotFound."""
     if not await conn.fetchval(Q.checkpoint_exists, checkpoint_uuid):
-        raise NotFound(f"there is no checkpoint {checkpoint_uuid}")
+        raise NotFound(f"checkpoint {checkpoint_uuid} not found")
     model_id, version = model if model is not None else (None, None)
     if model is not None and not await conn.fetchval(Q.version_exists, model_id, version, checkpoint_uuid):
-        raise NotFound(f"there is no version {version} of model {model_id} with the checkpoint {checkpoint_uuid}")
+        raise NotFound(f"version {version} of model {model_id} with the checkpoint {checkpoint_uuid} not found")
     await conn.execute(Q.put_source, trial_id, checkpoint_uuid, kind, model_id, version)
 
 

@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -52,6 +53,8 @@ Q = load("metrics")
 _STRICT = names_of(lambda method: method.needs_validations)
 _TABLES = ("metric_tail", "metric_blocks", "metric_chunks")
 _TAIL = ["month", "trial_id", "grp", "first_ord", "run_id", "steps", "times", "bodies", "batches"]
+#: Summaries of more bytes are read in a thread.
+_INLINE_BYTES = 64 * 1024
 #: Targets kept in memory.
 _KEPT = 20_000
 
@@ -74,7 +77,9 @@ class MetricTables:
         rows = await _locked(conn, keys, targets)
         trials = await _trials(conn, rows, targets)
         # A group that has just been made has no reports yet.
-        heads = {key: _head(row) for key, row in rows.items() if row["next_ord"]}
+        grown = {key: row for key, row in rows.items() if row["next_ord"]}
+        large = sum(len(row["summary"]) for row in grown.values()) > _INLINE_BYTES
+        heads = await asyncio.to_thread(_heads_of, grown) if large else _heads_of(grown)
         late = [
             (targets[report.trial_id].month, report)
             for report in reports
@@ -211,6 +216,10 @@ async def _trials(
         )
         for trial_id, row in of_trials.items()
     }
+
+
+def _heads_of(rows: Mapping[GroupKey, Record]) -> dict[GroupKey, Head]:
+    return {key: _head(row) for key, row in rows.items()}
 
 
 def _head(row: Record) -> Head:

@@ -152,7 +152,7 @@ async def searched(conn: Connection, experiment_ids: Sequence[int]) -> tuple[lis
     """The searcher metrics of these experiments, sorted, and whether one of them is still running. Raises NotFound."""
     rows = await conn.fetch(Q.searched, list(set(experiment_ids)))
     if len(rows) < len(set(experiment_ids)):
-        raise NotFound("there is no such experiment: one of those that were named does not exist")
+        raise NotFound("experiment not found: one of those that were named does not exist")
     return sorted({row["metric"] for row in rows if row["metric"]}), any(row["going_on"] for row in rows)
 
 

@@ -141,7 +141,7 @@ async def get(conn: Connection, model_id: int) -> ModelView:
     """Raises NotFound."""
     views = await page(conn, ModelFilter(id=model_id), Page())
     if not views:
-        raise NotFound(f"there is no model {model_id}")
+        raise NotFound(f"model {model_id} not found")
     return views[0]
 
 
@@ -152,9 +152,7 @@ async def id_of(conn: Connection, name_or_number: str) -> int:
         await conn.fetchval(Q.by_id, int(name_or_number)) if numeric else await conn.fetchval(Q.by_name, name_or_number)
     )
     if model_id is None:
-        raise NotFound(
-            f"there is no model {name_or_number if numeric else repr(name_or_number)}: see the list of models"
-        )
+        raise NotFound(f"model {name_or_number if numeric else repr(name_or_number)} not found: see the list of models")
     return model_id
 
 
@@ -226,7 +224,7 @@ def _problems(name: str) -> list[tuple[bool, str]]:
 
 
 def _taken(name: str) -> str:
-    return f"there is a model {name!r} already: choose another name"
+    return f"model {name!r} already exists: choose another name"
 
 
 def _parameters(filters: ModelFilter) -> tuple[object, ...]:

@@ -75,7 +75,7 @@ async def get(conn: Connection, model_id: int, version: int) -> VersionView:
     """Raises NotFound."""
     row = await conn.fetchrow(f"{Q.version_columns} where v.model_id = $1 and v.version = $2", model_id, version)
     if row is None:
-        raise NotFound(f"model {model_id} has no version {version}")
+        raise NotFound(f"version {version} of model {model_id} not found")
     return VersionView(**row)
 
 

@@ -76,6 +76,20 @@ async def shown(conn: Connection, job_ids: Sequence[str]) -> dict[str, JobView]:
     return {row["job_id"]: JobView(**row) for row in await conn.fetch(Q.shown, list(job_ids))}
 
 
+@dataclass(frozen=True, slots=True)
+class HeldJob:
+    """A job that asks for nothing at this moment, since what it asked for last did not start."""
+
+    job_id: JobId
+    pool: str
+    slots: int
+
+
+async def held(conn: Connection) -> list[HeldJob]:
+    """Those whose next try waits for that."""
+    return [HeldJob(JobId(row["job_id"]), row["pool"], row["slots"]) for row in await conn.fetch(Q.held)]
+
+
 async def hidden(conn: Connection) -> set[str]:
     """Jobs that people are not shown."""
     return {row["job_id"] for row in await conn.fetch(Q.hidden)}

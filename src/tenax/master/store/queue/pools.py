@@ -91,7 +91,7 @@ async def workspace_ids(conn: Connection, ids: Iterable[int], names: Iterable[st
     known_names = {row["name"].lower() for row in rows}
     missing += [repr(name) for key, name in named.items() if key not in known_names]
     if missing:
-        raise NotFound(f"there is no workspace {', '.join(missing)}")
+        raise NotFound(f"workspace {', '.join(missing)} not found")
     return sorted(numbers)
 
 
@@ -102,7 +102,7 @@ async def bind(conn: Connection, pool: str, workspaces: Sequence[int]) -> None:
     twice = [workspace_id for workspace_id in workspaces if workspace_id not in made]
     if twice:
         names = [await conn.fetchval(Q.workspace, workspace_id) for workspace_id in twice]
-        raise AlreadyExists(f"the pool {pool!r} is bound to {', '.join(map(repr, names))} already")
+        raise AlreadyExists(f"binding already exists: the pool {pool!r} is bound to {', '.join(map(repr, names))}")
 
 
 async def unbind(conn: Connection, pool: str, workspaces: Sequence[int]) -> None:

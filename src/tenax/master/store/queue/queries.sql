@@ -9,7 +9,12 @@ with waiting as materialized (
     order by o.job_id, a.requested_at, a.allocation_id)
 select j.job_id, j.pool, j.priority, j.weight, j.submitted_at, j.owner_id, u.username,
        e.id as experiment_id, coalesce(d.name, l.description, '') as name, t.task_id, coalesce(t.kind, 'TRIAL') as kind,
-       coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id, w.reason, pr.progress
+       coalesce(p.workspace_id, l.workspace_id, 1) as workspace_id,
+       coalesce(w.reason, (
+           select {{trials.cannot_start}}
+           from trials t
+           where t.experiment_id = e.id and t.state = 'ACTIVE' and t.setbacks > 0 order by t.id limit 1)) as reason,
+       pr.progress
 from jobs j
 join users u on u.id = j.owner_id
 left join experiments e on e.job_id = j.job_id
@@ -21,6 +26,17 @@ left join lateral (
 left join launched_tasks l on l.task_id = t.task_id
 left join waiting w on w.job_id = j.job_id
 where j.job_id = any($1::text[]);
+
+-- name: held
+-- Jobs whose trials wait without a request for the next try, since the platform ended the last before it ran.
+select e.job_id, j.pool, sum(coalesce((d.config -> 'resources' ->> 'slots_per_trial')::int, 1))::int as slots
+from trials t
+join experiments e on e.id = t.experiment_id and e.state = 'ACTIVE'
+join experiment_documents d on d.experiment_id = e.id
+join jobs j on j.job_id = e.job_id
+where t.state = 'ACTIVE' and t.held_until > now()
+group by e.job_id, j.pool
+order by e.job_id;
 
 -- name: hidden
 -- Jobs of the cluster's own, which are in nobody's way: not shown.

@@ -98,7 +98,7 @@ where t.id = any($1::bigint[]);
 select h.key as name, bool_and(h.number_value is not null) as number
 from run_hparams h join trials t on t.id = h.trial_id join experiments e on e.id = t.experiment_id
 where e.project_id = $1 and e.state <> 'DELETING'
-group by h.key order by h.key;
+group by h.key order by h.key limit $2;
 
 -- name: configured
 -- Of experiments: each hyperparameter, and whether it is a number wherever it is set.
@@ -118,7 +118,7 @@ cross join lateral (
                         when 'categorical' then false else true end as number
     from walk w where jsonb_typeof(w.node -> 'type') = 'string') l
 where e.project_id = $1 and e.state <> 'DELETING'
-group by l.name order by l.name;
+group by l.name order by l.name limit $2;
 
 -- name: metadata
 select x.flat_key as name,
@@ -127,7 +127,7 @@ select x.flat_key as name,
        bool_or(x.is_array_element) as list
 from run_metadata_index x join trials t on t.id = x.trial_id join experiments e on e.id = t.experiment_id
 where e.project_id = $1 and e.state <> 'DELETING'
-group by x.flat_key order by x.flat_key;
+group by x.flat_key order by x.flat_key limit $2;
 
 -- name: metrics
 select g.grp, x.key as name, bool_and(x.value ->> 0 = 'number') as number
@@ -136,7 +136,7 @@ join trials t on t.id = g.trial_id
 join experiments e on e.id = t.experiment_id
 cross join lateral jsonb_each(convert_from(g.summary, 'UTF8')::jsonb) x
 where e.project_id = $1 and e.state <> 'DELETING' and g.next_ord > 0
-group by g.grp, x.key order by g.grp, x.key;
+group by g.grp, x.key order by g.grp, x.key limit $2;
 
 -- name: ranges
 select name, min(value) as low, max(value) as high
@@ -155,7 +155,7 @@ from (
     from trial_telemetry m join trials t on t.id = m.trial_id join experiments e on e.id = t.experiment_id
     where e.project_id = $1 and e.state <> 'DELETING') ranged
 where value > '-Infinity' and value < 'Infinity'
-group by name order by name;
+group by name order by name limit $2;
 
 -- name: get
 select metadata from run_metadata where trial_id = $1;

@@ -36,12 +36,6 @@ async def put(conn: Connection, hash: str, archive: IO[bytes], size_bytes: int) 
     await conn.execute(Q.drop_whole, whole)
 
 
-async def get(conn: Connection, hash: str) -> bytes:
-    """A whole archive. Raises NotFound."""
-    archive: bytes = (await existing(conn, f"code with the hash {hash}", Q.context_get, hash))[0]
-    return archive
-
-
 async def size(conn: Connection, hash: str) -> int:
     """Bytes of an archive. Raises NotFound."""
     size_bytes: int = (await existing(conn, f"code with the hash {hash}", Q.context_size, hash))[0]

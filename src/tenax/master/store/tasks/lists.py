@@ -123,6 +123,8 @@ class LaunchedView:
     config: JsonObject
     #: What of its secrets the owner has written.
     own: JsonObject
+    #: Of a generic task: what came, without what was filled in.
+    submitted: JsonObject | None
     pool: str
     priority: int
     workspace_id: int
@@ -202,7 +204,7 @@ async def get_launched(conn: Connection, task_id: str, kind: str | None = None) 
     """One task (of that kind). Raises NotFound."""
     matches = await launched_views(conn, [task_id])
     if not matches or (kind is not None and matches[0].kind != kind):
-        raise NotFound(f"there is no {'task' if kind is None else kind.lower()} {task_id}")
+        raise NotFound(f"{'task' if kind is None else kind.lower()} {task_id} not found")
     return matches[0]
 
 

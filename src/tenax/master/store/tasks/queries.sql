@@ -27,8 +27,10 @@ where l.task_id in (select task_id from family)
 order by l.task_id for no key update of l;
 
 -- name: live_in_workspace
--- In one order, as families are.
-select l.task_id from launched_tasks l where l.workspace_id = $1 and l.ended_at is null order by l.task_id;
+-- So many of those that are in one of these states, in one order, as families are.
+select l.task_id from launched_tasks l
+where l.workspace_id = $1 and l.ended_at is null and l.state = any($2::text[])
+order by l.task_id limit $3;
 
 -- name: root
 -- The topmost ancestor.
@@ -67,7 +69,7 @@ select coalesce((spec -> 'config' -> 'resources' ->> 'slots')::int, 0) as slots 
 
 -- name: unsettled
 -- Tasks that have something coming: they live, or an attempt of theirs still does.
-select l.task_id, l.state, a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready,
+select l.task_id, l.state, a.allocation_id, a.state as allocation_state, a.preemption, a.ready_at is not null as ready, a.listens,
        coalesce((select bool_and(c.want <> 'RUN' or c.state = 'TERMINATED')
                  from containers c where c.allocation_id = a.allocation_id), false) as ending
 from launched_tasks l
@@ -142,7 +144,7 @@ select t.task_id, t.kind, t.job_id, j.owner_id, u.username, u.display_name, l.de
        -- With the place in the queue that it has now.
        case when jsonb_typeof(t.spec #> '{config,resources}') = 'object'
             then jsonb_set(t.spec -> 'config', '{resources,priority}', to_jsonb(j.priority)) else t.spec -> 'config' end as config,
-       coalesce(t.spec -> 'own', '{}'::jsonb) as own, j.pool, j.priority, l.workspace_id, l.project_id, l.parent_id, l.forked_from, l.state, l.reason, l.pausable,
+       coalesce(t.spec -> 'own', '{}'::jsonb) as own, t.spec -> 'submitted' as submitted, j.pool, j.priority, l.workspace_id, l.project_id, l.parent_id, l.forked_from, l.state, l.reason, l.pausable,
        t.created_at, t.ended_at, a.allocation_id, a.state as attempt_state, coalesce(a.ready, false) as ready, a.wait_reason,
        m.container_id, m.container_state, m.exit_code, coalesce(m.devices, '[]'::jsonb) as devices
 from launched_tasks l
@@ -212,9 +214,6 @@ select lo_unlink($1::oid);
 -- name: keep
 -- Not dropped until whoever names it is committed.
 select true from contexts where hash = $1 for key share;
-
--- name: context_get
-select archive from contexts where hash = $1;
 
 -- name: part
 -- A piece of an archive, so that none is held as a whole; the first byte is number 1.

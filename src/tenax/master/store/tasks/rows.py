@@ -18,7 +18,7 @@ from tenax.ids import TaskId, allocation_id
 from tenax.jsonvalue import Json, JsonObject
 from tenax.lifecycle.allocation import AllocationState, Preemption
 from tenax.lifecycle.reconcile import OpenAllocation
-from tenax.lifecycle.task import ENDED, LiveTask, TaskEvent, TaskKind, TaskState, TaskVerdict, step
+from tenax.lifecycle.task import ENDED, TRANSITIONS, LiveTask, TaskEvent, TaskKind, TaskState, TaskVerdict, step
 from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import AttemptRequest
 from tenax.master.store.database.queries import existing, load, row_as
@@ -26,6 +26,13 @@ from tenax.master.store.database.wakeups import notify
 from tenax.master.store.tasks import contexts
 
 Q = load("tasks")
+
+#: One transaction changes so many at most.
+AT_ONCE = 100
+#: States in which a kill changes something.
+_KILLABLE = [
+    state.value for (state, event), after in TRANSITIONS.items() if event is TaskEvent.KILL and after is not state
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,8 @@ class NewTask:
     description: str = ""
     #: What of the secrets of ``config`` its owner has written.
     own: JsonObject = field(default_factory=dict)
+    #: As it came, where that is what is shown of it.
+    submitted: JsonObject | None = None
     pausable: bool = False
     parent_id: str | None = None
     forked_from: str | None = None
@@ -88,6 +97,8 @@ async def create(conn: Connection, new: NewTask) -> str:
     task_id, job_id = str(uuid.uuid4()), str(uuid.uuid4())
     files: list[Json] = [{"path": file.path, "content": file.content, "mode": file.mode} for file in new.files]
     spec: JsonObject = {"v": 1, "config": new.config, "own": new.own, "files": files, "env": dict(new.env)}
+    if new.submitted is not None:
+        spec["submitted"] = new.submitted
     if new.as_in_workspace is not None:
         spec["as_in_workspace"] = new.as_in_workspace
     await conn.execute(Q.create_job, job_id, new.pool, new.priority, new.weight, new.owner_id)
@@ -109,7 +120,7 @@ async def create(conn: Connection, new: NewTask) -> str:
 
 async def lock(conn: Connection, task_id: str) -> LaunchedTask:
     """The task, locked until the transaction ends. Raises NotFound, also for the task of a trial."""
-    return _task(await existing(conn, f"task {task_id} of this kind", Q.lock, [task_id]))
+    return _task(await existing(conn, f"task {task_id}", Q.lock, [task_id]))
 
 
 async def lock_many(conn: Connection, task_ids: Collection[str]) -> dict[str, LaunchedTask]:
@@ -125,14 +136,17 @@ async def lock_family(conn: Connection, task_id: str, *, from_root: bool = False
     while len(more := await conn.fetch(Q.lock_family, start)) > len(rows):
         rows = more
     if not rows:
-        raise NotFound(f"there is no task {task_id} of this kind")
+        raise NotFound(f"task {task_id} not found, or of another kind")
     return [_task(row) for row in more]
 
 
-async def kill_in_workspace(conn: Connection, workspace_id: int, reason: str) -> None:
-    """End what lives in a locked workspace: commands, generic tasks."""
-    for row in await conn.fetch(Q.live_in_workspace, workspace_id):
-        await happen(conn, await lock(conn, row["task_id"]), TaskEvent.KILL, reason)
+async def kill_in_workspace(conn: Connection, workspace_id: int, reason: str) -> int:
+    """End commands and generic tasks that live in a locked workspace, `AT_ONCE` at most; how many that were."""
+    rows = await conn.fetch(Q.live_in_workspace, workspace_id, _KILLABLE, AT_ONCE)
+    live = await lock_many(conn, [row["task_id"] for row in rows])
+    killed = TaskVerdict(TaskState.STOPPING_CANCELED, reason)
+    await _set(conn, [(task, killed) for task in live.values() if task.state.value in _KILLABLE])
+    return len(rows)
 
 
 async def happen(conn: Connection, task: LaunchedTask, event: TaskEvent, reason: str = "") -> TaskState:
@@ -223,5 +237,6 @@ def _live(row: Record) -> LiveTask:
             Preemption(row["preemption"]),
             row["ready"],
             row["ending"],
+            listens=row["listens"],
         )
     return LiveTask(row["task_id"], TaskState(row["state"]), allocation)

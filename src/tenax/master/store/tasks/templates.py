@@ -90,7 +90,7 @@ async def page(conn: Connection, filters: TemplateFilter, window: Page, *, desce
 async def create(conn: Connection, name: str, workspace_id: int, owner_id: int, config: JsonObject) -> None:
     """Raises AlreadyExists."""
     if await conn.fetchval(Q.create, name, workspace_id, owner_id, config) is None:
-        raise AlreadyExists(f"there is a template {name!r} already: choose another name, or change that one")
+        raise AlreadyExists(f"template {name!r} already exists: choose another name, or change that one")
 
 
 async def set_config(conn: Connection, template: TemplateRow, config: JsonObject) -> None:
@@ -105,7 +105,7 @@ async def rename(conn: Connection, template: TemplateRow, name: str) -> None:
         if await conn.fetchval(Q.rename, template.name, template.version, name) is None:
             raise Stale
     except UniqueViolationError:
-        raise AlreadyExists(f"there is a template {name!r} already: choose another name") from None
+        raise AlreadyExists(f"template {name!r} already exists: choose another name") from None
 
 
 async def delete(conn: Connection, name: str) -> None:

@@ -49,6 +49,8 @@ class TrialView:
     checkpoint_bytes: int
     #: Seconds in which its attempts held slots.
     held_s: float
+    #: Seconds in which they ran.
+    ran_s: float
     #: Of its open attempt; None: it has none.
     attempt_state: str | None
     wait_reason: str | None
@@ -131,7 +133,7 @@ async def get(conn: Connection, trial_id: int) -> TrialView:
     """Raises NotFound."""
     matches = await views(conn, [trial_id])
     if not matches:
-        raise NotFound(f"there is no trial {trial_id}")
+        raise NotFound(f"trial {trial_id} not found")
     return matches[0]
 
 

@@ -118,6 +118,11 @@ case when t.state <> 'ACTIVE' then t.state
      when a.state = 'TERMINATING' then 'RUNNING'
      else a.state end
 
+-- name: cannot_start
+-- Why a trial `t`, which the platform ends before it runs again and again, does not start; null where that is not so.
+case when t.state = 'ACTIVE' and t.setbacks > 1
+     then format('it cannot start: %s (tried %s times so far, and again within a minute)', t.reason, t.setbacks) end
+
 -- name: views
 select t.id, t.experiment_id, t.task_id, {{shown_state}} as shown_state, t.reason, t.hparams, t.restarts, t.run_id, t.created_at, t.ended_at,
        t.warm_start_checkpoint, e.state as experiment_state, e.owner_id, e.unmanaged,
@@ -127,6 +132,8 @@ select t.id, t.experiment_id, t.task_id, {{shown_state}} as shown_state, t.reaso
        m.progress, coalesce(m.runner_state, '') as runner_state,
        m.latest_validation, m.best_validation, m.best_metric,
        ck.checkpoints, ck.checkpoint_bytes, held.seconds as held_s,
+       case when e.unmanaged then extract(epoch from coalesce(t.ended_at, now()) - t.created_at)::float8
+            else ran.seconds end as ran_s,
        a.state as attempt_state, case
            when a.state = 'TERMINATING' then nullif(a.exit_reason, '')
            when a.state is not null then q.reason
@@ -134,7 +141,8 @@ select t.id, t.experiment_id, t.task_id, {{shown_state}} as shown_state, t.reaso
            when t.state = 'ACTIVE' and t.wish = 'RUN' and e.state = 'ACTIVE' and e.most > 0
                 and e.most <= (select count(*) from trials o
                                where o.experiment_id = t.experiment_id and o.state = 'ACTIVE' and o.id < t.id)
-           then format('it waits for its turn: at most %s run at once (max_concurrent_trials)', e.most) end as wait_reason,
+           then format('it waits for its turn: at most %s run at once (max_concurrent_trials)', e.most)
+           else {{cannot_start}} end as wait_reason,
        best.uuid as best_uuid, best.state as best_state, best.reported_at as best_at, best.steps_completed as best_steps,
        best.resources as best_resources, best.metadata as best_metadata,
        coalesce(t.log_retention_days, e.log_retention_days) as log_retention_days, noted.metadata,
@@ -154,6 +162,11 @@ cross join lateral (
 cross join lateral (
     select coalesce(sum(extract(epoch from coalesce(a.ended_at, now()) - a.assigned_at)), 0)::float8 as seconds
     from allocations a where a.task_id = t.task_id and a.assigned_at is not null) held
+cross join lateral (
+    select coalesce(sum(extract(epoch from coalesce(c.ended_at, now()) - c.started_at)), 0)::float8 as seconds
+    from tasks k join allocations a on a.task_id = k.task_id
+    join containers c on c.allocation_id = a.allocation_id and c.rank = 0
+    where k.trial_id = t.id and c.started_at is not null) ran
 left join allocations a on a.task_id = t.task_id and a.state <> 'TERMINATED' and t.state = 'ACTIVE'
 left join allocation_waits q on q.allocation_id = a.allocation_id and a.state = 'PENDING'
 left join lateral (

@@ -92,8 +92,8 @@ async def page(conn: Connection, filters: GroupFilter, window: Page) -> list[tup
 
 
 def _taken(name: str) -> AlreadyExists:
-    return AlreadyExists(f"there is a group {name!r} already: choose another name")
+    return AlreadyExists(f"group {name!r} already exists: choose another name")
 
 
 def _missing(*group_ids: int) -> NotFound:
-    return NotFound(f"there is no group {', '.join(str(number) for number in group_ids)}")
+    return NotFound(f"group {', '.join(str(number) for number in group_ids)} not found")

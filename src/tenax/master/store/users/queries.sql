@@ -208,3 +208,25 @@ select project_id from user_activity where user_id = $1 order by at desc, projec
 
 -- name: project_exists
 select exists (select 1 from projects where id = $1);
+
+-- name: failed_login_lock
+-- The clock, not the transaction's time: it may have waited for the row.
+insert into failed_logins as f (key) values ($1)
+on conflict (key) do update set count = f.count
+returning f.count, extract(epoch from clock_timestamp() - f.last_at)::float8 as seconds;
+
+-- name: failed_login_count
+update failed_logins set count = $2, last_at = clock_timestamp() where key = $1;
+
+-- name: failed_login_forget
+delete from failed_logins where key = $1;
+
+-- name: failed_logins_forget
+-- Rows that somebody else is counting in are left to another time.
+delete from failed_logins where key in (
+    select key from failed_logins where last_at < now() - make_interval(secs => $1)
+    order by last_at limit $2 for update skip locked);
+
+-- name: session_age
+select extract(epoch from now() - created_at)::float8 as age, extract(epoch from expires_at - now())::float8 as seconds_left
+from user_sessions where token_hash = $1;

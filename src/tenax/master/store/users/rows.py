@@ -87,7 +87,7 @@ async def create(conn: Connection, user: UserRow) -> int:
     """The id of the new user (that of ``user`` is ignored). Raises AlreadyExists."""
     new: int | None = await conn.fetchval(Q.create, *_columns(user)[1:])
     if new is None:
-        raise AlreadyExists(f"there is a user {user.username!r} already: choose another name")
+        raise AlreadyExists(f"user {user.username!r} already exists: choose another name")
     return new
 
 
@@ -95,7 +95,7 @@ async def update(conn: Connection, user: UserRow) -> None:
     """Write all columns of ``user``. Raises NotFound, AlreadyExists."""
     other = await find(conn, user.username)
     if other is not None and other.id != user.id:
-        raise AlreadyExists(f"there is a user {user.username!r} already: choose another name")
+        raise AlreadyExists(f"user {user.username!r} already exists: choose another name")
     await existing(conn, f"user {user.id}", Q.update, *_columns(user))
 
 
@@ -106,7 +106,7 @@ async def lock(conn: Connection, user_id: int) -> tuple[UserRow, bool]:
     users = {row["id"]: user_from(row) for row in await conn.fetch(Q.lock, user_id)}
     user = users.pop(user_id, None)
     if user is None:
-        raise NotFound(f"there is no user {user_id}")
+        raise NotFound(f"user {user_id} not found")
     return user, any(other.admin and other.active for other in users.values())
 
 
@@ -114,7 +114,7 @@ async def check_there(conn: Connection, user_ids: Sequence[int]) -> None:
     """Raises NotFound, naming those of ``user_ids`` that are no users."""
     missing = [str(row["id"]) for row in await conn.fetch(Q.missing, list(user_ids))]
     if missing:
-        raise NotFound(f"there is no user {', '.join(missing)}")
+        raise NotFound(f"user {', '.join(missing)} not found")
 
 
 async def logged_in(conn: Connection, user_id: int) -> None:

@@ -65,6 +65,12 @@ async def user_of(conn: Connection, token_hash: bytes) -> SessionOf | None:
     return None if row is None else SessionOf(user_from(row), row["allocation_id"], row["seconds_left"])
 
 
+async def age(conn: Connection, token_hash: bytes) -> tuple[float, float]:
+    """Seconds since a login, and until its end; none of either for one that is gone."""
+    row = await conn.fetchrow(Q.session_age, token_hash)
+    return (0.0, 0.0) if row is None else (row["age"], row["seconds_left"])
+
+
 async def task_of(conn: Connection, token_hash: bytes) -> TaskOf | None:
     """The attempt of an allocation token; None for no such token, and once nothing of the attempt is left."""
     row = await conn.fetchrow(Q.allocation_of, token_hash)

@@ -45,7 +45,7 @@ async def reset(conn: Connection, user_id: int) -> None:
 async def saw_project(conn: Connection, user_id: int, project_id: int) -> None:
     """A user has visited a project. Raises NotFound."""
     if not await conn.fetchval(Q.project_exists, project_id):
-        raise NotFound(f"there is no project {project_id}")
+        raise NotFound(f"project {project_id} not found")
     await conn.execute(Q.saw_project, user_id, project_id)
 
 

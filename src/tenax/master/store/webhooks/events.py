@@ -53,7 +53,8 @@ async def experiment_changed(conn: Connection, experiment_id: int, state: Experi
     if triggers:
         experiment = await _experiment(conn, experiment_id)
         for trigger in triggers:
-            await _put(conn, trigger, "EXPERIMENT_STATE_CHANGE", experiment["now"], {"experiment": _shown(experiment)})
+            shown = _shown(experiment, trigger["kind"])
+            await _put(conn, trigger, "EXPERIMENT_STATE_CHANGE", experiment["now"], {"experiment": shown})
 
 
 async def custom(
@@ -62,11 +63,11 @@ async def custom(
     """A script sends a message of its own; how many webhooks it goes to. In a transaction. Raises NotFound."""
     experiment = await _experiment(conn, experiment_id)
     if trial_id is not None and not await conn.fetchval(Q.trial_of, trial_id, experiment_id):
-        raise NotFound(f"experiment {experiment_id} has no trial {trial_id}")
+        raise NotFound(f"trial {trial_id} not found in experiment {experiment_id}")
     triggers = await conn.fetch(Q.triggers_of_experiment, experiment_id, "CUSTOM", None, None)
     message: JsonObject = {"title": title, "description": description, "level": level}
-    shown = _shown(experiment) | ({} if trial_id is None else {"trial_id": trial_id})
     for trigger in triggers:
+        shown = _shown(experiment, trigger["kind"]) | ({} if trial_id is None else {"trial_id": trial_id})
         await _put(conn, trigger, "CUSTOM", experiment["now"], {"custom": message, "experiment": shown})
     return len(triggers)
 
@@ -105,8 +106,11 @@ async def _experiment(conn: Connection, experiment_id: int) -> Record:
     return await existing(conn, f"experiment {experiment_id}", Q.experiment, experiment_id)
 
 
-def _shown(row: Record) -> JsonObject:
+def _shown(row: Record, kind: str) -> JsonObject:
+    # For links; what other receivers get is Determined's, to the letter.
+    places = {"workspace_id": row["workspace_id"], "project_id": row["project_id"]} if kind == "SLACK" else {}
     return {
+        **places,
         "id": row["id"],
         "state": row["state"],
         "name": row["name"],

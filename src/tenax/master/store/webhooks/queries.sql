@@ -1,6 +1,6 @@
 -- name: create
 insert into webhooks (name, url, kind, mode, workspace_id, owner_id) values ($1, $2, $3, $4, $5, $6)
-on conflict (coalesce(workspace_id, 0), lower(name)) do nothing
+on conflict (coalesce(workspace_id, 0), lower(name)) where name <> '' do nothing
 returning id;
 
 -- name: add_trigger
@@ -9,7 +9,9 @@ insert into webhook_triggers (webhook_id, kind, condition) values ($1, $2, $3);
 -- name: all
 select h.id, h.name, h.url, h.kind, h.mode, h.workspace_id, w.owner_id as workspace_owner_id
 from webhooks h left join workspaces w on w.id = h.workspace_id
-where $1::bigint is null or h.id = $1
+where ($1::bigint is null or h.id = $1)
+  -- Those of all workspaces, and of one's own.
+  and ($2::bigint is null or h.workspace_id is null or w.owner_id = $2)
 order by h.id;
 
 -- name: triggers
@@ -68,7 +70,7 @@ from webhook_deliveries where webhook_id = $1 order by id desc limit $2 offset $
 
 -- name: triggers_of_experiment
 -- The triggers for this kind of event of an experiment: one message for each, as in Determined.
-select h.id as webhook_id, t.id as trigger_id, t.condition
+select h.id as webhook_id, t.id as trigger_id, t.condition, h.kind
 from webhook_triggers t
 join webhooks h on h.id = t.webhook_id
 cross join (
@@ -96,7 +98,7 @@ returning id;
 -- name: experiment
 select e.id, e.state, d.name, e.owner_id, j.pool as resource_pool,
        coalesce((d.config -> 'resources' ->> 'slots_per_trial')::int, 1) as slots_per_trial,
-       w.name as workspace, p.name as project, w.id as workspace_id,
+       w.name as workspace, p.name as project, w.id as workspace_id, p.id as project_id,
        extract(epoch from coalesce(e.ended_at, now()) - coalesce(e.started_at, e.created_at))::bigint as duration,
        extract(epoch from now())::bigint as now
 from experiments e

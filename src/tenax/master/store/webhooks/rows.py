@@ -85,15 +85,15 @@ async def create(conn: Connection, webhook: WebhookRow, made_by: int) -> int:
         Q.create, webhook.name, webhook.url, webhook.kind, webhook.mode, webhook.workspace_id, made_by
     )
     if new is None:
-        raise AlreadyExists(f"there is a webhook {webhook.name!r} already: choose another name")
+        raise AlreadyExists(f"webhook {webhook.name!r} already exists: choose another name")
     for trigger in webhook.triggers:
         await conn.execute(Q.add_trigger, new, trigger.kind, trigger.condition)
     return new
 
 
-async def listed(conn: Connection, webhook_id: int | None = None) -> list[WebhookRow]:
-    """All of them, or one."""
-    rows = await conn.fetch(Q.all, webhook_id)
+async def listed(conn: Connection, webhook_id: int | None = None, workspaces_of: int | None = None) -> list[WebhookRow]:
+    """All of them, or one; ``workspaces_of``: only those of all workspaces, and of this user's own."""
+    rows = await conn.fetch(Q.all, webhook_id, workspaces_of)
     triggers: dict[int, list[TriggerRow]] = defaultdict(list)
     for row in await conn.fetch(Q.triggers, [row["id"] for row in rows]):
         triggers[row["webhook_id"]].append(TriggerRow(row["kind"], row["condition"], row["id"]))
@@ -161,4 +161,4 @@ async def deliveries(conn: Connection, webhook_id: int, window: Page) -> Sequenc
 
 
 def _missing(webhook_id: int) -> NotFound:
-    return NotFound(f"there is no webhook {webhook_id}")
+    return NotFound(f"webhook {webhook_id} not found")

@@ -96,7 +96,7 @@ async def get(conn: Connection, project_id: int) -> ProjectView:
     """Raises NotFound."""
     projects = await views(conn, [project_id])
     if not projects:
-        raise NotFound(f"there is no project {project_id}")
+        raise NotFound(f"project {project_id} not found")
     return projects[0]
 
 

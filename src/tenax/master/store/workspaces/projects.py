@@ -89,9 +89,8 @@ async def find(conn: Connection, workspace: str, project: str) -> ProjectRow:
     row = await conn.fetchrow(Q.project_by_name, workspace, project)
     if row is not None:
         return ProjectRow(**row)
-    what = f"workspace {workspace!r}: create it, or leave it out for {DEFAULT_NAME}"
-    await existing(conn, what, Q.workspace_by_name, workspace)
-    raise NotFound(f"there is no project {project!r} in the workspace {workspace!r}: create it, or leave it out")
+    await existing(conn, f"workspace {workspace!r}", Q.workspace_by_name, workspace)
+    raise NotFound(f"project {project!r} not found in the workspace {workspace!r}: create it, or leave it out")
 
 
 async def id_of_key(conn: Connection, key: str) -> int:
@@ -129,7 +128,7 @@ async def create(
             raise AlreadyExists(_taken(name))
         if key is not None:
             break
-    raise AlreadyExists(f"there is a project with the key {key!r} already: choose another key")
+    raise AlreadyExists(f"a project with the key {key!r} already exists: choose another key")
 
 
 async def edit(
@@ -190,4 +189,4 @@ async def _held(conn: Connection, query: str, project_id: int) -> HeldProject:
 
 
 def _taken(name: str) -> str:
-    return f"there is a project {name!r} in that workspace already: choose another name"
+    return f"project {name!r} already exists in that workspace: choose another name"

@@ -42,6 +42,10 @@ update workspaces set name = $2
 where id = $1 and not exists (select 1 from workspaces o where lower(o.name) = lower($2) and o.id <> $1)
 returning id;
 
+-- name: agent_uid
+-- As whom the tasks of a user run in a workspace.
+select coalesce((select agent_uid from workspaces where id = $1), (select agent_uid from users where id = $2));
+
 -- name: set_agent_user
 update workspaces set agent_uid = $2, agent_gid = $3, agent_user = $4, agent_group = $5 where id = $1;
 

@@ -43,7 +43,7 @@ class Folder:
 
 async def request(conn: Connection, folder: Folder, called: str, by: str) -> bool:
     """Delete a locked folder with all that is in it; True: it is gone already. Raises NotNow, changing nothing."""
-    await _check(conn, folder, called)
+    await check(conn, folder, called)
     await _mark(conn, folder, "DELETING", "")
     await conn.fetch(Q.delete_experiments, *folder.key, _TO_DELETE, f"deleted with {called} by {by}")
     if await delete_if_empty(conn, folder):
@@ -78,7 +78,8 @@ async def delete_if_empty(conn: Connection, folder: Folder) -> bool:
     return True
 
 
-async def _check(conn: Connection, folder: Folder, called: str) -> None:
+async def check(conn: Connection, folder: Folder, called: str) -> None:
+    """Whether all in it may be deleted. Raises NotNow."""
     running = await conn.fetchrow(Q.running, *folder.key, _DELETABLE)
     if running is not None:
         raise NotNow(

@@ -62,6 +62,11 @@ class WorkspaceRow:
         if self.archived:
             raise NotNow(f"{self.called} is archived: unarchive it first, or choose another one")
 
+    def check_takes_projects(self) -> None:
+        """Raises NotNow if no project of another workspace can come into it."""
+        if self.immutable:
+            raise NotNow(f"{self.called} is immutable and cannot add new projects: make a workspace of your own")
+
     def check_editable(self) -> None:
         """Raises NotNow if it may not be changed."""
         if self.immutable:
@@ -133,7 +138,7 @@ async def get(conn: Connection, workspace_id: int, viewer: int) -> WorkspaceView
     """Raises NotFound."""
     views = await page(conn, WorkspaceFilter(viewer, id=workspace_id), Page())
     if not views:
-        raise NotFound(f"there is no workspace {workspace_id}")
+        raise NotFound(f"workspace {workspace_id} not found")
     return views[0]
 
 
@@ -175,6 +180,12 @@ async def rename(conn: Connection, workspace_id: int, name: str) -> None:
         renamed = None
     if renamed is None:
         raise AlreadyExists(_taken(name))
+
+
+async def agent_uid(conn: Connection, workspace_id: int, user_id: int) -> int | None:
+    """As whom tasks of a user run in a workspace; None for the agent's own user."""
+    uid: int | None = await conn.fetchval(Q.agent_uid, workspace_id, user_id)
+    return uid
 
 
 async def set_agent_user(conn: Connection, workspace_id: int, agent_user: AgentUser) -> None:
@@ -223,7 +234,7 @@ async def _row(conn: Connection, query: str, workspace_id: int) -> WorkspaceRow:
 
 
 def _taken(name: str) -> str:
-    return f"there is a workspace {name!r} already: choose another name"
+    return f"workspace {name!r} already exists: choose another name"
 
 
 def _parameters(filters: WorkspaceFilter) -> tuple[object, ...]:

@@ -1,0 +1,97 @@
+"""Connections on which an answer is waited for in vain, though TCP is content: what was said is lost on the way.
+
+Rules:
+- A statement that takes long is looked for on the server, over a connection on which that has just answered. Where
+  nothing of it moves any more and the server is not at work on it, its connection is cut: it is "try again".
+- A statement that the server is at work on is left to the limits of its lane, however long it takes.
+- Where the server is silent on every way that was tried, what is waited for is given up, since an answer to it would
+  come no other way.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import fcntl
+import socket
+import termios
+import time
+from collections.abc import Iterable
+from typing import Protocol
+
+import structlog
+from asyncpg import Connection
+
+from tenax.master.store.database.queries import load
+
+Q = load("database")
+log = structlog.get_logger("tenax.database")
+
+#: What takes so long is looked for; and the server must not have been at work for so long.
+LONG_S = 3.0
+_IDLE_S = 2.0
+
+
+class Waiting(Protocol):
+    """A connection that says what it waits for."""
+
+    #: Of its process on the server.
+    backend_pid: int
+    #: When the statement was sent that is not answered yet; None: nothing is waited for.
+    waiting_since: float | None
+    #: Bytes on their way when it was looked at last.
+    outstanding: int | None
+
+    def bytes_outstanding(self) -> int:
+        """What was said and has not arrived."""
+
+    def terminate(self) -> None:
+        """Cut it."""
+
+
+async def cut_stalled(connections: Iterable[Waiting], probed: Connection) -> int:
+    """Cut those whose answer will not come; how many. ``probed``: a connection on which the server answers."""
+    suspects = {each.backend_pid: each for each in _waiting_for(connections, LONG_S) if not _moves(each)}
+    if not suspects:
+        return 0
+    working = {row["pid"] for row in await probed.fetch(Q.at_work, list(suspects), _IDLE_S)}
+    # What was answered while we asked waits no more.
+    stalled = [each for pid, each in suspects.items() if pid not in working and each.waiting_since is not None]
+    for each in stalled:
+        each.terminate()
+    if stalled:
+        log.warning("connections to the database have stalled; they are cut", connections=len(stalled))
+    return len(stalled)
+
+
+def cut_waiting(connections: Iterable[Waiting], seconds: float) -> int:
+    """Cut those that have waited so long, whatever for; how many."""
+    waiting = _waiting_for(connections, seconds)
+    for each in waiting:
+        each.terminate()
+    if waiting:
+        log.warning("the database is silent; what was asked of it is given up", connections=len(waiting))
+    return len(waiting)
+
+
+def bytes_outstanding(transport: object) -> int:
+    """Bytes that a transport holds, or that were sent and not acknowledged."""
+    held = getattr(transport, "get_write_buffer_size", lambda: 0)()
+    connected: socket.socket | None = getattr(transport, "get_extra_info", lambda _: None)("socket")
+    if connected is not None:
+        sent = array.array("i", [0])
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(connected.fileno(), termios.TIOCOUTQ, sent)
+        held += sent[0]
+    return int(held)
+
+
+def _waiting_for(connections: Iterable[Waiting], seconds: float) -> list[Waiting]:
+    until = time.monotonic() - seconds
+    return [each for each in connections if each.waiting_since is not None and each.waiting_since <= until]
+
+
+def _moves(each: Waiting) -> bool:
+    """Whether something of what was said still arrives, as far as is known after one look or more."""
+    before, each.outstanding = each.outstanding, each.bytes_outstanding()
+    return each.outstanding > 0 and each.outstanding != before
