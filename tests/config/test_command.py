@@ -67,7 +67,6 @@ def test_a_generic_task_has_a_name_a_project_and_patience() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({}, "'entrypoint' must be set"),
         ({"entrypoint": [""]}, "the command is empty"),
         ({"entrypoint": ["x"], "enviroment": {}}, "did you mean 'environment'"),
         ({"entrypoint": ["x"], "resources": {"slots_per_trial": 2}}, "slots_per_trial: is for experiments"),

@@ -40,6 +40,21 @@ def problems(text: str | JsonObject, **layers: object) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "template", "given"),
+    [
+        ("", None, False),
+        ("max_restarts: 5\n", None, True),
+        ("", {"max_restarts": 5}, True),
+        ("", {"debug": True}, False),
+    ],
+)
+def test_who_says_how_often_to_try_again(text: str, template: JsonObject | None, given: bool) -> None:
+    """The user's text and the template, whatever they say; a comment and a default are nobody's word."""
+    resolved = resolve(SMALL + text + "# max_restarts\n", template=template)
+    assert (resolved.max_restarts_given, resolved.document["max_restarts"]) == (given, 5)
+
+
 def test_layers_in_order() -> None:
     """The user's text wins over the template, that over the pool, that over the master, that over the schema."""
     resolved = resolve(
@@ -176,7 +191,7 @@ def test_settings_without_effect_are_told() -> None:
     resolved = resolve(
         SMALL.replace("python3 train.py", "model_def:Trial")
         + "resources: {agent_label: a}\nsecurity: {kerberos: {config_file: x}}\n"
-        + "environment: {image: {gpu: old}}\nhyperparameters: {lr: {type: dubble, minval: 0, maxval: 1}}\n"
+        + "environment: {image: {gpu: old}}\nhyperparameters: {lr: {type: adagrad, minval: 0, maxval: 1}}\n"
     )
     assert [notice.split(":")[0] for notice in resolved.notices] == [
         "resources.agent_label",
@@ -185,7 +200,7 @@ def test_settings_without_effect_are_told() -> None:
         "hyperparameters.lr",
         "entrypoint",
     ]
-    assert "did you mean 'double'?" in resolved.notices[3]
+    assert "taken as a nested map" in resolved.notices[3]
     assert resolved.experiment.environment.image.cuda == "old"
 
 
@@ -396,3 +411,12 @@ def test_grids_that_no_master_survives() -> None:
     assert resolve(grid)
     more = grid + "  b: {type: categorical, vals: [1, 2]}\n  c: {type: int, minval: 1, maxval: 3, count: 900}\n"
     assert problems(more)["hyperparameters:4"].startswith("the grid has 6000000 points")
+
+
+def test_a_slip_of_the_pen_is_no_nested_map() -> None:
+    """A kind that is nearly one is refused; a word of another kind is a map like any other, and said to be."""
+    lines = SMALL + "hyperparameters:\n  lr: {type: itn, minval: 1, maxval: 3}\n"
+    (told,) = problems(lines).values()
+    assert "did you mean 'int'?" in told
+    nested = resolve(SMALL + "hyperparameters:\n  pick: {type: adagrad, base: 3}\n")
+    assert any("taken as a nested map" in notice for notice in nested.notices)

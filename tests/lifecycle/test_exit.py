@@ -49,7 +49,8 @@ def test_a_clean_exit_after_an_acknowledged_preemption_goes_on_later() -> None:
 def test_failures_are_counted_until_the_limit_is_passed(restarts: int) -> None:
     """With max_restarts 5 a trial is tried six times."""
     after = verdict(ending=FAILED, restarts=restarts)
-    assert after.restarts == restarts + 1
+    # The last failure is followed by no restart.
+    assert after.restarts == min(restarts + 1, 5)
     assert after.state is (TrialState.ERROR if restarts == 5 else TrialState.ACTIVE)
 
 
@@ -132,6 +133,7 @@ def test_a_task_ended_for_staying_too_long_runs_again() -> None:
         fatal=st.none() | st.just("fatal"),
         no_retry=st.none() | st.just("policy"),
         nowhere=st.none() | st.just("every machine is excluded"),
+        repeats=st.none() | st.just("KeyError in code/train.py, line 12"),
     )
 )
 def test_every_exit_is_decided_and_the_search_hears_of_every_end(attempt: TrialAttempt) -> None:
@@ -161,3 +163,12 @@ def test_a_trial_without_an_attempt_ends_as_wished_or_waits() -> None:
     stopped = end_without_attempt(Wish.STOP, False, None)
     assert stopped is not None
     assert stopped.state is TrialState.COMPLETED
+
+
+def test_the_same_failure_twice_in_a_row_is_the_end() -> None:
+    """With the place, and what to do; an end that was asked for, and the platform's failures, come first."""
+    after = verdict(ending=FAILED, restarts=1, repeats="KeyError in code/train.py, line 12")
+    assert (after.state, after.restarts) == (TrialState.ERROR, 1)
+    assert "at the same place (KeyError in code/train.py, line 12)" in after.reason
+    assert "set max_restarts" in after.reason
+    assert verdict(ending=LOST, repeats="x").state is TrialState.ACTIVE

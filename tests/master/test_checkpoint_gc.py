@@ -21,6 +21,7 @@ from tenax.master.store.checkpoints import gc
 from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tests.kits.api import Api
+from tests.kits.cases import answers
 from tests.kits.master.attempts import Running, running
 from tests.kits.master.checkpoints import report, stored_files
 from tests.kits.master.experiments import create
@@ -98,6 +99,7 @@ async def shown(api: Api, number: int) -> dict[str, object]:
     return reply.json()["checkpoint"]  # type: ignore[no-any-return]
 
 
+@answers("misc/checkpoint_gc", "TestRunCheckpointGCTask/delete nothing")
 async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, context: PassContext) -> None:
     """By default the best and the latest of each trial stay; the record of the others stays, too.
 
@@ -115,7 +117,7 @@ async def test_what_is_superseded_goes_while_the_experiment_runs(api: Api, conte
         "STATE_DELETED",
         "STATE_COMPLETED",
     ]
-    assert (await shown(api, 1))["resources"] == {}
+    assert (await shown(api, 1))["resources"] == {"weights/": "0", "weights/w.bin": "4"}, "the list of what it had"
     assert (await shown(api, 1))["metadata"] == {"steps_completed": 1, "framework": "torch"}
 
 
@@ -213,6 +215,7 @@ async def test_a_master_that_ends_in_between_loses_nothing(
         raise Killed
 
     monkeypatch.setattr(removal, "delete_checkpoint", ends)
+    monkeypatch.setattr("tenax.master.loops.checkpoint_gc.UNFORESEEN_S", 0.0)
     await collect(api, context)
     assert (await shown(api, 2))["state"] == "STATE_COMPLETED"
     assert "kept are" in str((await shown(api, 2))["going"])
@@ -245,6 +248,7 @@ async def tell(api: Api, task_id: str, *removals: JsonObject) -> int:
     return (await client.post("/api/v1/checkpoints/removals", {"removals": list(removals)})).status_code
 
 
+@answers("misc/checkpoint_gc", "TestRunCheckpointGCTask/simple success")
 async def test_what_is_out_of_reach_is_left_to_a_task(api: Api, context: PassContext) -> None:
     """One for all of an owner in a place; what it tells is recorded, and what it was not asked for is not."""
     run = await running(api)
@@ -294,6 +298,7 @@ async def test_a_task_that_deletes_runs_as_whom_the_files_are(api: Api, context:
     assert (row["agent_uid"], row["agent_gid"]) == (4711, 4712)
 
 
+@answers("misc/checkpoint_gc", "TestRunCheckpointGCTask/simple failure")
 async def test_what_a_task_could_not_delete_is_told_and_tried_again(api: Api, context: PassContext) -> None:
     """By the master first; each reason stands once in the log of the trial."""
     run = await running(api)

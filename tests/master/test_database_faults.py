@@ -16,10 +16,10 @@ from tenax.master import loops
 from tenax.master.loops import lease_keeper
 from tenax.master.loops.lease_keeper import LeaseKeeper, Tenure
 from tenax.master.store.agents import rows as agents
-from tenax.master.store.database import lanes
+from tenax.master.store.database import lanes, stalls, wakeups
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.faults import DatabaseSlow
-from tenax.master.store.database.lanes import LEASES, REQUESTS, connections
+from tenax.master.store.database.lanes import LEASES, LOOPS, REQUESTS, connections
 from tenax.master.store.database.wakeups import Listener, notify
 from tests.kits.api import Api
 from tests.kits.pretend_agent import PretendAgent
@@ -130,6 +130,57 @@ async def _stand_still(proxy: Proxy, database: Database) -> None:
         await use()
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+async def test_what_waits_in_vain_is_given_up_long_before_its_limit(database_url: str, comes_back: bool) -> None:
+    """A statement that may take five minutes, on a connection that stalls; whether new ones work or not."""
+    async with proxied(database_url) as proxy:
+        theirs = await Database.open(proxy.url, max_connections=16)
+        try:
+            async with listening(theirs):
+                with pytest.raises(TryAgain):
+                    await _wait_in_vain(proxy, theirs.on(LOOPS), comes_back)
+        finally:
+            await theirs.close()
+
+
+async def _wait_in_vain(proxy: Proxy, database: Database, comes_back: bool) -> None:
+    async with database.transaction() as conn:
+        await conn.execute("select 1")
+        proxy.stall()
+        waiting = asyncio.create_task(conn.fetchval("select 2"))
+        await proxy.swallowed.wait()
+        if comes_back:
+            proxy.restore()
+        await waiting
+
+
+async def test_what_the_server_works_on_is_not_given_up(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes, and however often it is looked for; nor is a transaction that nobody waits for."""
+    monkeypatch.setattr(stalls, "LONG_S", 0.0)
+    monkeypatch.setattr(wakeups, "_PROBE_S", 0.05)
+    async with listening(database):
+        async with database.transaction() as conn:
+            await asyncio.sleep(0.2)
+            await conn.execute("select pg_sleep(0.5)")
+            assert await conn.fetchval("select sum(n) from generate_series(1, 1000000) n") == 500000500000
+
+
+async def test_what_still_arrives_is_not_given_up(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large value over a slow way: the server is idle until it has all of it."""
+    monkeypatch.setattr(stalls, "LONG_S", 0.0)
+    monkeypatch.setattr(stalls, "_IDLE_S", 0.0)
+    monkeypatch.setattr(wakeups, "_PROBE_S", 0.05)
+    async with proxied(database_url) as proxy:
+        theirs = await Database.open(proxy.url, max_connections=16)
+        try:
+            async with listening(theirs):
+                async with theirs.transaction() as conn:
+                    proxy.bytes_per_s = 20_000_000
+                    assert await conn.fetchval("select length($1::bytea)", b"x" * 40_000_000) == 40_000_000
+        finally:
+            await theirs.close()
+
+
 async def test_a_holder_that_is_cut_off_is_replaced_and_writes_no_more(
     database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,13 +286,14 @@ async def test_an_error_that_nobody_listed_is_try_again_for_tasks(api: Api) -> N
 
 async def test_health_asks_the_listener(api: Api) -> None:
     """A master that hears nothing is not well, though its database answers."""
-    assert (await api.nobody.get("/health")).json() | {"resource_managers": []} == {
+    assert (await api.nobody.get("/health")).json() | {"resource_managers": [], "waiting_migrations": []} == {
         "status": "up",
         "database": "up",
         "listener": "up",
         "loops": "elsewhere",
         "trouble": {},
         "resource_managers": [],
+        "waiting_migrations": [],
     }
     api.master.listener._connected.clear()
     reply = await api.nobody.get("/health")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.master.allocations.exit_reason import exception_line, explained
+from tenax.master.allocations.exit_reason import exception_line, explained, failure_place
 
 TRACEBACK = [
     "Traceback (most recent call last):",
@@ -90,3 +90,22 @@ def test_of_several_ranks_the_first_that_failed_is_meant() -> None:
     killed = [*LAUNCHER, "  exitcode  : -11 (pid: 4895)  (SIGSEGV)"]
     assert explained("exited with code 1", killed) == "rank 1 was ended by SIGSEGV (exited with code 1)"
     assert explained("exited with code 1", LAUNCHER[:4]).startswith("your code raised torch.distributed.elastic")
+
+
+def test_where_a_script_failed() -> None:
+    """The last frame of its last traceback; folders that differ from run to run are left out."""
+    traceback = [
+        "Traceback (most recent call last):",
+        '  File "/agent/containers/one/run/workdir/train.py", line 3, in <module>',
+        "    main()",
+        '  File "/agent/containers/one/run/workdir/lib/data.py", line 12, in main',
+        "    row['x']",
+        "KeyError: 'x'",
+    ]
+    assert failure_place(["first", *traceback]) == "KeyError in lib/data.py, line 12"
+    assert failure_place([line.replace("one", "two") for line in traceback]) == "KeyError in lib/data.py, line 12"
+    ranked = [f"[rank1]: {line}" for line in traceback]
+    launcher = ["Traceback (most recent call last):", '  File "/x/run.py", line 9, in <module>']
+    failed = [*ranked, *launcher, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "]
+    assert failure_place(failed) == "KeyError in lib/data.py, line 12"
+    assert failure_place(["Error: wrong usage"]) is None

@@ -15,6 +15,7 @@ from tenax.wire.agents import (
     DesiredRun,
     Ping,
 )
+from tests.kits.cases import answers
 from tests.kits.master.hub import Place, place
 from tests.kits.rows import add_experiment, add_trial, request_attempt, run_attempt
 
@@ -39,6 +40,7 @@ async def test_an_agent_speaks_for_its_own_containers_only(place: Place) -> None
     assert await place.state() == "RUNNING"
 
 
+@answers("agent_state/duplicate_connection", "TestAgentsDuplicateConnectionIdHandling")
 async def test_the_word_of_a_connection_that_was_replaced_does_not_count(place: Place) -> None:
     """It ends by itself."""
     old = place.connect("a1")

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tenax import supervision
 from tenax.backoff import Backoff
 from tenax.errors import Stale
-from tenax.master.concurrency import supervision
 from tenax.master.loops import lease_keeper
 from tenax.master.loops import loop as loops
 from tenax.master.loops.lease_keeper import LeaseKeeper
@@ -39,9 +39,14 @@ class Counting:
 
 
 @asynccontextmanager
-async def living(database: Database, act: Pass, kind: type[Counting] = Counting) -> AsyncIterator[asyncio.Task[None]]:
+async def living(
+    database: Database,
+    act: Pass,
+    kind: type[Counting] = Counting,
+    on_deaf: Callable[[str], None] = lambda reason: None,
+) -> AsyncIterator[asyncio.Task[None]]:
     listener = Listener(database)
-    keeper = LeaseKeeper(database, listener)
+    keeper = LeaseKeeper(database, listener, on_deaf)
     tasks = [
         asyncio.create_task(work) for work in (run(kind(act), database, listener, keeper), listener.run(), keeper.run())
     ]
@@ -129,9 +134,8 @@ async def test_a_loop_that_hangs_gives_its_lease_up(database: Database, monkeypa
 async def test_a_loop_that_does_not_let_itself_be_cancelled_loses_its_lease(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is renewed no more, whatever the pass does."""
+    """It is given up, whatever the pass does."""
     monkeypatch.setattr(loops, "STEP_S", 0.1)
-    monkeypatch.setattr(lease_keeper, "LEASE_S", 1.0)
     monkeypatch.setattr(lease_keeper, "_RENEW_S", 0.1)
     released = asyncio.Event()
 
@@ -143,6 +147,26 @@ async def test_a_loop_that_does_not_let_itself_be_cancelled_loses_its_lease(
 
     async with living(database, hang):
         await until_taken(database)
+        released.set()
+
+
+async def test_a_loop_that_does_not_end_is_told_of(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lease is for whoever takes it at once; and who owns the process learns that this one never goes on."""
+    monkeypatch.setattr(loops, "STEP_S", 0.1)
+    monkeypatch.setattr(lease_keeper, "_RENEW_S", 0.1)
+    monkeypatch.setattr(lease_keeper, "_DEAF_S", 0.1)
+    released = asyncio.Event()
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hang(number: int, woken: Woken) -> float | None:
+        while not released.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await released.wait()
+        return None
+
+    async with living(database, hang, on_deaf=told.put_nowait):
+        await until_taken(database)
+        assert await told.get() == "the loop counting has hung, and does not end"
         released.set()
 
 

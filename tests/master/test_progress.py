@@ -222,7 +222,7 @@ async def before(postgres: EmbeddedPostgres) -> AsyncIterator[asyncpg.Connection
     await admin.execute(f"create database {name}")
     conn = await asyncpg.connect(database_in(postgres.dsn, name))
     await prepare(conn)
-    await migrate(conn, migrations=[one for one in shipped() if one.name < "0015"], post=True)
+    await migrate(conn, migrations=[one for one in shipped() if one.name < "0015"])
     yield conn
     await conn.close()
     await admin.execute(f"drop database {name} with (force)")
@@ -245,7 +245,7 @@ async def test_experiments_of_before_have_a_progress(before: asyncpg.Connection)
             number,
             state,
         )
-    await migrate(before, post=True)
+    await migrate(before)
     rows = await before.fetch("select progress, settled, share from experiment_progress order by experiment_id")
     assert [tuple(row) for row in rows] == [(0.25, None, None), (1.0, 1.0, 0.0), (0.25, 0.25, 0.0)]
 
@@ -262,3 +262,30 @@ async def _at(api: Api, percent: int) -> set[int]:
     wanted = {"filterGroup": {"kind": "group", "conjunction": "and", "children": [asked]}, "showArchived": True}
     found = await api.admin.post("/api/v1/experiments-search", {"filter": json.dumps(wanted), "limit": -1})
     return {one["experiment"]["id"] for one in found.json()["experiments"]}
+
+
+async def test_a_length_tells_how_far_a_silent_script_is(searches: Searches) -> None:
+    """By the newest step, or by the metric that the length counts; what a script says of itself counts instead."""
+    steps = await searches.begin("searcher: {name: single, metric: loss, max_length: {batches: 200}}")
+    plain = await searches.begin("searcher: {name: random, metric: loss, max_trials: 2, max_length: 100}")
+    epochs = await searches.begin("searcher: {name: single, metric: loss, max_length: {epochs: 8}}")
+    without = await searches.begin("searcher: {name: single, metric: loss}")
+    async with searches.api.master.db.transaction() as conn:
+        for number in (steps, plain, epochs, without):
+            trial = (await searches.trials(number))[0][0]
+            await conn.execute(
+                "insert into metric_groups (trial_id, grp, month, run_id, last_step, next_ord, newest_step, summary)"
+                " values ($1, 'training', 1, 1, 50, 1, 50, '')",
+                trial,
+            )
+            await conn.execute(
+                "insert into trial_telemetry (trial_id, latest_validation) values ($1, $2)",
+                trial,
+                {"step": 50, "run_id": 1, "at": "2026-01-01T00:00:00Z", "metrics": {"loss": 1.0, "epochs": 6}},
+            )
+    await searches.step()
+    shown = [await searches.progress(number) for number in (steps, plain, epochs, without)]
+    assert shown == [0.25, 0.25, 0.75, 0.0]
+    await searches.tell(steps, {0: 0.9})
+    await searches.step()
+    assert await searches.progress(steps) == 0.9

@@ -18,7 +18,7 @@ from tenax.master.store.webhooks import events as webhook_events
 from tenax.master.webhooks.payloads import body_of
 from tenax.master.webhooks.sender import signature
 from tests.kits.api import Api
-from tests.kits.cases import load
+from tests.kits.cases import answers, load
 from tests.kits.master.experiments import CONFIG, create
 from tests.kits.rows import Attempt, add_agent, add_trial, run_attempt
 
@@ -27,7 +27,6 @@ _CASES: Any = load("webhooks") or {
     "log_scan": {"cases": []},
     "state_change": [],
 }
-_CUSTOM = {"triggerType": "TRIGGER_TYPE_CUSTOM"}
 
 
 def on_line(regex: str) -> dict[str, object]:
@@ -101,6 +100,7 @@ async def told(api: Api, numbers: dict[str, int]) -> dict[str, int]:
     return {name: counts.get(number, 0) for name, number in numbers.items()}
 
 
+@answers("webhooks/delivery", "one webhook with two equal triggers and one with one: 3 deliveries per state change")
 async def test_a_message_for_each_trigger(api: Api) -> None:
     """Two equal triggers of one webhook and one of another: three messages for a change of state."""
     numbers = {str(n): await hook(api, {}, [on_state("COMPLETED")] * n, f"h{n}") for n in (1, 2)}
@@ -120,7 +120,7 @@ def test_the_signature_of_the_cases() -> None:
 @pytest.mark.parametrize("case", _CASES["state_change"], ids=lambda case: case["name"])
 async def test_changes_of_state_as_the_cases_say(api: Api, case: Any) -> None:
     """One message for each trigger that names the state."""
-    triggers = [on_state(state) for state in case["triggers"]] or [_CUSTOM]
+    triggers = [on_state(state) for state in case["triggers"]] or [on_line("no such line")]
     number = await hook(api, {}, triggers, "h")
     made = await experiment(api, "default")
     async with api.master.db.transaction() as conn:
@@ -147,12 +147,13 @@ async def test_lines_of_output_as_the_cases_say(api: Api, case: Any) -> None:
 async def test_modes_as_the_cases_say(api: Api, mode: str) -> None:
     """Of one mode a webhook hears only where it is named, of the other unless it is excluded."""
     part = _CASES[mode]
-    numbers = {name: await hook(api, hooked, [_CUSTOM], name) for name, hooked in part["webhooks"].items()}
+    ended = [on_state("COMPLETED")]
+    numbers = {name: await hook(api, hooked, ended, name) for name, hooked in part["webhooks"].items()}
     for step in part["steps"]:
         wishes = {name: step[name] for name in ("webhook_name", "exclude") if step.get(name)}
         made = await experiment(api, part["experiment_workspace"], {"integrations": {"webhooks": wishes}})
         async with api.master.db.transaction() as conn:
-            await webhook_events.custom(conn, made, None, "t", "", "INFO")
+            await webhook_events.experiment_changed(conn, made, ExperimentState.COMPLETED)
         assert await told(api, numbers) == step["total_events"], step
 
 

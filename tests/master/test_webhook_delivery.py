@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from tenax.backoff import Backoff
 from tenax.config.master import MasterSettings, WebhookSettings
 from tenax.errors import InvalidInput
-from tenax.lifecycle.experiment import ExperimentEvent
+from tenax.lifecycle.experiment import ExperimentEvent, ExperimentState
 from tenax.master.loops.lease_keeper import LeaseKeeper
 from tenax.master.loops.loop import PassContext, run
 from tenax.master.loops.webhook_delivery import WebhookDelivery
@@ -24,8 +24,10 @@ from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.webhooks import events as webhook_events
+from tenax.master.webhooks.payloads import body_of
 from tenax.master.webhooks.sender import Sender, check_url, signature
 from tests.kits.api import Api
+from tests.kits.cases import answers
 from tests.kits.master.experiments import CONFIG, create
 from tests.kits.receiver import Receiver, receiving
 from tests.kits.rows import add_trial
@@ -45,10 +47,20 @@ async def hook(api: Api, receiver: Receiver, *conditions: dict[str, object], **m
     """A webhook of all workspaces."""
     triggers = conditions or ({"triggerType": "TRIGGER_TYPE_CUSTOM"},)
     body = {"name": f"hook-{id(receiver)}", "url": receiver.url, "webhookType": "WEBHOOK_TYPE_DEFAULT"}
-    reply = await api.admin.post("/api/v1/webhooks", {**body, "triggers": list(triggers), **more})
+    mode = "WEBHOOK_MODE_WORKSPACE" if conditions else "WEBHOOK_MODE_SPECIFIC"
+    reply = await api.admin.post("/api/v1/webhooks", {**body, "mode": mode, "triggers": list(triggers), **more})
     assert reply.status_code == 200, reply.text
     number: int = reply.json()["webhook"]["id"]
     return number
+
+
+async def naming(api: Api, *receivers: Receiver) -> dict[str, object]:
+    """An experiment that names their webhooks."""
+    names = ", ".join(f"hook-{id(receiver)}" for receiver in receivers)
+    made = await create(api, CONFIG + f"\nintegrations: {{webhooks: {{webhook_name: [{names}]}}}}\n")
+    experiment = made["experiment"]
+    assert isinstance(experiment, dict)
+    return experiment
 
 
 def on_state(state: str) -> dict[str, object]:
@@ -127,6 +139,9 @@ async def test_an_ended_experiment_is_told_with_all_that_a_reader_needs(api: Api
     assert (entry["state"], entry["attempts"], entry["eventId"]) == ("DELIVERED", 1, event["event_id"])
 
 
+@answers(
+    "webhooks/delivery", "HTTP status >= 500 or connection error: retried with exponential backoff", "below 400: done"
+)
 async def test_a_receiver_that_fails_first_gets_every_message_in_order(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +149,7 @@ async def test_a_receiver_that_fails_first_gets_every_message_in_order(
     monkeypatch.setattr("tenax.lifecycle.delivery.BACKOFF", Backoff(first=0.01, ceiling=60.0))
     async with receiving(500, 0, 503) as receiver:
         number = await hook(api, receiver)
-        experiment = (await create(api))["experiment"]
+        experiment = await naming(api, receiver)
         for title in ("first", "second", "third"):
             await alert(api, experiment["id"], title)
         async with telling(api):
@@ -152,11 +167,12 @@ async def test_a_receiver_that_fails_first_gets_every_message_in_order(
     ]
 
 
+@answers("webhooks/delivery", "status 400-499: dropped, no retry")
 async def test_a_refusal_is_final_and_the_next_message_goes_on(api: Api) -> None:
     """404 is not repeated; what came after it is sent; the log says why."""
     async with receiving(404) as receiver:
         number = await hook(api, receiver)
-        experiment = (await create(api))["experiment"]
+        experiment = await naming(api, receiver)
         for title in ("first", "second"):
             await alert(api, experiment["id"], title)
         async with telling(api):
@@ -172,7 +188,7 @@ async def test_one_receiver_that_fails_does_not_hold_the_others(api: Api) -> Non
     async with receiving(*[503] * 50) as broken, receiving() as sound:
         await hook(api, broken)
         await hook(api, sound)
-        experiment = (await create(api))["experiment"]
+        experiment = await naming(api, broken, sound)
         for title in ("first", "second"):
             await alert(api, experiment["id"], title)
         async with telling(api):
@@ -195,11 +211,15 @@ async def test_an_event_that_is_rolled_back_is_told_to_nobody(api: Api) -> None:
         assert await log_of(api, number) == []
 
 
+@answers(
+    "webhooks/delivery",
+    "events queued while the shipper is down are delivered after it returns; at least once (last batch may repeat)",
+)
 async def test_an_attempt_whose_master_died_is_made_again(api: Api) -> None:
     """It was counted and nothing more: the next master sends it; the one that lost its lease writes nothing."""
     async with receiving() as receiver:
         number = await hook(api, receiver)
-        await alert(api, (await create(api))["experiment"]["id"], "first")
+        await alert(api, (await naming(api, receiver))["id"], "first")
         async with api.master.db.transaction() as conn:
             await conn.execute("update webhook_deliveries set attempts = 1")
         lost = await context(api)
@@ -222,7 +242,7 @@ async def test_no_script_fills_the_disk(api: Api, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(webhook_events, "MOST_WAITING", 2)
     async with receiving() as receiver:
         number = await hook(api, receiver)
-        experiment = (await create(api))["experiment"]["id"]
+        experiment = (await naming(api, receiver))["id"]
         for title in ("first", "second", "third"):
             await alert(api, experiment, title)
         assert len(await log_of(api, number)) == 2
@@ -234,8 +254,7 @@ async def test_no_script_fills_the_disk(api: Api, monkeypatch: pytest.MonkeyPatc
 
 async def test_which_webhooks_hear_of_an_experiment(api: Api) -> None:
     """All of its workspace, unless it excludes them; those of one kind only where it names them, by name or number."""
-    custom = [{"triggerType": "TRIGGER_TYPE_CUSTOM"}]
-    base = {"url": "http://192.0.2.1/", "webhookType": "WEBHOOK_TYPE_DEFAULT", "triggers": custom}
+    base = {"url": "http://192.0.2.1/", "webhookType": "WEBHOOK_TYPE_DEFAULT", "triggers": [on_state("COMPLETED")]}
     async with api.master.db.transaction() as conn:
         await conn.execute("insert into workspaces (id, name) values (77, 'other')")
     numbers = {}
@@ -259,7 +278,7 @@ async def test_which_webhooks_hear_of_an_experiment(api: Api) -> None:
         made = await create(api, CONFIG + f"\nintegrations: {{webhooks: {wish}}}\n")
         async with api.master.db.transaction() as conn:
             await conn.execute("delete from webhook_deliveries")
-            await webhook_events.custom(conn, made["experiment"]["id"], None, "t", "", "INFO")
+            await webhook_events.experiment_changed(conn, made["experiment"]["id"], ExperimentState.COMPLETED)
             receivers = {numbers[row["webhook_id"]] for row in await conn.fetch("select * from webhook_deliveries")}
         assert receivers == expected, wish
 
@@ -301,15 +320,51 @@ async def test_slack_gets_words_and_a_link_and_no_calls_to_everyone(api: Api) ->
     """Markup in a title stays text."""
     async with receiving() as receiver:
         await hook(api, receiver, webhookType="WEBHOOK_TYPE_SLACK")
-        experiment = (await create(api))["experiment"]
+        experiment = await naming(api, receiver)
         await alert(api, experiment["id"], "<!everyone> look")
         async with telling(api):
             await receiver.wait_for(1)
     message = json.loads(receiver.requests[0].body)
-    text = "\n".join(block["text"]["text"] for block in message["blocks"])
-    assert "&lt;!everyone&gt; look" in text
-    assert f"<https://tenax.example/det/experiments/{experiment['id']}/overview|digits ({experiment['id']})>" in text
-    assert "<!everyone>" not in receiver.requests[0].body.decode()
+    [head] = [block["text"] for block in message["blocks"]]
+    assert (head["type"], "<!everyone> look" in head["text"], "<!everyone>" in message["text"]) == (
+        "plain_text",
+        True,
+        False,
+    )
+    [attachment] = message["attachments"]
+    words, about = attachment["blocks"]
+    assert (words["text"]["text"], attachment["color"]) == ("d", "#13B670")
+    link = f"<https://tenax.example/det/experiments/{experiment['id']}/overview | digits (#{experiment['id']})>"
+    assert about["text"]["text"] == f":information_source: {link}"
+
+
+async def test_slack_gets_blocks_attachments_and_a_colour_for_an_end(api: Api) -> None:
+    """As from Determined, to the letter, but for the text of notifications."""
+    base, links = "https://tenax.example", {"workspace_id": 1, "project_id": 2}
+    experiment = {"id": 3, "name": "a<b", "duration": 3725, "workspace": "W", "project": "P", **links}
+    for state, words, colour, sign, status in (
+        ("COMPLETED", "Your experiment completed successfully 🎉", "#13B670", "✅", "Completed"),
+        ("ERROR", "Your experiment has stopped with errors", "#DD5040", "❌", "Errored"),
+    ):
+        event = {"event_data": {"experiment": {**experiment, "state": state}}}
+        message = json.loads(body_of("SLACK", event, base))
+        fields = [
+            f"*Status*: {status}",
+            "*Duration*: 1h 2min",
+            f"*Workspace*: <{base}/det/workspaces/1/projects | W>",
+            f"*Project*: <{base}/det/projects/2 | P>",
+        ]
+        head = f"{sign} <{base}/det/experiments/3/overview | a&lt;b (#3)>"
+        about = {
+            "type": "section",
+            "text": {"type": "mrkdwn", "text": head},
+            "fields": [{"type": "mrkdwn", "text": field} for field in fields],
+        }
+        assert message == {
+            "text": words,
+            "blocks": [{"type": "section", "text": {"type": "plain_text", "text": words}}],
+            "attachments": [{"color": colour, "blocks": [about]}],
+        }
 
 
 @pytest.mark.parametrize(

@@ -189,5 +189,5 @@ async def test_a_script_that_fails_is_tried_again_and_then_given_up(database: Da
         experiment_id = await submit(database, {"name": "random", "metric": "loss", "max_trials": 3})
         assert await place.ended(experiment_id) == "ERROR"
         assert await place.value("select count(*) from allocations") == 6
-        assert await place.value("select bool_and(state = 'ERROR' and restarts = 2) from trials") is True
+        assert await place.value("select bool_and(state = 'ERROR' and restarts = 1) from trials") is True
         assert "max_restarts is 1" in str(await place.value("select reason from trials limit 1"))

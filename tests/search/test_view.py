@@ -16,7 +16,7 @@ from tenax.search.methods.adaptive_asha import AdaptiveAsha
 from tenax.search.methods.random import Random
 from tenax.search.methods.single import Single
 from tenax.search.state import State
-from tenax.search.view import preview, progress, rungs, standing, summary
+from tenax.search.view import of_trial, preview, progress, rungs, standing, summary
 from tests.kits.builders.search import Run, X, asha, live
 
 
@@ -118,3 +118,22 @@ def test_preview_of_an_adaptive_search() -> None:
     rows = preview(SearchConfig(X, AdaptiveAsha("batches", 1000, 16), "loss"))
     assert [(row.count, row.units) for row in rows] == [(9, 62), (5, 250), (2, 1000)]
     assert [(row.count, row.units) for row in preview(SearchConfig(X, Single(), "loss"))] == [(1, None)]
+
+
+@pytest.mark.parametrize(
+    ("reported", "reached", "length", "shown"),
+    [
+        (0.4, 10.0, 100.0, 0.4),
+        (None, 10.0, 100.0, 0.1),
+        (None, 300.0, 100.0, 1.0),
+        (None, None, 100.0, 0.0),
+        (None, 10.0, None, 0.0),
+        (None, 10.0, 0.0, 0.0),
+        (math.nan, 10.0, 100.0, 0.0),
+    ],
+)
+def test_a_trial_is_as_far_as_it_says_or_as_its_length(
+    reported: float | None, reached: float | None, length: float | None, shown: float
+) -> None:
+    """What it told of itself counts first."""
+    assert of_trial(reported, reached, length) == shown

@@ -5,7 +5,7 @@ The names below are for experiments; settings of the servers are in `tenax.confi
 
 from __future__ import annotations
 
-from tenax.config.display import may_hold_secrets, may_name_secrets, without_secrets
+from tenax.config.display import may_hold_secrets, may_name_secrets
 from tenax.config.problems import ConfigError, Problem
 from tenax.config.resolve import (
     Layers,
@@ -17,6 +17,7 @@ from tenax.config.resolve import (
     wishes_of,
     written_secrets,
 )
+from tenax.hidden import without_secrets
 
 __all__ = [
     "ConfigError",

@@ -59,6 +59,13 @@ class AllowedSettings(Settings):
         return given
 
 
+class HookSettings(Settings):
+    """Programs that the agent runs when something happens to it: each a list of the program and its arguments."""
+
+    #: A connection to the master that stood was lost.
+    on_connection_lost: tuple[str, ...] = ()
+
+
 class AgentSettings(Settings):
     """All settings of an agent process."""
 
@@ -90,6 +97,7 @@ class AgentSettings(Settings):
     #: Environment only (``TENAX_AGENT_JOIN_TOKEN``); for a file use ``join_token_file``.
     join_token: SecretStr | None = None
     tls: AgentTlsSettings = AgentTlsSettings()
+    hooks: HookSettings = HookSettings()
     labels: tuple[str, ...] = ()
     #: Where the other machines of a distributed task reach this one; None: the address that faces the master.
     address: str | None = None

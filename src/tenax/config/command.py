@@ -59,7 +59,7 @@ def parse_command(
     own, report = _own_layer(config, known)
     reports = [report]
     template = _template_layer(layers.template, known, reports)
-    slots = _wishes(known, known.merge(own, template)).slots
+    slots = _wishes(known, own).slots
     stack = [own, template, *_cluster_layers(layers, known, slots, reports)]
     document = _object(known.fill(reduce(known.merge, stack)))
     _complete(document, layers, title, rng)
@@ -111,7 +111,12 @@ def _template_layer(
     document, lines = read_object(template) if isinstance(template, str) else (template, {})
     report = ProblemReport(lines, origin="the template")
     reports.append(report)
-    return _object(known.check(for_struct(document, known), (), report))
+    checked = _object(known.check(for_struct(document, known), (), report))
+    resources = checked.get("resources")
+    if isinstance(resources, dict):
+        # How many slots it takes is said in its own configuration alone.
+        checked["resources"] = {name: value for name, value in resources.items() if name != "slots"}
+    return checked
 
 
 def _cluster_layers(

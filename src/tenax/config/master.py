@@ -197,6 +197,13 @@ class LogSettings(Settings):
     json_lines: bool = False
 
 
+class FeatureSwitch(str, Enum):
+    """What is off unless it is asked for, under Determined's names."""
+
+    #: The websocket ``/stream``: projects, models and model versions, as they change.
+    STREAMING_UPDATES = "streaming_updates"
+
+
 class MasterSettings(Settings):
     """All settings of a master process."""
 
@@ -241,6 +248,9 @@ class MasterSettings(Settings):
     #: a cron line in UTC (``0 3 * * *``). Empty: only when an administrator asks for it.
     log_retention_schedule: str = "1h"
     log: LogSettings = LogSettings()
+    #: What could never run as its pool is now is refused; false: it waits, with a warning.
+    launch_error: bool = True
+    feature_switches: tuple[FeatureSwitch, ...] = ()
 
     @model_validator(mode="after")
     def _pools_hang_together(self) -> MasterSettings:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 
-from tenax.config.display import HIDDEN
 from tenax.config.master import MasterSettings
+from tenax.hidden import HIDDEN
 from tenax.jsonvalue import Json, JsonObject
 
 #: Names of what is secret; ``auth`` and ``url`` (of a database, with its password) among them.

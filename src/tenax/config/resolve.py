@@ -75,6 +75,8 @@ class ResolvedExperiment:
     own: JsonObject = field(default_factory=dict)
     #: Old spellings that were translated, settings without effect.
     notices: tuple[str, ...] = ()
+    #: Whether the user's text or the template says ``max_restarts``, or it was resolved before.
+    max_restarts_given: bool = field(default=True, compare=False)
 
     @property
     def name(self) -> str:
@@ -107,8 +109,9 @@ def parse_experiment(
     template = _template_layer(layers.template, reports)
     wished = _wishes(EXPERIMENT.merge(own, template))
     stack = [own, template, *_cluster_layers(layers, wished.slots_per_trial, reports)]
-    united = reduce(EXPERIMENT.merge, stack)
-    document = modernised(_object(EXPERIMENT.check(united, (), report)), report)
+    united = _object(EXPERIMENT.check(reduce(EXPERIMENT.merge, stack), (), report))
+    given = united.get("max_restarts") is not None
+    document = modernised(united, report)
     document = _completed(_object(EXPERIMENT.fill(document)), layers.pool, rng)
     if managed and document.get("entrypoint") is None:
         report.missing((), "entrypoint", "the command that runs the training, such as 'python3 train.py'")
@@ -117,7 +120,7 @@ def parse_experiment(
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: problem.line or 0))
     notices = dict.fromkeys(notice for each in reports for notice in each.notices)
-    return replace(_built(document, tuple(notices)), own=secret_parts(own))
+    return replace(_built(document, tuple(notices)), own=secret_parts(own), max_restarts_given=given)
 
 
 def stored_experiment(document: JsonObject) -> ResolvedExperiment:

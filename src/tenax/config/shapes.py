@@ -127,7 +127,7 @@ class IntShape(Shape):
         self._maximum = maximum
 
     def check(self, value: Json, at: Path, report: ProblemReport) -> Json:
-        if isinstance(value, float) and value.is_integer():
+        if isinstance(value, float) and value.is_integer():  # novm: a method of floats from the start
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             return _expect(False, value, "a whole number", at, report)

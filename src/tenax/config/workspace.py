@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tenax.config.display import HIDDEN, without_secrets
 from tenax.config.problems import ProblemReport
 from tenax.config.schema.storage import CHECKPOINT_STORAGE
+from tenax.hidden import HIDDEN, without_secrets
 from tenax.jsonvalue import Json, JsonObject
 
 _SECTION = "checkpoint_storage"

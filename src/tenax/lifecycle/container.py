@@ -61,6 +61,17 @@ class Ending:
         return not (self.clean or self.platform or self.requested)
 
 
+def exit_status(code: int | None, signal: int | None = None) -> str:
+    """How a program ended by itself, in the words of Determined, which scripts compare; empty for no such end."""
+    shown = 128 + signal if code is None and signal is not None else code
+    if shown is None:
+        return ""
+    if shown == 0:
+        return "resources exited successfully with a zero exit code"
+    failure = f"container failed with non-zero exit code: {shown} (exit code {shown})"
+    return f"resources failed with non-zero exit code: {failure}"
+
+
 @dataclass(frozen=True, slots=True)
 class Container:
     """A member, as far as its machine goes."""

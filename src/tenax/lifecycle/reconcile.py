@@ -38,6 +38,8 @@ class OpenAllocation:
     ending: bool
     #: Seconds until they are killed, having been asked to leave; None: no time is set.
     leaves_within_s: float | None = None
+    #: The script has asked to be told when it is to leave.
+    listens: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,8 @@ def _left(attempt: TaskAttempt) -> TaskVerdict:
 
 
 def _ended_late(attempt: TaskAttempt) -> TaskVerdict:
+    if attempt.state is _S.STOPPING_PAUSED and attempt.preemption is Preemption.NONE:
+        return _goes_on(attempt, "it does not listen for a pause, so it was ended at once")
     cause = f"it was asked to leave ({attempt.leave_reason})," if attempt.leave_reason else "it"
     return _goes_on(attempt, f"{cause} did not leave in time and was ended")
 
@@ -206,7 +208,8 @@ def reconcile_task(task: LiveTask) -> tuple[TaskAction, ...]:
         return (WithdrawRequest(allocation.allocation_id, reason),)
     if allocation.ending:
         return ()
-    if task.state is not TaskState.STOPPING_PAUSED or not allocation.ready:
+    # Who never asked to be told of it cannot save: waiting would bring nothing.
+    if task.state is not TaskState.STOPPING_PAUSED or not (allocation.ready and allocation.listens):
         by_person = task.state is TaskState.STOPPING_CANCELED
         return (Kill(allocation.allocation_id, reason, Desired.STOP if by_person else Desired.KILL),)
     if allocation.preemption is Preemption.NONE:

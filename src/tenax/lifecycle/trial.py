@@ -7,6 +7,8 @@ Rules it keeps:
   pause); it is read when an exit is decided, so that a preemption that meets a Stop ends as the Stop.
 - Zero exit and the preemption acknowledged: it saved and left, it goes on later. Zero exit otherwise: it has finished.
 - A kill that a person asked for ends CANCELED, whatever the script made of it.
+- Where nobody has set ``max_restarts``, the same exception at the same place twice in a row, with no step between, is
+  the end: it would be so every time.
 - Failures that the platform caused are never counted; a trial fails when ``restarts`` would pass ``max_restarts``.
 """
 
@@ -87,6 +89,8 @@ class TrialAttempt:
     leave_reason: str = ""
     #: A log policy matched that forbids another try; its name.
     no_retry: str | None = None
+    #: Where it failed as the run before did, without a step between; None where ``max_restarts`` was set.
+    repeats: str | None = None
     #: Why log policies leave no machine for another try.
     nowhere: str | None = None
     #: It came as far as running.
@@ -166,19 +170,28 @@ def _again_uncounted(attempt: TrialAttempt) -> TrialVerdict:
 
 def _no_retry(attempt: TrialAttempt) -> TrialVerdict:
     reason = f"{attempt.ending.reason}; the log policy {attempt.no_retry!r} forbids another try"
-    return TrialVerdict(TrialState.ERROR, attempt.restarts + 1, reason, TrialExit.ERRORED)
+    return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
 
 
 def _too_often(attempt: TrialAttempt) -> TrialVerdict:
     tries = attempt.restarts + 1
     often = "once" if tries == 1 else f"{tries} times"
     reason = f"{attempt.ending.reason}; it failed {often}, and max_restarts is {attempt.max_restarts}"
-    return TrialVerdict(TrialState.ERROR, tries, reason, TrialExit.ERRORED)
+    # It was not restarted again: what is shown is at most what was allowed.
+    return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
+
+
+def _repeats(attempt: TrialAttempt) -> TrialVerdict:
+    reason = (
+        f"{attempt.ending.reason}; the run before failed at the same place ({attempt.repeats}), with no step between, "
+        "so it is not tried again: mend it and continue the experiment, or set max_restarts to try that often"
+    )
+    return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
 
 
 def _nowhere(attempt: TrialAttempt) -> TrialVerdict:
     reason = f"{attempt.ending.reason}; {attempt.nowhere}"
-    return TrialVerdict(TrialState.ERROR, attempt.restarts + 1, reason, TrialExit.ERRORED)
+    return TrialVerdict(TrialState.ERROR, attempt.restarts, reason, TrialExit.ERRORED)
 
 
 def _again_counted(attempt: TrialAttempt) -> TrialVerdict:
@@ -210,6 +223,7 @@ RULES: tuple[tuple[str, Callable[[TrialAttempt], bool], Callable[[TrialAttempt],
     ("its hyperparameters are invalid", lambda a: a.invalid_hp, _invalid),
     ("the platform failed", lambda a: a.ending.platform, _again_uncounted),
     ("failed, and may not be tried again", lambda a: a.ending.failed and a.no_retry is not None, _no_retry),
+    ("failed as the run before did", lambda a: a.ending.failed and a.repeats is not None, _repeats),
     ("failed too often", lambda a: a.ending.failed and a.restarts + 1 > a.max_restarts, _too_often),
     ("failed, and may run nowhere", lambda a: a.ending.failed and a.nowhere is not None, _nowhere),
     ("failed", lambda a: a.ending.failed, _again_counted),

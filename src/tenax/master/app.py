@@ -15,6 +15,7 @@ from tenax.master.api.agents import join_tokens
 from tenax.master.api.agents import routes as agents
 from tenax.master.api.agents import sessions as agent_sessions
 from tenax.master.api.allocations import routes as allocations
+from tenax.master.api.changes import routes as changes
 from tenax.master.api.checkpoints import garbage
 from tenax.master.api.checkpoints import lists as checkpoint_lists
 from tenax.master.api.checkpoints import routes as checkpoints
@@ -60,6 +61,7 @@ ROUTES: tuple[Routes, ...] = (
     agent_sessions.routes,
     agents.routes,
     allocations.routes,
+    changes.routes,
     checkpoint_lists.routes,
     checkpoints.routes,
     cluster.routes,

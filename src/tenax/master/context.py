@@ -19,7 +19,7 @@ from tenax.master.access.credential_cache import CredentialCache
 from tenax.master.access.login_judge import LoginJudge
 from tenax.master.access.passwords import Passwords
 from tenax.master.agents.hub import Hub
-from tenax.master.agents.specs import PoolDefaults, granted
+from tenax.master.agents.specs import PoolDefaults
 from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
 from tenax.master.concurrency.single_flight import SingleFlight
 from tenax.master.concurrency.threads import Threads
@@ -30,6 +30,7 @@ from tenax.master.store.cluster.rows import ClusterRow
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.lanes import AGENTS
 from tenax.master.store.database.wakeups import Listener
+from tenax.master.submission.machine_access import granted
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ class Master:
     cluster: ClusterRow
     #: Of this process, new at each start.
     master_id: str
+    #: Post migrations that nobody had applied when it was last asked.
+    waiting_migrations: tuple[str, ...] = ()
     #: Set when the process is to end: every stream and long poll waits on it, too.
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     passwords: Passwords = field(default_factory=Passwords)
@@ -66,9 +69,11 @@ class Master:
     log_reads: LogReads = field(init=False)
     #: Threads for those who read, so that a long search never holds up what comes in.
     readers: Threads = field(default_factory=Threads)
+    #: For patterns in output, which take as long as whoever asks wants them to: nobody who only reads waits for them.
+    searchers: Threads = field(default_factory=Threads)
 
     def __post_init__(self) -> None:
-        self.logins = LoginJudge(self.passwords)
+        self.logins = LoginJudge(self.passwords, self.db)
         self.credentials = CredentialCache(self.db, self.listener)
         self.checkpoint_roots = checkpoint_roots(self.settings)
         pools = tuple(pool.name for pool in self.settings.pools)
@@ -86,6 +91,7 @@ class Master:
                 yield self
         finally:
             self.readers.close()
+            self.searchers.close()
 
     def _defaults(self, pool: PoolSettings) -> PoolDefaults:
         return PoolDefaults(

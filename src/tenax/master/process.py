@@ -4,6 +4,7 @@ Rules it keeps:
 
 - the port is bound first: where it is taken, that is said at once, and no database is touched;
 - a database that is away is waited for, with a line in the log; nothing is given up after a number of tries;
+- a process whose event loop is held, or of which a loop has hung and cannot be ended, ends itself;
 - SIGTERM and SIGINT set the shutdown event, which every stream and long poll waits on; what has not ended after a grace
   time is cut off. A second signal ends the process at once.
 """
@@ -29,17 +30,19 @@ from tenax.errors import InvalidInput, TenaxError, TryAgain, UserError
 from tenax.master import loops
 from tenax.master.access.bootstrap import bootstrap
 from tenax.master.access.passwords import Passwords
+from tenax.master.api.http.held_bodies import MOST_OF_ONE
 from tenax.master.api.http.protocol import BoundedHttp, BoundedWebSocket
 from tenax.master.api.http.server import Server, gate_for
 from tenax.master.app import create_app
 from tenax.master.checkpoints import shared_folders
-from tenax.master.concurrency.supervision import keep_running
+from tenax.master.concurrency.pulse import Pulse, end_process
 from tenax.master.context import Master
-from tenax.master.store.database.connection import Database
+from tenax.master.store.database.connection import Database, NoAddress
 from tenax.master.store.database.lanes import MIGRATION
-from tenax.master.store.database.migrate import migrate
+from tenax.master.store.database.migrate import migrate, newest, waiting
 from tenax.master.store.database.wakeups import Listener
 from tenax.storage.private_directory import mark_private
+from tenax.supervision import keep_running
 
 log = structlog.get_logger("tenax.master")
 T = TypeVar("T")
@@ -74,7 +77,8 @@ async def serve(settings: MasterSettings) -> None:
             db = await _until_reachable(lambda: _open(url.get_secret_value(), settings.db.max_connections), shutdown)
             try:
                 async with running(settings, db, shutdown) as master:
-                    await serve_until_shutdown(master, listening, cut_off)
+                    with Pulse():
+                        await serve_until_shutdown(master, listening, cut_off, end_process)
             finally:
                 await db.close()
     finally:
@@ -86,13 +90,22 @@ async def running(settings: MasterSettings, db: Database, shutdown: asyncio.Even
     """A master on a database: migrated, with its first users, listening for wake-ups. Raises UserError."""
     passwords = Passwords()
     _make_directories(settings)
-    await _until_reachable(lambda: _migrate(db), shutdown)
+    left = await _until_reachable(lambda: _migrate(db), shutdown)
     cluster = await _until_reachable(lambda: bootstrap(db, settings, passwords), shutdown)
     await asyncio.to_thread(shared_folders.make, settings.checkpoint_storage, str(cluster.cluster_id))
     listener = Listener(db)
     listening = asyncio.create_task(keep_running("listener", listener.run), name="listener")
     try:
-        master = Master(settings, db, listener, cluster, uuid.uuid4().hex, shutdown=shutdown, passwords=passwords)
+        master = Master(
+            settings,
+            db,
+            listener,
+            cluster,
+            uuid.uuid4().hex,
+            waiting_migrations=left,
+            shutdown=shutdown,
+            passwords=passwords,
+        )
         await _listening(listener, shutdown)
         async with master.running():
             yield master
@@ -127,8 +140,14 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def serve_until_shutdown(master: Master, listening: socket.socket, cut_off: asyncio.Event) -> None:
-    """Answer on a socket until ``master.shutdown`` is set; ``cut_off`` ends it at once."""
+async def serve_until_shutdown(
+    master: Master,
+    listening: socket.socket,
+    cut_off: asyncio.Event,
+    on_deaf: Callable[[str], None] = lambda reason: None,
+) -> None:
+    """Answer on a socket until ``master.shutdown`` is set; ``cut_off`` ends it at once; ``on_deaf`` is told of a loop
+    that has hung and cannot be ended."""
     settings = master.settings
     tls = settings.tls
     config = uvicorn.Config(
@@ -142,13 +161,13 @@ async def serve_until_shutdown(master: Master, listening: socket.socket, cut_off
         server_header=False,
         lifespan="off",
         timeout_graceful_shutdown=GRACE_S,  # type: ignore[arg-type]
-        ws_max_size=settings.body_limit_bytes,
+        ws_max_size=min(settings.body_limit_bytes, MOST_OF_ONE),
         ssl_certfile=None if tls is None else str(tls.cert),
         ssl_keyfile=None if tls is None else str(tls.key),
     )
     server = Server(config, gate_for(settings.connections))
     if Role.LOOPS in settings.roles:
-        master.loops = loops.start(master.db, master.listener, settings, master.cluster.secret)
+        master.loops = loops.start(master.db, master.listener, settings, master.cluster.secret, on_deaf)
     watching = asyncio.create_task(_relay(master.shutdown, cut_off, server))
     host, port = listening.getsockname()[:2]
     log.info("serving", host=host, port=port, cluster=master.cluster.cluster_id, tls=tls is not None)
@@ -195,7 +214,8 @@ def _signals(shutdown: asyncio.Event) -> Iterator[asyncio.Event]:
 async def _open(url: str, max_connections: int) -> Database:
     """Connect. Raises TryAgain while nobody answers, InvalidInput for an answer that will stay the same."""
     try:
-        return await Database.open(url, max_connections=max_connections)
+        # Whoever upgrades the database sees by the name which masters are of before.
+        return await Database.open(url, max_connections=max_connections, name=f"tenax-master/{newest()}")
     except TryAgain as error:
         if not isinstance(error.__cause__, _REFUSED):
             raise
@@ -203,7 +223,7 @@ async def _open(url: str, max_connections: int) -> Database:
         raise InvalidInput(f"the database of db.url lets nobody in: {reason}; check user, password and name") from None
     except (ValueError, asyncpg.InterfaceError):
         # Not repeated: the address holds the password.
-        raise InvalidInput("db.url is not the address of a PostgreSQL: write postgresql://USER@HOST/NAME") from None
+        raise NoAddress from None
 
 
 def _make_directories(settings: MasterSettings) -> None:
@@ -214,13 +234,18 @@ def _make_directories(settings: MasterSettings) -> None:
         mark_private(str(settings.dir))
 
 
-async def _migrate(db: Database) -> None:
+async def _migrate(db: Database) -> tuple[str, ...]:
+    """What a master needs; returns the names of what waits until somebody asks for it."""
     conn = await db.dedicated(MIGRATION)
     try:
         for name in await migrate(conn):
             log.info("migrated the database", step=name)
+        left = tuple(each.name for each in await waiting(conn))
     finally:
         await conn.close()
+    if left:
+        log.warning("migrations of the database wait; apply them with `tenax upgrade-database`", names=", ".join(left))
+    return left
 
 
 async def _listening(listener: Listener, shutdown: asyncio.Event) -> None:

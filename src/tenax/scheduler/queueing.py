@@ -63,6 +63,17 @@ def lines(snapshot: PoolSnapshot) -> tuple[QueueLine, ...]:
     )
 
 
+def with_held(queue: tuple[QueueLine, ...], held: Mapping[JobId, int]) -> tuple[QueueLine, ...]:
+    """The queue and, behind it, the jobs that wait without a request; ``held``: by the slots that they will ask for."""
+    there = {line.job_id for line in queue}
+    absent = [(job, slots) for job, slots in held.items() if job not in there]
+    behind = (
+        QueueLine(job, JobStanding.QUEUED, len(queue) + place, slots, 0, preemptible=True)
+        for place, (job, slots) in enumerate(absent)
+    )
+    return (*queue, *behind)
+
+
 def _most_urgent_waiting(snapshot: PoolSnapshot) -> dict[bool, int]:
     """The priority of the most urgent request that waits for room, of those with slots and of those without."""
     held: dict[JobId, int] = {}

@@ -98,6 +98,13 @@ def progress(at: Standing, reported: Iterable[float]) -> float:
     return _unit(at.settled + at.share * sum(_unit(value) for value in reported))
 
 
+def of_trial(reported: float | None, reached: float | None, length: float | None) -> float:
+    """How far a trial is, in [0, 1]: what it told of itself, else how much of its length it has reached."""
+    if reported is not None:
+        return _unit(reported)
+    return _unit(reached / length) if reached is not None and length else 0.0
+
+
 def rungs(state: State) -> tuple[RungView, ...]:
     """Every rung, brackets in order, bottom rung first."""
     return tuple(

@@ -77,6 +77,19 @@ class ContainerReport(msgspec.Struct, frozen=True):
     exit: Exit | None = None
 
 
+class Allowed(msgspec.Struct, frozen=True):
+    """What the operator of a machine lets tasks with a uid of their own have of it."""
+
+    bind_mounts: list[str] = []
+    capabilities: list[str] = []
+    devices: list[str] = []
+    root: bool = False
+    #: Also tasks without a uid.
+    unmapped: bool = True
+    #: An engine makes the containers, and gives what it is asked for: a plain process has what its uid has.
+    by_engine: bool = True
+
+
 class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     """First frame of a connection: the agent's full state."""
 
@@ -90,6 +103,8 @@ class Hello(msgspec.Struct, tag="hello", tag_field="type"):
     #: Generation and revision of the desired states obeyed last; -1 for none since the agent started.
     generation: int = -1
     revision: int = -1
+    #: None from agents that do not say.
+    allowed: Allowed | None = None
 
 
 class AgentReport(msgspec.Struct, tag="report", tag_field="type"):

@@ -2,7 +2,8 @@
 
 ``POST /agents/logs?container_id=..&stream=stdout|stderr&offset=N&gone_from=G`` with the agent's credential; the body is
 raw output bytes, zlib-compressed, that start at raw byte offset ``offset`` of that stream. The agent has nothing (any
-more) of the bytes from ``gone_from`` up to ``offset``; without ``gone_from`` nothing of what lies before. Answer:
+more) of the bytes from ``gone_from`` up to ``offset``; without ``gone_from`` nothing of what lies before. With
+``age_ms=T`` the chunk was written so many milliseconds ago, not just now, and its lines are of that time. Answer:
 ``{"next": offset}``, the first byte the master does not have yet, and the agent goes on from there, forwards or back:
 
 - the master has all before ``gone_from``: what it has not of the chunk is stored (a chunk sent twice is stored once),

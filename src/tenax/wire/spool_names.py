@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
-#: Longest line that the master takes, in bytes.
-MAX_LINE_BYTES = 100 * 1024 * 1024
+#: Longest line that the master takes, in bytes: less than any body that it holds (`master.api.http.held_bodies`).
+MAX_LINE_BYTES = 31 * 1024 * 1024
 #: Most bytes that a client puts in one POST, unless one line alone is longer.
 BATCH_BYTES = 1024 * 1024
 

@@ -18,7 +18,11 @@ PYTHON = "{python}"
 ENTRYPOINT = "TENAX_TASK_ENTRYPOINT"
 #: In the run directory of a task that deletes checkpoints: what is to go.
 REMOVALS_FILE = "removals.json"
+#: How the output of a run begins; the configuration follows.
+RUN_BEGINS = "New trial runner in (container "
 #: Absolute mounts that a plain process does not have, as JSON: the path it knows -> the one of this machine; and those
 #: that are not to be written, a list.
 HOST_PATHS = "DET_HOST_PATHS"
 READ_ONLY_PATHS = "DET_READ_ONLY_PATHS"
+#: How much shared memory a plain process is to have of its own, in bytes.
+SHM_BYTES = "DET_SHM_BYTES"

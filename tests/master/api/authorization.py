@@ -178,6 +178,7 @@ POLICIES: dict[str, Allow] = {
     "ReportRemovals": Allow.TASK,
     # Tasks.
     "GetTasks": Allow.USER,
+    "ListTasks": Allow.USER,
     "GetActiveTasksCount": Allow.USER,
     "GetTask": Allow.USER,
     "GetTaskAcceleratorData": Allow.USER,
@@ -247,8 +248,8 @@ POLICIES: dict[str, Allow] = {
     "GetResourcePools": Allow.USER,
     "ListWorkspacesBoundToRP": Allow.USER,
     "ListRPsBoundToWorkspace": Allow.USER,
-    "BindRPToWorkspace": Allow.ADMIN,
-    "OverwriteRPWorkspaceBindings": Allow.ADMIN,
+    "BindRPToWorkspace": Allow.USER,
+    "OverwriteRPWorkspaceBindings": Allow.USER,
     "UnbindRPFromWorkspace": Allow.ADMIN,
     # Jobs.
     "GetJobsV2": Allow.USER,
@@ -273,8 +274,8 @@ POLICIES: dict[str, Allow] = {
     # The master.
     "GetMasterConfig": Allow.ADMIN,
     "PatchMasterConfig": Allow.ADMIN,
-    "MasterLogs": Allow.ADMIN,
-    "GetClusterMessage": Allow.USER,
+    "MasterLogs": Allow.USER,
+    "GetClusterMessage": Allow.ADMIN,
     "SetClusterMessage": Allow.ADMIN,
     "DeleteClusterMessage": Allow.ADMIN,
     # Prometheus.
@@ -288,6 +289,7 @@ POLICIES: dict[str, Allow] = {
     # Agent sessions.
     "JoinAgent": Allow.PUBLIC,
     "AgentSession": Allow.AGENT,
+    "Stream": Allow.USER,
     # Workspaces and projects.
     "GetWorkspaces": Allow.USER,
     "GetWorkspace": Allow.USER,

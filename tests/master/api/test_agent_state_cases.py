@@ -1,8 +1,7 @@
 """The shared case file on agents ("agent_state"): how many slots they have for work, and of which kind a pool is.
 
-Departures (architecture 7): an agent says at each connection which slots it has, and that is what it has from then on
-("agent_state/device_match", "agent_state/pool_match"); of two connections the older one closes
-("agent_state/duplicate_connection").
+Departures (architecture 7): an agent says at each connection which slots it has, and that is what it has from then on;
+its pool is that of its join; of two connections the older one closes.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import pytest
 from tenax.master.store.agents import rows as agents
 from tenax.wire.agents import Hello, SlotInfo
 from tests.kits.api import Api
-from tests.kits.cases import load
+from tests.kits.cases import answers, load
 from tests.kits.master.attempts import running
 from tests.kits.rows import add_agent, end_member
 
@@ -36,6 +35,7 @@ async def change(api: Api, path: str, **body: object) -> None:
     assert reply.status_code == 200, reply.text
 
 
+@answers("agent_state/slot_states", "TestSlotStates")
 async def test_slots_of_an_agent_that_is_turned_off_and_on(api: Api) -> None:
     """Enabled: all; drained: those in use; disabled: none ("agent_state/slot_states")."""
     async with api.master.db.transaction() as conn:
@@ -60,6 +60,7 @@ async def test_slots_of_an_agent_that_is_turned_off_and_on(api: Api) -> None:
     assert await slots_for_work(api) == 2
 
 
+@answers("agent_state/group_priority", "TestSettingGroupPriority")
 async def test_a_job_that_is_not_there_gets_no_priority(api: Api) -> None:
     """Departure ("agent_state/group_priority", architecture 5): it stands in the row of the job, and goes with that."""
     body = {"updates": [{"jobId": "nobody's", "priority": 22}]}
@@ -79,6 +80,33 @@ async def test_the_kind_of_a_pool(api: Api, case: Any) -> None:
             await agents.open_session(conn, name, Hello(1, "0.1.0", name, "process", slots, []), "10.0.0.1", [])
     (pool,) = (await api.user.get("/api/v1/resource-pools")).json()["resourcePools"]
     assert pool["slotType"] == f"TYPE_{case['expect_slot_type'].upper() or 'UNSPECIFIED'}"
+
+
+@answers("agent_state/device_match", "devices match", "device is missing", "extra device", "mismatched device")
+async def test_an_agent_has_the_slots_that_it_said_last(api: Api) -> None:
+    """Whatever it said before: none of these is refused."""
+    for number, case in enumerate(_CASES.get("device_match", [])):
+        name = f"a{number}"
+        async with api.master.db.transaction() as conn:
+            await agents.join(conn, name, "default", name.encode() * 16)
+            for said in (case["master"], case["agent"]):
+                slots = [SlotInfo(place, "cuda", device["type"], device["uuid"]) for place, device in enumerate(said)]
+                await agents.open_session(conn, name, Hello(1, "0.1.0", name, "process", slots, []), "10.0.0.1", [])
+        agent = (await api.user.get(f"/api/v1/agents/{name}")).json()["agent"]
+        shown_devices = [slot["device"]["uuid"] for slot in agent["slots"].values()]
+        assert shown_devices == [device["uuid"] for device in case["agent"]], case["id"]
+
+
+@answers("agent_state/pool_match", "match", "agent says default", "master has default", "mismatch")
+async def test_the_pool_of_an_agent_is_that_of_its_join(api: Api) -> None:
+    """A machine that is set up anew may be in another one."""
+    for number, case in enumerate(_CASES.get("pool_match", [])):
+        name = f"a{number}"
+        async with api.master.db.transaction() as conn:
+            await agents.join(conn, name, case["master"], name.encode() * 16)
+            await agents.join(conn, name, case["agent"], name.encode() * 8 + b"anew" * 4, replace=True)
+        agent = (await api.user.get(f"/api/v1/agents/{name}")).json()["agent"]
+        assert agent["resourcePools"] == [case["agent"]]
 
 
 async def test_slots_are_named_so_that_they_sort(api: Api) -> None:

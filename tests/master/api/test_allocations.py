@@ -10,11 +10,13 @@ from tenax.master.store.allocations import rows as allocations
 from tenax.master.store.allocations.rows import LeaveRequest
 from tenax.master.store.tasks import lists as task_lists
 from tests.kits.api import Api
+from tests.kits.cases import answers
 from tests.kits.master.attempts import running
 from tests.kits.master.refusals import refusal
 from tests.kits.rows import end_member
 
 
+@answers("task_services/preemption", "watch before preemption", "preempt", "watch after preemption")
 async def test_a_task_is_told_to_leave_as_soon_as_it_is_asked(api: Api) -> None:
     """The poll is held while the answer is no, and answered at once when it is yes ("task_services/preemption")."""
     run = await running(api)
@@ -40,6 +42,7 @@ async def test_a_poll_ends_with_503_when_the_master_does(api: Api) -> None:
     assert int(reply.headers["retry-after"]) >= 1
 
 
+@answers("task_services/preemption", "acknowledge after preemption")
 async def test_acknowledging_twice_is_once(api: Api) -> None:
     """The acknowledgement is recorded before it is answered."""
     run = await running(api)
@@ -169,6 +172,7 @@ async def test_members_gather_again_and_again(api: Api) -> None:
     assert sorted(part["value"] for part in await bring("u1", 9)) == [1, 2]
 
 
+@answers("task_services/allgather", "2 of 4 join and the timeout passes")
 async def test_a_gathering_that_fails_says_how_many_came(api: Api) -> None:
     """After the time that the settings name; members that disagree about their number are told so."""
     api.master.settings = api.master.settings.model_copy(update={"rendezvous_timeout": 0.01})

@@ -130,6 +130,9 @@ async def test_what_is_left_of_a_checkpoint_can_be_told(api: Api) -> None:
     assert await state() == "STATE_PARTIALLY_DELETED"
     assert await tell(run.task, {}) == 200
     assert await state() == "STATE_DELETED"
+    # It keeps the list of what it had.
+    shown = (await api.user.get(f"/api/v1/checkpoints/{UUID}")).json()["checkpoint"]
+    assert shown["resources"] == {"weights/": "0"}
 
 
 async def test_files_come_through_the_master(api: Api) -> None:

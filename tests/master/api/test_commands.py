@@ -11,6 +11,7 @@ from tenax.config.master import MasterSettings, PoolSettings
 from tenax.lifecycle.container import Ending
 from tenax.master.allocations import events as allocation_events
 from tenax.master.store.logs import retention
+from tenax.master.store.tasks import rows as tasks
 from tests.kits.api import Api, settings_in
 from tests.kits.master.tasks import ended, placed, tended
 from tests.kits.rows import add_agent
@@ -51,9 +52,10 @@ async def test_a_command_lives_from_its_request_to_its_exit(api: Api) -> None:
     command = await shown(api, task_id)
     assert (command["state"], command["exitStatus"], command["exitCode"]) == (
         "STATE_TERMINATED",
-        "it ended with exit code 3",
+        "resources failed with non-zero exit code: container failed with non-zero exit code: 3 (exit code 3)",
         3,
     )
+    assert command["reason"] == "it ended with exit code 3"
     task = (await api.user.get(f"/api/v1/tasks/{task_id}")).json()["task"]
     assert (task["taskType"], task["taskState"], len(task["allocations"])) == (
         "TASK_TYPE_COMMAND",
@@ -135,6 +137,37 @@ async def test_a_command_ends_with_its_workspace(api: Api) -> None:
     assert outcomes[elsewhere][0] == "ACTIVE"
 
 
+async def test_many_commands_end_with_their_workspace_a_few_at_a_time(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No transaction changes more of them than it may; where the workspace may not be deleted, none is ended."""
+    monkeypatch.setattr(tasks, "AT_ONCE", 2)
+    made = (await api.user.post("/api/v1/workspaces", {"name": "crowded"})).json()["workspace"]["id"]
+    for _ in range(5):
+        await launched(api, "sleep", "9", workspaceId=made)
+    model = (await api.user.post("/api/v1/models", {"name": "m", "workspaceId": made})).json()["model"]
+    assert (await api.user.delete(f"/api/v1/workspaces/{made}")).status_code == 400
+    states = "select count(*) from launched_tasks where workspace_id = $1 group by state, xmin::text order by 1"
+    async with api.master.db.connection() as conn:
+        assert [row["count"] for row in await conn.fetch(states, made)] == [1] * 5
+    assert (await api.user.delete(f"/api/v1/models/{model['name']}")).status_code == 200
+    async with api.master.db.connection() as conn:
+        await conn.execute("create table changed (at xid8, state text)")
+        await conn.execute(
+            "create function note() returns trigger language plpgsql as"
+            " 'begin insert into changed values (pg_current_xact_id(), new.state); return null; end'"
+        )
+        await conn.execute(
+            "create trigger note after update of state on launched_tasks for each row execute function note()"
+        )
+    assert (await api.user.delete(f"/api/v1/workspaces/{made}")).status_code == 200
+    async with api.master.db.connection() as conn:
+        counts = await conn.fetch(
+            "select count(*) from changed where state = 'STOPPING_CANCELED' group by at order by 1"
+        )
+    assert [row["count"] for row in counts] == [1, 2, 2]
+
+
 async def test_only_owners_and_administrators_change_a_command(api: Api) -> None:
     """Others look."""
     task_id = await launched(api)
@@ -183,7 +216,6 @@ async def test_a_preview_launches_nothing(api: Api) -> None:
 
 
 WRONG = [
-    ({}, "'entrypoint' must be set"),
     ({"config": {"entrypoint": []}}, "the command is empty"),
     ({"config": {"entrypoint": ["x"], "enviroment": {}}}, "did you mean 'environment'?"),
     ({"config": {"entrypoint": ["x"], "resources": {"slots_per_trial": 1}}}, "is for experiments"),
@@ -315,3 +347,19 @@ async def test_a_command_goes_with_its_output(api: Api) -> None:
     async with api.master.db.connection() as conn:
         assert await conn.fetchval("select count(*) from contexts") == 0
         assert await conn.fetchval("select count(distinct task_id) from usage") == 3
+
+
+async def test_a_command_with_nothing_to_run_is_launched(api: Api) -> None:
+    """It ends as soon as it has begun."""
+    reply = await api.user.post(COMMANDS, {"config": {}})
+    assert (reply.status_code, reply.json()["config"]["entrypoint"]) == (200, [])
+
+
+async def test_the_slots_of_a_command_are_its_own_to_say(api: Api) -> None:
+    """One where its configuration says nothing, whatever a template says; a preview shows the same."""
+    template = {"name": "t", "workspaceId": 1, "config": {"resources": {"slots": 4}, "description": "from it"}}
+    assert (await api.user.post("/api/v1/templates/t", template)).status_code == 200
+    for preview in (True, False):
+        body = {"config": {"entrypoint": ["x"]}, "templateName": "t", "preview": preview}
+        shown = (await api.user.post(COMMANDS, body)).json()["config"]
+        assert (shown["resources"]["slots"], shown["description"]) == (1, "from it")

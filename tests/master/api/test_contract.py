@@ -171,7 +171,7 @@ async def test_error_bodies_are_those_that_clients_parse(api: Api) -> None:
     """gRPC's number and name under /api/v1, a message elsewhere."""
     reply = await api.user.get("/api/v1/users/99")
     assert reply.status_code == 404
-    assert reply.json()["error"].items() >= {"code": 5, "reason": "NotFound", "error": "there is no user 99"}.items()
+    assert reply.json()["error"].items() >= {"code": 5, "reason": "NotFound", "error": "user 99 not found"}.items()
     assert (await api.user.get("/nowhere")).json() == {"message": "Not Found"}
     beyond = await api.user.get("/api/v1/users/99999999999999999999999")
     assert beyond.status_code == 400

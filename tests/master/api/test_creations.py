@@ -12,6 +12,7 @@ from tenax.master.app import ROUTES
 from tenax.master.store.database import idempotency
 from tenax.master.store.database.connection import Database
 from tests.kits.api import Api, Client
+from tests.kits.master.unmanaged import trial
 from tests.kits.proxy import Proxy, proxied
 
 PATH = "/api/v1/experiments"
@@ -21,6 +22,7 @@ HOOK = {
     "name": "hook",
     "url": "http://192.0.2.1/",
     "webhookType": "WEBHOOK_TYPE_DEFAULT",
+    "mode": "WEBHOOK_MODE_SPECIFIC",
     "triggers": [{"triggerType": "TRIGGER_TYPE_CUSTOM"}],
 }
 #: POSTs whose names sound like it, and that make nothing new when they are sent again, with what makes them one.
@@ -99,6 +101,28 @@ async def test_what_was_not_committed_was_not_done(api: Api, proxy: Proxy) -> No
         assert int(reply.headers["retry-after"]) >= 1
     proxy.restore()
     assert (await api.admin.get("/api/v1/webhooks")).json()["webhooks"] == []
+
+
+async def test_the_start_of_a_run_is_one_however_often_it_is_sent(api: Api, proxy: Proxy) -> None:
+    """No client gives a key for it: until something is reported of the run, its maker's start is that of the run."""
+    number = await trial(api, start=False)
+    start = f"/api/v1/trials/{number}/start"
+    proxy.lose_next_commit()
+    assert (await api.user.post(start, {})).status_code == 503
+    sent = await asyncio.gather(*(api.user.post(start, {"resume": True}) for _ in range(3)))
+    assert [reply.json()["trialRunId"] for reply in sent] == [1, 1, 1]
+    # Somebody else's is another one, and so is what comes after a sign of life, a report, or a while.
+    assert (await api.admin.post(start, {})).json()["trialRunId"] == 2
+    assert (await api.user.post(start, {})).json()["trialRunId"] == 3
+    assert (await api.user.patch(f"/api/v1/trials/{number}", {})).status_code == 200
+    assert (await api.user.post(start, {})).json()["trialRunId"] == 4
+    metrics = {"trialId": number, "trialRunId": 4, "stepsCompleted": 1, "metrics": {"avgMetrics": {"loss": 1.0}}}
+    reported = await api.user.post(f"/api/v1/trials/{number}/metrics", {"group": "training", "metrics": metrics})
+    assert reported.status_code == 200, reported.text
+    assert (await api.user.post(start, {})).json()["trialRunId"] == 5
+    async with api.master.db.transaction() as conn:
+        await conn.execute("update unmanaged_trials set begun_at = now() - interval '11 minutes'")
+    assert (await api.user.post(start, {})).json()["trialRunId"] == 6
 
 
 async def test_two_at_once_with_one_key_are_one(api: Api) -> None:

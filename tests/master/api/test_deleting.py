@@ -31,8 +31,15 @@ async def test_an_experiment_goes_with_its_files_and_rows(api: Api, context: Pas
     assert await make_pass(api, context) is None
     assert not folder.exists()
     assert (await api.user.get("/api/v1/experiments/1")).status_code == 404
+    async with api.master.db.connection() as conn:
+        orphaned = (
+            "select count(*) from log_chunks c where not exists (select 1 from tasks t where t.task_id = c.task_id)"
+        )
+        assert await conn.fetchval(orphaned) == 0, "output of the deleted experiment is left"
     left = await counts(api)
     assert (left.pop("experiments"), left.pop("jobs"), left.pop("contexts")) == (1, 1, 1)
+    # The first of the other one, which were made with it.
+    assert (left.pop("trials"), left.pop("tasks")) == (8, 8)
     assert set(left.values()) == {0}
     assert (await api.user.get(f"/api/v1/experiments/{kept['experiment']['id']}")).status_code == 200
     assert run.trial == 1

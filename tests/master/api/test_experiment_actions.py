@@ -7,6 +7,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.kits.api import Api, Client
+from tests.kits.cases import answers
 from tests.kits.master.experiments import CONFIG
 from tests.kits.master.refusals import refusal
 
@@ -162,6 +163,9 @@ VERBS = {
 }
 
 
+@answers(
+    "misc/bulk_actions", "TestActivateExperiments/no permission", "TestActivateExperiments/three selected, one eligible"
+)
 @pytest.mark.parametrize("verb", VERBS)
 async def test_many_are_told_what_to_do(api: Api, verb: str) -> None:
     """Each by itself: those of others and those that are not there are told as such, the rest is done.
@@ -177,11 +181,12 @@ async def test_many_are_told_what_to_do(api: Api, verb: str) -> None:
     assert list(results) == [*mine, others, 99]
     assert [results[number] for number in mine] == ["", ""]
     assert "someone else" in results[others]
-    assert "no experiment 99" in results[99]
+    assert "experiment 99 not found" in results[99]
     assert {(await shown(api, number))["state"] for number in mine} == {VERBS[verb][1]}
     assert (await shown(api, others))["state"] == "STATE_QUEUED"
 
 
+@answers("misc/bulk_actions", "TestActivateExperiments/filter")
 async def test_many_are_chosen_by_what_they_are(api: Api) -> None:
     """Filters instead of numbers, with exceptions; only of the project that is named."""
     first, second, third = await made(api, 3)
@@ -191,12 +196,17 @@ async def test_many_are_chosen_by_what_they_are(api: Api) -> None:
     body = {"experimentIds": [], "filters": {"name": "DIGITS", "excludedExperimentIds": [77]}, "projectId": 1}
     reply = await api.user.post("/api/v1/projects/1/experiments/pause", body)
     assert reply.json()["results"] == [{"id": first, "error": ""}]
+    # -1 is any project, in the path and in the body.
+    body = {"experimentIds": [third], "projectId": -1}
+    anywhere = await api.user.post("/api/v1/projects/-1/experiments/pause", body)
+    assert anywhere.json()["results"] == [{"id": third, "error": ""}]
+    assert (await api.user.post(PATH.format(third) + "/activate")).status_code == 200
     body = {"experimentIds": [], "filters": {"states": ["STATE_PAUSED"]}}
     reply = await api.user.post("/api/v1/projects/0/experiments/activate", body)
     assert reply.json()["results"] == [{"id": first, "error": ""}]
     assert (await api.user.post("/api/v1/projects/99/experiments/pause", {"experimentIds": [first]})).status_code == 404
     other = await api.user.post(f"/api/v1/projects/{target}/experiments/pause", {"experimentIds": [first]})
-    assert "no experiment" in other.json()["results"][0]["error"]
+    assert "not found" in other.json()["results"][0]["error"]
 
 
 async def test_many_are_archived_moved_and_deleted(api: Api) -> None:

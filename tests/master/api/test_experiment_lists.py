@@ -59,3 +59,25 @@ def test_most_texts_hold_none() -> None:
     assert not may_hold_secrets(
         json.dumps(cast(JsonObject, {"searcher": {"metric": "token"}, "data": {"url": "auth"}}))
     )
+
+
+async def test_what_is_put_away_with_its_place_is_left_out(api: Api) -> None:
+    """Where no project is asked for; in a project only an experiment's own mark counts."""
+    await create(api)
+    workspace = (await api.user.post("/api/v1/workspaces", {"name": "w"})).json()["workspace"]["id"]
+    made = [await api.user.post(f"/api/v1/workspaces/{workspace}/projects", {"name": name}) for name in ("one", "two")]
+    first, second = (reply.json()["project"]["id"] for reply in made)
+    there = [(await create(api, projectId=project))["experiment"]["id"] for project in (first, second)]  # type: ignore[index]
+
+    async def listed(**query: object) -> list[int]:
+        reply = (await api.user.get("/api/v1/experiments", sortBy="SORT_BY_ID", **query)).json()
+        assert reply["pagination"]["total"] == len(reply["experiments"])
+        return [experiment["id"] for experiment in reply["experiments"]]
+
+    assert await listed(archived="false") == [1, *there]
+    assert (await api.user.post(f"/api/v1/projects/{first}/archive")).status_code == 200
+    assert await listed(archived="false") == [1, there[1]]
+    assert (await api.user.post(f"/api/v1/workspaces/{workspace}/archive")).status_code == 200
+    assert await listed(archived="false") == [1]
+    assert await listed() == [1, *there]
+    assert await listed(archived="false", projectId=first) == there[:1]

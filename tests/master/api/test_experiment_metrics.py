@@ -124,7 +124,10 @@ async def test_a_sample_has_the_best_trials_with_their_lines(api: Api, desk: Boo
     """The best first, within the steps that are asked for."""
     experiment, trials = await searched(desk)
     path = f"/api/v1/experiments/{experiment}/metrics-stream/trials-sample"
-    (message,) = lines(await api.user.get(path, metricName="loss", group="training", maxTrials=2, startBatches=2))
+    query = {"metricName": "loss", "group": "training", "maxTrials": 2, "startBatches": 2}
+    begins, message = lines(await api.user.get(path, **query))
+    # At once, so that a reader can draw an empty chart.
+    assert begins["result"] == {"trials": [], "promotedTrials": [], "demotedTrials": []}
     result = message["result"]
     assert (result["promotedTrials"], result["demotedTrials"]) == ([trials[1], trials[0]], [])
     assert [row["trialId"] for row in result["trials"]] == [trials[1], trials[0]]
@@ -149,7 +152,7 @@ async def test_a_look_reads_all_trials_together(
     series_of = series.series_of
     monkeypatch.setattr(series, "series_of", counted)
     query = {"metricName": "loss", "group": "training", "batchesProcessed": 4}
-    (message,) = lines(await api.user.get(f"/api/v1/experiments/{experiment}/metrics-stream/{stream}", **query))
+    *_, message = lines(await api.user.get(f"/api/v1/experiments/{experiment}/metrics-stream/{stream}", **query))
     assert read == [3]
     if stream == "batches":
         assert message["result"] == {"batches": [1, 2, 4]}

@@ -127,6 +127,22 @@ async def test_more_slots_than_exist_are_refused_with_the_arithmetic(api: Api) -
     assert (await create(api))["warnings"] == []
 
 
+async def test_more_slots_than_exist_wait_where_the_cluster_grows(api: Api) -> None:
+    """With ``launch_error: false``: a warning, and the arithmetic beside it."""
+    async with api.master.db.transaction() as conn:
+        await add_agent(conn, "a1", slots=2)
+    config = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 1000")
+    reply = await api.user.post("/api/v1/experiments", {"config": config})
+    assert (reply.status_code, "request unfulfillable" in refusal(reply)) == (400, True)
+    single = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 3, is_single_node: true")
+    reply = await api.user.post("/api/v1/experiments", {"config": single})
+    assert (reply.status_code, "request unfulfillable" in refusal(reply)) == (400, True)
+    api.master.settings = api.master.settings.model_copy(update={"launch_error": False})
+    made = await create(api, config)
+    assert made["warnings"] == ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]
+    assert "1000 slots can never run here" in str(made["notices"])
+
+
 async def test_an_experiment_can_be_made_paused(api: Api) -> None:
     """Without ``activate`` it waits for one."""
     reply = await api.user.post("/api/v1/experiments", {"config": CONFIG})

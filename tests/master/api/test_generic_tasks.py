@@ -45,6 +45,8 @@ async def test_a_task_is_paused_and_goes_on_in_a_new_attempt(api: Api) -> None:
     """It is asked to leave, says that it does, leaves; later it has slots again under the same id."""
     task_id = await created(api.user)
     container = await placed(api, task_id)
+    script = await api.task(f"{task_id}.1")
+    assert (await script.get(f"/api/v1/allocations/{task_id}.1/signals/preemption")).json() == {"preempt": False}
     assert (await api.user.post(f"/api/v1/tasks/{task_id}/pause")).status_code == 200
     await tended(api)
     assert await state(api, task_id) == "STOPPING_PAUSED"
@@ -143,9 +145,9 @@ WRONG = [
     ({"config": "- a"}, 400, "map"),
     ({"config": "entrypoint: [x]\nsearcher: {}"}, 400, "unknown key 'searcher'"),
     ({"config": CONFIG, "inheritContext": True}, 400, "inheritContext"),
-    ({"config": CONFIG, "parentId": "x"}, 404, "there is no task x"),
-    ({"config": CONFIG, "forkedFrom": "x"}, 404, "there is no task x"),
-    ({"config": CONFIG, "projectId": 77}, 404, "there is no project 77"),
+    ({"config": CONFIG, "parentId": "x"}, 404, "task x not found"),
+    ({"config": CONFIG, "forkedFrom": "x"}, 404, "task x not found"),
+    ({"config": CONFIG, "projectId": 77}, 404, "project 77 not found"),
     ({"config": CONFIG, "parentId": 7}, 400, "parentId"),
 ]
 
@@ -160,7 +162,8 @@ async def test_a_wrong_request_is_refused_in_words(api: Api) -> None:
 async def test_nothing_is_put_into_what_is_closed_meanwhile(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look at the request and the task: a project that is deleted, or gone; a task that is forgotten."""
     source = await created(api.user)
-    made = (await api.user.post("/api/v1/workspaces/1/projects", {"name": "p"})).json()["project"]["id"]
+    own = (await api.user.post("/api/v1/workspaces", {"name": "own"})).json()["workspace"]["id"]
+    made = (await api.user.post(f"/api/v1/workspaces/{own}/projects", {"name": "p"})).json()["project"]["id"]
     examine = generic_tasks.examine_generic
     changes = [
         "update projects set state = 'DELETING' where id = 2",
@@ -219,3 +222,21 @@ async def test_a_child_that_is_being_made_does_not_escape_a_kill(api: Api) -> No
         child = await tasks.create(conn, new)
     assert (await killing).status_code == 200
     assert [await state(api, task_id) for task_id in (parent, child)] == ["STOPPING_CANCELED", "STOPPING_CANCELED"]
+
+
+async def test_a_configuration_comes_back_as_it_was_submitted(api: Api) -> None:
+    """Without what was filled in; a fork's is that of what it was forked from."""
+    source = await created(api.user, config="entrypoint: ls -l\nresources: {slots: 0}\n")
+    for task_id in (source, await created(api.user, config="", forkedFrom=source)):
+        config = json.loads((await api.user.get(f"/api/v1/tasks/{task_id}/config")).json()["config"])
+        assert config == {"entrypoint": "ls -l", "resources": {"slots": 0}}
+
+
+async def test_a_task_that_cannot_save_is_ended_at_once_when_it_is_paused(api: Api) -> None:
+    """It never asked to be told of it."""
+    task_id = await created(api.user)
+    container = await placed(api, task_id)
+    assert (await api.user.post(f"/api/v1/tasks/{task_id}/pause")).status_code == 200
+    await tended(api)
+    async with api.master.db.connection() as conn:
+        assert await conn.fetchval("select want from containers where container_id = $1", container) == "KILL"

@@ -25,6 +25,7 @@ from tenax.master.store.database import leases
 from tenax.master.store.database.wakeups import Woken
 from tenax.master.store.logs import rows as logs
 from tests.kits.api import Api
+from tests.kits.cases import answers
 from tests.kits.master.attempts import running
 from tests.kits.master.experiments import create
 from tests.kits.master.refusals import refusal
@@ -43,6 +44,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     log_setup.set_up(LogSettings(level="warning", color=False))
 
 
+@answers("master_config/printable", "TestPrintableConfig")
 def test_settings_are_shown_without_secrets() -> None:
     """Wherever they stand; what is not secret is there ("master_config/printable")."""
     registry = {"username": "ada", "password": "geheim-1", "auth": "geheim-2"}
@@ -171,27 +173,28 @@ def stamp(hours: float) -> str:
 
 
 async def test_a_message_is_shown_in_its_time(api: Api) -> None:
-    """By GetMaster while it lasts; before that to those who ask for it; the next takes its place."""
+    """By GetMaster while it lasts, to all; before that to administrators who ask for it; the next takes its place."""
     path = "/api/v1/master/cluster_message"
 
     async def shown() -> str | None:
         message = (await api.nobody.get("/api/v1/master")).json()["clusterMessage"]
         return None if message is None else str(message["message"])
 
-    assert (await api.user.get(path)).json() == {"clusterMessage": None}
+    assert (await api.user.get(path)).status_code == 403
+    assert (await api.admin.get(path)).json() == {"clusterMessage": None}
     assert (await api.admin.ask("PUT", path, {"message": "soon", "startTime": stamp(1)})).status_code == 200
     assert await shown() is None
-    assert (await api.user.get(path)).json()["clusterMessage"]["message"] == "soon"
+    assert (await api.admin.get(path)).json()["clusterMessage"]["message"] == "soon"
     now = {"message": "maintenance", "startTime": stamp(-1), "duration": "2h"}
     await api.admin.ask("PUT", path, now)
     assert await shown() == "maintenance"
-    message = (await api.user.get(path)).json()["clusterMessage"]
+    message = (await api.admin.get(path)).json()["clusterMessage"]
     begins, ends = (datetime.fromisoformat(message[name]) for name in ("startTime", "endTime"))
     assert ends - begins == timedelta(hours=2)
     async with api.master.db.transaction() as conn:
         await conn.execute("update cluster_message set ends_at = now()")
     assert await shown() is None
-    assert (await api.user.get(path)).json() == {"clusterMessage": None}
+    assert (await api.admin.get(path)).json() == {"clusterMessage": None}
     await api.admin.ask("PUT", path, {"message": "for good", "startTime": stamp(-1), "endTime": None})
     assert await shown() == "for good"
     assert (await api.admin.delete(path)).status_code == 200
@@ -324,3 +327,24 @@ async def test_the_loop_cleans_up_at_the_times_of_its_schedule(api: Api) -> None
     following = await hourly.make_pass(context, NEWS)
     assert following is not None
     assert following > 3500
+
+
+async def test_what_readers_of_the_configuration_look_for(api: Api) -> None:
+    """Under Determined's names: what places tasks, the pools, the switches; and no provider of logins where none is."""
+    config = (await api.admin.get("/api/v1/master/config")).json()["config"]
+    assert config["resource_manager"]["type"] == "agent"
+    assert [pool["pool_name"] for pool in config["resource_pools"]] == ["default"]
+    assert config["feature_switches"] == []
+    assert "sso_providers" not in (await api.nobody.get("/info")).json()
+
+
+async def test_tasks_are_listed_for_scripts(api: Api) -> None:
+    """By the id of their attempt, in names with underscores; the version of an agent compares with the master's."""
+    run = await running(api)
+    listed = (await api.user.get("/tasks")).json()
+    (attempt,) = listed.values()
+    assert list(listed) == [attempt["allocation_id"]]
+    assert (attempt["name"], len(attempt["resources"])) == (f"Trial {run.trial} (Experiment 1)", 1)
+    assert list(attempt["resources"][0]["agent_devices"]) == ["a1"]
+    (agent,) = (await api.user.get("/api/v1/agents")).json()["agents"]
+    assert agent["version"] == (await api.nobody.get("/info")).json()["version"]

@@ -208,7 +208,8 @@ async def test_what_is_registered_is_not_deleted(api: Api, context: object) -> N
     await model(api)
     _, folder = await ended(api)
     await register(api)
-    made = await api.user.post("/api/v1/workspaces/1/projects", {"name": "cats"})
+    own = (await api.user.post("/api/v1/workspaces", {"name": "own"})).json()["workspace"]["id"]
+    made = await api.user.post(f"/api/v1/workspaces/{own}/projects", {"name": "cats"})
     path = f"/api/v1/projects/{made.json()['project']['id']}"
     async with api.master.db.transaction() as conn:
         await conn.execute("update experiments set project_id = 2")

@@ -36,7 +36,8 @@ async def test_what_is_no_key_is_refused(api: Api) -> None:
 
 async def test_keys_that_are_made_at_once_differ(api: Api) -> None:
     """Ten projects whose names begin alike, asked for at the same time."""
-    requests = (api.user.post("/api/v1/workspaces/1/projects", {"name": f"cat {number}"}) for number in range(10))
+    own = (await api.user.post("/api/v1/workspaces", {"name": "own"})).json()["workspace"]["id"]
+    requests = (api.user.post(f"/api/v1/workspaces/{own}/projects", {"name": f"cat {number}"}) for number in range(10))
     replies = await asyncio.gather(*requests)
     assert [reply.status_code for reply in replies] == [200] * 10
     assert len({reply.json()["project"]["key"] for reply in replies}) == 10
@@ -98,8 +99,8 @@ async def test_a_configuration_names_its_project(api: Api) -> None:
     made = (await create(api, CONFIG + "workspace: Vision\nproject: CATS\n"))["experiment"]
     assert (made["projectId"], made["projectName"], made["workspaceName"]) == (2, "cats", "vision")  # type: ignore[index]
     for lines, missing in (
-        ("workspace: nowhere\nproject: cats\n", "there is no workspace 'nowhere'"),
-        ("workspace: vision\nproject: birds\n", "there is no project 'birds' in the workspace 'vision'"),
+        ("workspace: nowhere\nproject: cats\n", "workspace 'nowhere' not found"),
+        ("workspace: vision\nproject: birds\n", "project 'birds' not found in the workspace 'vision'"),
     ):
         refused = await api.user.post("/api/v1/experiments", {"config": CONFIG + lines})
         assert (refused.status_code, missing in refusal(refused)) == (404, True)
@@ -138,11 +139,14 @@ async def test_who_may_change_a_project(api: Api) -> None:
     for reply in (
         await api.user.patch(path, {"name": "mine"}),
         await api.user.post(f"{path}/archive"),
-        await api.user.post(f"{path}/move", {"destinationWorkspaceId": 1}),
         await api.user.post(f"{path}/notes", {"name": "x"}),
         await api.user.delete(path),
     ):
         assert reply.status_code == 403
+    # What is wrong for everyone is said first: nothing is moved into the first workspace, which is immutable.
+    for client in (api.user, api.admin):
+        reply = await client.post(f"{path}/move", {"destinationWorkspaceId": 1})
+        assert (reply.status_code, "cannot add new projects" in refusal(reply)) == (400, True)
     await workspace(api, "mine")
     inside = await api.admin.post("/api/v1/workspaces/3/projects", {"name": "guest"})
     patched = await api.user.patch(f"/api/v1/projects/{inside.json()['project']['id']}", {"description": "seen"})

@@ -67,6 +67,27 @@ async def three(api: Api) -> list[JsonObject]:
     ]
 
 
+async def test_a_job_that_starts_nowhere_says_so(api: Api, three: list[JsonObject]) -> None:
+    """While it waits for its next try: in the queue, behind the others, and in its experiment and trial."""
+    made = (await create(api, CONFIG.replace("name: digits", "name: nowhere")))["experiment"]
+    async with api.master.db.transaction() as conn:
+        trial = await add_trial(conn, made["id"])
+        held = "setbacks = 3, held_until = now() + interval '1 minute', reason = 'no room'"
+        await conn.execute(f"update trials set {held} where id = $1", trial)
+    reason = "it cannot start: no room (tried 3 times so far, and again within a minute)"
+    *_, last = await jobs(api.user)
+    assert (last["name"], last["summary"]["state"], last["summary"]["jobsAhead"]) == ("nowhere", "STATE_QUEUED", 3)
+    assert (last["reason"], last["requestedSlots"], last["allocatedSlots"]) == (reason, 1, 0)
+    shown = (await api.user.get(f"/api/v1/experiments/{made['id']}")).json()["experiment"]
+    assert (shown["state"], shown["reason"]) == ("STATE_QUEUED", reason)
+    trials = (await api.user.get(f"/api/v1/experiments/{made['id']}/trials")).json()["trials"]
+    assert trials[0]["reason"] == reason
+    # At its next try it stands where its request does.
+    async with api.master.db.transaction() as conn:
+        await request_attempt(conn, trial, 1)
+    assert [job["reason"] for job in await jobs(api.user) if job["name"] == "nowhere"] == [reason]
+
+
 async def test_a_queue_shows_its_jobs_in_the_order_of_turns(api: Api, three: list[JsonObject]) -> None:
     """With all that clients insist on; by state, by page, from the end."""
     first, second, _ = await jobs(api.user)

@@ -48,7 +48,7 @@ async def test_runs_by_a_wrong_filter_or_order(api: Api) -> None:
         ({"filter": "{"}, 400, "not JSON"),
         ({"sort": "nope=asc"}, 400, "invalid sort col: nope"),
         ({"limit": -3}, 400, "limit"),
-        ({"projectId": 999}, 404, "no project 999"),
+        ({"projectId": 999}, 404, "project 999 not found"),
         ({"offset": "x"}, 400, "offset"),
     ):
         reply = await api.user.post("/api/v1/runs", body)

@@ -93,3 +93,12 @@ async def test_an_unmanaged_experiment_needs_no_entrypoint(api: Api) -> None:
     assert [row["unmanaged"] for row in listed] == [True, True]
     refused = await api.user.post("/api/v1/experiments/continue", {"id": experiment["id"]})
     assert (refused.status_code, "outside of this cluster" in refusal(refused)) == (400, True)
+
+
+async def test_the_first_trials_are_there_when_the_answer_comes(api: Api) -> None:
+    """Where no loop runs at all: as many as the search begins with, also of what is made paused."""
+    single = CONFIG.replace("name: random", "name: single").replace(", max_trials: 8", "")
+    for config, paused, trials in ((CONFIG, False, 8), (CONFIG, True, 8), (single, False, 1)):
+        number = (await create(api, config, activate=not paused))["experiment"]["id"]
+        listed = (await api.user.get(f"/api/v1/experiments/{number}/trials")).json()["trials"]
+        assert len(listed) == trials

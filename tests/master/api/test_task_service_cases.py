@@ -16,7 +16,7 @@ from tenax.master.store.allocations import barriers, containers
 from tenax.master.store.allocations.containers import MemberChange
 from tenax.master.store.logs import policies
 from tests.kits.api import Api
-from tests.kits.cases import load
+from tests.kits.cases import answers, load
 from tests.kits.master.attempts import running
 from tests.kits.rows import Attempt, add_agent, add_trial, run_attempt
 
@@ -72,6 +72,11 @@ async def until_there(api: Api, attempt: Attempt, place: int, request: asyncio.T
             await asyncio.sleep(0.001)
 
 
+@answers(
+    "task_services/allgather",
+    "4 peers join a group of 4 with data d1..d4",
+    "2 join; a third joins, leaves, joins, joins again with the same id; then the fourth joins",
+)
 async def test_four_gather(api: Api) -> None:
     """Each gets what all four brought; one who asks again brings nothing twice ("task_services/allgather")."""
     run = await running(api, 4)

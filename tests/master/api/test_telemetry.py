@@ -9,6 +9,7 @@ import pytest
 from tenax.master.access.task_tokens import token_hash
 from tenax.master.store.database.connection import Database
 from tests.kits.api import Api, Client
+from tests.kits.cases import answers
 from tests.kits.master.metrics import lines
 from tests.kits.telemetry import Book, metrics_line
 
@@ -256,6 +257,7 @@ async def test_a_log_that_is_followed_has_no_limit(api: Api, desk: Book) -> None
         assert (await api.user.get(f"/api/v1/trials/{trial}/logs", **query)).status_code == 400
 
 
+@answers("task_services/log_follow", "TrialLogsFields")
 async def test_fields_are_followed_to_the_end_of_the_task(api: Api, desk: Book) -> None:
     """Without ``follow`` they come once; with it again when they have changed, until the task ends."""
     trial = await desk.trial()

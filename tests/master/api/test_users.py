@@ -13,6 +13,7 @@ from tenax.master.access.bootstrap import CREDENTIALS_FILE, bootstrap
 from tenax.master.access.passwords import Passwords, hashed_password
 from tenax.master.store.users import settings as user_settings
 from tests.kits.api import CHEAP, Api
+from tests.kits.master.refusals import refusal
 
 
 async def test_the_first_users_have_random_passwords_that_only_the_owner_can_read(api: Api) -> None:
@@ -206,7 +207,7 @@ async def test_many_users_are_deactivated_at_once(api: Api) -> None:
     results = {result["id"]: result["error"] for result in reply.json()["results"]}
     assert results[3] == ""
     assert "last active administrator" in results[1]
-    assert "no user 4711" in results[4711]
+    assert "user 4711 not found" in results[4711]
     assert (await ann.get("/api/v1/me")).status_code == 401
     body = {"userIds": [], "activate": False, "filters": {"name": "bo", "admin": False}}
     assert [result["id"] for result in (await api.admin.patch("/api/v1/users", body)).json()["results"]] == [4]
@@ -287,3 +288,23 @@ async def test_the_oldest_scripts_log_in_and_manage_users(api: Api) -> None:
     assert (await api.user.patch("/users/eve", {"active": True})).status_code == 403
     assert (await bearer.post("/logout")).status_code == 200
     assert (await bearer.get("/users/me")).status_code == 401
+
+
+async def test_nobody_is_shown_as_one_of_the_first_users(api: Api) -> None:
+    """In any case of letters, by whomever the name is given."""
+    for name, status in (("Admin", 400), (" DETERMINED ", 400), ("Ann", 200)):
+        body = {"user": {"username": f"u{status}{name.strip()}", "displayName": name}, "password": "Passw0rd"}
+        assert (await api.admin.post("/api/v1/users", body)).status_code == status
+    assert (await api.user.patch("/api/v1/users/2", {"displayName": "aDmin"})).status_code == 400
+    assert (await api.user.patch("/api/v1/users/2", {"displayName": "Determined"})).status_code == 200
+    assert (await api.admin.patch("/api/v1/users/1", {"displayName": "ADMIN"})).status_code == 200
+
+
+async def test_a_user_is_linked_with_a_whole_account(api: Api) -> None:
+    """Or with none: half of one would take the rest from somewhere else."""
+    whole = {"agentUid": 7, "agentUser": "eve", "agentGid": 8, "agentGroup": "g"}
+    for lacking in whole:
+        half = {name: value for name, value in whole.items() if name != lacking}
+        refused = await api.admin.patch("/api/v1/users/2", {"agentUserGroup": half})
+        assert (refused.status_code, lacking in refusal(refused)) == (400, True)
+    assert (await api.admin.patch("/api/v1/users/2", {"agentUserGroup": whole})).status_code == 200

@@ -14,7 +14,7 @@ HOOK: dict[str, object] = {
     "name": "team",
     "url": "http://hooks.example/services/T0/s3cr3t",
     "webhookType": "WEBHOOK_TYPE_DEFAULT",
-    "mode": "WEBHOOK_MODE_WORKSPACE",
+    "mode": "WEBHOOK_MODE_SPECIFIC",
     "triggers": [
         {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "COMPLETED"}},
         {"triggerType": "TRIGGER_TYPE_TASK_LOG", "condition": {"regex": "out of .*memory"}},
@@ -94,14 +94,30 @@ async def test_an_archived_workspace_takes_no_webhook(api: Api) -> None:
 async def test_a_name_is_given_once_in_a_workspace(api: Api) -> None:
     """Experiments name webhooks by it."""
     await made(api)
-    assert (await api.admin.post("/api/v1/webhooks", {**HOOK, "name": "Team"})).status_code == 409
+    again = await api.admin.post("/api/v1/webhooks", {**HOOK, "name": "Team"})
+    assert (again.status_code, "already exists" in refusal(again)) == (409, True)
     await made(api, workspaceId=1)
+
+
+async def test_a_webhook_needs_no_name(api: Api) -> None:
+    """Nor is the second one without a name refused."""
+    assert [(await made(api, name=""))["name"] for _ in range(2)] == ["", ""]
+
+
+async def test_whose_webhooks_are_listed(api: Api) -> None:
+    """Those of all workspaces and of one's own; administrators see every one."""
+    async with api.master.db.transaction() as conn:
+        await conn.execute("insert into workspaces (id, name, owner_id) values (77, 'mine', 2), (78, 'theirs', 1)")
+    every = [(await made(api, **more))["id"] for more in ({}, {"workspaceId": 77}, {"workspaceId": 78})]
+    for caller, seen in ((api.admin, every), (api.user, every[:2])):
+        assert [hook["id"] for hook in (await caller.get("/api/v1/webhooks")).json()["webhooks"]] == seen
 
 
 WRONG: tuple[tuple[dict[str, object], str], ...] = (
     ({"url": "hooks.example"}, "url"),
     ({"url": "http://user:pw@hooks.example"}, "url"),
-    ({"name": " "}, "name"),
+    ({"name": "a\nb"}, "name"),
+    ({"mode": "WEBHOOK_MODE_WORKSPACE"}, "works only with mode 'SPECIFIC'"),
     ({"triggers": []}, "triggers"),
     ({"triggers": [{}]}, "triggerType"),
     ({"triggers": [{"triggerType": "TRIGGER_TYPE_TASK_LOG", "condition": {"regex": "("}}]}, "regex"),
@@ -163,3 +179,15 @@ async def test_the_signing_key_is_for_administrators(api: Api) -> None:
     assert len(keys) == 1
     assert len(keys.pop()) == 64
     assert (await api.user.get("/api/v1/webhooks/signing-key")).status_code == 403
+
+
+@pytest.mark.parametrize("url", ["http://[::1]/x", "http://169.254.169.254/latest"])
+async def test_where_nothing_is_sent_no_webhook_is_made(api: Api, url: str) -> None:
+    """It is refused when it is made or changed, with the setting that would allow it; a name may mean nothing yet."""
+    webhook = await made(api, url="http://not-there-yet.invalid/x")
+    for reply in (
+        await api.admin.post("/api/v1/webhooks", {**HOOK, "url": url}),
+        await api.admin.patch(f"/api/v1/webhooks/{webhook['id']}", {"url": url}),
+    ):
+        assert reply.status_code == 400, reply.text
+        assert "webhooks.allowed_networks" in reply.text

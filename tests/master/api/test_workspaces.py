@@ -171,6 +171,8 @@ async def test_whom_tasks_run_as_is_an_administrators_to_say(api: Api) -> None:
     """It stands above what the user's own account says, each number for itself."""
     made = await workspace(api)
     path = f"/api/v1/workspaces/{made['id']}"
+    for half in ({"agentUid": 1234}, {"agentGid": 5, "agentUser": "team"}):
+        assert (await api.admin.patch(path, {"agentUserGroup": half})).status_code == 400
     group = {"agentUid": 1234, "agentUser": "team"}
     assert (await api.user.patch(path, {"agentUserGroup": group})).status_code == 403
     assert (await api.admin.patch(path, {"agentUserGroup": {"agentUid": -1}})).status_code == 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 import zlib
 
 import pytest
@@ -11,9 +12,11 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenax.config.master import BudgetSettings
 from tenax.errors import InvalidInput, NotFound
 from tenax.lifecycle.experiment import ExperimentState
 from tenax.lifecycle.trial import TrialExit, TrialState, TrialVerdict
+from tenax.master.ingest.budget import usage_of
 from tenax.master.reading.log_search import LogFilters, Pattern, rendered, search
 from tenax.master.reading.log_stream import LogQuery, LogReads, read
 from tenax.master.store.database.wakeups import Listener
@@ -23,6 +26,7 @@ from tenax.master.store.logs.rows import append_system_line, still_speaks_s
 from tenax.master.store.trials import rows as trials
 from tenax.master.store.trials.rows import Conclusion
 from tenax.master.telemetry.log_lines import NO_RANK, Origin, OutputLine, lines_of, read_head
+from tests.kits.cases import answers
 from tests.kits.telemetry import Book
 
 
@@ -40,7 +44,7 @@ def texts(raw: bytes, carry: bytes = b"", *, final: bool = True) -> list[str]:
         (b" 10%\r 50%\r100%\nnext\n", ["100%", "next"]),
         (b"10%\r20%\r", ["20%"]),
         (b"caf\xc3\xa9 \xff\n", ["caf\u00e9 \ufffd"]),
-        (b"nul \x00\n", ["nul \ufffd"]),
+        (b"nul \x00\n", ["nul \x00"]),
         (b"x" * 70_000 + b"\n", ["x" * 65536, "x" * 4464]),
     ],
 )
@@ -269,6 +273,7 @@ def test_a_pattern_finds_the_lines_that_it_matches(lines: list[str], pattern: st
     assert places == [place for place, line in enumerate(lines) if re2.search(pattern, line)]
 
 
+@answers("task_services/log_follow", "trial with 3 tasks (continuations), 9 lines each", "follow")
 async def test_following_ends_with_the_task(book: Book) -> None:
     """What is written meanwhile arrives; after the task's end the rest comes, and then the end.
 
@@ -355,3 +360,18 @@ async def test_following_ends_when_the_master_does(book: Book) -> None:
     waiting = asyncio.ensure_future(anext(lines, None))
     stop.set()
     assert await waiting is None
+
+
+async def test_room_that_deleted_output_left_is_room(book: Book) -> None:
+    """The files stay as large as they were, and what comes is written into them."""
+    measure = usage_of(book.database, BudgetSettings(log_bytes=2**20))
+    task = await book.run(await book.trial(), 1)
+    noise = random.Random(7).randbytes(2**20).hex().encode()
+    offset = 0
+    while offset < len(noise):
+        offset = await ship(book, task.allocation_id, offset, noise[offset : offset + 2**18])
+    await ship(book, task.allocation_id, offset, b"", final=True)
+    assert (await measure()).logs >= 2**20
+    async with book.database.transaction() as conn:
+        await conn.execute("delete from log_chunks")
+    assert (await measure()).logs == 0

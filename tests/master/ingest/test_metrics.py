@@ -262,6 +262,11 @@ async def test_the_database_says_what_telemetry_takes(book: Book) -> None:
         intake.metrics._budget._measured_at = -100.0
         with pytest.raises(NoRoom, match=r"metric_retention_days.*; the most is of experiment \d+$"):
             await small.report(trial, "training", 2, {"loss": 1.0})
+        async with book.database.transaction() as conn:
+            # As a deletion leaves it: the file is as large as before.
+            await conn.execute("delete from metric_tail")
+        intake.metrics._budget._measured_at = -100.0
+        await small.report(trial, "validation", 2, {"loss": 1.0})
 
 
 async def test_a_report_does_not_wait_for_an_exit_that_is_being_decided(book: Book) -> None:

@@ -85,8 +85,8 @@ class CommandConfig:
     bind_mounts: Annotated[tuple[BindMount, ...], BIND_MOUNTS] = ()
     environment: Annotated[Environment, ENVIRONMENT] = field(default_factory=Environment)
     resources: Annotated[CommandResources, Struct(CommandResources)] = field(default_factory=CommandResources)
-    #: A program and its arguments.
-    entrypoint: Annotated[tuple[str, ...], ENTRYPOINT]
+    #: A program and its arguments; nothing to run is done at once.
+    entrypoint: Annotated[tuple[str, ...], ENTRYPOINT] = ()
     tensorboard_args: Annotated[tuple[str, ...], ListOf(TextShape())] = ()
     #: Seconds without use after which the task is stopped; None: never.
     idle_timeout: Annotated[float | None, Respelled(Number(minimum=0), _seconds)] = None

@@ -113,8 +113,12 @@ class HyperparameterConfig(Shape):
             return {"type": name, **checked} if isinstance(checked, dict) else None
         if isinstance(name, str) and _TELLTALES & set(value):
             meant = nearest(name, _KINDS)
-            hint = f"; did you mean {meant!r}?" if meant else f" (there are {', '.join(_KINDS)})"
-            report.note(at, f"type {name!r} is not a kind of hyperparameter, so this is taken as a nested map{hint}")
+            unknown = f"type {name!r} is not a kind of hyperparameter"
+            if meant:
+                # As a nested map it would be trained with, and cost what a search costs.
+                report.add((*at, "type"), f"{unknown}; did you mean {meant!r}?")
+                return None
+            report.note(at, f"{unknown} (there are {', '.join(_KINDS)}), so this is taken as a nested map")
         return {key: self.check(item, (*at, key), report) for key, item in value.items()}
 
     def merge(self, high: Json, low: Json) -> Json:

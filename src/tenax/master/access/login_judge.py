@@ -4,6 +4,7 @@ Rules it keeps:
 
 - of one name from one address one password is judged at a time, and counted before it is: a hundred guesses that come
   at once are refused like a hundred in a row, and a hundred programs that know the password get in;
+- the same holds over all masters of a database, which count there together;
 - suspect tries (`tenax.master.access.login_throttle`) have one of the places where passwords are hashed, others all;
 - both lines have an end: whoever finds them full is told to come again, and it does not count.
 """
@@ -11,6 +12,7 @@ Rules it keeps:
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -18,8 +20,10 @@ from dataclasses import dataclass, field
 
 from tenax.errors import TooOften
 from tenax.master.access.client_address import counted_as
-from tenax.master.access.login_throttle import LoginSource, Throttle
+from tenax.master.access.login_throttle import FORGET_S, LoginSource, Throttle, check_wait
 from tenax.master.access.passwords import Passwords
+from tenax.master.store.database.connection import Database
+from tenax.master.store.users import failed_logins
 
 #: How many may be there at a time, by whether they are suspect.
 _MOST = {False: 256, True: 64}
@@ -38,8 +42,9 @@ class _Line:
 class LoginJudge:
     """Judges passwords. One per master, owned by its event loop."""
 
-    def __init__(self, passwords: Passwords) -> None:
+    def __init__(self, passwords: Passwords, db: Database) -> None:
         self._passwords = passwords
+        self._db = db
         self._throttle = Throttle()
         #: How many wait or are judged, by whether they are suspect.
         self._present = {False: 0, True: 0}
@@ -61,14 +66,26 @@ class LoginJudge:
             async with self._turn_of(source):
                 now = time.monotonic()
                 self._throttle.check(source, now)
+                key = hashlib.sha256(source.pair.encode("utf-8", "surrogatepass")).digest()
+                await self._admit(key)
                 self._throttle.admitted(source, now)
                 async with self._suspects if suspect else nullcontext():
                     right = await self._passwords.matches(stored, sent)
                 if right:
                     self._throttle.succeeded(source)
+                    async with self._db.transaction() as conn:
+                        await failed_logins.forget(conn, key)
                 return right
         finally:
             self._present[suspect] -= 1
+
+    async def _admit(self, key: bytes) -> None:
+        """Count a try that is judged now, by whatever master. Raises TooOften."""
+        async with self._db.transaction() as conn:
+            past = await failed_logins.lock(conn, key)
+            check_wait(past.count, past.seconds)
+            failures = past.count if past.seconds < FORGET_S else 0
+            await failed_logins.count(conn, key, failures + 1, FORGET_S)
 
     @asynccontextmanager
     async def _turn_of(self, source: LoginSource) -> AsyncIterator[None]:

@@ -6,7 +6,9 @@ Rules it keeps:
 - only a name *from one address* has to wait: for a name alone, or an address alone, nobody is refused. Of those that
   failed often, tries are *suspect*: they are judged one at a time (`tenax.master.access.login_judge`);
 - a name that logged in from an address before is not suspect there;
-- all is kept in memory and bounded: it slows a guesser down, and a restart of the master forgives.
+- who has to wait is counted in the database as well, so that several masters count together
+  (`tenax.master.access.login_judge`); all else is kept in memory and bounded: it slows a guesser down, and a restart of
+  the master forgives.
 
 Time is an argument, in seconds of any monotonic clock.
 """
@@ -53,6 +55,15 @@ class LoginSource:
         return f"{self.name}\0", f"\0{self.address}"
 
 
+def check_wait(failures: int, since_s: float) -> None:
+    """Raises TooOften while a name with so many failures from one address, the last so long ago, has to wait."""
+    if failures < FREE or since_s >= FORGET_S:
+        return
+    left = BACKOFF.after(failures - FREE + 1) - since_s
+    if left > 0:
+        raise TooOften(f"too many failed logins: wait {left:.0f} seconds and try again", retry_after=max(1.0, left))
+
+
 class Throttle:
     """Failed logins of late. Owned by one event loop."""
 
@@ -64,11 +75,8 @@ class Throttle:
     def check(self, source: LoginSource, now: float) -> None:
         """Raises TooOften while this name has to wait at this address."""
         known = self._failures.get(source.pair)
-        if known is None or known.count < FREE or now - known.last >= FORGET_S:
-            return
-        left = known.last + BACKOFF.after(known.count - FREE + 1) - now
-        if left > 0:
-            raise TooOften(f"too many failed logins: wait {left:.0f} seconds and try again", retry_after=max(1.0, left))
+        if known is not None:
+            check_wait(known.count, now - known.last)
 
     def is_suspect(self, source: LoginSource, now: float) -> bool:
         """Whether its name, or its address, failed often, and it never logged in there."""

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tenax.jsonvalue import Json, JsonObject
-from tenax.storage.port import SHARED_FS_MOUNT
-from tenax.storage.registry import kind_of
-from tenax.wire.agents import READ_ONLY, ContainerSpec, Grants, Mount, TaskFile
+from tenax.master.submission.machine_access import devices_of, mounts_of, strings
+from tenax.wire.agents import ContainerSpec, Grants, TaskFile
 from tenax.wire.task_names import CLUSTER_HOOK, ENTRYPOINT, PYTHON
 
 
@@ -89,19 +88,6 @@ def with_defaults(spec: ContainerSpec, defaults: PoolDefaults) -> ContainerSpec:
     )
 
 
-def granted(task_container_defaults: JsonObject, checkpoint_storage: JsonObject | None) -> Grants:
-    """What the master's configuration gives: mounts, capabilities and devices of all tasks, and its own storage."""
-    given = [_object(mount) for mount in _list(task_container_defaults.get("bind_mounts"))]
-    mounts = [f"{mount.get('host_path')}{READ_ONLY if mount.get('read_only') is True else ''}" for mount in given]
-    storage = None if checkpoint_storage is None else kind_of(checkpoint_storage)
-    mounted = None if storage is None or checkpoint_storage is None else storage.mounted(checkpoint_storage)
-    return Grants(
-        bind_mounts=[*mounts, *([mounted] if mounted else [])],
-        capabilities=_strings(task_container_defaults.get("add_capabilities")),
-        devices=[str(_object(device).get("host_path")) for device in _list(task_container_defaults.get("devices"))],
-    )
-
-
 def trial_spec(member: MemberSource, trial: TrialSource, tokens: Callable[[str], Tokens]) -> ContainerSpec:
     """The specification of one member of a trial."""
     return _spec(member, tokens, "tenax.exec.trial", _trial_environment(member, trial))
@@ -143,15 +129,15 @@ def _spec(
         context_hash=member.context_hash,
         images={kind: image for kind, image in _object(environment.get("image")).items() if isinstance(image, str)},
         force_pull=environment.get("force_pull_image") is True,
-        mounts=_mounts(member.config),
+        mounts=mounts_of(member.config),
         shm_bytes=_integer(resources.get("shm_size")),
         uid=member.uid,
         gid=member.gid,
         user=member.agent_user,
         group=member.agent_group,
-        add_capabilities=_strings(environment.get("add_capabilities")),
-        drop_capabilities=_strings(environment.get("drop_capabilities")),
-        devices=_devices(resources),
+        add_capabilities=strings(environment.get("add_capabilities")),
+        drop_capabilities=strings(environment.get("drop_capabilities")),
+        devices=devices_of(member.config),
         registry_auth={
             name: value for name, value in _object(environment.get("registry_auth")).items() if isinstance(value, str)
         },
@@ -184,7 +170,8 @@ def _trial_environment(member: MemberSource, trial: TrialSource) -> dict[str, st
         "DET_TRIAL_RUN_ID": str(trial.run_id),
         "DET_TRIAL_SEED": str(trial.trial_seed),
         "DET_EXPERIMENT_CONFIG": json.dumps(member.config, separators=(",", ":")),
-        "DET_HPARAMS": json.dumps(trial.hparams, separators=(",", ":")),
+        # In alphabetical order, nested ones too.
+        "DET_HPARAMS": json.dumps(trial.hparams, separators=(",", ":"), sort_keys=True),
         "DET_STEPS_COMPLETED": str(trial.steps_completed),
     }
     if trial.checkpoint is not None:
@@ -196,50 +183,12 @@ def _users_environment(member: MemberSource, environment: JsonObject) -> dict[st
     """``K=V`` lines for the kind of device, later ones over earlier ones; ``K`` alone is set to nothing."""
     variables = environment.get("environment_variables")
     lines = variables.get(member.device_kind) if isinstance(variables, dict) else variables
-    pairs = (line.partition("=") for line in _strings(lines))
+    pairs = (line.partition("=") for line in strings(lines))
     return {name: value for name, _, value in pairs if name}
-
-
-def _mounts(config: JsonObject) -> list[Mount]:
-    mounts = []
-    bind_mounts = config.get("bind_mounts")
-    for entry in bind_mounts if isinstance(bind_mounts, list) else []:
-        bind = _object(entry)
-        mounts.append(
-            Mount(
-                str(bind.get("host_path", "")),
-                str(bind.get("container_path", "")),
-                bind.get("read_only") is True,
-                str(bind.get("propagation") or "rprivate"),
-            )
-        )
-    storage = _object(config.get("checkpoint_storage"))
-    kind = kind_of(storage)
-    mounted = None if kind is None else kind.mounted(storage)
-    if mounted is not None:
-        mounts.append(Mount(mounted, SHARED_FS_MOUNT, False, str(storage.get("propagation") or "rprivate")))
-    return mounts
-
-
-def _devices(resources: JsonObject) -> list[str]:
-    devices = resources.get("devices")
-    lines = []
-    for entry in devices if isinstance(devices, list) else []:
-        device = _object(entry)
-        lines.append(f"{device.get('host_path')}:{device.get('container_path')}:{device.get('mode') or 'mrw'}")
-    return lines
 
 
 def _object(value: Json | Mapping[str, Json]) -> JsonObject:
     return dict(value) if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _strings(value: Json) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _integer(value: Json) -> int:

@@ -13,7 +13,7 @@ from tenax.errors import NotFound
 from tenax.lifecycle.container import Ending
 from tenax.master.store.logs import packing as log_packing
 from tenax.master.store.logs import rows as logs
-from tenax.master.telemetry.log_lines import NO_RANK
+from tenax.master.telemetry.log_lines import NO_RANK, clean
 
 #: Chunks of output that are read, from the end.
 _CHUNKS = 8
@@ -28,6 +28,7 @@ _RANK = re.compile(r"\[rank(\d+)\]: ?")
 #: What a launcher raises about the ranks that it started.
 _LAUNCHERS = re.compile(r"(?:torch\.\S+\.)?ChildFailedError\b")
 _ROOT_CAUSE = "Root Cause (first observed failure):"
+_FRAME = re.compile(r'\s*File "(.+)", line (\d+)')
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FACT = re.compile(r"\s*(rank|exitcode)\s*: (-?\d+)\b")
 
@@ -65,6 +66,29 @@ def exception_line(lines: Sequence[str]) -> str | None:
         if other == rank and line and not line[0].isspace() and _EXCEPTION.match(line):
             return _cut(line)
     return None
+
+
+def failure_place(lines: Sequence[str]) -> str | None:
+    """Where the last traceback of the script itself ends: ``KeyError in code/train.py, line 12``; None: nowhere.
+
+    The folders before the last one differ from run to run.
+    """
+    raised = exception_line(lines)
+    if raised is not None and _LAUNCHERS.match(raised):
+        lines = lines[: _last_traceback(lines)]
+        raised = exception_line(lines)
+    start = _last_traceback(lines)
+    if raised is None or start is None:
+        return None
+    rank, _ = _split(lines[start])
+    frames = []
+    for other, line in map(_split, lines[start + 1 :]):
+        if other == rank and line and not line[0].isspace():
+            break
+        match = _FRAME.match(line) if other == rank else None
+        if match:
+            frames.append(f"{'/'.join(match[1].split('/')[-2:])}, line {match[2]}")
+    return f"{raised.partition(':')[0]} in {frames[-1]}" if frames else None
 
 
 def _first_failure(lines: Sequence[str]) -> str:
@@ -121,7 +145,9 @@ async def last_errors(conn: Connection, task_id: str, container_ids: Collection[
             if origin.container_id in container_ids and origin.stdtype == "stderr"
         }
         if ours:
-            lines += [_of_rank(line.rank, line.text) for line in log_packing.unpack(span.chunk) if line.origin in ours]
+            lines += [
+                _of_rank(line.rank, clean(line.text)) for line in log_packing.unpack(span.chunk) if line.origin in ours
+            ]
     return lines
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from asyncpg import Connection
 
-from tenax.ids import AgentId
+from tenax.ids import AgentId, TaskId, allocation_id
 from tenax.jsonvalue import JsonObject
-from tenax.lifecycle.container import Ending
+from tenax.lifecycle.container import Ending, exit_status
 from tenax.lifecycle.task import ENDED, TaskAttempt, TaskState, TaskVerdict
 from tenax.lifecycle.task import decide_exit as decide_task_exit
 from tenax.lifecycle.trial import TrialAttempt, TrialState, TrialVerdict, decide_exit, effective_wish
-from tenax.master.allocations.exit_reason import last_errors, with_exit_reason
+from tenax.master.allocations.exit_reason import failure_place, last_errors, with_exit_reason
 from tenax.master.store.allocations import containers
 from tenax.master.store.allocations.rows import AllocationRow
 from tenax.master.store.experiments import rows as experiments
@@ -50,10 +50,13 @@ async def exit_lines(
 ) -> dict[str, list[str]]:
     """By allocation, the last lines of error output where a member has failed, or is ``failing``.
 
-    Of the attempts of these containers. To be read before the transaction of their event: a script that has ended
+    Of the attempts of these containers; and of the runs before those that failed, too, where neither has made a step.
+    To be read before the transaction of their event: a script that has ended
     writes no more, its output may be long, and who reads output holds up whoever adds a month to it.
     """
     failed = await containers.failed_attempts(conn, container_ids, failing)
+    if failed:
+        failed += await containers.failed_before(conn, [each.allocation_id for each in failed])
     return {each.allocation_id: await last_errors(conn, each.task_id, each.members) for each in failed}
 
 
@@ -91,9 +94,10 @@ async def _trials_ended(
         plan = plans[experiment.id]
         limit = plan.config.get("max_restarts")
         wish = effective_wish(trial.wish, experiment.state)
+        own_lines = lines.get(allocation.allocation_id, ())
         attempt = TrialAttempt(
             wish=wish,
-            ending=with_exit_reason(each.ending, lines.get(allocation.allocation_id, ())),
+            ending=with_exit_reason(each.ending, own_lines),
             preemption=allocation.preemption,
             restarts=trial.restarts,
             max_restarts=limit if isinstance(limit, int) else 5,
@@ -105,14 +109,30 @@ async def _trials_ended(
             no_retry=no_retry.get(trial.id),
             nowhere=await _nowhere_left(conn, excluded[trial.id], plan) if trial.id in excluded else None,
             leave_reason=allocation.preemption_reason,
+            repeats=None if plan.max_restarts_given else _repeated(trial, own_lines, lines),
         )
         verdict = decide_exit(attempt)
         concluded.append(Conclusion(trial, verdict, experiment.state))
-        text = _trial_log_line(allocation.run_id, verdict, attempt.max_restarts)
+        text = _exit_status(each.ending) + _trial_log_line(allocation.run_id, verdict, attempt.max_restarts)
         level = "ERROR" if verdict.state is TrialState.ERROR else "INFO"
         notes.append(SystemLine(trial.task_id, text, level, allocation.allocation_id))
     await trials.conclude(conn, concluded)
     return notes
+
+
+def _repeated(trial: TrialRow, own: Sequence[str], lines: Mapping[str, Sequence[str]]) -> str | None:
+    """Where this run failed, if the run before failed there, too, and no step lies between."""
+    before = lines.get(allocation_id(TaskId(trial.task_id), trial.run_id - 1), ())
+    place = failure_place(own)
+    return place if place is not None and place == failure_place(before) else None
+
+
+def _exit_status(ending: Ending) -> str:
+    """What scripts look for in the log; nothing where we, or the platform, ended it."""
+    if ending.requested or ending.platform:
+        return ""
+    status = exit_status(ending.code, ending.signal)
+    return f"{status}; " if status else ""
 
 
 def _trial_log_line(run_id: int, verdict: TrialVerdict, max_restarts: int) -> str:
@@ -138,7 +158,8 @@ async def _tasks_ended(
         )
         verdicts.append((task, verdict))
         level = "ERROR" if verdict.state is TaskState.ERROR else "INFO"
-        notes.append(SystemLine(task.task_id, _task_log_line(verdict), level, allocation.allocation_id))
+        text = _exit_status(each.ending) + _task_log_line(verdict)
+        notes.append(SystemLine(task.task_id, text, level, allocation.allocation_id))
     await tasks.conclude(conn, verdicts)
     return notes
 

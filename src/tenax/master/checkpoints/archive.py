@@ -20,7 +20,7 @@ from enum import Enum
 from typing import IO, cast
 
 from tenax.errors import InvalidInput
-from tenax.master.checkpoints.files import CheckpointPlace, opened_checkpoint
+from tenax.master.checkpoints.files import CheckpointPlace, as_text, entries_of, opened_checkpoint
 
 _PIECE = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -151,7 +151,7 @@ class _Zip(_Packer):
         self._zip.writestr(self._entry(path + "/", status, stat.S_IFDIR), b"")
 
     def link(self, path: str, status: os.stat_result, target: str) -> None:
-        self._zip.writestr(self._entry(path, status, stat.S_IFLNK), target)
+        self._zip.writestr(self._entry(path, status, stat.S_IFLNK), os.fsencode(target))
 
     def file(self, path: str, status: os.stat_result, content: IO[bytes]) -> Iterator[None]:
         with self._zip.open(self._entry(path, status, stat.S_IFREG), "w", force_zip64=True) as target:
@@ -165,7 +165,7 @@ class _Zip(_Packer):
     def _entry(self, path: str, status: os.stat_result, kind: int) -> zipfile.ZipInfo:
         # The format knows no year before 1980.
         moment = max(time.gmtime(status.st_mtime)[:6], (1980, 1, 1, 0, 0, 0))
-        entry = zipfile.ZipInfo(path, moment)
+        entry = zipfile.ZipInfo(as_text(path), moment)
         entry.external_attr = (kind | stat.S_IMODE(status.st_mode) & 0o777) << 16
         entry.compress_type = zipfile.ZIP_DEFLATED if kind == stat.S_IFREG else zipfile.ZIP_STORED
         return entry
@@ -176,13 +176,10 @@ def _packer(outbox: _Outbox, form: Form) -> _Packer:
 
 
 def _fill(folder: int, packer: _Packer, outbox: _Outbox) -> Iterator[bytes]:
-    for base, folders, files, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-        folders.sort()
-        prefix = "" if base == "." else base.removeprefix("./") + "/"
-        for name in sorted(folders + files):
-            for _ in _add(packer, prefix + name, name, descriptor):
-                if outbox.size >= _PIECE:
-                    yield outbox.take()
+    for path, name, parent in entries_of(folder):
+        for _ in _add(packer, path, name, parent):
+            if outbox.size >= _PIECE:
+                yield outbox.take()
 
 
 def _add(packer: _Packer, path: str, name: str, parent: int) -> Iterator[None]:

@@ -7,7 +7,9 @@ Users say where their checkpoints are, and the master may read and delete more t
 - there it touches only directories named by a UUID (and what TensorBoard wrote for an experiment);
 - below the root nothing is opened through a link, however it is swapped meanwhile: every step goes from one open
   directory to the next; a link inside a checkpoint is deleted or packed as a link;
-- a checkpoint is renamed before it is deleted: nobody finds half of one.
+- a checkpoint is renamed before it is deleted: nobody finds half of one;
+- what is nested deeper than `DEEPEST`, or has more than `MOST_ENTRIES`, is left to a task on an agent: here it would
+  take the files and the memory of everybody.
 
 Blocking: call it in a thread.
 """
@@ -16,7 +18,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 import uuid
 from collections.abc import Iterator, Sequence
@@ -26,13 +27,16 @@ from typing import TYPE_CHECKING
 
 from tenax.errors import NotFound, NotNow
 from tenax.storage.directory import being_staged, half_deleted
-from tenax.storage.files import matching
+from tenax.storage.globs import matching
 from tenax.storage.port import EVERYTHING, StorageFailed
 from tenax.storage.private_directory import CHECKPOINTS, is_inside_private, is_private
 
 if TYPE_CHECKING:
     from tenax.storage.port import Files
 
+#: Directories inside of one another: each is an open file while one is gone through.
+DEEPEST = 100
+MOST_ENTRIES = 1_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_LINK = _FOLDER | os.O_NOFOLLOW
 
@@ -65,7 +69,7 @@ class CheckpointPlace:
                 try:
                     way.append(os.open(name, _NO_LINK, dir_fd=way[-1]))
                 except FileNotFoundError:
-                    raise NotFound(f"there is no {os.path.join(*further)} in {self}") from None
+                    raise NotFound(f"{os.path.join(*further)} not found in {self}") from None
                 except OSError as error:
                     if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                         raise
@@ -79,7 +83,7 @@ class CheckpointPlace:
 
 
 def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[str] = EVERYTHING) -> Files | None:
-    """Delete files of a checkpoint, or of an upload that never became one; what is left.
+    """Delete files of a checkpoint, or of an upload that never became one; what is left, by names `as_text`.
 
     None: there was nothing of it. Raises NotNow, StorageFailed.
     """
@@ -97,7 +101,7 @@ def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[s
                 left = {path: size for path, size in files.items() if path not in matched}
                 if any(not path.endswith("/") for path in left):
                     _delete_paths(folder, sorted(matched, reverse=True))
-                    return left
+                    return {as_text(path): size for path, size in left.items()}
         except NotFound:
             return None
         _delete_folder(name, base)
@@ -105,10 +109,18 @@ def delete_checkpoint(place: CheckpointPlace, checkpoint: str, globs: Sequence[s
 
 
 def files_of(place: CheckpointPlace, checkpoint: str) -> Files:
-    """The files of a checkpoint as they are now; links count as files. Raises NotFound, NotNow, StorageFailed."""
+    """The files of a checkpoint as they are now, by names `as_text`; links count as files.
+
+    Raises NotFound, NotNow, StorageFailed.
+    """
     name = _checked(checkpoint)
     with _explained(place, f"checkpoint {name} cannot be read"), opened_checkpoint(place, name) as folder:
-        return _listing(folder)
+        return {as_text(path): size for path, size in _listing(folder).items()}
+
+
+def as_text(name: str) -> str:
+    """A name of a file, any bytes, as it can be stored and sent."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 @contextmanager
@@ -119,7 +131,7 @@ def opened_checkpoint(place: CheckpointPlace, checkpoint: str) -> Iterator[int]:
         with place.opened(name) as folder:
             yield folder
     except NotFound:
-        raise NotFound(f"the files of checkpoint {name} are not in {place} any more") from None
+        raise NotFound(f"files of checkpoint {name} not found: they are not in {place} any more") from None
 
 
 def delete_tensorboard(
@@ -190,26 +202,62 @@ def _delete_folder(name: str, parent: int) -> bool:
     hidden = name if name.startswith(".") else half_deleted(name)
     if hidden != name:
         with suppress(FileNotFoundError):
-            shutil.rmtree(hidden, dir_fd=parent)
+            _delete_tree(hidden, parent, 0)
         os.rename(name, hidden, src_dir_fd=parent, dst_dir_fd=parent)
-    shutil.rmtree(hidden, dir_fd=parent)
+    _delete_tree(hidden, parent, 0)
     return True
+
+
+def _delete_tree(name: str, parent: int, depth: int) -> None:
+    """Raises OSError, StorageFailed."""
+    _check_depth(depth)
+    folder = os.open(name, _NO_LINK, dir_fd=parent)
+    try:
+        with os.scandir(folder) as entries:
+            for entry in list(entries):
+                if entry.is_dir(follow_symlinks=False):
+                    _delete_tree(entry.name, folder, depth + 1)
+                else:
+                    os.unlink(entry.name, dir_fd=folder)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=parent)
+
+
+def _check_depth(depth: int) -> None:
+    if depth > DEEPEST:
+        raise StorageFailed(f"it has directories nested more than {DEEPEST} deep, which the master does not go through")
+
+
+def entries_of(folder: int) -> Iterator[tuple[str, str, int]]:
+    """Everything below an open directory, by path: path, name, and the open directory that it is in.
+
+    No link is followed. Raises StorageFailed for more than the master goes through.
+    """
+    count = 0
+    for base, folders, files, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+        _check_depth(0 if base == "." else base.count("/"))
+        folders.sort()
+        prefix = "" if base == "." else base.removeprefix("./") + "/"
+        count += len(folders) + len(files)
+        if count > MOST_ENTRIES:
+            raise StorageFailed(f"it has more than {MOST_ENTRIES} files, which the master does not go through")
+        for name in sorted(folders + files):
+            yield prefix + name, name, descriptor
 
 
 def _listing(folder: int) -> Files:
     """Everything below an open directory: files and links with their bytes, directories as ``name/`` with 0."""
     listed: Files = {}
-    for base, folders, files, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-        prefix = "" if base == "." else base.removeprefix("./") + "/"
-        for name in sorted(folders + files):
-            try:
-                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            if stat.S_ISDIR(status.st_mode):
-                listed[f"{prefix}{name}/"] = 0
-            else:
-                listed[prefix + name] = status.st_size
+    for path, name, parent in entries_of(folder):
+        try:
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            listed[f"{path}/"] = 0
+        else:
+            listed[path] = status.st_size
     return listed
 
 

@@ -29,6 +29,8 @@ log = structlog.get_logger("tenax.checkpoint_gc")
 
 #: Until a removal that failed is tried again.
 _BACKOFF = Backoff(first=5.0, ceiling=3600.0)
+#: The same of one that failed for a reason that nobody foresaw.
+UNFORESEEN_S = 3600.0
 
 Transaction = Callable[[], AbstractAsyncContextManager[Connection]]
 

@@ -74,11 +74,18 @@ async def take_back(conn: Connection) -> None:
 
 
 async def delete_tensorboard(
-    conn: Connection, settings: MasterSettings, experiment: ExperimentRow, storage: JsonObject, cluster_id: str
+    conn: Connection,
+    settings: MasterSettings,
+    experiment: ExperimentRow,
+    storage: JsonObject,
+    cluster_id: str,
+    trial_id: int | None = None,
 ) -> str:
-    """Launch a task that deletes what TensorBoard wrote for an experiment; its id."""
-    document: JsonObject = {"removals": [], "tensorboards": [f"{cluster_id}/tensorboard/experiment/{experiment.id}"]}
-    description = f"deletes the TensorBoard files of experiment {experiment.id}"
+    """Launch a task that deletes what TensorBoard wrote for an experiment, or for one trial of it; its id."""
+    below = "" if trial_id is None else f"/trial/{trial_id}"
+    folder = f"{cluster_id}/tensorboard/experiment/{experiment.id}{below}"
+    document: JsonObject = {"removals": [], "tensorboards": [folder]}
+    description = _name([experiment.id])
     plan = await experiments.plan(conn, experiment.id)
     setup = TaskSetup(plan.pool, plan.workspace_id, plan.config.get("environment"), plan.config.get("bind_mounts"))
     return await _start(conn, settings, experiment.owner_id, {**document, "storage": storage}, description, setup)
@@ -86,8 +93,7 @@ async def delete_tensorboard(
 
 async def _launch(conn: Connection, settings: MasterSettings, owner_id: int, removals: list[UnassignedRemoval]) -> str:
     numbers = sorted({removal.experiment_id for removal in removals if removal.experiment_id is not None})
-    of_experiment = f" of experiment {numbers[0]}" if len(numbers) == 1 else ""
-    description = f"deletes files of {len(removals)} checkpoints{of_experiment}"
+    description = _name(numbers)
     document: JsonObject = {
         "storage": removals[0].storage or {},
         "removals": [{"uuid": removal.uuid, "globs": list(removal.globs)} for removal in removals],
@@ -97,6 +103,12 @@ async def _launch(conn: Connection, settings: MasterSettings, owner_id: int, rem
     await removal_tasks.assign(conn, [removal.uuid for removal in removals], task_id)
     log.info("a task deletes what is out of reach", task=task_id, checkpoints=len(removals))
     return task_id
+
+
+def _name(experiments: Sequence[int]) -> str:
+    """In Determined's words, which scripts look for in the list of tasks."""
+    several = "s" if len(experiments) > 1 else ""
+    return f"Checkpoint GC (Experiment{several} {', '.join(map(str, experiments))})" if experiments else "Checkpoint GC"
 
 
 async def _start(

@@ -2,6 +2,8 @@
 
 Rules:
 - Sizes are measured when something comes in, at most every few seconds; nothing ticks while nothing comes.
+- Files do not get smaller when rows are deleted, and the room is used again: where they have reached a budget, what
+  counts is what is in them.
 - What to delete is said by name: what has the most lines, or reports; looked for while a budget is used up, at most
   every few minutes.
 - The disk of a database on another machine cannot be seen from here: there the setting says how much it may take.
@@ -110,19 +112,25 @@ class Budget:
         return self._usage
 
 
-def usage_of(database: Database, disk_bytes: int | None) -> Callable[[], Awaitable[Usage]]:
-    """Measures tables of the database, and its disk; ``disk_bytes``: what it may take where that is not seen."""
+def usage_of(database: Database, settings: BudgetSettings) -> Callable[[], Awaitable[Usage]]:
+    """Measures tables of the database, and its disk."""
+    disk_bytes = settings.disk_bytes
 
     async def measure() -> Usage:
         async with database.connection() as conn:
             sizes = await gauges.telemetry_sizes(conn)
+            logs, metrics = sizes.logs, sizes.metrics
+            if logs >= settings.log_bytes:
+                logs = min(logs, await gauges.live_size(conn, "logs"))
+            if metrics >= settings.metric_bytes:
+                metrics = min(metrics, await gauges.live_size(conn, "metrics"))
             directory = await gauges.local_directory(conn)
             taken = 0 if disk_bytes is None else await gauges.database_size(conn)
         free = None if directory is None else _free(Path(directory))
         if disk_bytes is not None:
             left = max(0, disk_bytes - taken)
             free = left if free is None else min(free, left)
-        return Usage(sizes.logs, sizes.metrics, free)
+        return Usage(logs, metrics, free)
 
     return measure
 

@@ -7,20 +7,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tenax.config.master import BudgetSettings
-from tenax.master.concurrency.supervision import keep_running
 from tenax.master.concurrency.threads import Threads
 from tenax.master.ingest.budget import Budget, Notices, largest_of, usage_of
 from tenax.master.ingest.logs import LogIngest
 from tenax.master.ingest.metrics import MetricIngest, Sealing
 from tenax.master.ingest.spool import SpoolIngest
 from tenax.master.store.database.connection import Database
+from tenax.supervision import keep_running
 
 
 class Intake:
     """Spools, metrics, output, and the threads that all work in. For one event loop."""
 
     def __init__(self, database: Database, settings: BudgetSettings) -> None:
-        budget = Budget(settings, usage_of(database, settings.disk_bytes), largest_of(database))
+        budget = Budget(settings, usage_of(database, settings), largest_of(database))
         self.threads = Threads()
         self.sealing = Sealing(database, self.threads)
         self.metrics = MetricIngest(database, budget, self.threads, self.sealing)

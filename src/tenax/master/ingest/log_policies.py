@@ -26,6 +26,8 @@ from tenax.master.store.logs import rows as logs
 from tenax.master.store.logs.policies import CANCEL_RETRIES, EXCLUDE_NODE, LABEL
 from tenax.master.store.webhooks import events as webhook_events
 from tenax.master.store.webhooks.events import LogTrigger
+from tenax.master.telemetry.log_lines import clean
+from tenax.wire.task_names import RUN_BEGINS
 
 log = structlog.get_logger("tenax.logs")
 
@@ -102,7 +104,7 @@ class LogPolicies:
     async def record(self, conn: Connection, watch: Watch, matches: Sequence[Match], agent_id: str) -> None:
         """Write what follows from matches, in the transaction that stores the lines."""
         for match in matches:
-            rule, line = match.rule, match.line[:_LONGEST]
+            rule, line = match.rule, clean(match.line[:_LONGEST])
             if rule.trigger_id is not None:
                 await webhook_events.log_line_matched(conn, rule.trigger_id, watch.task_id, line, agent_id)
             elif await log_policies.record(conn, watch.trial_id, rule.name, rule.action, _key(rule, agent_id)[1], line):
@@ -142,7 +144,7 @@ def matches_in(texts: Sequence[str], rules: Sequence[Rule], agent_id: str) -> li
 
 def _shows(text: str, rule: Rule) -> bool:
     """Whether a line could be a match, and not the policy itself in print."""
-    return not (rule.pattern in text and "pattern" in text)
+    return RUN_BEGINS not in text and not (rule.pattern in text and "pattern" in text)
 
 
 def _key(rule: Rule, agent_id: str) -> tuple[str, str]:

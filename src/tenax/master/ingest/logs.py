@@ -67,9 +67,10 @@ class LogIngest:
         *,
         gone_from: int = 0,
         final: bool = False,
+        age_us: int = 0,
     ) -> int:
         """Raw output, zlib-compressed, from byte ``offset`` on, of which the agent has nothing from ``gone_from`` up to
-        there; returns the first byte that is not here yet.
+        there; returns the first byte that is not here yet. ``age_us``: how long ago it was written.
 
         Raises InvalidInput, NotFound (no such container of this agent), TryAgain (NoRoom among them).
         """
@@ -84,7 +85,9 @@ class LogIngest:
                 await self._check_room(agent_id, container_id)
             for _ in range(_TRIES):
                 try:
-                    following = await self._take(agent_id, container_id, stream, (gone_from, offset), raw, final)
+                    following = await self._take(
+                        agent_id, container_id, stream, (gone_from, offset), raw, final, age_us
+                    )
                     counters.INGESTED.labels("output_bytes").inc(len(raw))
                     return following
                 except Stale:
@@ -146,7 +149,14 @@ class LogIngest:
             raise
 
     async def _take(
-        self, agent_id: str, container_id: str, stream: str, gap: tuple[int, int], raw: bytes, final: bool
+        self,
+        agent_id: str,
+        container_id: str,
+        stream: str,
+        gap: tuple[int, int],
+        raw: bytes,
+        final: bool,
+        age_us: int,
     ) -> int:
         """``gap``: from where to where the agent has nothing; ``raw`` begins at its end."""
         async with self._database.connection() as conn:
@@ -160,7 +170,7 @@ class LogIngest:
         watch = await self._policies.watch(member.place.task_id)
         rules = [] if watch is None else watch.open_rules(agent_id)
         packed = await self._threads.run(
-            _pack, fresh, before.carry, member.now_us, final, admitted.missing, member, stream, rules
+            _pack, fresh, before.carry, member.now_us - age_us, final, admitted.missing, member, stream, rules
         )
         carry, chunk = packed.carry, packed.chunk
         if Stream(end, carry) == before:
@@ -195,7 +205,7 @@ class LogIngest:
     async def _member(self, conn: Connection, agent_id: str, container_id: str) -> Member:
         member = await logs.member(conn, container_id, agent_id)
         if member is None:
-            raise NotFound(f"there is no container {container_id} of agent {agent_id}")
+            raise NotFound(f"container {container_id} of agent {agent_id} not found")
         return member
 
     def _grown(self, place: Place, loose: int) -> None:

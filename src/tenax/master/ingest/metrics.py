@@ -39,8 +39,8 @@ log = structlog.get_logger("tenax.ingest")
 QUEUE_BYTES = 64 * 1024 * 1024
 #: Bytes of reports in one transaction, unless one submission alone is larger.
 _GROUP_BYTES = 4 * 1024 * 1024
-#: More reports than this are worked through in a thread.
-_INLINE = 100
+#: More reports than this, or more bytes of them, are worked through in a thread.
+_INLINE, _INLINE_BYTES = 100, 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class MetricIngest:
         return Receipt(refused, known.acked, {**known.acked, **outcome.acked})
 
     async def _decide(self, items: Sequence[SpooledReport], known: Known) -> Outcome:
-        if len(items) <= _INLINE:
+        if len(items) <= _INLINE and sum(item.size for item in items) <= _INLINE_BYTES:
             return decide(items, known)
         return await self._threads.run(decide, items, known)
 

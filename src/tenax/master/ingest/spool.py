@@ -123,7 +123,7 @@ class SpoolIngest:
         async with self._database.connection() as conn:
             acked = await spool.acked_of_member(conn, container_id, stream, allocation_id)
         if acked is None:
-            raise NotFound(f"there is no container {container_id} in allocation {allocation_id}")
+            raise NotFound(f"container {container_id} not found in allocation {allocation_id}")
         if len(self._members) >= _MEMBERS_KEPT:
             self._members.clear()
         self._members.add((container_id, allocation_id))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 from tenax.config.master import MasterSettings
-from tenax.master.concurrency.supervision import keep_running
 from tenax.master.loops.checkpoint_gc import CheckpointGc
 from tenax.master.loops.deletion import Deletion
 from tenax.master.loops.lease_keeper import LeaseKeeper
@@ -22,15 +22,21 @@ from tenax.master.loops.webhook_delivery import WebhookDelivery
 from tenax.master.store.database.connection import Database
 from tenax.master.store.database.wakeups import Listener
 from tenax.master.webhooks.sender import Sender
+from tenax.supervision import keep_running
 
 
 class RunningLoops:
     """The loops of this process."""
 
     def __init__(
-        self, loops: tuple[Loop, ...], delivery: WebhookDelivery, database: Database, listener: Listener
+        self,
+        loops: tuple[Loop, ...],
+        delivery: WebhookDelivery,
+        database: Database,
+        listener: Listener,
+        on_deaf: Callable[[str], None],
     ) -> None:
-        self._keeper = LeaseKeeper(database, listener)
+        self._keeper = LeaseKeeper(database, listener, on_deaf)
         self._delivery = delivery
         self._tasks = [
             asyncio.create_task(
@@ -56,8 +62,14 @@ class RunningLoops:
         await self._delivery.close()
 
 
-def start(database: Database, listener: Listener, settings: MasterSettings, secret: bytes) -> RunningLoops:
-    """Start every loop as a task of the running event loop."""
+def start(
+    database: Database,
+    listener: Listener,
+    settings: MasterSettings,
+    secret: bytes,
+    on_deaf: Callable[[str], None] = lambda reason: None,
+) -> RunningLoops:
+    """Start every loop as a task of the running event loop; ``on_deaf`` is told of one that cannot be ended."""
     preemption_timeout_s = float(settings.preemption_timeout)
     sender = Sender(settings.webhooks, secret)
     webhook_delivery = WebhookDelivery(sender, settings.webhooks.give_up_after, settings.webhooks.keep_days)
@@ -73,4 +85,4 @@ def start(database: Database, listener: Listener, settings: MasterSettings, secr
         Retention(settings.log_retention_days, settings.retention_schedule(), settings.metric_retention_days),
         webhook_delivery,
     )
-    return RunningLoops(loops, webhook_delivery, database, listener)
+    return RunningLoops(loops, webhook_delivery, database, listener, on_deaf)

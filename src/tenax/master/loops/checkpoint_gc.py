@@ -15,7 +15,7 @@ import structlog
 
 from tenax.config.master import MasterSettings
 from tenax.master.checkpoints import removal_tasks as checkpoint_removal_tasks
-from tenax.master.checkpoints.removal import carry_out
+from tenax.master.checkpoints.removal import UNFORESEEN_S, carry_out
 from tenax.master.checkpoints.roots import checkpoint_roots
 from tenax.master.loops.loop import LONG_STEP_S, PassContext, each
 from tenax.master.store.checkpoints import gc, removal_tasks
@@ -109,8 +109,13 @@ class CheckpointGc:
         async def handle(uuid: str) -> None:
             await carry_out(context.transaction, self._roots, uuid)
 
+        async def put_off(uuid: str, why: str) -> None:
+            # Else it would be the first of each pass, and enough of them all that there is.
+            async with context.transaction() as conn:
+                await gc.removal_failed(conn, uuid, why, UNFORESEEN_S, untouched=False)
+
         async def handle_limited(uuid: str) -> None:
             async with limit:
-                await each([uuid], handle, loop=self.name)
+                await each([uuid], handle, loop=self.name, quarantine=put_off)
 
         await asyncio.gather(*(handle_limited(uuid) for uuid in uuids))

@@ -1,8 +1,9 @@
 """Deletes experiments, and workspaces and projects once the experiments in them are gone.
 
 Files go before rows: a row without files can be deleted again, files without a row are found by nobody. What the master
-does not reach becomes removals, which checkpoint gc hands to a task on an agent. What cannot be done makes the
-experiment, or the workspace or project, DELETE_FAILED, with the reason; its deletion can be requested again.
+does not reach becomes removals, which checkpoint gc hands to a task on an agent; what TensorBoard may have written
+there, a task deletes afterwards. What cannot be done makes the experiment, or the workspace or project, DELETE_FAILED,
+with the reason; its deletion can be requested again.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import asyncio
 
 import structlog
+from asyncpg import Connection
 
 from tenax.config.master import MasterSettings
 from tenax.errors import NotNow
 from tenax.lifecycle.experiment import ExperimentEvent
+from tenax.master.checkpoints import removal_tasks
 from tenax.master.checkpoints.files import delete_checkpoint, delete_tensorboard
 from tenax.master.checkpoints.removal import configured_place
 from tenax.master.checkpoints.roots import CheckpointRoots, checkpoint_roots
@@ -25,7 +28,7 @@ from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.deletion import Remains
 from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.storage.port import StorageFailed
-from tenax.storage.registry import is_bound_to_machine
+from tenax.storage.registry import is_bound_to_machine, is_reachable_by_agents
 
 log = structlog.get_logger("tenax.deletion")
 
@@ -41,6 +44,7 @@ class Deletion:
     step_s = LONG_STEP_S
 
     def __init__(self, settings: MasterSettings) -> None:
+        self._settings = settings
         self._roots = checkpoint_roots(settings)
 
     async def make_pass(self, context: PassContext, woken: Woken) -> float | None:
@@ -65,14 +69,22 @@ class Deletion:
             return True
         if left.held:
             return False
-        failure = left.obstacle
+        failure, out_of_reach = left.obstacle, False
         if failure is None:
             undone = await asyncio.to_thread(_delete_checkpoints, left, self._roots)
             if undone:
                 return await _leave_to_a_task(context, experiment_id, left, undone)
-            failure = await asyncio.to_thread(_delete_tensorboard, left, experiment_id, self._roots)
+            try:
+                await asyncio.to_thread(_delete_tensorboard, left, experiment_id, self._roots)
+            except StorageFailed as error:
+                failure = str(error)
+            except NotNow as error:
+                log.info("TensorBoard files were not searched for", experiment=experiment_id, reason=str(error))
+                out_of_reach = True
         async with context.transaction() as conn:
             if failure is None:
+                if out_of_reach:
+                    await _leave_tensorboard_to_a_task(conn, self._settings, experiment_id, left)
                 await deletion.delete_rows(conn, experiment_id)
                 log.info("experiment deleted", experiment=experiment_id, checkpoints=len(left.checkpoints))
             else:
@@ -133,19 +145,21 @@ def _delete_checkpoints(left: Remains, roots: CheckpointRoots) -> dict[str, str]
     return undone
 
 
-def _delete_tensorboard(left: Remains, experiment_id: int, roots: CheckpointRoots) -> str | None:
-    """Delete what TensorBoard wrote; the reason where it could not be."""
+def _delete_tensorboard(left: Remains, experiment_id: int, roots: CheckpointRoots) -> None:
+    """Delete what TensorBoard wrote. Raises StorageFailed, NotNow."""
     own = configured_place(left.config)
-    if own is None:
-        return None
-    try:
+    if own is not None:
         delete_tensorboard(roots.place_of(None, own), left.cluster_id, experiment_id)
-    except StorageFailed as error:
-        return str(error)
-    except NotNow as error:
-        # A storage out of reach may hold none of them: that does not keep the experiment.
-        log.info("TensorBoard files were not searched for", experiment=experiment_id, reason=str(error))
-    return None
+
+
+async def _leave_tensorboard_to_a_task(
+    conn: Connection, settings: MasterSettings, experiment_id: int, left: Remains
+) -> None:
+    """Where something of it ran on an agent, and agents reach its storage; its rows are there still."""
+    own = configured_place(left.config)
+    if own is not None and left.ran and is_reachable_by_agents(own):
+        experiment = await experiments.lock(conn, experiment_id)
+        await removal_tasks.delete_tensorboard(conn, settings, experiment, own, left.cluster_id)
 
 
 async def delete_folders(context: PassContext) -> None:

@@ -3,8 +3,9 @@
 Rules:
 
 - Renewing waits for no pass: a pass that takes long, or waits for a lock, costs no lease.
-- A loop that gets nowhere for longer than a step of its may take has hung: its lease is renewed no more, whatever the
-  loop does or does not do about it, and another process takes over.
+- A loop that gets nowhere for longer than a step of its may take has hung: its lease is given up, whatever the loop
+  does or does not do about it, and whoever takes it first goes on. One that does not end even when it is cancelled is
+  told to the owner, who ends the process: with no other master nobody would ever go on.
 - What can be had is applied for all at once, several times a second while a loop waits, and when a lease is given up.
 - After a new connection of the listener the leases carry its name at once: the old name is that of a dead process.
 """
@@ -35,6 +36,8 @@ _RENEW_S = 5.0
 _APPLY_S = 0.5
 #: The keeper itself is well as long as it has reached the database within this time.
 _WELL_S = LEASE_S
+#: A pass that has hung and is cancelled has ended by then, or never will.
+_DEAF_S = 5.0
 
 
 @dataclass(slots=True, eq=False)
@@ -66,9 +69,9 @@ class Tenure:
         """It has ended, one way or another."""
         self._limit, self.got_on_at = None, None
 
-    def hangs(self) -> bool:
-        """Whether the pass under way has got nowhere for too long."""
-        return self.got_on_at is not None and time.monotonic() - self.got_on_at >= self.step_s
+    def hangs(self, beyond_s: float = 0.0) -> bool:
+        """Whether the pass under way has got nowhere for too long, and for ``beyond_s`` more."""
+        return self.got_on_at is not None and time.monotonic() - self.got_on_at >= self.step_s + beyond_s
 
     def end(self) -> None:
         """Not ours any more."""
@@ -80,7 +83,13 @@ class Tenure:
 class LeaseKeeper:
     """One per process; `run` is a task of its own."""
 
-    def __init__(self, database: Database, listener: Listener) -> None:
+    def __init__(
+        self, database: Database, listener: Listener, on_deaf: Callable[[str], None] = lambda reason: None
+    ) -> None:
+        """``on_deaf`` is told in words of a loop that has hung and cannot be ended."""
+        self._on_deaf = on_deaf
+        #: Whose pass has hung and has not ended yet.
+        self._hung: list[Tenure] = []
         self._database = database.on(LEASES)
         self._listener = listener
         self._waiting: dict[str, asyncio.Future[Lease]] = {}
@@ -132,13 +141,14 @@ class LeaseKeeper:
         """What is wrong with the loops that are ours, or with the keeper itself, in words; nothing: all is well."""
         if time.monotonic() - self._reached_at > _WELL_S:
             return {"leases": "the database was not reached"}
-        return {loop: "it has hung" for loop, tenure in self._held.items() if tenure.hangs()}
+        return {tenure.lease.loop: "it has hung" for tenure in (*self._held.values(), *self._hung) if tenure.hangs()}
 
     async def run(self) -> None:
         """Keep what we have, and apply for what we wait for, until cancelled."""
         while True:
             self._called.clear()
             try:
+                await self._give_up_hung()
                 await self._renew()
                 await self._apply()
                 self._reached_at, self._failing = time.monotonic(), False
@@ -146,16 +156,27 @@ class LeaseKeeper:
                 if not self._failing:
                     log.warning("leases can be neither renewed nor taken", reason=_reason(error))
                 self._failing = True
-            pause = _APPLY_S if self._waiting or self._failing else min(_RENEW_S, self._due - time.monotonic())
+            pause = (
+                _APPLY_S
+                if self._waiting or self._failing or self._hung
+                else min(_RENEW_S, self._due - time.monotonic())
+            )
             with contextlib.suppress(asyncio.TimeoutError):
                 async with asyncio.timeout(max(0.0, pause)):
                     await self._called.wait()
 
-    async def _renew(self) -> None:
+    async def _give_up_hung(self) -> None:
         for loop, tenure in list(self._held.items()):
             if tenure.hangs():
-                log.error("this loop has hung: its lease is renewed no more", loop=loop, limit_s=tenure.step_s)
-                self.let_go(tenure)
+                log.error("this loop has hung: its lease is given up", loop=loop, limit_s=tenure.step_s)
+                self._hung.append(tenure)
+                await self.give_up(tenure)
+        self._hung = [tenure for tenure in self._hung if tenure.hangs()]
+        for tenure in self._hung:
+            if tenure.hangs(_DEAF_S):
+                self._on_deaf(f"the loop {tenure.lease.loop} has hung, and does not end")
+
+    async def _renew(self) -> None:
         if time.monotonic() < self._due and self._listener.holder == self._holder:
             return
         holder, held = self._listener.holder, dict(self._held)

@@ -6,33 +6,19 @@ search is a cache of its journal, thrown away whenever a transaction did not com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from asyncpg import Connection
 
-from tenax.config.resolve import stored_experiment
-from tenax.errors import Impossible
-from tenax.lifecycle.experiment import RUNNING, ExperimentEvent, ExperimentState
+from tenax.lifecycle.experiment import RUNNING
 from tenax.master.loops.loop import PassContext, each
 from tenax.master.loops.quarantine import quarantine_in
-from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.database.wakeups import Woken, notify
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments import searches
-from tenax.master.store.trials import rows as trials
-from tenax.search import searcher, view
-from tenax.search.config import SearchConfig
-from tenax.search.journal import Create, SearchEntry, Shutdown, Started, Stop, Validated
-from tenax.search.state import State, fold
-
-
-@dataclass(slots=True)
-class _Cached:
-    """A search as of journal entry ``seq``."""
-
-    state: State
-    seq: int
-    warm_start: str | None
+from tenax.master.submission import search_steps
+from tenax.master.submission.search_steps import Search
+from tenax.search import searcher
+from tenax.search.journal import SearchEntry, Shutdown, Validated
+from tenax.search.state import fold
 
 
 class Searching:
@@ -42,7 +28,7 @@ class Searching:
     kind = searches.KIND
 
     def __init__(self) -> None:
-        self._cache: dict[int, _Cached] = {}
+        self._cache: dict[int, Search] = {}
 
     @property
     def remembered(self) -> tuple[int, ...]:
@@ -76,11 +62,10 @@ class Searching:
             cached = await self._load(conn, experiment_id, cached)
             entries: list[SearchEntry] = []
             if cached is None:
-                cached, entries = await _begin(conn, experiment_id)
+                cached, entries = await search_steps.begin(conn, experiment_id)
             moved = await _take_in(conn, experiment_id, cached, entries)
             if entries:
-                await _write(conn, experiment_id, cached, entries)
-                await _shut_down(conn, experiment, entries)
+                await search_steps.write(conn, experiment, cached, entries)
             await searches.move(conn, moved)
             if len(moved) == searches.AT_ONCE:
                 await notify(conn, searches.KIND, experiment_id)
@@ -91,7 +76,7 @@ class Searching:
         if not any(isinstance(entry, Shutdown) for entry in entries):
             self._cache[experiment_id] = cached
 
-    async def _load(self, conn: Connection, experiment_id: int, cached: _Cached | None) -> _Cached | None:
+    async def _load(self, conn: Connection, experiment_id: int, cached: Search | None) -> Search | None:
         """The search as its journal has it; None when it has not begun."""
         if cached is not None:
             cached.seq, new_entries = await searches.journal(conn, experiment_id, cached.seq)
@@ -101,29 +86,12 @@ class Searching:
         seq, entries = await searches.journal(conn, experiment_id, 0)
         if not entries:
             return None
-        config, warm_start, _ = await _configuration(conn, experiment_id)
-        return _Cached(fold(config, entries), seq, warm_start)
-
-
-async def _configuration(conn: Connection, experiment_id: int) -> tuple[SearchConfig, str | None, int]:
-    """The search, the checkpoint that its trials start from, and its seed."""
-    plan = await experiments.plan(conn, experiment_id)
-    resolved = stored_experiment(plan.config)
-    source = resolved.experiment.searcher
-    if source.source_checkpoint_uuid is None and source.source_trial_id is not None:
-        latest = await checkpoints.latest(conn, source.source_trial_id)
-        return resolved.search, None if latest is None else latest.uuid, plan.seed
-    return resolved.search, source.source_checkpoint_uuid, plan.seed
-
-
-async def _begin(conn: Connection, experiment_id: int) -> tuple[_Cached, list[SearchEntry]]:
-    config, warm_start, seed = await _configuration(conn, experiment_id)
-    state, decisions = searcher.start(config, seed)
-    return _Cached(state, 0, warm_start), [Started(seed), *decisions]
+        config, warm_start, _ = await search_steps.configuration(conn, experiment_id)
+        return Search(fold(config, entries), seq, warm_start)
 
 
 async def _take_in(
-    conn: Connection, experiment_id: int, cached: _Cached, entries: list[SearchEntry]
+    conn: Connection, experiment_id: int, cached: Search, entries: list[SearchEntry]
 ) -> list[tuple[int, int]]:
     """Let the search see what waits in the inbox. Returns (inbox id, journal place) of each fact seen.
 
@@ -138,26 +106,3 @@ async def _take_in(
         else:
             moved.append((row.id, cached.seq + len(entries)))
     return moved
-
-
-async def _write(conn: Connection, experiment_id: int, cached: _Cached, entries: list[SearchEntry]) -> None:
-    await searches.append(conn, experiment_id, cached.seq + 1, entries, view.standing(cached.state))
-    made = {place: entry for place, entry in enumerate(entries, cached.seq + 1) if isinstance(entry, Create)}
-    await trials.create(conn, experiment_id, made, cached.warm_start)
-    stops = {entry.request_id: entry.reason for entry in entries if isinstance(entry, Stop)}
-    await trials.stop_by_request(conn, experiment_id, stops)
-    cached.seq += len(entries)
-
-
-async def _shut_down(conn: Connection, experiment: experiments.ExperimentRow, entries: list[SearchEntry]) -> None:
-    for entry in entries:
-        if isinstance(entry, Shutdown):
-            after = await experiments.happen(conn, experiment, _event(entry), entry.reason)
-            if after in (ExperimentState.ACTIVE, ExperimentState.PAUSED):
-                raise Impossible(f"experiment {experiment.id} goes on after its search has ended")
-
-
-def _event(shutdown: Shutdown) -> ExperimentEvent:
-    if shutdown.cancel:
-        return ExperimentEvent.SEARCH_CANCELED
-    return ExperimentEvent.SEARCH_FAILED if shutdown.failure else ExperimentEvent.SEARCH_SUCCEEDED

@@ -21,6 +21,9 @@ REQUEST_SECONDS = Histogram(
 CONNECTIONS_REFUSED = Counter(
     "tenax_connections_refused", "Connections closed because there were too many.", registry=REGISTRY
 )
+ANSWERS_GIVEN_UP = Counter(
+    "tenax_answers_given_up", "Connections closed because nobody read what was answered.", registry=REGISTRY
+)
 LOGINS = Counter("tenax_logins", "Attempts to log in, by outcome.", ["outcome"], registry=REGISTRY)
 LOOP_PASSES = Counter("tenax_loop_passes", "Passes of the master's loops.", ["loop"], registry=REGISTRY)
 LOOP_SECONDS = Histogram(

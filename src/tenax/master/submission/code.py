@@ -12,8 +12,8 @@ CPU-bound: call it in a thread.
 from __future__ import annotations
 
 import hashlib
-import io
 import mimetypes
+import shutil
 import tarfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ from typing import IO, cast
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.master.submission.messages import File
-from tenax.master.submission.uploads import Content, SpooledBody, temporary_file
+from tenax.master.submission.uploads import PIECE, Content, SpooledBody, temporary_file
 
 _REGULAR = frozenset({0, 48})
 _DIRECTORY = 53
@@ -137,12 +137,12 @@ class CodeEntry:
     entries: tuple[CodeEntry, ...] = ()
 
 
-def tree_of(archive: bytes) -> tuple[CodeEntry, ...]:
-    """What is in an archive; of each directory by name, directories first. Empty for no archive."""
-    if not archive:
+def tree_of(archive: IO[bytes]) -> tuple[CodeEntry, ...]:
+    """What is in an archive; of each directory by name, directories first. Empty for an empty file."""
+    if _is_empty(archive):
         return ()
     inside: dict[str, dict[str, tarfile.TarInfo]] = {"": {}}
-    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+    with tarfile.open(fileobj=archive, mode="r:gz") as tar:
         for info in tar:
             # A client that sends files only leaves their directories to be found here.
             for parent in reversed([str(folder) for folder in PurePosixPath(info.name).parents if str(folder) != "."]):
@@ -154,16 +154,25 @@ def tree_of(archive: bytes) -> tuple[CodeEntry, ...]:
     return _entries(inside, "")
 
 
-def read_file(archive: bytes, path: str) -> bytes:
-    """The content of one file of an archive. Raises NotFound."""
-    if archive and path:
+def extract_file(archive: IO[bytes], path: str, directory: Path) -> tuple[IO[bytes], int]:
+    """A copy of one file of an archive in ``directory``, at its beginning, and its size. Raises NotFound."""
+    if path and not _is_empty(archive):
         name = str(PurePosixPath(path))
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+        with tarfile.open(fileobj=archive, mode="r:gz") as tar:
             member = next((info for info in tar if info.name == name and info.isfile()), None)
             content = None if member is None else tar.extractfile(member)
-            if content is not None:
-                return content.read()
-    raise NotFound(f"there is no file {path!r} in the code of this experiment")
+            if member is not None and content is not None:
+                copy = temporary_file(directory)
+                shutil.copyfileobj(content, copy, PIECE)
+                copy.seek(0)
+                return copy, member.size
+    raise NotFound(f"file {path!r} not found in the code of this experiment")
+
+
+def _is_empty(archive: IO[bytes]) -> bool:
+    empty = not archive.read(1)
+    archive.seek(0)
+    return empty
 
 
 def _folder(path: str) -> str:

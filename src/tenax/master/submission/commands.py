@@ -17,6 +17,7 @@ import anyio.to_thread
 
 from tenax.config.command import CommandWishes, ResolvedCommand, command_wishes, parse_command
 from tenax.config.master import MasterSettings, PoolSettings
+from tenax.config.text import read_object
 from tenax.errors import InvalidInput, NotNow
 from tenax.jsonvalue import JsonObject
 from tenax.lifecycle.task import TaskKind
@@ -29,6 +30,7 @@ from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import DEFAULT_PROJECT_ID, DEFAULT_WORKSPACE_ID, ProjectRow
 from tenax.master.submission.code import Code, pack
 from tenax.master.submission.experiments import SLOTS_EXCEEDED, layers, pool_of, template_of, unfit_in
+from tenax.master.submission.machine_access import check_access
 from tenax.master.submission.messages import CreateGenericTaskRequest, LaunchCommandRequest
 from tenax.master.submission.uploads import SpooledBody
 
@@ -54,6 +56,7 @@ class Source:
     config: JsonObject | None = None
     #: What of the secrets of ``config`` its owner has written.
     own: JsonObject = field(default_factory=dict)
+    submitted: JsonObject | None = None
     context_hash: str | None = None
     project_id: int | None = None
 
@@ -105,6 +108,7 @@ async def examine_generic(
         forked_from=request.forked_from or None,
         context_hash=source.context_hash,
         own=launch.new.own if request.config.strip() else source.own,
+        submitted=read_object(request.config)[0] if request.config.strip() else source.submitted,
     )
     return replace(launch, new=_with_code(new, code))
 
@@ -137,6 +141,7 @@ async def _examine(
         raise InvalidInput("resources.weight is 0: such a task would never get a slot; give a positive weight")
     async with db.transaction() as conn:
         await pools.check_usable(conn, pool.name, workspace_id)
+        await check_access(conn, settings, pool, workspace_id, owner_id, resolved.document)
         unfit = await unfit_in(
             conn, settings, pool, resolved.slots, single_node=True, max_slots=None, setting="resources.slots"
         )

@@ -29,6 +29,7 @@ from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.projects import ProjectRow
 from tenax.master.store.workspaces.rows import WorkspaceDefaults
 from tenax.master.submission.code import pack
+from tenax.master.submission.machine_access import check_access
 from tenax.master.submission.messages import CreateExperimentRequest
 from tenax.master.submission.uploads import SpooledBody
 from tenax.scheduler.fitting import can_never_fit
@@ -90,7 +91,7 @@ async def examine(
     unfit = None
     if not request.unmanaged:
         async with db.transaction() as conn:
-            unfit = await unfit_for(conn, settings, pool, ground.project.workspace_id, resolved)
+            unfit = await unfit_for(conn, settings, pool, ground.project.workspace_id, owner_id, resolved)
     new = NewExperiment(
         owner_id=owner_id,
         project_id=ground.project.id,
@@ -107,6 +108,7 @@ async def examine(
         weight=resources.weight,
         max_slots=resources.max_slots,
         expected_trials=sum(bracket.max_trials for bracket in resolved.search.brackets()),
+        max_restarts_given=resolved.max_restarts_given,
         context_hash=code.hash if code else ground.parents_code,
         archive=code.archive if code else None,
         archive_size=code.size if code else 0,
@@ -117,13 +119,19 @@ async def examine(
 
 
 async def unfit_for(
-    conn: Connection, settings: MasterSettings, pool: PoolSettings, workspace_id: int, resolved: ResolvedExperiment
+    conn: Connection,
+    settings: MasterSettings,
+    pool: PoolSettings,
+    workspace_id: int,
+    owner_id: int,
+    resolved: ResolvedExperiment,
 ) -> str | None:
     """Why nothing in its pool could run an experiment now; None if something could.
 
     Raises InvalidInput: never will; NotNow: the pool is kept for other workspaces.
     """
     await pools.check_usable(conn, pool.name, workspace_id)
+    await check_access(conn, settings, pool, workspace_id, owner_id, resolved.document)
     resources = resolved.experiment.resources
     return await unfit_in(
         conn,
@@ -218,7 +226,9 @@ async def unfit_in(
     if reason is None or not any(agent.state is not AgentState.DISABLED for agent in snapshot.agents):
         # A pool without agents is one that nobody has started yet.
         return reason
-    raise InvalidInput(f"{setting}: {reason}")
+    if not settings.launch_error:
+        return reason
+    raise InvalidInput(f"request unfulfillable: {setting}: {reason}")
 
 
 def _empty(pool: PoolSettings, its_rules: PoolRules) -> PoolSnapshot:

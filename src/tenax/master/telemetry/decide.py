@@ -14,7 +14,7 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -22,7 +22,7 @@ import msgspec
 from tenax.jsonvalue import Json, to_json
 from tenax.master.telemetry import summary, values
 from tenax.master.telemetry.cuts import NO_STEP, VALIDATION, kind_of
-from tenax.master.telemetry.reports import MetricReport
+from tenax.master.telemetry.reports import MOST_NAMES, MetricReport
 from tenax.search.journal import Validated, encode
 from tenax.search.validation import Objective, Reading, UnusableReport, read_report, shortened
 
@@ -52,7 +52,7 @@ def is_late(report: MetricReport, head: values.Head | None) -> bool:
 class _Group:
     """A group while it is worked through."""
 
-    __slots__ = ("last_step", "newest", "newest_step", "next_ord", "run_id", "summaries", "taken", "visible")
+    __slots__ = ("last_step", "names", "newest", "newest_step", "next_ord", "run_id", "summaries", "taken", "visible")
 
     def __init__(self, head: values.Head) -> None:
         self.run_id = head.run_id
@@ -60,6 +60,8 @@ class _Group:
         self.next_ord = head.next_ord
         self.newest_step = head.newest_step
         self.summaries = head.summaries
+        #: Of all its metrics, those that came here among them.
+        self.names = set(head.summaries)
         #: Accepted, by run.
         self.taken: dict[int, list[MetricReport]] = {}
         self.visible: list[Mapping[str, Json]] = []
@@ -72,6 +74,7 @@ class _Group:
             self.run_id, self.last_step = report.run_id, report.step
         elif report.run_id == self.run_id and report.step > self.last_step:
             self.last_step = report.step
+        self.names.update(report.metrics)
         self.taken.setdefault(report.run_id, []).append(report)
         if report.step < limit:
             self.visible.append(report.metrics)
@@ -122,6 +125,10 @@ class _Decisions:
                 f"the report is of run {report.run_id}, and trial {report.trial_id} is in run {trial.run_id}: "
                 "only its current run may report"
             )
+        if self._has_too_many_names(report):
+            return values.Refused(
+                f"the group {report.group!r} would have more than {MOST_NAMES} different metrics: report fewer names"
+            )
         before = self._stored(report)
         merged = report.metrics if before is None else _merge(before, report)
         if isinstance(merged, values.Refused):
@@ -147,6 +154,14 @@ class _Decisions:
             self.outcome.tail_rows.extend(work.tail_rows(trial_id, group, month))
             self.outcome.heads[trial_id, group] = work.head()
         return self.outcome
+
+    def _has_too_many_names(self, report: MetricReport) -> bool:
+        key = (report.trial_id, report.group)
+        work, head = self._groups.get(key), self._known.heads.get(key)
+        known: Collection[str] = work.names if work is not None else () if head is None else head.summaries
+        # The sum of both is a bound: names are counted only where it does not do.
+        most = len(known) + len(report.metrics)
+        return most > MOST_NAMES and most - sum(name in known for name in report.metrics) > MOST_NAMES
 
     def _stored(self, report: MetricReport) -> values.ReportedStep | None:
         if report.step == NO_STEP:

@@ -98,14 +98,14 @@ def level_number(name: str | None) -> int:
 
 
 def clean(text: str) -> str:
-    """Without what JSON or a terminal could choke on."""
+    """Without what no column of the database takes; lines of output are packed, and keep it."""
     return text.replace("\x00", "\ufffd") if "\x00" in text else text
 
 
 def _cut(piece: bytes) -> Iterator[str]:
     piece = _collapsed(piece).rstrip(b"\r")
     for start in range(0, max(1, len(piece)), MAX_LINE):
-        yield clean(piece[start : start + MAX_LINE].decode("utf-8", "replace"))
+        yield piece[start : start + MAX_LINE].decode("utf-8", "replace")
 
 
 def _collapsed(piece: bytes) -> bytes:

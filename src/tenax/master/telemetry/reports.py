@@ -2,6 +2,9 @@
 
 Rules:
 - A group has a name without "."; a report in a group other than the profiler's has a step (left out: 0).
+- What stays with the trial is the newest of its reports, so that metrics (without those of batches) have at most
+  `METRICS_BYTES`.
+- A report has at most `MOST_NAMES` metrics, as has its group in all: each is summed up with every report.
 - Refused: NUL and lone surrogates anywhere (they cannot be stored or shown), nesting deeper than `MAX_DEPTH`, more than
   `MAX_BYTES`, a metric without a name, an ``epoch`` that is not a finite number or null.
 - NaN and infinities come as the strings "NaN", "Infinity", "-Infinity" and stay so.
@@ -19,9 +22,12 @@ import msgspec
 from tenax.errors import InvalidInput
 from tenax.jsonvalue import Json
 from tenax.master.telemetry.cuts import NO_STEP, PROFILING
+from tenax.wire.spool_names import MAX_LINE_BYTES
 
-MAX_BYTES = 100 * 1024 * 1024
+MAX_BYTES = MAX_LINE_BYTES
+METRICS_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 32
+MOST_NAMES, MOST_VALUES = 10_000, 1_000_000
 _MAX_STEP = 2**62
 #: The year 9999.
 _MAX_SECONDS = 253_402_300_800
@@ -78,9 +84,10 @@ def from_spool(trial_id: int, run_id: int, at: float, body: bytes) -> MetricRepo
     text = bytes(spooled.metrics)
     batch = None if spooled.batchMetrics is None else bytes(spooled.batchMetrics)
     at_us = _from_seconds(at) if spooled.reportTime is None else microseconds(spooled.reportTime)
-    metrics = _decoded(text)
     if batch == b"null":
         batch = None
+    _check_size(text, batch)
+    metrics = _decoded(text)
     return _checked(trial_id, run_id, spooled.group, spooled.stepsCompleted, at_us, metrics, text, batch)
 
 
@@ -153,11 +160,12 @@ def _checked(
         step = 0
     if not NO_STEP <= step <= _MAX_STEP or (step == NO_STEP and group not in PROFILING):
         raise InvalidInput(f"steps_completed is {step}: it must be 0 or more")
-    if len(text) + len(batch or b"") > MAX_BYTES:
-        raise InvalidInput(f"a report of metrics has at most {MAX_BYTES // 2**20} MiB, and this one has more")
+    _check_size(text, batch)
     _check_text(text, metrics)
     if batch is not None:
         _check_batch(batch)
+    if len(metrics) > MOST_NAMES:
+        raise InvalidInput(f"a report has at most {MOST_NAMES} metrics, and this one has {len(metrics)}")
     for name in _EPOCHS:
         if name in metrics and not _is_epoch(metrics[name]):
             raise InvalidInput(f"the metric {name!r} must be a finite number or null, and is {metrics[name]!r}")
@@ -165,6 +173,16 @@ def _checked(
         if not name or (len(name) > _NAME_BYTES // 4 and len(name.encode()) > _NAME_BYTES):
             raise InvalidInput(f"a metric has a name of 1 to {_NAME_BYTES} bytes, and {name[:60]!r} is not one")
     return MetricReport(trial_id, run_id, group, step, at_us, metrics, text, batch)
+
+
+def _check_size(text: bytes, batch: bytes | None) -> None:
+    if len(text) > METRICS_BYTES:
+        raise InvalidInput(f"the metrics of a report have at most {METRICS_BYTES // 2**20} MiB, and these have more")
+    if len(text) + len(batch or b"") > MAX_BYTES:
+        raise InvalidInput(f"a report of metrics has at most {MAX_BYTES // 2**20} MiB, and this one has more")
+    # To read them holds up every thread.
+    if text.count(b",") + (batch or b"").count(b",") > MOST_VALUES:
+        raise InvalidInput(f"a report of metrics has at most {MOST_VALUES} values, and this one has more")
 
 
 def _check_batch(batch: bytes) -> None:

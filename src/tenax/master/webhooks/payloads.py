@@ -10,7 +10,11 @@ from tenax.jsonvalue import Json, JsonObject
 _LONGEST = 2900
 #: What is shown of a line of output, so that what stands behind it has room.
 _LONGEST_LINE = 1500
-_SIGNS = {"COMPLETED": ":white_check_mark:", "ERROR": ":x:", "CANCELED": ":no_entry_sign:"}
+#: Beside a message.
+_GOOD, _BAD = "#13B670", "#DD5040"
+_COMPLETED = "Your experiment completed successfully 🎉"
+_STOPPED = "Your experiment has stopped with errors"
+_STATUS = {"COMPLETED": "Completed", "ERROR": "Errored"}
 _LEVELS = {"WARNING": ":warning:", "ERROR": ":x:", "CRITICAL": ":x:"}
 
 
@@ -37,22 +41,56 @@ def sample_event(event_id: str, moment: int) -> JsonObject:
 
 
 def _slack(event: JsonObject, base_url: str) -> JsonObject:
+    """Blocks, attachments and their colour as in Determined; ``text`` is what a notification shows."""
     data = _object(event, "event_data")
-    experiment = _object(data, "experiment")
-    custom = _object(data, "custom")
-    line = _object(data, "task_log")
+    experiment, custom, line = (_object(data, name) for name in ("experiment", "custom", "task_log"))
+    if line:
+        text = _matched(line, _text(_object(event, "condition"), "regex"), base_url)
+        return {"text": text.splitlines()[0][:_LONGEST], "blocks": [_section(text)]}
     if custom:
-        head = f"{_LEVELS.get(_text(custom, 'level'), ':information_source:')} *{_safe(_text(custom, 'title'))}*"
-        lines = [head, _safe(_text(custom, "description"))]
-    elif line:
-        lines = [_matched(line, _text(_object(event, "condition"), "regex"), base_url)]
+        head = f"{_LEVELS.get(_text(custom, 'level'), ':information_source:')} {_text(custom, 'title')}"
+        colour = _BAD if _text(custom, "level") in ("ERROR", "CRITICAL") else _GOOD
+        description = _text(custom, "description")
+        blocks = [_section(_safe(description))] if description else []
+        sign = ":information_source:"
     else:
-        state = _text(experiment, "state")
-        lines = [f"{_SIGNS.get(state, ':information_source:')} *{_experiment(experiment, base_url)} is {state}*"]
-    blocks = [_section("\n".join(text for text in lines if text))]
+        good = _text(experiment, "state") == "COMPLETED"
+        head, colour, sign = (_COMPLETED, _GOOD, "✅") if good else (_STOPPED, _BAD, "❌")
+        blocks = []
     if experiment:
-        blocks.append(_section("\n".join(_facts(experiment, base_url, titled=not custom))))
-    return {"text": lines[0][:_LONGEST], "blocks": blocks}
+        blocks.append(_about(experiment, sign, base_url))
+    plain: JsonObject = {"type": "plain_text", "text": head[:_LONGEST]}
+    attachments: list[Json] = [{"color": colour, "blocks": blocks}] if blocks else []
+    return {
+        "text": _safe(head)[:_LONGEST],
+        "blocks": [{"type": "section", "text": plain}],
+        "attachments": attachments,
+    }
+
+
+def _about(experiment: JsonObject, sign: str, base_url: str) -> Json:
+    """The block of an experiment: which one, and its facts beside each other."""
+    name, number = _safe(_text(experiment, "name")), experiment.get("id")
+    title = f"{name} (#{number})"
+    head = f"<{base_url}/det/experiments/{number}/overview | {title}>" if base_url else title
+    minutes = _whole(experiment, "duration") // 60
+    state = _text(experiment, "state")
+    facts = [
+        f"*Status*: {_STATUS.get(state, state.capitalize())}",
+        f"*Duration*: {minutes // 60}h {minutes % 60}min",
+        f"*Workspace*: {_place(experiment, 'workspace', 'workspaces/{}/projects', base_url)}",
+        f"*Project*: {_place(experiment, 'project', 'projects/{}', base_url)}",
+    ]
+    if "trial_id" in experiment:
+        facts.append(f"*Trial*: {experiment['trial_id']}")
+    fields: list[Json] = [{"type": "mrkdwn", "text": _cut(fact)} for fact in facts]
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(f"{sign} {head}")}, "fields": fields}
+
+
+def _place(experiment: JsonObject, noun: str, path: str, base_url: str) -> str:
+    number = experiment.get(f"{noun}_id")
+    name = _safe(_text(experiment, noun))
+    return f"<{base_url}/det/{path.format(number)} | {name}>" if base_url and number is not None else name
 
 
 def _matched(line: JsonObject, regex: str, base_url: str) -> str:
@@ -72,25 +110,12 @@ def _matched(line: JsonObject, regex: str, base_url: str) -> str:
     return "\n".join(lines)
 
 
-def _facts(experiment: JsonObject, base_url: str, *, titled: bool) -> list[str]:
-    lines = [] if titled else [f"*Experiment*: {_experiment(experiment, base_url)}"]
-    for title, name in (("Workspace", "workspace"), ("Project", "project"), ("Pool", "resource_pool")):
-        lines.append(f"*{title}*: {_safe(str(experiment.get(name, '')))}")
-    lines.append(f"*Slots per trial*: {experiment.get('slots_per_trial')}")
-    lines.append(f"*Duration*: {experiment.get('duration')} s")
-    if "trial_id" in experiment:
-        lines.append(f"*Trial*: {experiment['trial_id']}")
-    return lines
-
-
-def _experiment(experiment: JsonObject, base_url: str) -> str:
-    title = f"{_safe(_text(experiment, 'name'))} ({experiment.get('id')})"
-    return f"<{base_url}/det/experiments/{experiment.get('id')}/overview|{title}>" if base_url else title
-
-
 def _section(text: str) -> Json:
-    cut = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return {"type": "section", "text": {"type": "mrkdwn", "text": cut}}
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text)}}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _safe(text: str) -> str:
@@ -106,3 +131,8 @@ def _object(value: JsonObject, key: str) -> JsonObject:
 def _text(value: JsonObject, key: str) -> str:
     child = value.get(key)
     return child if isinstance(child, str) else ""
+
+
+def _whole(value: JsonObject, key: str) -> int:
+    child = value.get(key)
+    return child if isinstance(child, int) else 0

@@ -20,6 +20,7 @@ import hmac
 import ipaddress
 import os
 import socket
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -111,6 +112,20 @@ class Sender:
             return _broken(error)
         return DeliveryOutcome(status, f"the receiver answered {status}")
 
+    async def check_receiver(self, url: str) -> None:
+        """Raises InvalidInput for an address that nothing will be sent to; a name that means nothing yet is taken."""
+        host = urlsplit(url).hostname or ""
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                results = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            for *_, place in results:
+                self.check_address(str(place[0]))
+        except AddressRefused as refused:
+            raise InvalidInput(f"url: {refused}") from None
+        except (OSError, UnicodeError, TimeoutError):
+            # It is judged again, and for good, at each message.
+            return
+
     async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> int:
         timeout = aiohttp.ClientTimeout(total=self._settings.timeout, connect=_CONNECT_S)
         connector = aiohttp.TCPConnector(
@@ -124,7 +139,7 @@ class Sender:
         """Raises AddressRefused for one that this master does not send to."""
         outer: _Address = ipaddress.ip_address(address.partition("%")[0])
         for ip in (outer, *_inside(outer)):
-            if not self._is_named(ip) and _is_near(ip):
+            if not self._is_named(ip) and (_is_near(ip) or _is_own(ip)):
                 raise AddressRefused(
                     "the address is one of this machine or of its own link, where nothing is sent unless the master's "
                     "setting webhooks.allowed_networks names it"
@@ -155,6 +170,16 @@ def _is_near(ip: _Address) -> bool:
         or (ip.is_reserved and getattr(ip, "ipv4_mapped", None) is None)
         or ip in _METADATA
     )
+
+
+def _is_own(ip: _Address) -> bool:
+    """Whether it is one of this machine's, on whichever of its networks: the system would send from the same one."""
+    family = socket.AF_INET if isinstance(ip, ipaddress.IPv4Address) else socket.AF_INET6
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        # Nothing is sent.
+        probe.connect((str(ip), 9))
+        return ipaddress.ip_address(probe.getsockname()[0].partition("%")[0]) == ip
+    return False
 
 
 def _inside(ip: _Address) -> tuple[_Address, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tenax.wire.message import Message, Pagination, Timestamp
+from tenax.wire.task_names import DETERMINED_VERSION
 
 
 class DeviceType(str, Enum):
@@ -81,7 +82,10 @@ class Agent(Message):
     connected: bool = True
     last_seen_time: Timestamp | None = None
     runtime: str = ""
-    version: str = ""
+    #: What clients compare with the master's.
+    version: str = DETERMINED_VERSION
+    #: Ours; empty for one that has never connected.
+    tenax_version: str = ""
     resource_pools: list[str]
     slot_stats: SlotStats
     #: Containers of another cluster that this machine holds: nobody here ends them.

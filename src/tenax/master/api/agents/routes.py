@@ -169,7 +169,7 @@ async def _slot(master: Master, agent_id: str, slot_id: int) -> messages.Slot:
     agent = await _agent(master, agent_id)
     slot = next((slot for slot in agent.slots.values() if slot.device.id == slot_id), None)
     if slot is None:
-        raise NotFound(f"agent {agent_id!r} has no slot {slot_id}")
+        raise NotFound(f"slot {slot_id} of agent {agent_id!r} not found")
     return slot
 
 
@@ -199,7 +199,7 @@ def _message(agent: AgentView, slots: list[SlotView], containers: list[Container
         connected=agent.connected,
         last_seen_time=agent.last_seen_at,
         runtime=agent.runtime,
-        version=agent.agent_version,
+        tenax_version=agent.agent_version,
         resource_pools=[agent.pool],
         slot_stats=slot_stats(shown),
         foreign_containers=[

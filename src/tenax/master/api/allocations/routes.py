@@ -66,6 +66,8 @@ async def preemption_signal(
         # An attempt that has ended needs no answer: it is held like any other no, or its client would ask in a loop.
         return True if requested and not ended else None
 
+    async with master.db.transaction() as conn:
+        await barriers.listens(conn, allocation_id)
     seconds = min(max(0.0, timeout_seconds), LONGEST_POLL_S)
     return PreemptionResponse(preempt=await wait_until(master, "allocation", allocation_id, seconds, poll) is True)
 

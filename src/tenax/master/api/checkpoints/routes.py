@@ -34,6 +34,7 @@ from tenax.master.store.checkpoints import rows as checkpoints
 from tenax.master.store.checkpoints.lists import CheckpointView
 from tenax.master.store.checkpoints.rows import CheckpointReport
 from tenax.master.store.experiments import rows as experiments
+from tenax.storage.globs import check_globs
 from tenax.storage.port import EVERYTHING, checked_id
 from tenax.wire.message import Empty
 
@@ -41,7 +42,7 @@ routes = Routes("Checkpoints")
 
 #: For so long the loop leaves a deletion to the request that asked for it, if it is of no more than so many.
 _OWN_S, _AT_ONCE = 60.0, 20
-#: Checkpoints, or patterns, of one request.
+#: Checkpoints of one request.
 _MOST = 10_000
 
 
@@ -81,9 +82,10 @@ async def patch_checkpoints(master: MasterDep, caller: CallerDep, body: messages
 
 @routes.get("/api/v1/checkpoints/{checkpoint_uuid}", "GetCheckpoint", allow=Allow.USER)
 async def get_checkpoint(master: MasterDep, caller: CallerDep, checkpoint_uuid: str) -> messages.GetCheckpointResponse:
-    """One checkpoint."""
+    """One checkpoint, named by its uuid or by enough of the beginning of that."""
     async with master.db.snapshot() as conn:
-        (whole,) = await with_metrics(master, conn, [await checkpoint_lists.get(conn, checkpoint_uuid)])
+        uuid = await checkpoint_lists.whole_uuid(conn, checkpoint_uuid)
+        (whole,) = await with_metrics(master, conn, [await checkpoint_lists.get(conn, uuid)])
     return messages.GetCheckpointResponse(checkpoint=checkpoint_message(whole, caller))
 
 
@@ -130,10 +132,7 @@ async def delete_checkpoints(master: MasterDep, caller: CallerDep, body: message
 @routes.post("/api/v1/checkpoints/rm", "CheckpointsRemoveFiles", allow=Allow.USER)
 async def remove_files(master: MasterDep, caller: CallerDep, body: messages.CheckpointsRemoveFilesRequest) -> Empty:
     """Delete files that match any of the patterns; without a pattern, look at what is there and record it."""
-    if len(body.checkpoint_globs) > _MOST:
-        raise InvalidInput(f"at most {_MOST} patterns are taken at once")
-    if not all(glob.strip() for glob in body.checkpoint_globs):
-        raise InvalidInput("a pattern is blank: name the files to delete, for example **/optimizer.pt")
+    check_globs(body.checkpoint_globs)
     if body.checkpoint_globs:
         return await _remove(master, caller, body.checkpoint_uuids, tuple(body.checkpoint_globs))
     return await _refresh(master, caller, body.checkpoint_uuids)

@@ -139,13 +139,6 @@ class InfoTelemetry(Plain):
     otel_endpoint: str = ""
 
 
-class InfoSsoProvider(Plain):
-    sso_url: str
-    name: str
-    type: str
-    always_redirect: bool
-
-
 class Info(Plain):
     """``GET /info``: the first thing that any client asks, without a credential."""
 
@@ -153,8 +146,8 @@ class Info(Plain):
     master_id: str
     cluster_id: str
     cluster_name: str
+    #: No ``sso_providers``: clients take even an empty list for the edition that has them.
     telemetry: InfoTelemetry = InfoTelemetry()
-    sso_providers: list[InfoSsoProvider] = []
     tenax_version: str
 
 
@@ -173,6 +166,8 @@ class Health(Plain):
     loops: str
     #: What is wrong, by loop.
     trouble: dict[str, str]
+    #: Of the database, that wait for ``tenax upgrade-database``.
+    waiting_migrations: list[str]
     resource_managers: list[ManagerHealth]
 
 

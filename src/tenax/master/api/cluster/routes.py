@@ -6,7 +6,7 @@ only in the process that answers.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from typing import Annotated
 
@@ -14,10 +14,12 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tenax import __version__
+from tenax.config.master import MasterSettings
 from tenax.config.master_display import master_config_shown
 from tenax.config.schedule import parse_duration
 from tenax.errors import InvalidInput, TryAgain
-from tenax.master.access.authorization import Allow
+from tenax.jsonvalue import JsonObject
+from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.cluster import messages
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.openapi import encoded
@@ -31,6 +33,7 @@ from tenax.master.store.cluster import rows as cluster
 from tenax.master.store.cluster.rows import ClusterMessage
 from tenax.master.store.database.connection import now
 from tenax.master.store.database.lanes import LEASES
+from tenax.master.store.database.migrate import waiting
 from tenax.wire.message import Document, Empty
 
 routes = Routes("Cluster")
@@ -55,6 +58,8 @@ async def health(master: MasterDep) -> Response:
         # Not behind requests: many that are slow do not make the database one that is away.
         async with master.db.on(LEASES).connection() as conn:
             await now(conn)
+            if master.waiting_migrations:
+                master.waiting_migrations = tuple(each.name for each in await waiting(conn))
         database = "up"
     except TryAgain:
         database = "down"
@@ -68,6 +73,7 @@ async def health(master: MasterDep) -> Response:
         listener=listener,
         loops=loops,
         trouble=trouble,
+        waiting_migrations=list(master.waiting_migrations),
         resource_managers=[messages.ManagerHealth(cluster_name=master.cluster.name, status="up")],
     )
     return JSONResponse(body.model_dump(), status_code=503 if down else 200)
@@ -94,6 +100,7 @@ async def get_master(master: MasterDep) -> messages.GetMasterResponse:
         master_id=master.master_id,
         cluster_id=master.cluster.cluster_id,
         cluster_name=master.cluster.name,
+        feature_switches=[switch.value for switch in master.settings.feature_switches],
         rbac_enabled=master.settings.security.rbac_ui_enabled,
         cluster_message=await _cluster_message(master),
         tenax_version=__version__,
@@ -118,6 +125,7 @@ async def _cluster_message(master: Master) -> messages.ClusterMessageView | None
 
 #: Lines in one part of the stream.
 _PART = 500
+NOT_SHOWN = "the log of the master is for administrators, and is not shown here"
 #: A stream that has nothing to say looks whether the master is ending.
 _POLL_S = 1.0
 _FIELDS = ("log.level", "log.color")
@@ -128,8 +136,31 @@ _LATEST_YEAR = 9000
 async def get_config(master: MasterDep) -> messages.GetMasterConfigResponse:
     """The settings of the master that answers, without secrets, with what was changed since it started."""
     shown = master_config_shown(master.settings)
+    shown |= _as_determined(master.settings)
     shown["log"] = {"level": log.CURRENT.level, "color": log.CURRENT.color, "json_lines": log.CURRENT.json_lines}
     return messages.GetMasterConfigResponse(config=shown)
+
+
+def _as_determined(settings: MasterSettings) -> JsonObject:
+    """What readers of Determined's configuration look for, under the names that they know."""
+    return {
+        "resource_manager": {
+            "type": "agent",
+            "default_compute_resource_pool": settings.default_compute_pool,
+            "default_aux_resource_pool": settings.default_aux_pool,
+            "cluster_name": settings.cluster_name,
+        },
+        "resource_pools": [
+            {
+                "pool_name": pool.name,
+                "description": pool.description,
+                "scheduler": {"type": pool.scheduler.type},
+                "max_aux_containers_per_agent": pool.max_aux_containers_per_agent,
+            }
+            for pool in settings.pools
+        ],
+        "feature_switches": [switch.value for switch in settings.feature_switches],
+    }
 
 
 @routes.patch("/api/v1/master/config", "PatchMasterConfig", allow=Allow.ADMIN)
@@ -157,23 +188,30 @@ async def patch_config(body: messages.PatchMasterConfigRequest) -> Empty:
     return Empty()
 
 
-@routes.stream("/api/v1/master/logs", "MasterLogs", allow=Allow.ADMIN)
+@routes.stream("/api/v1/master/logs", "MasterLogs", allow=Allow.USER)
 async def get_logs(
     master: MasterDep,
+    caller: CallerDep,
+    request: Request,
     offset: Annotated[int, Query()] = 0,
     limit: Annotated[int, Query()] = 0,
     follow: Annotated[bool, Query()] = False,
 ) -> StreamingResponse:
-    """Its newest lines, from number ``offset`` on; a negative offset counts from the end, and limit 0 is all."""
+    """Its newest lines, from number ``offset`` on; a negative offset counts from the end, and limit 0 is all.
+
+    For administrators. Others are told so in a line: Determined's client makes no support bundle where it is refused.
+    """
+    if not caller.is_admin:
+        return ndjson(_not_shown())
     if limit < 0:
         raise InvalidInput(f"limit is {limit}: it must not be negative (0 is all)")
     start = max(0, OWN_LOG.following + offset) if offset < 0 else offset
-    return ndjson(_lines(master, start, limit or None, follow))
+    return ndjson(_lines(master, start, limit or None, request.state.identified if follow else None))
 
 
-@routes.get("/api/v1/master/cluster_message", "GetClusterMessage", allow=Allow.USER)
+@routes.get("/api/v1/master/cluster_message", "GetClusterMessage", allow=Allow.ADMIN)
 async def get_message(master: MasterDep) -> messages.GetClusterMessageResponse:
-    """The message that is shown to everyone, or will be."""
+    """The message that is shown to everyone, or will be. What is shown now is in `GetMaster`, for all."""
     async with master.db.connection() as conn:
         message = await cluster.get_message(conn)
     return messages.GetClusterMessageResponse(cluster_message=None if message is None else message_view(message))
@@ -227,20 +265,30 @@ def _end(starts: datetime, request: messages.SetClusterMessageRequest) -> dateti
     return ends
 
 
-async def _lines(master: Master, start: int, limit: int | None, follow: bool) -> AsyncIterator[bytes]:
+async def _not_shown() -> AsyncIterator[bytes]:
+    entry = messages.LogEntry(id=0, message=NOT_SHOWN, timestamp=datetime.now(timezone.utc), level=LogLevel.WARNING)
+    yield line(messages.MasterLogsResponse(log_entry=entry).model_dump(mode="json"))
+
+
+async def _lines(
+    master: Master, start: int, limit: int | None, follow: Callable[[], Awaitable[Caller]] | None
+) -> AsyncIterator[bytes]:
+    """``follow``: tells who is asking, for whoever stays is looked at again; None: what there is now."""
     at, left = start, limit
     # What is said while it is read is for followers.
     last = OWN_LOG.following
     while left is None or left > 0:
         most = _PART if left is None else min(left, _PART)
         entries = OWN_LOG.since(at, most)
-        if not follow:
+        if follow is None:
             entries = [entry for entry in entries if entry.number < last]
+        if follow is not None and not (await follow()).is_admin:
+            return
         if entries:
             at = entries[-1].number + 1
             left = None if left is None else left - len(entries)
             yield b"".join(line(_log_message(entry)) for entry in entries)
-        elif not follow or master.shutdown.is_set():
+        elif follow is None or master.shutdown.is_set():
             return
         else:
             await OWN_LOG.wait(at, _POLL_S)

@@ -204,7 +204,8 @@ async def _act_on_each(
 ) -> BulkResponse:
     """Do it to each by itself, in the order of the numbers."""
     results = []
-    for number in await _chosen(master, project_id or request.project_id, request):
+    project_id = _project(project_id) or _project(request.project_id) or 0
+    for number in await _chosen(master, project_id, request):
         if master.shutdown.is_set():
             results.append(BulkResult(id=number, error="the master is shutting down: ask again in a moment"))
             continue
@@ -221,8 +222,13 @@ async def _act_on_each(
     return BulkResponse(results=results)
 
 
+def _project(number: int | None) -> int | None:
+    """The project that is meant; None for any: no number, 0 and -1."""
+    return number if number and number > 0 else None
+
+
 def _missing(number: int, project_id: int) -> str:
-    return f"there is no experiment {number}" + (f" in project {project_id}" if project_id else "")
+    return f"experiment {number} not found" + (f" in project {project_id}" if project_id else "")
 
 
 async def _chosen(master: Master, project_id: int | None, request: BulkRequest) -> list[int]:
@@ -239,8 +245,12 @@ async def _chosen(master: Master, project_id: int | None, request: BulkRequest) 
 
 
 def _filter(filters: BulkFilters, project_id: int | None) -> ExperimentFilter:
-    if filters.project_id and project_id and filters.project_id != project_id:
-        raise NotFound(f"filters.projectId is {filters.project_id}, and the request is about project {project_id}")
+    own = _project(filters.project_id)
+    if own and project_id and own != project_id:
+        raise NotFound(
+            f"experiments not found: filters.projectId is {filters.project_id}, "
+            f"and the request is about project {project_id}"
+        )
     return ExperimentFilter(
         name=filters.name,
         description=filters.description,
@@ -248,6 +258,6 @@ def _filter(filters: BulkFilters, project_id: int | None) -> ExperimentFilter:
         archived=filters.archived,
         states=tuple(state.value.removeprefix("STATE_") for state in filters.states) or None,
         user_ids=tuple(filters.user_ids) or None,
-        project_id=filters.project_id or project_id or None,
+        project_id=own or project_id or None,
         not_ids=tuple(filters.excluded_experiment_ids) or None,
     )

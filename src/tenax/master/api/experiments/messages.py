@@ -61,6 +61,8 @@ class Experiment(Message):
     end_time: Timestamp | None = None
     #: Seconds.
     duration: int = 0
+    #: Seconds of it in which at least one of its trials ran.
+    running_seconds: float = 0.0
     config: Document = {}
     original_config: str = ""
     searcher_type: str = ""

@@ -55,6 +55,7 @@ def outlined(
         start_time=view.created_at,
         end_time=view.ended_at,
         duration=int(view.age_s),
+        running_seconds=view.ran_s,
         searcher_type=str(searcher.get("name") or ""),
         searcher_metric=str(searcher.get("metric") or ""),
         resource_pool=view.pool,

@@ -205,7 +205,7 @@ async def best_metric(master: MasterDep, experiment_id: int) -> messages.BestMet
     async with master.db.connection() as conn:
         view = await experiment_lists.get(conn, experiment_id)
     if view.best_metric is None:
-        raise NotFound(f"experiment {experiment_id} has no validation with the searcher's metric yet")
+        raise NotFound(f"validation not found: experiment {experiment_id} has none with the searcher's metric yet")
     return messages.BestMetricResponse(metric=view.best_metric)
 
 

@@ -25,6 +25,7 @@ from tenax.master.store.experiments import lists as experiment_lists
 from tenax.master.store.experiments import rows as experiments
 from tenax.master.store.experiments.lists import ExperimentView
 from tenax.master.store.workspaces import projects
+from tenax.master.submission import search_steps
 from tenax.master.submission.continuing import check_offered, continued, overlaid
 from tenax.master.submission.experiments import SLOTS_EXCEEDED, Submission, examine, layers, pool_of, unfit_for
 from tenax.master.submission.messages import CreateExperimentRequest
@@ -50,6 +51,8 @@ async def create_experiment(
             experiment_id = await unmanaged.create_experiment(conn, submission.new)
         else:
             experiment_id = await creation.create(conn, submission.new, activate=body.activate)
+            # Scripts list the trials, act on them and continue them at once.
+            await search_steps.start(conn, experiment_id)
         made = await experiment_lists.get(conn, experiment_id)
     return _reply(submission, experiment_message(made, caller))
 
@@ -134,7 +137,7 @@ async def continue_experiment(
         stored = (await experiments.plan(conn, body.id)).config
         if stored != view.config:
             raise TryAgain("the experiment was changed meanwhile: continue it again")
-        unfit = await unfit_for(conn, master.settings, pool, view.workspace_id, resolved)
+        unfit = await unfit_for(conn, master.settings, pool, view.workspace_id, view.owner_id, resolved)
         new = continued(body.id, stored, resolved, pool, await continuing.trials_of(conn, body.id))
         await continuing.go_on(conn, experiment, new)
         made = await experiment_lists.get(conn, body.id)

@@ -18,7 +18,7 @@ from tenax.master.api.experiments.rendering import experiment_message
 from tenax.master.api.experiments.submissions import imagined
 from tenax.master.api.http import callers
 from tenax.master.api.http.callers import CallerDep, MasterDep
-from tenax.master.api.http.requests import UploadDep, decode_body
+from tenax.master.api.http.requests import UploadDep, decode_large
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.logs import routes as logs
 from tenax.master.api.models.messages import TrialSourceKind
@@ -112,10 +112,10 @@ async def get_trial(
 async def start_trial(
     master: MasterDep, caller: CallerDep, trial_id: int, body: messages.StartTrialRequest
 ) -> messages.StartTrialResponse:
-    """A script begins to train it, or goes on: a new run, and where from."""
+    """A script begins to train it, or goes on: a new run, and where from. Sent again, it is the same run."""
     async with master.db.transaction() as conn:
         await _check_own(conn, caller, trial_id)
-        run_id = await unmanaged.begin(conn, trial_id)
+        run_id = await unmanaged.begin(conn, trial_id, caller.person.id)
         latest = await checkpoints.latest(conn, trial_id) if body.resume else None
     return messages.StartTrialResponse(
         trial_run_id=run_id,
@@ -192,7 +192,7 @@ async def _check_own(conn: Connection, caller: Caller, trial_id: int) -> None:
 
 
 def _posted(body: bytes) -> logs.Posted:
-    rows = decode_body(body)
+    rows = decode_large(body)
     if not isinstance(rows, list):
         raise InvalidInput("the body must be a list of lines")
     lines: list[Json] = [{**row, "rank_id": _rank(row)} if isinstance(row, dict) else row for row in rows]

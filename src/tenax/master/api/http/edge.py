@@ -5,7 +5,7 @@ Pure ASGI, so that streams pass untouched. Rules it keeps:
 - under ``/api/v1``, and on the routes of old scripts, query parameters are renamed to snake case and every body counts
   as JSON: clients send either spelling, and bodies without Content-Type or with a wrong one;
 - a body over the limit is refused with 413 before it is held in memory; whoever has not said who they are may send
-  `UNKNOWN_BODY_BYTES`;
+  `UNKNOWN_BODY_BYTES`; a large one that does not go to a file has a place before it is read (`held_bodies`);
 - a body arrives within `BODY_S`, and at `BODY_BYTES_PER_S` after that, or it is refused with 408: only the time for
   which the master waits counts;
 - cookies are taken out of the headers: the framework would parse all of them, for each request, in quadratic time;
@@ -30,8 +30,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenax.errors import InvalidInput, TenaxError, TooLarge, TryAgain
-from tenax.master.access.authorization import CONTENT_TYPE, COOKIES, NOBODY, Allow
+from tenax.master.access.authorization import CONTENT_TYPE, COOKIES, NOBODY, Allow, Caller
 from tenax.master.api.http.errors import error_response
+from tenax.master.api.http.held_bodies import FREE_BYTES, MOST_OF_ONE, HeldBodies, HeldBody
 from tenax.master.api.http.routing import allowed
 from tenax.master.observability import counters
 
@@ -41,6 +42,8 @@ log = structlog.get_logger("tenax.http")
 _LEGACY = ("/login", "/logout", "/users")
 #: The largest body without a credential: to log in, to join.
 UNKNOWN_BODY_BYTES = 64 * 1024
+#: Set in the state of a request whose body goes to a file.
+GOES_TO_FILE = "goes_to_file"
 BODY_S = 30.0
 BODY_BYTES_PER_S = 8 * 1024
 MOST_PARAMETERS = 2000
@@ -60,6 +63,7 @@ class Edge:
     def __init__(self, app: ASGIApp, *, body_limit: int) -> None:
         self.app = app
         self.body_limit = body_limit
+        self.held = HeldBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -72,7 +76,7 @@ class Edge:
         if scope["type"] == "websocket":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, self.body_limit)
+        exchange = _Exchange(scope, receive, send, self.body_limit, self.held)
         try:
             if refusal is not None:
                 await error_response(scope["path"], refusal)(scope, receive, exchange.send)
@@ -94,18 +98,17 @@ class Edge:
             return InvalidInput("the address holds a NUL character: remove it")
         if scope["query_string"].count(b"&") >= MOST_PARAMETERS:
             return InvalidInput(f"a query has at most {MOST_PARAMETERS} parameters: ask for less at once")
-        for name, value in scope["headers"]:
-            if name == b"content-length" and value.isdigit() and int(value) > self.body_limit:
-                return _too_large(self.body_limit)
-        return None
+        return _too_large(self.body_limit) if _content_length(scope) > self.body_limit else None
 
 
 class _Exchange:
     """One request and its answer, counted."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, body_limit: int, held: HeldBodies) -> None:
         self._scope, self._receive, self._send = scope, receive, send
         self._limit = body_limit
+        self._held = held
+        self._place: HeldBody | None = None
         self._taken = 0
         self._waited_s = 0.0
         self._complete = False
@@ -133,15 +136,24 @@ class _Exchange:
         if message["type"] == "http.request":
             self._taken += len(message.get("body", b""))
             self._complete = not message.get("more_body", False)
-            limit = self._limit if self._is_known() else min(self._limit, UNKNOWN_BODY_BYTES)
-            if self._taken > limit:
-                # Of the framework's kind: it turns any other into a 400 while it reads a body.
-                raise HTTPException(413, _too_large(limit).message)
+            await self._make_room()
         return message
 
-    def _is_known(self) -> bool:
-        """Whether the caller was let in by a credential."""
-        return self._scope.get("state", {}).get("caller", NOBODY) is not NOBODY
+    async def _make_room(self) -> None:
+        """Raises HTTPException: the framework turns any other into a 400 while it reads a body."""
+        state = self._scope.get("state", {})
+        caller: Caller = state.get("caller", NOBODY)
+        to_file = state.get(GOES_TO_FILE, False)
+        limit = self._limit if to_file else min(self._limit, MOST_OF_ONE)
+        if caller is NOBODY:
+            limit = min(limit, UNKNOWN_BODY_BYTES)
+        expected = self._taken
+        if not to_file and self._place is None and self._taken > FREE_BYTES:
+            expected = _content_length(self._scope) or limit
+        if expected > limit:
+            raise HTTPException(413, _too_large(limit).message)
+        if expected > FREE_BYTES and not to_file and self._place is None:
+            self._place = await self._held.take(caller, expected)
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -149,6 +161,8 @@ class _Exchange:
         await self._send(message)
 
     def finish(self) -> None:
+        if self._place is not None:
+            self._place.leave()
         seconds = time.perf_counter() - self._began
         route = getattr(self._scope.get("route"), "path", "unmatched")
         method = self._scope["method"]
@@ -182,6 +196,11 @@ def _put_cookies_away(scope: Scope) -> None:
     if cookies:
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"cookie"]
         scope[COOKIES] = b"; ".join(cookies).decode("latin-1")
+
+
+def _content_length(scope: Scope) -> int:
+    """0 where it is not given."""
+    return next((int(value) for name, value in scope["headers"] if name == b"content-length" and value.isdigit()), 0)
 
 
 def _too_large(limit: int) -> TooLarge:

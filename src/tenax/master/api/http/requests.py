@@ -4,10 +4,11 @@ Rules it keeps:
 
 - whoever may not call a route is refused before the body is read;
 - a body is JSON whatever its Content-Type says, and none at all is the empty message;
-- a large body is decoded in a thread;
+- a large body is decoded in a thread, and holds at most `MOST_VALUES` then: reading one holds up all threads;
 - one that brings code goes to a file, and only what is left of it without that code is decoded; few arrive and
   fewer are worked on at a time, and the others wait.
-- a body that becomes a message has at most `MOST_VALUES`: each is checked in the event loop.
+- a body that becomes a message is checked value by value, in the event loop: so it has at most `MOST_VALUES`, or what
+  `_MOST_VALUES_OF` says where people, or tasks, send no code with it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from fastapi.routing import APIRoute
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope
 
+from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import authorize
 from tenax.master.api.http.creations import create_once
-from tenax.master.api.http.routing import answers_secret, creates
+from tenax.master.api.http.edge import GOES_TO_FILE
+from tenax.master.api.http.routing import allowed, answers_secret, creates
 from tenax.master.submission.messages import File
 from tenax.master.submission.uploads import SpooledBody
 
@@ -37,6 +40,13 @@ LARGE_BODY_BYTES = 256 * 1024
 
 #: Values of a body that becomes a message: about twenty for each file of the largest code directory.
 MOST_VALUES = 400_000
+_MOST_VALUES_OF = {
+    Allow.PUBLIC: 1000,
+    Allow.USER: 20_000,
+    Allow.ADMIN: 20_000,
+    Allow.TASK: 100_000,
+    Allow.REPORTER: 100_000,
+}
 
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -48,6 +58,7 @@ class WireRoute(APIRoute):
         handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()
         has_body = self.body_field is not None
         brings_code = self.body_field is not None and _brings_code(self.body_field.field_info.annotation)
+        most = MOST_VALUES if brings_code else _MOST_VALUES_OF.get(allowed(self.endpoint) or Allow.PUBLIC, MOST_VALUES)
         creating, secret = creates(self.endpoint), answers_secret(self.endpoint)
 
         async def answer(request: Request) -> Response:
@@ -57,41 +68,52 @@ class WireRoute(APIRoute):
             await authorize(request, request.app.state.master)
             if brings_code and not _is_small(request):
                 return await _uploaded(request, answer)
-            return await answer(_WireRequest(request.scope, request.receive) if has_body else request)
+            return await answer(_WireRequest(request.scope, request.receive, most=most) if has_body else request)
 
         return lenient
 
 
 class _WireRequest(Request):
-    """A request whose body is JSON. ``condensed``: its body without the code that came with it."""
+    """A request whose body is JSON of at most so many values.
 
-    def __init__(self, scope: Scope, receive: Receive, condensed: bytes | None = None) -> None:
+    ``condensed``: its body without the code that came with it.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, condensed: bytes | None = None, most: int = MOST_VALUES) -> None:
         super().__init__(scope, receive)
         self._condensed = condensed
+        self._most = most
 
     async def body(self) -> bytes:
         return (await super().body() if self._condensed is None else self._condensed) or b"{}"
 
     async def json(self) -> object:
         body = await self.body()
+        check_values(body, self._most)
         if len(body) <= LARGE_BODY_BYTES:
             return decode_body(body)
-        return await anyio.to_thread.run_sync(_decode_large, body)
+        return await anyio.to_thread.run_sync(decode_body, body)
 
 
-def _decode_large(body: bytes) -> object:
+def decode_large(body: bytes) -> object:
     """As `decode_body`. Raises `HTTPException` 413 for more values than are checked at once."""
-    if body.count(b",") >= MOST_VALUES:
+    check_values(body, MOST_VALUES)
+    return decode_body(body)
+
+
+def check_values(body: bytes, most: int) -> None:
+    """Raises `HTTPException` 413 for a body with more values than that."""
+    if body.count(b",") >= most:
         raise HTTPException(
             413,
-            f"the body holds more than {MOST_VALUES} values: send fewer at once; what a code directory does not need "
+            f"the body holds more than {most} values: send fewer at once; what a code directory does not need "
             "is left out with a .detignore file",
         )
-    return decode_body(body)
 
 
 async def _uploaded(request: Request, handle: Callable[[Request], Awaitable[Response]]) -> Response:
     master = request.app.state.master
+    setattr(request.state, GOES_TO_FILE, True)
     async with master.arriving:
         upload = SpooledBody(master.settings.uploads)
         try:

@@ -23,7 +23,7 @@ import uvicorn
 
 from tenax.config.master import ConnectionSettings
 from tenax.master.access.client_address import counted_as
-from tenax.master.api.http.protocol import HEAD_S, BoundedHttp
+from tenax.master.api.http.protocol import HEAD_S, BoundedHttp, relieve
 from tenax.master.observability import counters
 
 log = structlog.get_logger("tenax.http")
@@ -112,9 +112,10 @@ class Server(uvicorn.Server):
         # Ten ticks are a second.
         if counter % 10 == 0:
             now = asyncio.get_running_loop().time()
-            for connection in list(self.server_state.connections):
-                if isinstance(connection, BoundedHttp):
-                    connection.check_time(now)
+            connections = [each for each in self.server_state.connections if isinstance(each, BoundedHttp)]
+            for connection in connections:
+                connection.check_time(now)
+            relieve(connections, now)
         return await super().on_tick(counter)
 
     def _take(self, listening: socket.socket) -> None:

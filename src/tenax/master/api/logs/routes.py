@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from typing import Annotated, cast
+from typing import Annotated
 
 import structlog
 from fastapi import Depends, Query, Request, Response
@@ -19,7 +19,7 @@ from tenax.errors import Forbidden, InvalidInput, NotFound
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Allow
 from tenax.master.api.http.callers import AgentDep, CallerDep, MasterDep
-from tenax.master.api.http.requests import decode_body
+from tenax.master.api.http.requests import decode_large
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.api.logs.messages import CleanupLogsResponse, RemainingDaysResponse, TrialRetentionRequest
@@ -31,10 +31,12 @@ from tenax.master.store.database.faults import DatabaseFull
 from tenax.master.store.logs import retention
 from tenax.master.store.logs import rows as logs
 from tenax.master.store.trials import lists as trial_lists
-from tenax.master.telemetry.log_lines import LEVELS, NO_RANK, Origin, OutputLine, clean, level_number
+from tenax.master.telemetry.log_lines import LEVELS, MAX_LINE, NO_RANK, Origin, OutputLine, clean, level_number
 from tenax.master.telemetry.reports import microseconds
 from tenax.wire.message import Empty, OrderBy
 
+#: A year: nothing of an agent's is older.
+_OLDEST_MS = 366 * 24 * 3600 * 1000
 routes = Routes("logs")
 log = structlog.get_logger("tenax.logs")
 
@@ -57,12 +59,13 @@ async def ship_output(
     offset: int,
     gone_from: int = 0,
     final: bool = False,
+    age_ms: Annotated[int, Query(ge=0, le=_OLDEST_MS)] = 0,
 ) -> Response:
     """Store output of a container (`tenax.wire.logs`); 507 when there is no room for it."""
     try:
         body = await request.body()
         following = await master.intake.logs.output(
-            agent_id, container_id, stream, offset, body, gone_from=gone_from, final=final
+            agent_id, container_id, stream, offset, body, gone_from=gone_from, final=final, age_us=age_ms * 1000
         )
     except (NoRoom, DatabaseFull) as error:
         return JSONResponse({"message": str(error)}, status_code=507)
@@ -167,7 +170,8 @@ async def trial_log_fields(master: MasterDep, trial_id: int, follow: bool = Fals
 
 async def _lines(master: Master, task_id: str, trial_id: int | None, selection: LogQuery) -> AsyncIterator[bytes]:
     whose: JsonObject = {"taskId": task_id} if trial_id is None else {"trialId": trial_id}
-    parts = read(master.log_reads, master.listener, master.readers, task_id, selection, master.shutdown)
+    threads = master.readers if selection.filters.pattern is None else master.searchers
+    parts = read(master.log_reads, master.listener, threads, task_id, selection, master.shutdown)
     async for lines in parts:
         for start in range(0, len(lines), _PART_LINES):
             yield await master.readers.run(_messages, whose, lines[start : start + _PART_LINES])
@@ -195,7 +199,7 @@ async def _task_of(master: Master, trial_id: int) -> str:
     async with master.db.connection() as conn:
         task_id = await logs.task_of_trial(conn, trial_id)
     if task_id is None:
-        raise NotFound(f"there is no trial {trial_id}")
+        raise NotFound(f"trial {trial_id} not found")
     return task_id
 
 
@@ -228,7 +232,7 @@ def _message(entry: FoundLine) -> JsonObject:
 
 
 def _posted(body: bytes) -> Posted:
-    document = decode_body(body)
+    document = decode_large(body)
     return posted(document.get("logs") if isinstance(document, dict) else None)
 
 
@@ -238,7 +242,9 @@ def posted(rows: Json) -> Posted:
         raise InvalidInput("logs must be a list of at least one line")
     if len(rows) > _MOST_LINES:
         raise InvalidInput(f"a request has at most {_MOST_LINES} lines, and this one has {len(rows)}")
-    task_ids, lines, origins = set(), [], cast("dict[Origin, int]", {})
+    task_ids: set[str] = set()
+    lines: list[OutputLine] = []
+    origins: dict[Origin, int] = {}
     for row in rows:
         if not isinstance(row, dict):
             raise InvalidInput("each line is an object")
@@ -250,20 +256,25 @@ def posted(rows: Json) -> Posted:
             _text(row, "source") or "task",
             _text(row, "stdtype"),
         )
-        lines += _lines_of(row, origins.setdefault(origin, len(origins)))
+        lines += _lines_of(row, origins.setdefault(origin, len(origins)), _MOST_LINES - len(lines))
     task_id = next(iter(task_ids))
     if len(task_ids) > 1 or not task_id:
         raise InvalidInput("all lines of a request are of one task: give each its task_id")
     return task_id, lines, list(origins)
 
 
-def _lines_of(row: dict[str, Json], origin: int) -> list[OutputLine]:
+def _lines_of(row: dict[str, Json], origin: int, most: int) -> list[OutputLine]:
     written_at = _text(row, "timestamp")
     at_us = microseconds(written_at) if written_at else time.time_ns() // 1000
     rank = row.get("rank_id", row.get("rankId"))
     number = rank if isinstance(rank, int) and 0 <= rank < 2**31 else NO_RANK
     level = level_number(_text(row, "level"))
-    texts = clean(_text(row, "log")).removesuffix("\n").split("\n")
+    text = clean(_text(row, "log")).removesuffix("\n")
+    if text.count("\n") >= most:
+        raise InvalidInput(f"a request has at most {_MOST_LINES} lines, and this one has more")
+    texts = [
+        line[start : start + MAX_LINE] for line in text.split("\n") for start in range(0, len(line) or 1, MAX_LINE)
+    ]
     return [OutputLine(at_us, text, level, number, origin) for text in texts]
 
 

@@ -98,7 +98,7 @@ async def compare(
         trials = await whole_trials(conn, await trial_lists.views(conn, ids))
     missing = set(ids) - {trial.id for trial in trials}
     if missing:
-        raise NotFound(f"there is no trial {min(missing)}")
+        raise NotFound(f"trial {min(missing)} not found")
     metrics: dict[int, list[DownsampledMetrics]] = {}
     for start in range(0, len(trials), READ_AT_ONCE):
         numbers = [trial.id for trial in trials[start : start + READ_AT_ONCE]]

@@ -187,12 +187,15 @@ async def stream_sample(
             news = [point for point in line if int(str(point["batches"])) > sent.get(trial.id, -1)]
             sent[trial.id] = max((int(str(point["batches"])) for point in line), default=sent.get(trial.id, -1))
             data = [messages.DataPoint.model_validate(point) for point in news]
-            sampled.append(messages.SampledTrial(trial_id=trial.id, hparams=trial.hparams, data=data))
+            hparams = trial.hparams if trial.id in promoted else None
+            sampled.append(messages.SampledTrial(trial_id=trial.id, hparams=hparams, data=data))
         if not (first or promoted or demoted or any(sample.data for sample in sampled)):
             return None, running
         return messages.TrialsSampleResponse(trials=sampled, promoted_trials=promoted, demoted_trials=demoted), running
 
-    return _stream(master, next_message, period_seconds)
+    # Readers draw an empty chart on it.
+    nothing = messages.TrialsSampleResponse(trials=[], promoted_trials=[], demoted_trials=[])
+    return _stream(master, next_message, period_seconds, begins=nothing)
 
 
 def _smaller_is_better(config: JsonObject) -> bool:
@@ -236,18 +239,28 @@ def _unpacked(packed: Mapping[int, Sequence[PackedSeries]], selection: ChartQuer
     return {trial_id: data for trial_id, data in lines.items() if data}
 
 
-def _stream(master: Master, next_message: NextMessage, period_s: int) -> StreamingResponse:
-    return ndjson(_messages(master, next_message, period_s or _PERIOD_S))
+def _stream(
+    master: Master, next_message: NextMessage, period_s: int, *, begins: Message | None = None
+) -> StreamingResponse:
+    return ndjson(_messages(master, next_message, period_s or _PERIOD_S, begins))
 
 
-async def _messages(master: Master, next_message: NextMessage, period_s: int) -> AsyncIterator[bytes]:
+async def _messages(
+    master: Master, next_message: NextMessage, period_s: int, begins: Message | None
+) -> AsyncIterator[bytes]:
+    if begins is not None:
+        yield _line(begins)
     first = True
     while True:
         message, running = await next_message(first)
         first = False
         if message is not None:
-            yield b'{"result":' + message.model_dump_json(by_alias=True).encode() + b"}\n"
+            yield _line(message)
         if not running or master.shutdown.is_set():
             return
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(master.shutdown.wait(), period_s)
+
+
+def _line(message: Message) -> bytes:
+    return b'{"result":' + message.model_dump_json(by_alias=True).encode() + b"}\n"

@@ -88,7 +88,8 @@ class SampledTrial(Message):
     """A trial and its points that were not told before."""
 
     trial_id: int
-    hparams: Document
+    #: When it is first among them; then absent.
+    hparams: Document | None
     data: list[DataPoint]
 
 

@@ -17,7 +17,7 @@ from tenax.errors import Forbidden, InvalidInput, NotFound, NotNow
 from tenax.jsonvalue import Json, JsonObject
 from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep, TaskDep
-from tenax.master.api.http.requests import LARGE_BODY_BYTES, decode_body
+from tenax.master.api.http.requests import LARGE_BODY_BYTES, decode_body, decode_large
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.http.streaming import line, ndjson
 from tenax.master.context import Master
@@ -42,21 +42,22 @@ TrialIds = Annotated[list[int], Query()]
 )
 async def report_metrics(master: MasterDep, caller: CallerDep, request: Request, trial_id: int) -> Response:
     """Store one report of one group; 200 means that it is durable. The same report again is nothing new."""
-    body = await request.body()
-    large = len(body) > LARGE_BODY_BYTES
-    document = await master.intake.threads.run(decode_body, body) if large else decode_body(body)
-    group, values = _parts(document)
+    group, values = _parts(await _decoded(master, request))
     return await take(master, caller, trial_id, group, values)
+
+
+async def _decoded(master: Master, request: Request) -> object:
+    body = await request.body()
+    return decode_body(body) if len(body) <= LARGE_BODY_BYTES else await master.intake.threads.run(decode_large, body)
 
 
 async def take(master: Master, caller: Caller, trial_id: int, group: str, values: JsonObject) -> Response:
     """Store one report: what stands under ``metrics`` in a request. Raises InvalidInput, NotNow, Forbidden."""
     run_id = await run_of(master, caller, trial_id, values)
     step, time = _either(values, "stepsCompleted"), _either(values, "reportTime")
-    report = from_values(
-        trial_id, run_id, group, None if step is None else _integer(step), time if isinstance(time, str) else None,
-        _object(values.get("metrics"), "metrics.metrics"),
-    )  # fmt: skip
+    reported = _object(values.get("metrics"), "metrics.metrics")
+    number = None if step is None else _integer(step)
+    report = from_values(trial_id, run_id, group, number, time if isinstance(time, str) else None, reported)
     (refused,) = (await master.intake.metrics.submit([SpooledReport(report)])).refused
     if refused is not None:
         raise InvalidInput(refused.message)
@@ -183,14 +184,14 @@ async def _series(master: Master, trial_id: int, group: str, metric: str) -> Pac
         for stored in await series.groups_of(conn, [trial_id]):
             if stored.name == group:
                 return await series.series(conn, stored, metric)
-    raise NotFound(f"trial {trial_id} has no metrics in group {group!r}")
+    raise NotFound(f"metrics of trial {trial_id} in group {group!r} not found: none were reported")
 
 
 async def _check_trials(master: Master, trial_ids: Sequence[int]) -> None:
     async with master.db.connection() as conn:
         missing = await series.unknown_trials(conn, trial_ids)
     if missing:
-        raise NotFound(f"there is no trial {missing[0]}")
+        raise NotFound(f"trial {missing[0]} not found")
 
 
 def _report_lines(packed: PackedReports) -> bytes:
@@ -260,7 +261,7 @@ _MOST_POINTS = 10_000
 )
 async def training_metrics(master: MasterDep, caller: CallerDep, request: Request, trial_id: int) -> Response:
     """As `report_metrics` of the group ``training``; the body is what stands there under ``metrics``."""
-    return await take(master, caller, trial_id, "training", _report_object(decode_body(await request.body())))
+    return await take(master, caller, trial_id, "training", _report_object(await _decoded(master, request)))
 
 
 @routes.post(
@@ -271,7 +272,7 @@ async def training_metrics(master: MasterDep, caller: CallerDep, request: Reques
 )
 async def validation_metrics(master: MasterDep, caller: CallerDep, request: Request, trial_id: int) -> Response:
     """As `report_metrics` of the group ``validation``; the body is what stands there under ``metrics``."""
-    return await take(master, caller, trial_id, "validation", _report_object(decode_body(await request.body())))
+    return await take(master, caller, trial_id, "validation", _report_object(await _decoded(master, request)))
 
 
 @routes.post(
@@ -283,17 +284,17 @@ async def validation_metrics(master: MasterDep, caller: CallerDep, request: Requ
 )
 async def profiler_metrics(master: MasterDep, caller: CallerDep, request: Request) -> Response:
     """Samples of the machine: each batch is a series of one metric of one agent."""
-    body = _report_object(decode_body(await request.body()))
+    body = _report_object(await _decoded(master, request))
     batches = body.get("batches")
     if not isinstance(batches, list):
         raise InvalidInput("batches must be a list")
     reports: list[MetricReport] = []
+    if len(batches) > _MOST_POINTS:
+        raise InvalidInput(f"a request has at most {_MOST_POINTS} samples, and this one has {len(batches)} batches")
     for batch in batches:
-        trial_id, points = _points(_report_object(batch))
+        trial_id, points = _points(_report_object(batch), _MOST_POINTS - len(reports))
         run_id = await run_of(master, caller, trial_id, {})
         reports += [from_values(trial_id, run_id, group, None, at, values) for group, at, values in points]
-    if len(reports) > _MOST_POINTS:
-        raise InvalidInput(f"a request has at most {_MOST_POINTS} samples, and this one has {len(reports)}")
     if reports:
         refused = (await master.intake.metrics.submit([SpooledReport(report) for report in reports])).refused
         first = next((refusal for refusal in refused if refusal is not None), None)
@@ -302,7 +303,7 @@ async def profiler_metrics(master: MasterDep, caller: CallerDep, request: Reques
     return Response(b"{}", media_type="application/json")
 
 
-def _points(batch: JsonObject) -> tuple[int, list[tuple[str, str, JsonObject]]]:
+def _points(batch: JsonObject, most: int) -> tuple[int, list[tuple[str, str, JsonObject]]]:
     """The trial, and group, time and metrics of each sample."""
     labels = _report_object(batch.get("labels"))
     name, agent = labels.get("name"), labels.get("agentId", labels.get("agent_id")) or ""
@@ -316,6 +317,8 @@ def _points(batch: JsonObject) -> tuple[int, list[tuple[str, str, JsonObject]]]:
     values, times = batch.get("values"), batch.get("timestamps")
     if not isinstance(values, list) or not isinstance(times, list) or len(values) != len(times):
         raise InvalidInput("values and timestamps of a batch must be lists of one length")
+    if len(values) > most:
+        raise InvalidInput(f"a request has at most {_MOST_POINTS} samples, and this one has more")
     samples: list[tuple[str, str, JsonObject]] = []
     for at, value in zip(times, values, strict=True):
         own: JsonObject = {name: value}

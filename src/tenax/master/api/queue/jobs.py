@@ -18,7 +18,7 @@ from tenax.master.context import Master
 from tenax.master.store.queue import jobs, usage
 from tenax.master.store.queue.jobs import JobView
 from tenax.master.submission import queue_control
-from tenax.scheduler.queueing import JobStanding, QueueLine, lines
+from tenax.scheduler.queueing import JobStanding, QueueLine, lines, with_held
 from tenax.wire.message import Empty, Pagination
 
 routes = Routes("Jobs")
@@ -110,7 +110,7 @@ async def _page(
     chosen = set(states or ()) - {messages.JobState.UNSPECIFIED}
     name = pool or master.settings.default_compute_pool
     if master.settings.pool(name) is None:
-        raise NotFound(f"there is no resource pool {name!r}")
+        raise NotFound(f"resource pool {name!r} not found")
     queue = [line for line in (await _queues(master))[name] if not chosen or _state(line) in chosen]
     if window.descending:
         queue.reverse()
@@ -128,11 +128,13 @@ async def _queues(master: Master) -> dict[str, tuple[QueueLine, ...]]:
         async with master.db.snapshot() as conn:
             hidden = await jobs.hidden(conn)
             snapshots = await queue_control.snapshots_of(conn, master.settings)
+            held = await jobs.held(conn)
         return {
-            pool: lines(
-                replace(
-                    snapshot, requests=tuple(request for request in snapshot.requests if request.job_id not in hidden)
-                )
+            pool: with_held(
+                lines(
+                    replace(snapshot, requests=tuple(each for each in snapshot.requests if each.job_id not in hidden))
+                ),
+                {job.job_id: job.slots for job in held if job.pool == pool},
             )
             for pool, snapshot in snapshots.items()
         }

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from tenax.config.master import PoolSettings
-from tenax.errors import InvalidInput, NotFound
-from tenax.master.access.authorization import Allow
+from tenax.errors import Forbidden, InvalidInput, NotFound
+from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.agents.messages import DeviceType
-from tenax.master.api.http.callers import MasterDep
+from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import Window, WindowDep, shared_answer
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.queue import messages
@@ -74,10 +74,10 @@ async def usable_pools(master: MasterDep, window: WindowDep, workspace_id: int) 
     return messages.UsablePoolsResponse(resource_pools=shown, pagination=pagination)
 
 
-@routes.post(_BINDINGS, "BindRPToWorkspace", allow=Allow.ADMIN)
-async def bind(master: MasterDep, resource_pool_name: str, body: messages.BindingRequest) -> Empty:
+@routes.post(_BINDINGS, "BindRPToWorkspace", allow=Allow.USER)
+async def bind(master: MasterDep, caller: CallerDep, resource_pool_name: str, body: messages.BindingRequest) -> Empty:
     """Keep a pool for these workspaces, beside those that it is kept for already."""
-    _bindable(master, resource_pool_name)
+    _check_may_bind(master, caller, resource_pool_name)
     async with master.db.transaction() as conn:
         workspace_ids = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
         if not workspace_ids:
@@ -86,10 +86,10 @@ async def bind(master: MasterDep, resource_pool_name: str, body: messages.Bindin
     return Empty()
 
 
-@routes.put(_BINDINGS, "OverwriteRPWorkspaceBindings", allow=Allow.ADMIN)
-async def rebind(master: MasterDep, resource_pool_name: str, body: messages.BindingRequest) -> Empty:
+@routes.put(_BINDINGS, "OverwriteRPWorkspaceBindings", allow=Allow.USER)
+async def rebind(master: MasterDep, caller: CallerDep, resource_pool_name: str, body: messages.BindingRequest) -> Empty:
     """Keep a pool for these workspaces and no others; none: it is for all again."""
-    _bindable(master, resource_pool_name)
+    _check_may_bind(master, caller, resource_pool_name)
     async with master.db.transaction() as conn:
         workspace_ids = await pools.workspace_ids(conn, body.workspace_ids, body.workspace_names)
         await pools.rebind(conn, resource_pool_name, workspace_ids)
@@ -112,18 +112,20 @@ def _known(master: Master, name: str) -> PoolSettings:
     pool = master.settings.pool(name)
     if pool is None:
         known = ", ".join(sorted(pool.name for pool in master.settings.pools))
-        raise NotFound(f"there is no resource pool {name!r}; the pools are {known}")
+        raise NotFound(f"resource pool {name!r} not found; the pools are {known}")
     return pool
 
 
-def _bindable(master: Master, name: str) -> None:
-    """Raises NotFound, InvalidInput."""
+def _check_may_bind(master: Master, caller: Caller, name: str) -> None:
+    """What is wrong for everyone is said first. Raises NotFound, InvalidInput, Forbidden."""
     _known(master, name)
     if name in (master.settings.default_compute_pool, master.settings.default_aux_pool):
         raise InvalidInput(
             f"{name!r} is the cluster's default pool, which is for everyone: make another one the default first "
             "(default_compute_pool, default_aux_pool in the master's configuration)"
         )
+    if not caller.is_admin:
+        raise Forbidden("only administrators may keep a pool for workspaces")
 
 
 def _message(

@@ -19,6 +19,7 @@ from tenax.master.access.authorization import Allow, Caller
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.runs.messages import MoveRunsRequest, RunActionResult, RunsRequest, RunsResponse
+from tenax.master.checkpoints import removal_tasks
 from tenax.master.checkpoints.files import delete_checkpoint, delete_tensorboard
 from tenax.master.checkpoints.removal import configured_place
 from tenax.master.checkpoints.roots import CheckpointRoots
@@ -247,8 +248,10 @@ class _Files:
 
 async def _delete_all_files(master: Master, files: _Files) -> str:
     """Why something is still there; nothing: all is gone. What the master does not touch is left to a task."""
-    error = await anyio.to_thread.run_sync(_delete_files, files)
-    if error and is_reachable_by_agents(files.configured):
+    error = await anyio.to_thread.run_sync(_delete_checkpoints, files)
+    if not error:
+        return await _delete_tensorboard(master, files)
+    if is_reachable_by_agents(files.configured):
         reason = f"run {files.run.id} is deleted"
         reported = [file.uuid for file in files.left.checkpoints if not file.unreported]
         uploads = [file.uuid for file in files.left.checkpoints if file.unreported]
@@ -260,19 +263,30 @@ async def _delete_all_files(master: Master, files: _Files) -> str:
     return error
 
 
-def _delete_files(files: _Files) -> str:
+def _delete_checkpoints(files: _Files) -> str:
     """Why something could not be deleted; nothing: all is gone."""
     for checkpoint in files.left.checkpoints:
         try:
             delete_checkpoint(files.roots.place_of(checkpoint.storage, files.configured), checkpoint.uuid)
         except (NotNow, StorageFailed) as error:
             return f"Its checkpoint {checkpoint.uuid} could not be deleted: {error}"
+    return ""
+
+
+async def _delete_tensorboard(master: Master, files: _Files) -> str:
+    """Why they could not be deleted; where the master does not reach, a task on an agent deletes what there may be."""
+    run, own = files.run, files.configured
+
+    def delete() -> None:
+        delete_tensorboard(files.roots.place_of(None, own), files.cluster_id, run.experiment_id, run.id)
+
     try:
-        place = files.roots.place_of(None, files.configured)
-        delete_tensorboard(place, files.cluster_id, files.run.experiment_id, files.run.id)
+        await anyio.to_thread.run_sync(delete)
     except StorageFailed as error:
         return f"Its TensorBoard files could not be deleted: {error}"
     except NotNow:
-        # Out of reach there may be none of them: what was never asked for does not keep the run.
-        return ""
+        async with master.db.transaction() as conn:
+            experiment = await experiments.lock(conn, run.experiment_id)
+            if own is not None and not experiment.unmanaged and is_reachable_by_agents(own):
+                await removal_tasks.delete_tensorboard(conn, master.settings, experiment, own, files.cluster_id, run.id)
     return ""

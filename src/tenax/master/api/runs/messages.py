@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from tenax.master.api.experiments.messages import State
 from tenax.wire.message import Document, Int64, Message, Pagination, Timestamp
+
+#: -1 is any project, as no number is.
+_ProjectOrAny = Annotated[int | None, AfterValidator(lambda number: None if number == -1 else number)]
 
 
 class SearchRunsRequest(Message):
     """Which runs; ``filter`` is JSON, ``sort`` is ``column=asc,other=desc``."""
 
-    project_id: int | None = None
+    project_id: _ProjectOrAny = None
     offset: int = 0
     limit: int = 0
     sort: str | None = None
@@ -77,7 +83,7 @@ class RunsRequest(Message):
     """Some runs, by id or by a filter; of one project where that is said."""
 
     run_ids: list[int] = []
-    project_id: int | None = None
+    project_id: _ProjectOrAny = None
     filter: str | None = None
 
 
@@ -85,7 +91,7 @@ class MoveRunsRequest(Message):
     """Runs that are to go to another project."""
 
     run_ids: list[int] = []
-    source_project_id: int = 0
+    source_project_id: Annotated[int, AfterValidator(lambda number: max(number, 0))] = 0
     destination_project_id: int = 0
     filter: str | None = None
     skip_multitrial: bool = False

@@ -13,7 +13,8 @@ from asyncpg import Connection
 from fastapi import Query
 
 from tenax.errors import InvalidInput
-from tenax.lifecycle.task import TaskEvent, TaskKind
+from tenax.lifecycle.container import exit_status
+from tenax.lifecycle.task import TaskEvent, TaskKind, TaskState
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
@@ -136,14 +137,22 @@ def command_message(view: LaunchedView) -> messages.Command:
         user_id=view.owner_id,
         username=view.username,
         resource_pool=view.pool,
-        exit_status=view.reason if ended else "",
+        exit_status=_exit_status(view) if ended else "",
         job_id=view.job_id,
         workspace_id=view.workspace_id,
         end_time=view.ended_at,
         exit_code=view.exit_code if ended else None,
         priority=view.priority,
-        reason=view.wait_reason or "",
+        reason=view.wait_reason or (view.reason if ended else ""),
     )
+
+
+def _exit_status(view: LaunchedView) -> str:
+    """In Determined's words where its program ended by itself: they hold "success" after success only."""
+    if view.state == TaskState.COMPLETED.value:
+        return exit_status(0)
+    failed = view.state == TaskState.ERROR.value and view.exit_code
+    return exit_status(view.exit_code) if failed else view.reason
 
 
 def _imagined(new: NewTask, caller: Caller) -> messages.Command:

@@ -124,7 +124,8 @@ async def _check_parent(conn: Connection, caller: Caller, parent_id: str) -> Non
 async def _forked(master: Master, caller: Caller, task_id: str) -> Source:
     async with master.db.connection() as conn:
         view = await task_lists.get_launched(conn, task_id)
-        source = Source(view.config, view.own, await contexts.of_task(conn, task_id), view.project_id)
+        code = await contexts.of_task(conn, task_id)
+        source = Source(view.config, view.own, view.submitted, code, view.project_id)
     if not may_see_secrets(caller, view.owner_id) and without_secrets(view.config) != view.config:
         raise Forbidden(f"the configuration of task {task_id} holds secrets of its owner: submit one of your own")
     # A command's has more keys; a description that was drawn stays with whom it was drawn for.

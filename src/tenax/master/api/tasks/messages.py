@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from pydantic import BaseModel
+
 from tenax.master.api.agents.messages import Container, Device
 from tenax.wire.message import Document, Message, Name, Pagination, Timestamp
 
@@ -228,6 +230,22 @@ class AllocationSummary(Message):
     #: Ours: what it is at, and why it waits.
     state: TaskState
     reason: str = ""
+
+
+class PlainAllocation(BaseModel):
+    """An attempt outside ``/api/v1``: fields are named in snake case."""
+
+    allocation_id: str
+    task_id: str
+    name: str
+    registered_time: Timestamp
+    resource_pool: str
+    slots_needed: int
+    priority: int | None = None
+    scheduler_type: str = ""
+    #: With ``resources_id``, ``allocation_id``, ``container_id`` and ``agent_devices``.
+    resources: list[Document] = []
+    proxy_ports: list[Document] = []
 
 
 class GetTasksResponse(Message):

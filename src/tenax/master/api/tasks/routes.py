@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import AsyncIterator
 
-import anyio.to_thread
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
@@ -14,19 +11,16 @@ from tenax.config.master import PoolSettings
 from tenax.errors import Forbidden
 from tenax.master.access.authorization import Allow, Caller, shown_config
 from tenax.master.api.agents.messages import Container, Device
+from tenax.master.api.http.archives import archive_document, archive_size, pieces
 from tenax.master.api.http.callers import AgentDep, CallerDep, MasterDep
 from tenax.master.api.http.paging import shared_answer
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.tasks import messages
-from tenax.master.context import Master
 from tenax.master.store.tasks import contexts
 from tenax.master.store.tasks import lists as task_lists
 from tenax.master.store.tasks.lists import AllocationView, LaunchedView, OpenAllocationView
 
 routes = Routes("Tasks")
-
-#: Bytes of an archive that are read and sent at a time.
-_PIECE = 1 << 20
 
 
 @routes.get("/api/v1/tasks", "GetTasks", allow=Allow.USER, response_model=messages.GetTasksResponse)
@@ -44,6 +38,19 @@ async def get_tasks(master: MasterDep) -> Response:
         )
 
     return await shared_answer(master, "GetTasks", make)
+
+
+@routes.get("/tasks", "ListTasks", allow=Allow.USER, response_model=dict[str, messages.PlainAllocation])
+async def list_tasks(master: MasterDep) -> dict[str, messages.PlainAllocation]:
+    """The same by the id of the attempt, in the form of older clients and of scripts."""
+    async with master.db.connection() as conn:
+        allocations = await task_lists.open_allocations(conn)
+    return {
+        allocation.allocation_id: messages.PlainAllocation.model_validate(
+            _summary(allocation, master.settings.pool(allocation.pool)).model_dump(mode="json", by_alias=False)
+        )
+        for allocation in allocations
+    }
 
 
 @routes.get("/api/v1/tasks/count", "GetActiveTasksCount", allow=Allow.USER)
@@ -97,14 +104,17 @@ async def get_accelerator_data(master: MasterDep, task_id: str) -> messages.GetA
     )
 
 
-@routes.get("/api/v1/tasks/{task_id}/context_directory", "GetTaskContextDirectory", allow=Allow.USER)
-async def get_context_directory(master: MasterDep, task_id: str) -> messages.GetContextResponse:
+@routes.get(
+    "/api/v1/tasks/{task_id}/context_directory",
+    "GetTaskContextDirectory",
+    allow=Allow.USER,
+    response_model=messages.GetContextResponse,
+)
+async def get_context_directory(master: MasterDep, task_id: str) -> Response:
     """The code of a task; empty for none."""
     async with master.db.connection() as conn:
         hashed = await contexts.of_task(conn, task_id)
-        archive = b"" if hashed is None else await contexts.get(conn, hashed)
-    encoded = await anyio.to_thread.run_sync(base64.b64encode, archive)
-    return messages.GetContextResponse(b64_tgz=encoded.decode())
+    return await archive_document(master, hashed, "b64Tgz")
 
 
 @routes.get("/agents/contexts/{hash}", "GetContext", allow=Allow.AGENT, response_class=Response)
@@ -113,16 +123,9 @@ async def get_context(master: MasterDep, agent_id: AgentDep, hash: str) -> Strea
     async with master.db.connection() as conn:
         if not await contexts.needed_by_agent(conn, agent_id, hash):
             raise Forbidden("nothing on this agent needs that code")
-        size = await contexts.size(conn, hash)
+    size = await archive_size(master, hash)
     headers = {"Content-Length": str(size)}
-    return StreamingResponse(_pieces(master, hash, size), media_type="application/gzip", headers=headers)
-
-
-async def _pieces(master: Master, hash: str, size: int) -> AsyncIterator[bytes]:
-    for offset in range(0, size, _PIECE):
-        async with master.db.connection() as conn:
-            piece = await contexts.part(conn, hash, offset, _PIECE)
-        yield piece
+    return StreamingResponse(pieces(master, hash, size), media_type="application/gzip", headers=headers)
 
 
 def allocation_message(view: AllocationView) -> messages.Allocation:
@@ -196,7 +199,9 @@ def container_message(view: LaunchedView) -> Container | None:
 
 
 def config_text(view: LaunchedView, caller: Caller) -> str:
-    """The configuration of a task as JSON text, as ``caller`` may see it."""
+    """The configuration of a task as JSON text, as ``caller`` may see it; of a generic one as it was submitted."""
+    if view.submitted is not None:
+        return json.dumps(shown_config(view.submitted, caller, view.owner_id, own=view.submitted))
     return json.dumps(shown_config(view.config, caller, view.owner_id, own=view.own))
 
 

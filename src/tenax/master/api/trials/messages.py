@@ -61,6 +61,8 @@ class Trial(Message):
     run_id: int = 0
     #: Seconds in which it held its slots.
     wall_clock_time: float = 0.0
+    #: Seconds in which it ran: without waiting for slots and images, and without pauses.
+    running_seconds: float = 0.0
     warm_start_checkpoint_uuid: str = ""
     task_id: str
     task_ids: list[str]

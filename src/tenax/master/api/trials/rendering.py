@@ -47,6 +47,7 @@ def trial_message(view: TrialView, summary: Document) -> trials_messages.Trial:
         progress=view.progress,
         run_id=view.run_id,
         wall_clock_time=view.held_s,
+        running_seconds=view.ran_s,
         warm_start_checkpoint_uuid=view.warm_start_checkpoint or "",
         task_id=view.task_id,
         task_ids=[view.task_id],

@@ -1,9 +1,10 @@
 """Access tokens: credentials of a person that live for days.
 
 Rules it keeps: people make, describe and revoke their own, administrators everyone's; a task makes none, for it would
-outlive the task; one that was made with a token ends with that token, at the latest; a token is shown once, when it is
-made; one that is revoked is of no use from the answer on, and stays so; none lives longer than the master's settings
-allow.
+outlive the task; one that was made with a token ends with that token, at the latest, and so does one that was made with
+a login that is not new, unless the password is given again: whoever stole a login does not keep more of it; a token is
+shown once, when it is made; one that is revoked is of no use from the answer on, and stays so; none lives longer than
+the master's settings allow.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import secrets
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Request
 
 from tenax.errors import Forbidden, InvalidInput, NotAuthenticated, NotNow
 from tenax.master.access.authorization import ACCESS_PREFIX, Allow, Caller
@@ -21,8 +22,9 @@ from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users import messages
+from tenax.master.api.users.login import knows_password
 from tenax.master.context import Master
-from tenax.master.store.users import access_tokens
+from tenax.master.store.users import access_tokens, sessions
 from tenax.master.store.users import rows as users
 from tenax.master.store.users.access_tokens import AccessTokenRow, TokenFilter
 
@@ -31,6 +33,8 @@ routes = Routes("Tokens")
 DAY_S = 86400.0
 #: What "for ever" is: a hundred years.
 FOR_EVER_S = 36500 * DAY_S
+#: How long a login is new: who has just given their password needs not give it again.
+FRESH_S = 900.0
 #: A lifespan that asks for the longest that is allowed.
 LONGEST = "-1"
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -51,11 +55,14 @@ _ORDERS = {
 
 @routes.post("/api/v1/tokens", "PostAccessToken", allow=Allow.USER, creates=True, secret=True)
 async def post_access_token(
-    master: MasterDep, caller: CallerDep, body: messages.PostAccessTokenRequest
+    master: MasterDep, caller: CallerDep, request: Request, body: messages.PostAccessTokenRequest
 ) -> messages.PostAccessTokenResponse:
     """Make a token. This answer is the only place where it is ever shown."""
     _check_may(caller, body.user_id)
     seconds = _seconds(master, body.lifespan)
+    again = await knows_password(master, caller, request, body.current_password, hashed=body.is_hashed)
+    if body.current_password is not None and not again:
+        raise Forbidden(f"the present password of {caller.person.username!r} (currentPassword) is wrong")
     token = ACCESS_PREFIX + secrets.token_urlsafe(32)
     async with master.db.transaction() as conn:
         user = await users.get(conn, body.user_id)
@@ -64,7 +71,12 @@ async def post_access_token(
                 f"{user.username!r} is not active, so a token of theirs would be of no use: activate them first"
             )
         if caller.access_token is not None:
-            seconds = _within(seconds, await access_tokens.seconds_left(conn, caller.access_token), body.lifespan)
+            left = await access_tokens.seconds_left(conn, caller.access_token)
+            seconds = _within(seconds, left, body.lifespan, "this token")
+        elif not again:
+            age, left = await sessions.age(conn, caller.credential)
+            if age > FRESH_S:
+                seconds = _within(seconds, left, body.lifespan, "this login")
         description = _checked_description(body.description)
         new = await access_tokens.create(
             conn, user.id, caller.person.id, token_hash(token), description, seconds, caller.access_token
@@ -140,13 +152,14 @@ def _seconds(master: Master, lifespan: str | None) -> float:
     return seconds
 
 
-def _within(seconds: float, left: float, lifespan: str | None) -> float:
-    """How long a token lives that is made with one that has ``left`` seconds. Raises NotAuthenticated, Forbidden."""
+def _within(seconds: float, left: float, lifespan: str | None, what: str) -> float:
+    """How long a token lives that is made with ``what`` has ``left`` seconds. Raises NotAuthenticated, Forbidden."""
     if left <= 0:
         raise NotAuthenticated
     if seconds > left and lifespan not in (None, "", LONGEST):
         raise Forbidden(
-            f"this token ends in {left / 3600:.1f} hours and makes none that ends later: log in with a password"
+            f"{what} ends in {left / 3600:.1f} hours and makes none that ends later: log in with your password, and "
+            "make it then"
         )
     return min(seconds, left)
 

@@ -76,7 +76,7 @@ async def patch_user(
     async with master.db.connection() as conn:
         user = await user_rows.find(conn, username)
     if user is None:
-        raise NotFound(f"there is no user {username!r}")
+        raise NotFound(f"user {username!r} not found")
     return _document(await users.change_user(master, caller, user.id, body))
 
 

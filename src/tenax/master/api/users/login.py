@@ -12,9 +12,10 @@ import secrets
 
 import structlog
 from fastapi import Request, Response
+from starlette.requests import HTTPConnection
 
 from tenax.errors import Forbidden, InvalidInput, NotAuthenticated
-from tenax.master.access.authorization import COOKIE, Allow, check_own_page
+from tenax.master.access.authorization import COOKIE, Allow, Caller, check_own_page
 from tenax.master.access.client_address import client_address
 from tenax.master.access.passwords import as_sent
 from tenax.master.access.task_tokens import token_hash
@@ -45,7 +46,7 @@ async def login(master: MasterDep, request: Request, response: Response, body: L
         log.warning("login refused", address=address)
         raise NotAuthenticated("the user name or the password is wrong")
     if not user.active:
-        raise Forbidden(f"the user {user.username} is not active: ask an administrator")
+        raise Forbidden(f"user is not active: {user.username} was deactivated; ask an administrator")
     if user.password_hash is None and not is_local(request):
         raise Forbidden("a blank password works only on the master's own machine: set a password there first")
     counters.LOGINS.labels("accepted").inc()
@@ -104,3 +105,15 @@ async def _verified(master: Master, body: LoginRequest, address: str) -> UserRow
     stored = NO_LOGIN if user is None or user.remote else user.password_hash
     sent = as_sent(body.password, body.is_hashed)
     return user if await master.logins.is_right(name, address, stored, sent) else None
+
+
+async def knows_password(
+    master: Master, caller: Caller, request: HTTPConnection, password: str | None, *, hashed: bool
+) -> bool:
+    """Whether the caller gave their own present password. A wrong one counts as a failed login. Raises TooOften."""
+    if password is None:
+        return False
+    address = client_address(request, master.settings.security.trusted_proxies)
+    person = caller.person
+    stored = NO_LOGIN if person.remote else person.password_hash
+    return await master.logins.is_right(person.username, address, stored, as_sent(password, hashed))

@@ -292,11 +292,17 @@ class TokenSortBy(str, Enum):
 
 
 class PostAccessTokenRequest(Message):
-    """A token to make. ``lifespan``: ``48h``, ``30m``, ``90s`` or sums of them; ``-1``: as long as is allowed."""
+    """A token to make. ``lifespan``: ``48h``, ``30m``, ``90s`` or sums of them; ``-1``: as long as is allowed.
+
+    ``current_password``: the caller's own, as it is or hashed; needed for a token that ends later than a login that is
+    not new any more.
+    """
 
     user_id: int
     lifespan: str | None = None
     description: str = ""
+    current_password: str | None = None
+    is_hashed: bool = False
 
 
 class PostAccessTokenResponse(Message):

@@ -15,14 +15,14 @@ from starlette.requests import HTTPConnection
 
 from tenax.errors import Forbidden, InvalidInput, NotFound, NotNow, Stale, Unsupported, UserError
 from tenax.master.access.authorization import Allow, Caller
-from tenax.master.access.client_address import client_address
-from tenax.master.access.passwords import as_sent, new_as_sent
+from tenax.master.access.passwords import new_as_sent
 from tenax.master.api.cluster.unsupported import NO_ROLES
 from tenax.master.api.http.callers import CallerDep, MasterDep
 from tenax.master.api.http.paging import WindowDep
 from tenax.master.api.http.requests import LONGEST_NAME
 from tenax.master.api.http.routing import Routes
 from tenax.master.api.users import messages
+from tenax.master.api.users.login import knows_password
 from tenax.master.context import Master
 from tenax.master.store.database.paging import Page
 from tenax.master.store.users import rows as users
@@ -79,7 +79,7 @@ async def get_user_by_username(master: MasterDep, username: str) -> messages.Get
     async with master.db.connection() as conn:
         user = await users.find(conn, username)
     if user is None:
-        raise NotFound(f"there is no user {username!r}")
+        raise NotFound(f"user {username!r} not found")
     return messages.GetUserResponse(user=messages.user_message(user))
 
 
@@ -90,9 +90,9 @@ async def post_user(master: MasterDep, body: messages.PostUserRequest) -> messag
     if message is None or not message.username:
         raise InvalidInput("no user name was given: a user needs one")
     _check_name(message.username)
-    if not is_name(message.display_name):
-        raise InvalidInput("displayName is one line without control characters")
+    _check_display_name(message.username, message.display_name, admin=message.admin)
     group = message.agent_user_group
+    _check_linked(group)
     user = UserRow(
         0,
         message.username,
@@ -167,6 +167,8 @@ async def change_user(master: Master, caller: Caller, user_id: int, body: messag
         if before.remote != known.remote:
             raise Stale
         after = _patched(before, body)
+        if body.display_name is not None:
+            _check_display_name(after.username, after.display_name, admin=after.admin)
         if after.remote and body.password is not None:
             raise InvalidInput(f"Cannot set password of {after.username!r}: a remote user logs in elsewhere")
         if new_password or after.remote:
@@ -188,11 +190,7 @@ async def check_may_set_password(
     if not changes or (caller.access_token is None and body.current_password is None):
         return
     person = caller.person
-    address = client_address(request, master.settings.security.trusted_proxies)
-    sent = as_sent(body.current_password or "", body.is_hashed)
-    if body.current_password is None or not await master.logins.is_right(
-        person.username, address, person.password_hash, sent
-    ):
+    if not await knows_password(master, caller, request, body.current_password, hashed=body.is_hashed):
         raise Forbidden(
             f"the present password of {person.username!r} (currentPassword) is missing or wrong: with an access token "
             "a password is set only together with it"
@@ -217,6 +215,7 @@ def _patched(user: UserRow, body: messages.PatchUser) -> UserRow:
     if body.username is not None:
         _check_name(body.username)
     group = body.agent_user_group
+    _check_linked(group)
     changes: dict[str, object] = {
         name: value
         for name in ("username", "display_name", "admin", "active", "remote")
@@ -233,6 +232,24 @@ def _check_name(name: str) -> None:
             f"{name[:LONGEST_NAME]!r} cannot be a user name: give 1 to {LONGEST_NAME} characters that can be printed, "
             "without blanks around them"
         )
+
+
+def _check_display_name(username: str, shown: str, *, admin: bool) -> None:
+    """Nobody is taken for one of the first users. Raises InvalidInput."""
+    if not is_name(shown):
+        raise InvalidInput("displayName is one line without control characters")
+    named = shown.strip().lower()
+    if (named == "admin" and not admin) or (named == "determined" and username != "determined"):
+        raise InvalidInput(f"displayName: {shown!r} is another user's name: choose another one")
+
+
+def _check_linked(group: messages.AgentUserGroup | None) -> None:
+    """Raises InvalidInput unless a user is linked with an account as a whole, or not at all."""
+    if group is None or group == messages.AgentUserGroup():
+        return
+    missing = [name for name, value in group.model_dump(by_alias=True).items() if value is None or value == ""]
+    if missing:
+        raise InvalidInput(f"agentUserGroup lacks {', '.join(missing)}: give all four of a user's account")
 
 
 async def _stored(master: Master, password: str, is_hashed: bool) -> str | None:

@@ -40,9 +40,9 @@ LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_PATTERN = 1000, 100_000, 1000
 
 @routes.get("/api/v1/webhooks", "GetWebhooks", allow=Allow.USER)
 async def get_webhooks(master: MasterDep, caller: CallerDep) -> messages.GetWebhooksResponse:
-    """All webhooks."""
+    """Those of all workspaces, and of one's own; administrators see every one."""
     async with master.db.snapshot() as conn:
-        rows = await webhooks.listed(conn)
+        rows = await webhooks.listed(conn, workspaces_of=None if caller.is_admin else caller.person.id)
     return messages.GetWebhooksResponse(webhooks=[_message(webhook, caller) for webhook in rows])
 
 
@@ -50,6 +50,7 @@ async def get_webhooks(master: MasterDep, caller: CallerDep) -> messages.GetWebh
 async def post_webhook(master: MasterDep, caller: CallerDep, body: messages.Webhook) -> messages.WebhookResponse:
     """Make a webhook."""
     made = _checked(body)
+    await _sender(master).check_receiver(made.url)
     async with master.db.transaction() as conn:
         owner = None if made.workspace_id is None else (await workspaces.hold(conn, made.workspace_id)).owner_id
         caller.may_change(owner, _whose(made.workspace_id))
@@ -99,6 +100,7 @@ async def patch_webhook(
     """Send to another address, including what is waiting already."""
     check_url(body.url)
     await _may_change(master, caller, webhook_id)
+    await _sender(master).check_receiver(body.url)
     async with master.db.transaction() as conn:
         await webhooks.set_url(conn, webhook_id, body.url)
         return messages.WebhookResponse(webhook=_message(await webhooks.get(conn, webhook_id), caller))
@@ -117,7 +119,7 @@ async def delete_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) 
 async def test_webhook(master: MasterDep, caller: CallerDep, webhook_id: int) -> messages.TestWebhookResponse:
     """Send it one message now, and say how that went."""
     webhook = await _may_change(master, caller, webhook_id)
-    sender = Sender(master.settings.webhooks, master.cluster.secret)
+    sender = _sender(master)
     now = int(time.time())
     outcome = await sender.send(webhook.url, webhook.kind, sample_event(str(uuid.uuid4()), now), now)
     done = outcome.status is not None and 200 <= outcome.status < 300
@@ -156,6 +158,10 @@ async def _may_change(master: Master, caller: Caller, webhook_id: int) -> webhoo
     return webhook
 
 
+def _sender(master: Master) -> Sender:
+    return Sender(master.settings.webhooks, master.cluster.secret)
+
+
 def _whose(workspace_id: int | None) -> str:
     return "a webhook of all workspaces" if workspace_id is None else f"a webhook of workspace {workspace_id}"
 
@@ -163,14 +169,20 @@ def _whose(workspace_id: int | None) -> str:
 def _checked(body: messages.Webhook) -> webhooks.WebhookRow:
     """What was asked for, as it is stored. Raises InvalidInput, Unsupported."""
     check_url(body.url)
-    if not body.name.strip() or len(body.name) > LONGEST_NAME or not is_name(body.name):
-        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} characters that can be shown in a line")
+    if body.name and (len(body.name) > LONGEST_NAME or not is_name(body.name)):
+        raise InvalidInput(f"name may have {LONGEST_NAME} characters that can be shown in a line")
     if body.webhook_type is messages.WebhookType.UNSPECIFIED:
         raise InvalidInput("webhookType must be WEBHOOK_TYPE_DEFAULT or WEBHOOK_TYPE_SLACK")
     if not body.triggers:
         raise InvalidInput("triggers is empty: say what it is to be told of")
     # Before there were modes, every webhook was of its workspace.
     mode = messages.WebhookMode.WORKSPACE if body.mode is messages.WebhookMode.UNSPECIFIED else body.mode
+    kinds = [trigger.trigger_type for trigger in body.triggers]
+    if messages.TriggerType.CUSTOM in kinds and mode is not messages.WebhookMode.SPECIFIC:
+        raise InvalidInput(
+            "mode: a custom trigger works only with mode 'SPECIFIC': experiments name such a webhook under "
+            "integrations.webhooks"
+        )
     return webhooks.WebhookRow(
         name=body.name.strip(),
         url=body.url,

@@ -89,8 +89,8 @@ async def patch_project(
     key = None if body.key is None else _key(body.key)
     async with master.db.transaction() as conn:
         project = await projects.lock(conn, project_id)
-        _check_may_change(caller, project)
         project.check_editable()
+        _check_may_change(caller, project)
         await projects.edit(conn, project, name, body.description, key)
         view = await project_lists.get(conn, project_id)
     return messages.ProjectResponse(project=project_message(view))
@@ -101,9 +101,9 @@ async def delete_project(master: MasterDep, caller: CallerDep, project_id: int) 
     """Delete it with its experiments; in the background where there are any."""
     async with master.db.transaction() as conn:
         project = await projects.lock(conn, project_id)
-        _check_may_change(caller, project)
         if project.immutable:
             raise NotNow(f"{project.called} is immutable and cannot be deleted")
+        _check_may_change(caller, project)
         completed = await workspace_removal.request(
             conn, Folder(project_id=project_id), project.called, caller.person.username
         )
@@ -131,10 +131,12 @@ async def move(master: MasterDep, caller: CallerDep, project_id: int, body: mess
         # Whoever deletes a workspace locks it before its projects: both ends first.
         here = (await projects.get(conn, project_id)).workspace_id
         for workspace_id in sorted({here, body.destination_workspace_id}):
-            await workspaces.hold(conn, workspace_id)
+            held = await workspaces.hold(conn, workspace_id)
+            if workspace_id == body.destination_workspace_id != here:
+                held.check_takes_projects()
         project = await projects.lock(conn, project_id)
-        _check_may_change(caller, project)
         project.check_editable()
+        _check_may_change(caller, project)
         await projects.move(conn, project, body.destination_workspace_id)
     return Empty()
 
@@ -164,20 +166,20 @@ async def put_notes(
 async def _archive(master: Master, caller: Caller, project_id: int, archived: bool) -> Empty:
     async with master.db.transaction() as conn:
         project = await projects.lock(conn, project_id)
-        _check_may_change(caller, project)
         if project.immutable:
             raise NotNow(f"{project.called} is immutable and cannot be archived")
         if "DELETING" in (project.state, project.workspace_state):
             raise NotNow(f"{project.called} is being deleted")
         if project.archived and not project.archived_itself:
             raise NotNow(f"{project.called} is archived with its workspace: unarchive that")
+        _check_may_change(caller, project)
         await projects.set_archived(conn, project_id, archived)
     return Empty()
 
 
 async def _notable(master: Master, caller: Caller, project: HeldProject) -> None:
-    _check_may_change(caller, project)
     project.check_open()
+    _check_may_change(caller, project)
 
 
 def _check_may_change(caller: Caller, project: HeldProject) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from asyncpg import Connection
 from fastapi import Query
 
 from tenax.config.workspace import shown_storage, workspace_storage
@@ -27,7 +28,13 @@ from tenax.master.store.workspaces import removal as workspace_removal
 from tenax.master.store.workspaces import rows as workspaces
 from tenax.master.store.workspaces.lists import ProjectFilter, ProjectView
 from tenax.master.store.workspaces.removal import Folder
-from tenax.master.store.workspaces.rows import AgentUser, WorkspaceDefaults, WorkspaceFilter, WorkspaceView
+from tenax.master.store.workspaces.rows import (
+    AgentUser,
+    WorkspaceDefaults,
+    WorkspaceFilter,
+    WorkspaceRow,
+    WorkspaceView,
+)
 from tenax.wire.message import Empty
 
 routes = Routes("Workspaces")
@@ -145,8 +152,8 @@ async def patch_workspace(
     _check_kubernetes(body)
     async with master.db.transaction() as conn:
         workspace = await workspaces.lock(conn, workspace_id)
-        caller.may_change(workspace.owner_id, workspace.called)
         workspace.check_editable()
+        caller.may_change(workspace.owner_id, workspace.called)
         if name is not None:
             await workspaces.rename(conn, workspace_id, name)
         if agent_user is not None:
@@ -164,18 +171,20 @@ async def delete_workspace(master: MasterDep, caller: CallerDep, workspace_id: i
 
     Commands and generic tasks in it are ended.
     """
-    async with master.db.transaction() as conn:
-        workspace = await workspaces.lock(conn, workspace_id)
-        caller.may_change(workspace.owner_id, workspace.called)
-        if workspace.immutable:
-            raise NotNow(f"{workspace.called} is immutable and cannot be deleted")
-        model = await workspaces.a_model(conn, workspace_id)
-        if model is not None:
-            raise NotNow(f"{workspace.called} holds the model {model!r}: delete its models first, or move them")
-        folder = Folder(workspace_id=workspace_id)
-        await tasks.kill_in_workspace(conn, workspace_id, f"{caller.person.username} deleted {workspace.called}")
-        completed = await workspace_removal.request(conn, folder, workspace.called, caller.person.username)
-    return messages.DeleteResponse(completed=completed)
+    folder = Folder(workspace_id=workspace_id)
+    while True:
+        # Many tasks are many transactions: none of them locks many rows.
+        async with master.db.transaction() as conn:
+            workspace = await workspaces.lock(conn, workspace_id)
+            if workspace.immutable:
+                raise NotNow(f"{workspace.called} is immutable and cannot be deleted")
+            caller.may_change(workspace.owner_id, workspace.called)
+            await _check_deletable(conn, workspace)
+            reason = f"{caller.person.username} deleted {workspace.called}"
+            if await tasks.kill_in_workspace(conn, workspace_id, reason):
+                continue
+            completed = await workspace_removal.request(conn, folder, workspace.called, caller.person.username)
+        return messages.DeleteResponse(completed=completed)
 
 
 @routes.post("/api/v1/workspaces/{workspace_id}/archive", "ArchiveWorkspace", allow=Allow.USER)
@@ -228,14 +237,22 @@ async def get_members(
     )
 
 
+async def _check_deletable(conn: Connection, workspace: WorkspaceRow) -> None:
+    """Raises NotNow."""
+    model = await workspaces.a_model(conn, workspace.id)
+    if model is not None:
+        raise NotNow(f"{workspace.called} holds the model {model!r}: delete its models first, or move them")
+    await workspace_removal.check(conn, Folder(workspace_id=workspace.id), workspace.called)
+
+
 async def _archive(master: Master, caller: Caller, workspace_id: int, archived: bool) -> Empty:
     async with master.db.transaction() as conn:
         workspace = await workspaces.lock(conn, workspace_id)
-        caller.may_change(workspace.owner_id, workspace.called)
         if workspace.immutable:
             raise NotNow(f"{workspace.called} is immutable and cannot be archived")
         if workspace.state == "DELETING":
             raise NotNow(f"{workspace.called} is being deleted")
+        caller.may_change(workspace.owner_id, workspace.called)
         await workspaces.set_archived(conn, workspace_id, archived)
     return Empty()
 
@@ -249,6 +266,10 @@ def _agent_user(caller: Caller, body: messages.WorkspaceSettings) -> AgentUser |
     for name, number in (("agentUid", group.agent_uid), ("agentGid", group.agent_gid)):
         if number is not None and not 0 <= number < 2**31:
             raise InvalidInput(f"agentUserGroup.{name} is {number}: it must be a number of a user, 0 or more")
+    if group.agent_uid is not None and not group.agent_user:
+        raise InvalidInput("agentUserGroup: agentUid has no name: give agentUser with it")
+    if group.agent_gid is not None and not group.agent_group:
+        raise InvalidInput("agentUserGroup: agentGid has no name: give agentGroup with it")
     return AgentUser(group.agent_uid, group.agent_gid, group.agent_user, group.agent_group)
 
 

@@ -1,0 +1,65 @@
+"""The pulse of a process: one whose event loop is held, or whose work cannot be ended, ends itself.
+
+Whoever started it starts it again (`tenax up`, a service manager), and all that it must not forget is in the database:
+a process that hangs for good is worse than one that ends. Only time in which this process itself ran is counted, so
+that one that was stopped and goes on is not ended for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import sys
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+import structlog
+
+log = structlog.get_logger("tenax.pulse")
+
+#: How often is looked, and how often in vain before the end. Together less than an agent is waited for (25 s): its
+#: connection may be to this process.
+_LOOK_S = 3.0
+_MOST_MISSED = 4
+
+
+def end_process(reason: str) -> None:
+    """At once, with what all threads were at in the log."""
+    log.critical("this master ends itself, to be started again", reason=reason)
+    faulthandler.dump_traceback(file=sys.stderr, all_threads=True)
+    os._exit(1)
+
+
+class Pulse:
+    """``with Pulse():`` within the event loop that is watched."""
+
+    def __init__(self, end: Callable[[str], None] = end_process, look_s: float = _LOOK_S) -> None:
+        self._end = end
+        self._look_s = look_s
+        self._beats = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="pulse", daemon=True)
+
+    def __enter__(self) -> Pulse:
+        self._beat(asyncio.get_running_loop())
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._over.set()
+        self._timer.cancel()
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._beats += 1
+        self._timer = loop.call_later(self._look_s, self._beat, loop)
+
+    def _watch(self) -> None:
+        seen, missed = 0, 0
+        while not self._over.wait(self._look_s):
+            missed = missed + 1 if self._beats == seen else 0
+            seen = self._beats
+            if missed >= _MOST_MISSED:
+                self._end(f"nothing else was done for {_MOST_MISSED * self._look_s:g} seconds: the event loop is held")
+                return
